@@ -1,0 +1,34 @@
+// CollectiveAlgorithm: makes schedules. One .cpp each (ring.cpp, double_binary_tree.cpp, ...).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/collectives/schedule.h"
+
+namespace netsim {
+
+class CollectiveAlgorithm {
+ public:
+  static constexpr const char* kComponentKind = "collective_algorithm";
+  virtual ~CollectiveAlgorithm() = default;
+  virtual bool supports(CollectiveKind kind) const = 0;
+  // ranks >= 2. `root` for rooted kinds.
+  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
+};
+
+// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its proof is our
+// bug (NETSIM_CHECK). One per simulation.
+class ScheduleCache {
+ public:
+  ScheduleCache();
+  ~ScheduleCache();
+  // ConfigError-free: `algorithm` is a registered name that supports `kind` (checked by the executor's parameters).
+  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace netsim

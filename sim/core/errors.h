@@ -1,0 +1,72 @@
+// Errors: the user's mistakes are exceptions that say where, what was given and what is allowed (law 6); our own
+// mistakes are a NETSIM_CHECK. Every exception knows the exit code that main() returns for it.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace netsim {
+
+enum class ExitCode : int {
+  done = 0,
+  bug = 1,
+  usage = 2,        // command line or configuration
+  input = 3,        // workload or other input data
+  io = 4,           // a file could not be read or written
+  stalled = 5,      // no event left, tasks left: the report says what waits for what
+  limit = 6,        // --until or another limit reached
+  interrupted = 130
+};
+
+// A place in a file the user wrote. line and column count from 1; 0 means unknown. `path` is the dotted path of a
+// value, e.g. "network.switch.buffer".
+struct Place {
+  std::string file;
+  int line = 0;
+  int column = 0;
+  std::string path;
+  std::string to_string() const;  // "file:line:column: path"
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+// A wrong configuration value or command line. One line: "place: message".
+class ConfigError : public Error {
+ public:
+  ConfigError(const Place& place, const std::string& message);
+  explicit ConfigError(const std::string& message) : Error(ExitCode::usage, message) {}
+};
+
+// Wrong input data (a workload file).
+class InputError : public Error {
+ public:
+  InputError(const Place& place, const std::string& message);
+  explicit InputError(const std::string& message) : Error(ExitCode::input, message) {}
+};
+
+// A file that cannot be read or written; the message carries the path and the system's reason.
+class IoError : public Error {
+ public:
+  explicit IoError(const std::string& message) : Error(ExitCode::io, message) {}
+};
+
+// Prints the failed condition, its place and how to reproduce, then aborts. For broken invariants of ours only: user
+// input never reaches it.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& detail);
+
+#define NETSIM_CHECK(condition, detail)                                                     \
+  do {                                                                                      \
+    if (!(condition)) [[unlikely]] ::netsim::check_failed(#condition, __FILE__, __LINE__, (detail)); \
+  } while (false)
+
+// What check_failed() prints to reproduce the run (seed, command line); set once by main().
+void set_reproduction_hint(std::string hint);
+
+}  // namespace netsim

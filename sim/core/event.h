@@ -1,0 +1,50 @@
+// Event: plain data (law 9), ordered by (time, origin, origin's sequence) (law 2).
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// The kind selects the handler in the event loop. One list for the whole house, because a kind is part of the
+// event's plain data (a message to another process is the event itself).
+enum class EventKind : std::uint32_t {
+  arrival,           // target: port whose link delivered, argument: packet
+  departure,         // target: port that may transmit again
+  pace,              // target: queue pair that may send again
+  congestion_timer,  // target: queue pair, argument: timer number
+  retransmission,    // target: queue pair, argument: generation
+  ideal_delivery,    // target: rank's endpoint, argument: message
+  executor,          // target: rank, argument: see the collectives' executor
+  compute_done,      // target: rank, argument: see the job
+  job,               // target: job, argument: see the job
+  count
+};
+
+struct Event {
+  Time time;
+  std::uint64_t key;  // origin << 40 | sequence: order law 2 within one time
+  std::uint32_t target;
+  EventKind kind;
+  std::uint64_t argument;
+};
+static_assert(sizeof(Event) == 32);
+
+inline bool before(const Event& a, const Event& b) {
+  return a.time < b.time || (a.time == b.time && a.key < b.key);
+}
+
+// The source of the (origin, sequence) keys of one entity, and the digest of what happened to it. Every entity that
+// schedules events holds one; `origin` < 2^24 and unique among entities.
+class Origin {
+ public:
+  Origin() = default;
+  explicit Origin(std::uint32_t id) : next_(static_cast<std::uint64_t>(id) << 40) {}
+  std::uint64_t next_key() { return next_++; }
+
+ private:
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace netsim

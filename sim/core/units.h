@@ -1,0 +1,38 @@
+// Units: time, sizes and rates are integers everywhere (law 1).
+//
+// Time is integer picoseconds since the start of the simulation (int64: 106 days). Sizes are bytes, rates are
+// bit/s. No floating point ever enters a time without being rounded to an integer at a named place.
+#pragma once
+
+#include <cstdint>
+
+namespace netsim {
+
+using Time = std::int64_t;     // picoseconds
+using Bytes = std::int64_t;    // bytes
+using BitRate = std::int64_t;  // bit/s
+
+inline constexpr Time kPicosecond = 1;
+inline constexpr Time kNanosecond = 1'000;
+inline constexpr Time kMicrosecond = 1'000'000;
+inline constexpr Time kMillisecond = 1'000'000'000;
+inline constexpr Time kSecond = 1'000'000'000'000;
+inline constexpr Time kNever = INT64_MAX;
+
+inline constexpr Bytes kKilobyte = 1'000, kMegabyte = 1'000'000, kGigabyte = 1'000'000'000;
+inline constexpr Bytes kKibibyte = 1 << 10, kMebibyte = 1 << 20, kGibibyte = 1 << 30;
+inline constexpr BitRate kMbps = 1'000'000, kGbps = 1'000'000'000;
+
+// ceil(bytes * 8 * 10^12 / rate): the time that `bytes` occupy a link of `rate`. At most 1 ps too long, never too
+// short. bytes >= 0, rate > 0.
+constexpr Time transmission_time(Bytes bytes, BitRate rate) {
+  constexpr std::int64_t kPicosecondBits = 8 * kSecond;
+  if (bytes <= INT64_MAX / kPicosecondBits - 1) return (bytes * kPicosecondBits + rate - 1) / rate;
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<Time>((static_cast<Wide>(bytes) * static_cast<Wide>(kPicosecondBits) +
+                            static_cast<Wide>(rate) - 1) / static_cast<Wide>(rate));
+}
+
+constexpr double to_seconds(Time time) { return static_cast<double>(time) * 1e-12; }
+
+}  // namespace netsim

@@ -1,0 +1,2 @@
+#include "sim/core/config.h"
+int main(){}

@@ -1,0 +1,86 @@
+// Graph: an immutable description of the cluster: nodes, directed ports, links. It knows neither time nor ranks.
+//
+// A link joins two nodes and is two ports, one at each end: port p transmits from its node over the link to
+// peer_node; the opposite direction is port p ^ 1. Port ids are dense and stable: they index every per-port array.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace netsim {
+
+using NodeId = std::uint32_t;
+using PortId = std::uint32_t;
+using AtomId = std::uint32_t;
+inline constexpr std::uint32_t kNoId = UINT32_MAX;
+
+enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch };
+enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
+inline constexpr int kLinkKinds = 4;
+const char* to_string(LinkKind kind);
+
+struct Node {
+  NodeKind kind;
+  AtomId atom;       // a host with all that is in it, or one fabric switch (law 3)
+  std::string name;  // "host3/gpu5", "edge7", "agg2", "core0"
+  int tier = 0;      // fabric switches: 0 = next to the hosts, upward
+};
+
+struct LinkSpec {
+  LinkKind kind = LinkKind::ethernet;
+  BitRate rate = 100 * kGbps;
+  Time delay = 1 * kMicrosecond;  // from the end of the transmission (or its start: cut_through) to the arrival
+  Bytes mtu = 4096;               // payload bytes of one packet on this kind of link
+  Bytes overhead = 0;             // bytes that each packet costs on the wire beyond those it is counted with
+  bool cut_through = false;       // the far end may go on `delay` after the transmission's start
+};
+
+struct PortSpec {
+  NodeId node;
+  NodeId peer_node;
+  LinkSpec link;
+};
+
+class Graph {
+ public:
+  NodeId add_node(NodeKind kind, AtomId atom, std::string name, int tier = 0);
+  AtomId add_atom() { return atoms_++; }
+  // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
+  PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
+  PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+
+  std::size_t node_count() const { return nodes_.size(); }
+  std::size_t port_count() const { return ports_.size(); }
+  std::size_t atom_count() const { return atoms_; }
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  const PortSpec& port(PortId id) const { return ports_[id]; }
+  // Egress ports of a node in the order in which its links were added.
+  std::span<const PortId> ports_of(NodeId id) const { return node_ports_[id]; }
+  // "edge7->agg2"
+  std::string port_name(PortId id) const;
+  // Links from `from` to every node by breadth-first search (Boost.Graph); kNoId where there is no way.
+  std::vector<std::uint32_t> distances(NodeId from) const;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<PortSpec> ports_;
+  std::vector<std::vector<PortId>> node_ports_;
+  AtomId atoms_ = 0;
+};
+
+// Where a fabric switch may send a packet for a NIC: equal-cost next hops, in a stable order. Arithmetic where the
+// shape allows, so that no table of all hosts exists.
+class Routes {
+ public:
+  virtual ~Routes() = default;
+  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Never empty for a connected fabric. The span stays
+  // valid as long as the graph.
+  virtual std::span<const PortId> next_hops(NodeId at, NodeId destination) const = 0;
+};
+
+}  // namespace netsim

@@ -1,0 +1,23 @@
+// ComputeModel: the time a kernel takes on an accelerator. One .cpp per model; GPUs are configurations of one.
+#pragma once
+
+#include "sim/core/units.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+class ComputeModel {
+ public:
+  static constexpr const char* kComponentKind = "compute_model";
+  virtual ~ComputeModel() = default;
+  virtual Time duration(const Kernel& kernel) const = 0;
+  // Peak dense half-precision rate in FLOP/s, for "percent of peak".
+  virtual double peak_flops() const = 0;
+  Time duration(const Work& work) const {
+    Time total = 0;
+    for (const Kernel& kernel : work.kernels) total += duration(kernel);
+    return total;
+  }
+};
+
+}  // namespace netsim

@@ -1,0 +1,75 @@
+// Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source; and keeps
+// the books: what was computed, in flight, exposed and idle at every rank, in integer picoseconds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/event_loop.h"
+#include "sim/workload/compute_model.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// A task that ended. For a point-to-point communication start is when its sender started it, end when it was delivered.
+struct TaskRecord {
+  std::uint32_t rank = 0;
+  Task task;
+  Time posted = 0;  // the rank reached it
+  Time start = 0;   // work or transfer began
+  Time end = 0;
+};
+
+// A collective or point-to-point operation as a whole, when its last rank is done.
+struct CommunicationRecord {
+  std::uint64_t id = 0;
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Stream stream = Stream::tp;
+  std::uint32_t name = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t first_rank = 0;  // group order
+  Bytes bytes = 0;
+  Time first_start = 0, last_start = 0, end = 0;  // first and last rank's arrival, last rank's end
+};
+
+// One rank's iteration, or whole run: compute + exposed (all kinds) + idle = end - begin, exactly.
+struct RankTimes {
+  Time compute = 0;
+  Time communication = 0;  // at least one in flight
+  Time exposed = 0;        // in flight and no compute task running
+  Time idle = 0;
+  std::array<Time, kStreams> exposed_by{};  // adds up to exposed; split equally, remainder in Stream order
+};
+
+class Job {
+ public:
+  struct Observer {
+    std::function<void(const TaskRecord&)> task;                    // in order of end at each rank
+    std::function<void(const CommunicationRecord&)> communication;  // when the last rank is done
+  };
+  // gpus[rank] is the GPU that the rank runs on. durations[i] is the time of works()[i]. Handles EventKind::compute_done
+  // and EventKind::job of `loop`; origins first_origin + rank are its own. The executor's listener is this job.
+  static std::unique_ptr<Job> create(EventLoop& loop, Executor& executor, TaskSource& source,
+                                     std::vector<std::uint32_t> gpus, std::vector<Time> durations,
+                                     std::uint32_t first_origin, Observer observer);
+  virtual ~Job() = default;
+  virtual void start() = 0;  // all ranks begin at loop.now()
+  virtual bool done() const = 0;
+  virtual Time begin_time() const = 0;
+  virtual Time end_time() const = 0;  // of the last task; valid when done
+  virtual std::uint64_t tasks_done() const = 0;
+  virtual std::uint64_t tasks_total() const = 0;
+  // Books over [begin, until], one entry a rank. Valid at any time; until = end_time() for a finished job.
+  virtual std::vector<RankTimes> rank_times(Time until) const = 0;
+  // Ends of the iterations (last rank), in order.
+  virtual std::vector<Time> iteration_ends() const = 0;
+  // What unfinished ranks wait for, one line each: for stall reports.
+  virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
+};
+
+}  // namespace netsim
