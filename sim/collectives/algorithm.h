@@ -9,7 +9,8 @@
 
 namespace netsim {
 
-// Which of NCCL's latency rows an algorithm is charged: its tuner knows one per ring and one per tree (tuning.cc).
+// Which of NCCL's latency rows an algorithm is charged: its tuner knows one per ring and one per tree
+// (tuning.cc).
 enum class CostFamily : std::uint8_t { ring, tree };
 
 class CollectiveAlgorithm {
@@ -18,18 +19,22 @@ class CollectiveAlgorithm {
   virtual ~CollectiveAlgorithm() = default;
   virtual bool supports(CollectiveKind kind) const = 0;
   virtual CostFamily cost_family() const { return CostFamily::ring; }
-  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group larger than chunk numbers allow.
-  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
+  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group larger than chunk numbers
+  // allow.
+  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks,
+                                             std::uint32_t root) const = 0;
 };
 
-// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its proof is our
-// bug (NETSIM_CHECK). One per simulation.
+// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its
+// proof is our bug (NETSIM_CHECK). One per simulation.
 class ScheduleCache {
  public:
   ScheduleCache();
   ~ScheduleCache();
-  // No ConfigError: `algorithm` is a registered name that supports `kind` (checked by the executor's parameters).
-  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
+  // No ConfigError: `algorithm` is a registered name that supports `kind` (checked by the executor's
+  // parameters).
+  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                      std::uint32_t root);
 
  private:
   struct State;

@@ -1,5 +1,5 @@
-// Chain: the root's buffer passes root, root+1, ..., root-1, as NCCL's broadcast passes its ring. One chunk a round;
-// the rounds of a large buffer follow each other down the chain: (p - 2 + rounds) steps of one slice.
+// Chain: the root's buffer passes root, root+1, ..., root-1, as NCCL's broadcast passes its ring. One chunk a
+// round; the rounds of a large buffer follow each other down the chain: (p - 2 + rounds) steps of one slice.
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 
@@ -44,8 +44,10 @@ class Chain final : public CollectiveAlgorithm {
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
-    "chain", "broadcast from rank to rank, slice behind slice: full bandwidth for large buffers, p-1 steps of latency",
-    Parameters<NoParameters>(), [](const NoParameters&, const ConfigNode&) { return std::make_unique<Chain>(); }};
+    "chain",
+    "broadcast from rank to rank, slice behind slice: full bandwidth for large buffers, p-1 steps of latency",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Chain>(); }};
 
 }  // namespace
 }  // namespace netsim

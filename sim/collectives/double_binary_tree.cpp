@@ -1,16 +1,18 @@
-// Double binary tree (Sanders, Speck, Traeff, Parallel Computing 2009), built as NCCL builds it (src/graph/trees.cc,
-// ncclGetBtree and ncclGetDtree): half of the buffer is reduced to the root of each of two trees and broadcast from
-// there. A rank is a leaf in one tree where it is interior in the other, so that over both trees it has at most two
-// children and sends at most 2n bytes, in about 2 log2(p) steps.
+// Double binary tree (Sanders, Speck, Traeff, Parallel Computing 2009), built as NCCL builds it
+// (src/graph/trees.cc, ncclGetBtree and ncclGetDtree): half of the buffer is reduced to the root of each of
+// two trees and broadcast from there. A rank is a leaf in one tree where it is interior in the other, so that
+// over both trees it has at most two children and sends at most 2n bytes, in about 2 log2(p) steps.
 //
-// Tree 0: position i = rank; with b the lowest set bit of i, the parent of i is (i ^ b) | 2b, or i ^ b where that
-// is beyond the end; position 0 is the root with one child. Subtrees are contiguous ranges of positions. Tree 1 is
-// the mirror image (position p-1-rank) for even p and the shift by one (position rank-1) for odd p. (For odd p, rank
-// 0 is the root of tree 0, with one child, and also has the only one-child position of tree 1 with a parent.)
+// Tree 0: position i = rank; with b the lowest set bit of i, the parent of i is (i ^ b) | 2b, or i ^ b where
+// that is beyond the end; position 0 is the root with one child. Subtrees are contiguous ranges of positions.
+// Tree 1 is the mirror image (position p-1-rank) for even p and the shift by one (position rank-1) for odd p.
+// (For odd p, rank 0 is the root of tree 0, with one child, and also has the only one-child position of tree
+// 1 with a parent.)
 //
-// Threads: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. A broadcast thread starts with a
-// wait for the rank's reduce thread. At the root this is the turning point; elsewhere it costs nothing, because what
-// comes down contains what the rank has sent up, but it makes the order of the two threads provable at the rank.
+// Threads: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. A broadcast thread starts
+// with a wait for the rank's reduce thread. At the root this is the turning point; elsewhere it costs
+// nothing, because what comes down contains what the rank has sent up, but it makes the order of the two
+// threads provable at the rank.
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 

@@ -1,5 +1,5 @@
-// Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and takes the block of rank r-i. Each
-// step is a permutation; (p-1) steps of n/p bytes. The rank's own block stays where it is.
+// Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and takes the block of rank
+// r-i. Each step is a permutation; (p-1) steps of n/p bytes. The rank's own block stays where it is.
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 
@@ -49,7 +49,8 @@ class Pairwise final : public CollectiveAlgorithm {
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
-    "pairwise", "all-to-all in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
+    "pairwise",
+    "all-to-all in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Pairwise>(); }};
 

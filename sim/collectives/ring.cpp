@@ -1,10 +1,11 @@
-// Ring (Patarasuk & Yuan, JPDC 2009; NCCL's ring primitives): rank r sends to r+1 and receives from r-1, one chunk of
-// bytes / p a step. Reduce-scatter and all-gather take p-1 steps, all-reduce is both: 2(p-1) steps, and no algorithm
-// sends fewer bytes, 2n(p-1)/p per rank.
+// Ring (Patarasuk & Yuan, JPDC 2009; NCCL's ring primitives): rank r sends to r+1 and receives from r-1, one
+// chunk of bytes / p a step. Reduce-scatter and all-gather take p-1 steps, all-reduce is both: 2(p-1) steps,
+// and no algorithm sends fewer bytes, 2n(p-1)/p per rank.
 //
-// One thread. Step s of rank r sends chunk r - shift - s and then takes chunk r - shift - s - 1, which is what r-1
-// sends in its step s and what r sends in step s+1. The last chunk that a reduce-scatter reduces must be the rank's own:
-// r - shift - (p-1) = r (mod p), hence shift 1 there; all-gather starts with the own chunk, hence shift 0.
+// One thread. Step s of rank r sends chunk r - shift - s and then takes chunk r - shift - s - 1, which is
+// what r-1 sends in its step s and what r sends in step s+1. The last chunk that a reduce-scatter reduces
+// must be the rank's own: r - shift - (p-1) = r (mod p), hence shift 1 there; all-gather starts with the own
+// chunk, hence shift 0.
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 
@@ -35,7 +36,8 @@ class RingSchedule final : public Schedule {
   }
 
  private:
-  std::uint32_t chunk(std::uint64_t rank, std::uint32_t step) const {  // step <= 2p - 2, shift <= 1: no underflow
+  std::uint32_t chunk(std::uint64_t rank,
+                      std::uint32_t step) const {  // step <= 2p - 2, shift <= 1: no underflow
     return static_cast<std::uint32_t>((rank + std::uint64_t{3} * ranks_ - shift_ - step) % ranks_);
   }
 
@@ -61,7 +63,8 @@ class Ring final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "ring",
-    "all-reduce, all-gather and reduce-scatter around a ring: the fewest bytes, p-1 or 2(p-1) steps; for large buffers",
+    "all-reduce, all-gather and reduce-scatter around a ring: the fewest bytes, p-1 or 2(p-1) steps; for "
+    "large buffers",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Ring>(); }};
 
