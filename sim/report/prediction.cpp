@@ -86,20 +86,11 @@ std::uint32_t far_peer(const TaskSource& source, const Cluster& cluster, std::ui
   return rank;
 }
 
-Bytes fabric_mtu(const Cluster& cluster) {
-  for (PortId port = 0; port < cluster.graph.port_count(); ++port) {
-    const LinkSpec& link = cluster.graph.port(port).link;
-    if (link.kind == LinkKind::ethernet || link.kind == LinkKind::infiniband) return std::max<Bytes>(link.mtu, 1);
-  }
-  return LinkSpec{}.mtu;
-}
-
 }  // namespace
 
-Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster) {
+Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster, Bytes mtu) {
   Prediction prediction;
   prediction.ranks = source.ranks();
-  const Bytes mtu = fabric_mtu(cluster);
   std::uint32_t searched = kNoId;
   std::vector<std::uint32_t> distances;
   for_each_sending(source, executor, [&](std::uint32_t rank, const Task& task, Bytes bytes) {

@@ -20,8 +20,8 @@ struct Prediction {
   std::uint64_t memory = 0;         // bytes, rough: what is resident now and what packets and flows in flight will add
 };
 
-// Walks all tasks of all ranks. Rank r is on GPU r.
-Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster);
+// Walks all tasks of all ranks. Rank r is on GPU r. `mtu`: payload of a packet on the fabric.
+Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster, Bytes mtu);
 // Only the bytes: faster.
 Bytes predict_bytes(const TaskSource& source, Executor& executor);
 

@@ -35,7 +35,7 @@ std::uint64_t Recorder::fingerprint(const NetworkCounters& network, const std::v
   Fingerprint all = ends_;
   for (std::size_t port = 0; port < links.size(); ++port) {
     const PortCounters& c = links[port].counters;
-    all.add(hash_all(kLink, port, c.wire_bytes, c.packets, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
+    all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
                      c.max_queue));
   }
   std::uint64_t counters = hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps,

@@ -82,12 +82,12 @@ std::string ranks_csv(const Results& results) {
 
 std::string links_csv(const Results& results) {
   std::string text =
-      "link,kind,rate_bps,wire_bytes,utilisation,packets,data_packets,ecn_marks,pauses,paused_ps,drops,"
+      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,pauses,paused_ps,drops,"
       "max_queue_bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind), link.rate,
-                        c.wire_bytes, utilisation(link, results.simulated), c.packets, c.data_packets, c.ecn_marks,
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind), link.rate,
+                        c.wire_bytes, utilisation(link, results.simulated), c.data_packets, c.ecn_marks,
                         c.pauses, c.paused, c.drops, c.max_queue);
   }
   return text;
