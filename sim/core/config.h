@@ -32,6 +32,8 @@ class ConfigNode {
   bool is_map() const { return kind_ == Kind::map; }
 
   const Place& place() const { return place_; }
+  // The same with the line and column of the key that names this node in its map, if it has one.
+  Place key_place() const;
   // The scalar's text as written (quotes removed). Only for scalars.
   const std::string& text() const { return text_; }
   // True where the scalar was quoted in the file.
@@ -52,10 +54,12 @@ class ConfigNode {
   void allow_keys(const std::vector<std::string>& allowed) const;
 
  private:
-  friend class ConfigLoader;
+  friend class ConfigLoader;   // builds trees from YAML
+  friend class ConfigOverlay;  // changes them for --set
   Kind kind_ = Kind::null;
   bool quoted_ = false;
   Place place_;
+  int key_line_ = 0, key_column_ = 0;
   std::string text_;
   std::vector<std::pair<std::string, ConfigNode>> entries_;
   std::vector<ConfigNode> items_;

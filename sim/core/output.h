@@ -22,7 +22,8 @@ class OutputFile {
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_, temporary_;
+  void discard();
+  std::string path_, target_, temporary_;  // temporary_ is empty where a device or pipe is written directly
   std::FILE* file_ = nullptr;
 };
 

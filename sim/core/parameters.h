@@ -47,6 +47,8 @@ using ParameterTable = std::vector<ParameterInfo>;
 
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum, const std::string& maximum);
+// A limit's text, or "" where it is the largest or smallest value of its type and so limits nothing.
+std::string shown_limit(const std::string& type, const std::string& limit);
 // Exact text of a real for defaults and ranges.
 std::string format_real(double value);
 

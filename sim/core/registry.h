@@ -44,6 +44,8 @@ class Catalogue {
 
 // Text of --describe: summary and a table of the parameters with type, default, range and doc.
 std::string describe(const ComponentInfo& component);
+// The table alone; parameters of sections have dotted names.
+std::string describe_parameters(const ParameterTable& table);
 
 template <class Interface>
 class Registry {

@@ -1,0 +1,30 @@
+#include "sim/core/parameters.h"
+
+#include <charconv>
+#include <limits>
+
+namespace netsim {
+
+std::string shown_limit(const std::string& type, const std::string& limit) {
+  if (type == "time" && limit == format_time(INT64_MAX)) return "";
+  if (type == "bytes" && limit == format_bytes(INT64_MAX)) return "";
+  if (type == "rate" && limit == format_rate(INT64_MAX)) return "";
+  if (type == "integer" && (limit == std::to_string(INT64_MAX) || limit == std::to_string(INT64_MIN)))
+    return "";
+  const double largest = std::numeric_limits<double>::max();
+  if (type == "real" && (limit == "inf" || limit == "-inf")) return "";
+  if (type == "real" && (limit == format_real(largest) || limit == format_real(-largest))) return "";
+  return limit;
+}
+
+void out_of_range(const ConfigNode& node, const std::string& minimum, const std::string& maximum) {
+  node.fail("'" + node.text() + "' is out of range: " + minimum + " to " + maximum + " is allowed");
+}
+
+std::string format_real(double value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+}  // namespace netsim
