@@ -160,7 +160,7 @@ Outcome Simulation::play(const Watch& watch) {
     if (loop.run_some(kSlice, watch.until) == 0) return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
     if (stuck()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
-      watch.report(progress(predicted));
+      watch.report(advance(predicted));
       reported = WallClock::now();
     }
   }
@@ -196,17 +196,17 @@ bool Simulation::stuck() {
   return false;
 }
 
-Progress Simulation::progress(Bytes predicted) const {
-  Progress progress;
+Advance Simulation::advance(Bytes predicted) const {
+  Advance advance;
   const System& system = system_;
   if (predicted > 0 && system.packets() != nullptr) {
-    progress.fraction = static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
+    advance.fraction = static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
   } else if (job_->tasks_total() > 0) {
-    progress.fraction = static_cast<double>(job_->tasks_done()) / static_cast<double>(job_->tasks_total());
+    advance.fraction = static_cast<double>(job_->tasks_done()) / static_cast<double>(job_->tasks_total());
   }
-  progress.simulated = system.loop().now();
-  progress.events = system.loop().executed();
-  return progress;
+  advance.simulated = system.loop().now();
+  advance.events = system.loop().executed();
+  return advance;
 }
 
 Results Simulation::collect(Outcome outcome, const Watch& watch) const {

@@ -66,7 +66,7 @@ struct SimulationSetup {
 };
 
 // Where a run is: for progress displays.
-struct Progress {
+struct Advance {
   double fraction = 0;  // of the predicted bytes, or of the tasks where no byte crosses the fabric
   Time simulated = 0;
   std::uint64_t events = 0;
@@ -76,7 +76,7 @@ struct Progress {
 struct Watch {
   Time until = kNever;                          // events after it are not executed
   std::function<bool()> interrupted;            // true: end the run, with the report of what was done
-  std::function<void(const Progress&)> report;  // a few times a second
+  std::function<void(const Advance&)> report;  // a few times a second
 };
 
 class Simulation {
@@ -85,6 +85,7 @@ class Simulation {
   // directory; InputError where the workload has more ranks than the cluster has GPUs. Rank r runs on GPU r.
   explicit Simulation(SimulationSetup setup);
 
+  const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
   Prediction predict() { return netsim::predict(*source_, system_.executor(), system_.cluster(), system_.mtu()); }
   // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are complete.
@@ -97,7 +98,7 @@ class Simulation {
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
   bool stuck();
-  Progress progress(Bytes predicted) const;
+  Advance advance(Bytes predicted) const;
   Results collect(Outcome outcome, const Watch& watch) const;
   JobResult job_result(Time now) const;
   std::vector<std::string> waiting() const;

@@ -7,30 +7,12 @@
 
 #include "sim/collectives/executor.h"
 #include "sim/core/registry.h"
+#include "sim/core/schema.h"
 #include "sim/report/tables.h"
 #include "sim/transport/packet_network.h"
 
 namespace netsim {
 namespace {
-
-ParameterInfo section(const char* name, ParameterTable children, const char* doc) {
-  ParameterInfo info;
-  info.name = name;
-  info.type = "section";
-  info.doc = doc;
-  info.children = std::move(children);
-  return info;
-}
-
-ParameterInfo component(const char* name, const char* kind, const char* default_name, const char* doc) {
-  ParameterInfo info;
-  info.name = name;
-  info.type = "component";
-  info.component_kind = kind;
-  info.default_text = default_name;
-  info.doc = doc;
-  return info;
-}
 
 ParameterInfo hosts_info() {
   ParameterInfo info;
@@ -41,36 +23,26 @@ ParameterInfo hosts_info() {
   return info;
 }
 
-// `network` of both kinds: `kind` first, then what the packet network and the ideal one take.
-ParameterTable network_table() {
-  ParameterInfo kind;
-  kind.name = "kind";
-  kind.type = "choice";
-  kind.default_text = "packet";
-  kind.choices = {"packet", "ideal"};
-  kind.doc = "packet: every packet is played; ideal: a transfer takes the constant `delay`";
-  ParameterTable table{kind};
-  for (const ParameterInfo& info : ideal_parameters().table()) table.push_back(info);
-  for (const ParameterInfo& info : PacketNetwork::network_parameters()) {
-    if (info.name != "kind") table.push_back(info);
-  }
-  return table;
+// The two networks are no components with a factory (their makers need the cluster), but are listed and described as such.
+bool add_network_kinds() {
+  Catalogue& catalogue = Catalogue::instance();
+  catalogue.add({"network", "packet", "plays every packet through NICs, links and switches",
+                 PacketNetwork::network_parameters()});
+  catalogue.add({"network", "ideal", "every transfer takes a constant time: to look at schedules and pipelines alone",
+                 ideal_parameters().table()});
+  return true;
 }
+[[maybe_unused]] const bool kNetworkKindsAdded = add_network_kinds();
 
 ParameterTable make_table() {
-  return {component("topology", "topology", "", "the fabric: switches and links"),
-          component("host", "host", "single_nic", "what stands at the fabric's host ports"),
+  return {component_info("topology", "topology", "", "the fabric: switches and links"),
+          component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
           hosts_info(),
-          section("network", network_table(), "ports, queues, marking, flow control"),
-          section("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
-          section("collectives", Executor::parameter_table(), "algorithms, channels and what the library costs"),
-          component("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
-          section("output", output_parameters().table(), "tables")};
-}
-
-const ParameterInfo* find_info(const ParameterTable& table, const std::string& name) {
-  const auto it = std::find_if(table.begin(), table.end(), [&](const ParameterInfo& i) { return i.name == name; });
-  return it == table.end() ? nullptr : &*it;
+          component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
+          section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
+          section_info("collectives", Executor::parameter_table(), "algorithms, channels, what the library costs"),
+          component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
+          section_info("output", output_parameters().table(), "tables")};
 }
 
 // Writes a parameter table with the values of a configuration as YAML.
@@ -143,16 +115,6 @@ class Resolver {
   std::string text_;
 };
 
-// The entries of `network` that the kind chosen has.
-ParameterInfo network_of_kind(const std::string& kind) {
-  ParameterInfo network = *find_info(configuration_table(), "network");
-  const ParameterTable& ideal = ideal_parameters().table();
-  std::erase_if(network.children, [&](const ParameterInfo& info) {
-    return info.name != "kind" && (find_info(ideal, info.name) != nullptr) != (kind == "ideal");
-  });
-  return network;
-}
-
 std::string known_names() {
   std::string text;
   for (const std::string& kind : Catalogue::instance().kinds()) text += (text.empty() ? "" : ", ") + kind;
@@ -186,7 +148,7 @@ std::vector<std::string> subject_names() {
 
 const Parameters<IdealParameters>& ideal_parameters() {
   static const auto parameters = Parameters<IdealParameters>().time(
-      "delay", &IdealParameters::delay, {0, kSecond}, "kind: ideal only; from the start of a transfer to its end");
+      "delay", &IdealParameters::delay, {0, kSecond}, "from the start of a transfer to its end");
   return parameters;
 }
 
@@ -213,24 +175,17 @@ std::string network_kind(const ConfigNode& root) {
 }
 
 std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model) {
-  const std::string kind = network_kind(root);
+  const bool ideal = network_kind(root) == "ideal";
   Resolver resolver;
   for (ParameterInfo info : configuration_table()) {
-    const ConfigNode* given = root.find(info.name);
-    ConfigNode bare;  // `network: ideal` as {kind: ideal}
-    if (info.name == "network") {
-      info = network_of_kind(kind);
-      if (given != nullptr && given->is_scalar()) {
-        bare.at_or_add("kind") = *given;
-        given = &bare;
-      }
-    }
+    if (info.name == "transport" && ideal) continue;
     if (info.name == "compute") info.default_text = gpu_model;
-    if (info.name == "transport" && kind == "ideal") continue;
-    resolver.write(info, given, 0);
+    resolver.write(info, root.find(info.name), 0);
   }
   return resolver.take();
 }
+
+std::string configuration_schema() { return json_schema(configuration_table(), Catalogue::instance()); }
 
 std::string list_components(const std::string& kind) {
   const Catalogue& catalogue = Catalogue::instance();
@@ -256,6 +211,11 @@ std::string list_components(const std::string& kind) {
 }
 
 std::string describe_subject(const std::string& name) {
+  for (const ParameterInfo& info : configuration_table()) {
+    if (info.name == name && info.type == "component") return list_components(info.component_kind);
+  }
+  const std::vector<std::string> kinds = Catalogue::instance().kinds();
+  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name);
   const std::vector<ComponentInfo> found = subjects(name);
   if (found.empty()) {
     const std::string near = nearest(name, subject_names());

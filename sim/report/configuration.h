@@ -27,10 +27,13 @@ std::string network_kind(const ConfigNode& root);
 // for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`, may be "".
 std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model);
 
+// The JSON schema of the file, for editors.
+std::string configuration_schema();
+
 // Components by kind, or those of one kind. ConfigError for an unknown kind.
 std::string list_components(const std::string& kind);
-// Text about a component ("dcqcn" or "congestion_control.dcqcn") or a section ("collectives"). ConfigError if there is
-// none of that name.
+// Text about a component ("dcqcn" or "congestion_control.dcqcn"), a section ("collectives") or a kind. ConfigError if
+// there is none of that name.
 std::string describe_subject(const std::string& name);
 
 }  // namespace netsim

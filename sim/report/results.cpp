@@ -115,6 +115,22 @@ double utilisation(const LinkResult& link, Time simulated) {
   return static_cast<double>(link.counters.wire_bytes) * 8 / (static_cast<double>(link.rate) * to_seconds(simulated));
 }
 
+std::string explain(const Results& results) {
+  std::uint64_t done = 0, total = 0;
+  for (const JobResult& job : results.jobs) {
+    done += job.tasks_done;
+    total += job.tasks_total;
+  }
+  const std::string where = fmt::format("at {} s with {} of {} tasks done", to_seconds(results.simulated), done, total);
+  switch (results.outcome) {
+    case Outcome::done: return "";
+    case Outcome::stalled: return "stalled " + where + ": no event is left that could bring the rest on";
+    case Outcome::limit: return "limit reached (--until) " + where;
+    case Outcome::interrupted: return "interrupted " + where;
+  }
+  return "";
+}
+
 std::vector<std::string> derive_notes(const Results& results) {
   std::vector<std::string> notes;
   if (!results.packet_network) notes.push_back("network: ideal: the times hold no network at all");

@@ -82,6 +82,9 @@ JobSummary summarise(const JobResult& job);
 // Share of [0, simulated] in which the link was transmitting, 0..1.
 double utilisation(const LinkResult& link, Time simulated);
 
+// One line on why a run did not end: what waits, the limit, the interruption. "" for a run that is done.
+std::string explain(const Results& results);
+
 // What the numbers say that one could overlook: knobs that could not act, full links, losses (law 8).
 std::vector<std::string> derive_notes(const Results& results);
 

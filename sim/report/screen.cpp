@@ -194,4 +194,18 @@ std::string render_screen(const Results& results) {
   return text;
 }
 
+std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) {
+  const auto count = [](std::uint64_t value) { return human_count(static_cast<double>(value)); };
+  std::string text;
+  const Text out = std::back_inserter(text);
+  fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
+  fmt::format_to(out, "tasks              {}\n", count(prediction.tasks));
+  fmt::format_to(out, "over the fabric    {}, {} data packets, {} packet-hops\n",
+                 human_bytes(static_cast<double>(prediction.scale_out_bytes)), count(prediction.packets),
+                 count(prediction.packet_hops));
+  fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
+  fmt::format_to(out, "on one core, about {:.1f} minutes\n", prediction.minutes);
+  return text;
+}
+
 }  // namespace netsim
