@@ -6,6 +6,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
+#include "sim/core/random.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
