@@ -9,7 +9,8 @@
 namespace netsim {
 
 inline constexpr std::int64_t kMaxTrafficRanks = 1 << 20;
-inline constexpr Range<Bytes> kMessageSizes{1, 1'000'000 * kGigabyte};
+// One message; in packets of the smallest mtu it still counts in 32 bits.
+inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
 inline constexpr Range<Time> kStartTimes{0, 1'000'000 * kSecond};
 
 // Where an entry of a section stands, or the section where the user left it out.

@@ -35,7 +35,7 @@ const Parameters<CollectiveParameters>& parameters() {
                    {"all_to_all", CollectiveKind::all_to_all},
                    {"broadcast", CollectiveKind::broadcast}},
                   "which collective")
-          .bytes("bytes", &P::bytes, kMessageSizes,
+          .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of the buffer: all_gather: gathered; all_to_all: what one rank sends in all")
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
                    "how many ranks take part; 0: all GPUs of the cluster")

@@ -37,7 +37,7 @@ struct Recorder {
 };
 
 TEST(EventLoop, OrdersByTimeThenOriginThenSequence) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     Recorder r(5);
     r.reach = *rc::gen::element<Time>(1, 50, 100'000, 1'000'000'000, 400'000'000'000);
     r.random = RandomStream(*rc::gen::arbitrary<std::uint32_t>(), "order");
@@ -51,7 +51,7 @@ TEST(EventLoop, OrdersByTimeThenOriginThenSequence) {
     for (std::size_t i = 1; i < r.seen.size(); ++i) RC_ASSERT(r.seen[i - 1].time <= r.seen[i].time);
     // Without insertions while running the order is the law's, exactly.
     if (total == initial) RC_ASSERT(std::is_sorted(r.seen.begin(), r.seen.end(), before));
-  });
+  }));
 }
 
 TEST(EventLoop, OrderDoesNotDependOnTheCalendarWidth) {

@@ -97,7 +97,8 @@ TEST(Star, AllNicsAreTwoLinksApart) {
   EXPECT_EQ(cluster.graph.node_count(), 10u);
   for (NodeId from : cluster.nics) {
     for (NodeId to : cluster.nics) {
-      if (from != to) EXPECT_EQ(walk(cluster, from, to, 0), 2u);
+      if (from == to) continue;
+      EXPECT_EQ(walk(cluster, from, to, 0), 2u);
     }
   }
   EXPECT_EQ(cluster.graph.port(0).link.rate, 25 * kGbps);
