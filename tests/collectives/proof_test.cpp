@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/proof.h"
 #include "sim/collectives/rank_sets.h"
 #include "sim/core/registry.h"
 #include "tests/collectives/table_schedule.h"
@@ -247,22 +248,25 @@ long peak_kilobytes() {
 TEST(Proof, OfAThousandRanksIsSmall) {
   const auto big =
       Registry<CollectiveAlgorithm>::instance().create("ring")->schedule(CollectiveKind::all_reduce, 1024, 0);
-  const long before = peak_kilobytes();
+  [[maybe_unused]] const long before = peak_kilobytes();
   EXPECT_EQ(prove(*big), "");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep freed memory
   EXPECT_LT(peak_kilobytes() - before, 100 * 1024);
+#endif
 }
 
-// More cells than one pass holds: chunks are proved in ranges.
+// More cells than one pass holds: chunks are proved range by range.
 TEST(Proof, WorksInSeveralPasses) {
-  const std::uint32_t p = 4096, chunks = 4096;
-  TableSchedule star(CollectiveKind::broadcast, p, 1, chunks);
-  for (std::uint32_t rank = 0; rank < p; ++rank) {
-    for (const std::uint32_t chunk : {0U, 2047U, 2048U, 4095U}) {
-      if (rank > 0) star.list(rank, 0).push_back({Op::receive, rank - 1, chunk});
-      if (rank + 1 < p) star.list(rank, 0).push_back({Op::send, rank + 1, chunk});
+  for (const std::uint64_t cells : {1, 7, 20, 64, 1000}) {
+    EXPECT_EQ(prove_within(ring(8), cells), "");
+    EXPECT_EQ(prove_within(tree(8), cells), "");
+    EXPECT_EQ(prove_within(table("ring", CollectiveKind::all_gather, 8), cells), "");
+    auto damaged = ring(8);
+    for (auto& x : damaged.list(4, 0)) {
+      if (x.op == Op::reduce && x.chunk == 7) x.op = Op::receive;  // only chunk 7 is wrong
     }
+    EXPECT_THAT(prove_within(damaged, cells), HasSubstr("chunk 7")) << cells;
   }
-  EXPECT_EQ(prove(star), "rank 1 ends with contributions {} in chunk 1, not {0}");
 }
 
 TEST(RankSets, JoinLikeSets) {
