@@ -1,2 +1,165 @@
+// From argv to an exit code: the only file that prints or exits.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
 #include "sim/core/config.h"
-int main(){}
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "sim/core/progress.h"
+#include "sim/options.h"
+#include "sim/report/configuration.h"
+#include "sim/report/screen.h"
+#include "sim/report/summary.h"
+#include "sim/simulation.h"
+#include "sim/workload/workload.h"
+
+namespace {
+
+using namespace netsim;
+
+// Signal handlers can reach nothing else. A second signal ends the program the hard way.
+volatile std::sig_atomic_t interruption = 0;
+
+void catch_interruptions() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interruption = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
+  std::signal(SIGABRT, [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
+}
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF) {
+    throw IoError("stdout: cannot write the output");
+  }
+}
+
+// One line, whatever the message quotes.
+void complain(const std::string& message) {
+  std::string line = message;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  std::fprintf(stderr, "netsim: error: %s\n", line.c_str());
+}
+
+ConfigNode read_configuration(const Options& options) {
+  ConfigNode root = load_config(options.config);
+  for (const std::string& assignment : options.assignments) overlay_config(root, assignment);
+  return root;
+}
+
+// Builds what the configuration describes, so that its errors are found, and prints it with all defaults.
+void print_configuration(const Options& options) {
+  const ConfigNode root = read_configuration(options);
+  const System system(root, options.seed, nullptr);
+  print(resolved_configuration(root, system.cluster().gpu_model));
+}
+
+void compile(const Options& options) {
+  const std::string bytes = compile_workload(options.workload);
+  OutputFile file(options.subject);
+  file.write(bytes);
+  file.commit();
+  if (!options.quiet) print(fmt::format("{}: {} bytes\n", options.subject, bytes.size()));
+}
+
+SimulationSetup setup_of(const Options& options) {
+  return {read_configuration(options), options.workload, options.seed, options.output_directory};
+}
+
+void dry_run(const Options& options) {
+  SimulationSetup setup = setup_of(options);
+  setup.output_directory.clear();  // nothing is written
+  Simulation simulation(std::move(setup));
+  print(resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
+        render_prediction(simulation.predict(), static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+}
+
+Manifest manifest_of(const Options& options, const Simulation& simulation, const std::string& command) {
+  Manifest manifest;
+  manifest.command = command;
+  manifest.seed = options.seed;
+  manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model);
+  for (const std::string& path : {options.config, options.workload}) {
+    manifest.inputs.push_back({path, content_hash(read_file(path))});
+  }
+  return manifest;
+}
+
+void write_file(const std::string& directory, const char* name, const std::string& text) {
+  OutputFile file(directory + "/" + name);
+  file.write(text);
+  file.commit();
+}
+
+void write_files(const Options& options, Simulation& simulation, const Results& results, const std::string& command) {
+  simulation.finish_tables(results);
+  write_file(options.output_directory, "manifest.json",
+             manifest_json(manifest_of(options, simulation, command), results));
+  write_file(options.output_directory, "summary.json", summary_json(results));
+}
+
+ExitCode run(const Options& options, const std::string& command) {
+  Simulation simulation(setup_of(options));
+  Watch watch;
+  watch.until = options.until;
+  watch.interrupted = [] { return interruption != 0; };
+  Progress progress(Progress::style_for(stderr, options.quiet));
+  if (!options.quiet) {
+    watch.report = [&progress](const Advance& at) { progress.update(at.fraction, at.simulated, at.events); };
+  }
+  const Results results = simulation.run(watch);
+  progress.finish();
+  if (!options.output_directory.empty()) write_files(options, simulation, results, command);
+  if (options.json) {
+    print(summary_json(results));
+  } else if (!options.quiet) {
+    print(render_screen(results));
+  }
+  if (results.outcome != Outcome::done) complain(explain(results));
+  return exit_code(results.outcome);
+}
+
+ExitCode act(const Options& options, const std::string& command) {
+  using Action = Options::Action;
+  switch (options.action) {
+    case Action::run: return run(options, command);
+    case Action::dry_run: dry_run(options); break;
+    case Action::print_config: print_configuration(options); break;
+    case Action::list: print(list_components(options.subject)); break;
+    case Action::describe: print(describe_subject(options.subject)); break;
+    case Action::schema: print(configuration_schema()); break;
+    case Action::compile: compile(options); break;
+    case Action::version: print("netsim " NETSIM_VERSION "\n"); break;
+    case Action::help: print(usage()); break;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const std::string command = quote_command(arguments);
+    set_reproduction_hint(command);
+    catch_interruptions();
+    return static_cast<int>(act(parse_options(arguments), command));
+  } catch (const Error& error) {
+    complain(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    complain(fmt::format("unexpected: {} (this is a bug of netsim)", error.what()));
+    return static_cast<int>(ExitCode::bug);
+  }
+}

@@ -3,28 +3,38 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "sim/collectives/schedule.h"
 
 namespace netsim {
+
+// Which of NCCL's latency rows an algorithm is charged: its tuner knows one per ring and one per tree
+// (tuning.cc).
+enum class CostFamily : std::uint8_t { ring, tree };
 
 class CollectiveAlgorithm {
  public:
   static constexpr const char* kComponentKind = "collective_algorithm";
   virtual ~CollectiveAlgorithm() = default;
   virtual bool supports(CollectiveKind kind) const = 0;
-  // ranks >= 2. `root` for rooted kinds.
-  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
+  virtual CostFamily cost_family() const { return CostFamily::ring; }
+  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group larger than chunk numbers
+  // allow.
+  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks,
+                                             std::uint32_t root) const = 0;
 };
 
-// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its proof is our
-// bug (NETSIM_CHECK). One per simulation.
+// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its
+// proof is our bug (NETSIM_CHECK). One per simulation.
 class ScheduleCache {
  public:
   ScheduleCache();
   ~ScheduleCache();
-  // ConfigError-free: `algorithm` is a registered name that supports `kind` (checked by the executor's parameters).
-  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
+  // No ConfigError: `algorithm` is a registered name that supports `kind` (checked by the executor's
+  // parameters).
+  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                      std::uint32_t root);
 
  private:
   struct State;

@@ -1,9 +1,26 @@
 // Executor: runs schedules on an Endpoint, rank by rank. A rank's part of a collective is done when its own
-// instructions are done, as in NCCL; nothing global is needed to go on (section 3 of the design).
+// instructions are done and its sends are acknowledged, as in NCCL; nothing global is needed to go on
+// (section 3 of the design).
 //
-// What NCCL costs is in parameters (collectives section of the configuration; defaults: NCCL 2.30 tuning constants,
-// src/graph/tuning.cc, Simple protocol): a base latency per collective, a latency per hop and kind of link added
-// before each send, channels, slice size, and a window of sends in flight per channel and peer.
+// What NCCL costs is in parameters (collectives section of the configuration; defaults: NCCL 2.30 tuning
+// constants, src/graph/tuning.cc, Simple protocol):
+// - a base latency, from a rank's start of a collective to its first instruction (none for point-to-point);
+// - a hop latency, from each send instruction to the Endpoint, by kind of link and cost family of the
+// algorithm. It
+//   stands for everything a step costs besides bytes (flags, fences, proxy, the reduction), so that a
+//   collective of s steps takes base + s * (hop + wire latency) + bytes / bandwidth, NCCL's own cost model;
+// - channels. Across hosts a group runs `scale_out_channels` chains of messages, one per channel, each on the
+// queue
+//   pair (channel mod queue pairs). Within a host NCCL's 24 channels (NVSwitch, A100) move in lockstep, each
+//   with 1/24 of the port; they are timed together, as one message per chunk of up to 24 slices, with the
+//   same finish times;
+// - the slice: a channel's bytes are cut into the fewest rounds whose chunks are at most a slice;
+// - the window: sends in flight (not acknowledged) per thread and peer; a send beyond it waits.
+// On an ideal network (Reach::ideal) there are no latencies, one channel and one round. A raw point-to-point
+// operation is one message with nothing added.
+//
+// Sizes: channel c carries share(bytes, channels, c), round r of R carries share(that, R, r), chunk k of it
+// is share(that, divisions, k mod divisions). A chunk of 0 bytes is neither sent nor awaited.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +37,46 @@
 
 namespace netsim {
 
-// One rank's call of a collective or of one side of a point-to-point operation.
+// One rank's call of a collective or of one side of a point-to-point operation. All members must give the same kind,
+// members, root, bytes and raw: whoever builds requests from user input checks that.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; must outlive the operation
   std::uint32_t index = 0;                              // this rank's place in the group
   std::uint32_t root = 0;
-  Bytes bytes = 0;                                      // as CollectiveKind says; > 0
-  std::uint64_t communication = 0;                      // the same at all members, unique while the operation lives
+  Bytes bytes = 0;                  // as CollectiveKind says; > 0
+  std::uint64_t communication = 0;  // the same at all members, unique while the operation lives
   std::uint32_t job = 0;
-  bool raw = false;  // point-to-point only: one message on one queue pair, no library in between (an RDMA write)
+  bool raw =
+      false;  // point-to-point only: one message on one queue pair, no library in between (an RDMA write)
 };
 
 class CommunicationListener {
  public:
   virtual ~CommunicationListener() = default;
-  // The part of GPU `gpu` in `communication` is done (at loop.now()). `started`: for the receiver of a point-to-point
-  // operation the instant its sender started it; otherwise the rank's own start.
+  // The part of GPU `gpu` in `communication` is done (at loop.now()). `started`: for the receiver of a
+  // point-to-point operation the instant its sender started it; otherwise the rank's own start. Called from
+  // events, never from inside Executor::start(); it may itself start operations.
   virtual void communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) = 0;
 };
 
 class Executor : public MessageListener {
  public:
-  // `section`: the configuration's `collectives` (may be null). Handles EventKind::executor of `loop`. Origins
-  // first_origin + gpu are its own.
+  // `section`: the configuration's `collectives` (may be null). Handles EventKind::executor of `loop`.
+  // Origins first_origin + gpu are its own. Makes itself the endpoint's listener. ConfigError for a wrong
+  // parameter, an unknown algorithm, or one that does not do the kind it is chosen for.
   static std::unique_ptr<Executor> create(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
                                           std::uint32_t first_origin);
   static const ParameterTable& parameter_table();
 
   virtual void set_listener(CommunicationListener* listener) = 0;
-  // A rank enters the operation at loop.now(). A receiver may enter before or after the data arrives.
+  // A rank enters the operation at loop.now(). A receiver may enter before or after the data arrives. A group
+  // of one rank is done at once. InputError where the algorithm has a limit on ranks.
   virtual void start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
   // What each unfinished operation waits for, one line each, at most `limit` lines: for stall reports.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
-  // Bytes that this rank's part will send over the scale-out fabric, for progress and --dry-run.
+  // Bytes that this rank's part will send over the scale-out fabric, for progress and --dry-run: exactly what
+  // start() would send. Costs one pass over the rank's instructions.
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
 };
 

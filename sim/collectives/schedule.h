@@ -1,11 +1,12 @@
-// Schedule: a collective algorithm as plain data. It knows nothing of the network, so it can be printed, proved,
-// cached, and later imported and exported.
+// Schedule: a collective algorithm as plain data. It knows nothing of the network, so it can be printed,
+// proved, cached, and later imported and exported.
 //
 // Each rank of the group runs a few threads (as NCCL's channels run thread blocks); a thread is a list of
-// instructions, executed in order. A send is posted and does not wait for its delivery; a receive or reduce waits
-// until the next message from that peer's thread of the same number is there; a wait waits for another thread of
-// the same rank. The buffer of one round is `divisions()` equal pieces; an instruction names one piece ("chunk").
-// Large buffers run the same instructions for several rounds, back to back within each thread.
+// instructions, executed in order. A send is posted and does not wait for its delivery; a receive or reduce
+// waits until the next message from that peer's thread of the same number is there; a wait waits for another
+// thread of the same rank. The buffer of one round is `divisions()` equal pieces; an instruction names one
+// piece ("chunk"). Large buffers run the same instructions for several rounds, back to back within each
+// thread.
 //
 // instruction() is arithmetic for regular algorithms: nothing of size ranks x ranks is ever stored.
 #pragma once
@@ -50,8 +51,8 @@ class Schedule {
   virtual std::uint32_t threads() const = 0;
   // The buffer is cut into this many equal pieces...
   virtual std::uint32_t divisions() const = 0;
-  // ... and chunk c is piece c % divisions(). Only all-to-all names more chunks than divisions: block (source,
-  // destination) is chunk source * ranks + destination.
+  // ... and chunk c is piece c % divisions(). Only all-to-all names more chunks than divisions: block
+  // (source, destination) is chunk source * ranks + destination.
   virtual std::uint32_t chunks() const { return divisions(); }
   virtual std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread) const = 0;
   virtual Instruction instruction(std::uint32_t rank, std::uint32_t thread, std::uint32_t index) const = 0;
@@ -65,12 +66,14 @@ constexpr Bytes share(Bytes total, std::uint64_t parts, std::uint64_t index) {
                             n * static_cast<Wide>(index) / static_cast<Wide>(parts));
 }
 
-// Proof that the schedule does what its kind says, whatever the relative speeds of the ranks: every rank ends with
-// the right contributions of the right chunks (each rank's exactly once), every message sent is received, no
-// deadlock. Empty string if proved; else the first thing that is wrong, with rank, thread and instruction.
+// Proof that the schedule does what its kind says, whatever the relative speeds of the ranks: every rank ends
+// with the right contributions of the right chunks (each rank's exactly once), every message sent is
+// received, no deadlock. Empty string if proved; else the first thing that is wrong, with rank, thread and
+// instruction.
 std::string prove(const Schedule& schedule);
 
-// Bytes that `rank` sends when the buffer is `bytes` (one round, one channel): for predictions and lower bounds.
+// Bytes that `rank` sends when the buffer is `bytes` (one round, one channel): for predictions and lower
+// bounds.
 Bytes bytes_sent(const Schedule& schedule, std::uint32_t rank, Bytes bytes);
 
 }  // namespace netsim

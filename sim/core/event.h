@@ -10,7 +10,11 @@ namespace netsim {
 // The kind selects the handler in the event loop. One list for the whole house, because a kind is part of the
 // event's plain data (a message to another process is the event itself).
 enum class EventKind : std::uint32_t {
-  arrival,           // target: port whose link delivered, argument: packet
+  arrival,           // target: egress port that the packet wants next, argument: packet
+  receive,           // target: queue pair at the destination's NIC, argument: packet
+  control,           // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
+  deliver,           // target: queue pair at the destination's GPU, argument: packet
+  pfc,               // target: port to pause or resume, argument: priority << 1 | pause
   departure,         // target: port that may transmit again
   pace,              // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number

@@ -35,7 +35,7 @@ struct LinkSpec {
   LinkKind kind = LinkKind::ethernet;
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;  // from the end of the transmission (or its start: cut_through) to the arrival
-  Bytes mtu = 4096;               // payload bytes of one packet on this kind of link
+  Bytes mtu = 4096;               // scale-up links: largest piece of a message; scale-out: transport.mtu decides
   Bytes overhead = 0;             // bytes that each packet costs on the wire beyond those it is counted with
   bool cut_through = false;       // the far end may go on `delay` after the transmission's start
 };
@@ -59,12 +59,15 @@ class Graph {
   std::size_t atom_count() const { return atoms_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const PortSpec& port(PortId id) const { return ports_[id]; }
-  // Egress ports of a node in the order in which its links were added.
+  // Egress ports of a node in the order in which its links were added. Valid until a link is added to the node, also
+  // when the graph is moved.
   std::span<const PortId> ports_of(NodeId id) const { return node_ports_[id]; }
   // "edge7->agg2"
   std::string port_name(PortId id) const;
   // Links from `from` to every node by breadth-first search (Boost.Graph); kNoId where there is no way.
   std::vector<std::uint32_t> distances(NodeId from) const;
+  // The same over fabric switches and the links between them only: packets of the fabric do not pass through hosts.
+  std::vector<std::uint32_t> fabric_distances(NodeId from) const;
 
  private:
   std::vector<Node> nodes_;
@@ -79,7 +82,7 @@ class Routes {
  public:
   virtual ~Routes() = default;
   // `at`: a NIC or a fabric switch; `destination`: a NIC node. Never empty for a connected fabric. The span stays
-  // valid as long as the graph.
+  // valid as long as the graph, and when it is moved.
   virtual std::span<const PortId> next_hops(NodeId at, NodeId destination) const = 0;
 };
 

@@ -1,0 +1,53 @@
+// Chain: the root's buffer passes root, root+1, ..., root-1, as NCCL's broadcast passes its ring. One chunk a
+// round; the rounds of a large buffer follow each other down the chain: (p - 2 + rounds) steps of one slice.
+#include "sim/collectives/algorithm.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class ChainSchedule final : public Schedule {
+ public:
+  ChainSchedule(std::uint32_t ranks, std::uint32_t root) : ranks_(ranks), root_(root) {}
+
+  CollectiveKind kind() const override { return CollectiveKind::broadcast; }
+  const char* algorithm() const override { return "chain"; }
+  std::uint32_t ranks() const override { return ranks_; }
+  std::uint32_t root() const override { return root_; }
+  std::uint32_t threads() const override { return 1; }
+  std::uint32_t divisions() const override { return 1; }
+  std::uint32_t instructions(std::uint32_t rank, std::uint32_t) const override {
+    return (is_first(rank) ? 0 : 1) + (is_last(rank) ? 0 : 1);
+  }
+
+  Instruction instruction(std::uint32_t rank, std::uint32_t, std::uint32_t index) const override {
+    if (index == 0 && !is_first(rank)) return {Instruction::Op::receive, (rank + ranks_ - 1) % ranks_, 0};
+    return {Instruction::Op::send, (rank + 1) % ranks_, 0};
+  }
+
+ private:
+  bool is_first(std::uint32_t rank) const { return rank == root_; }
+  bool is_last(std::uint32_t rank) const { return (rank + 1) % ranks_ == root_; }
+
+  std::uint32_t ranks_;
+  std::uint32_t root_;
+};
+
+struct NoParameters {};
+
+class Chain final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::broadcast; }
+  std::unique_ptr<Schedule> schedule(CollectiveKind, std::uint32_t ranks, std::uint32_t root) const override {
+    return std::make_unique<ChainSchedule>(ranks, root);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "chain",
+    "broadcast from rank to rank, slice behind slice: full bandwidth for large buffers, p-1 steps of latency",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Chain>(); }};
+
+}  // namespace
+}  // namespace netsim

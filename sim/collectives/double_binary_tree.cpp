@@ -1,0 +1,127 @@
+// Double binary tree (Sanders, Speck, Traeff, Parallel Computing 2009), built as NCCL builds it
+// (src/graph/trees.cc, ncclGetBtree and ncclGetDtree): half of the buffer is reduced to the root of each of
+// two trees and broadcast from there. A rank is a leaf in one tree where it is interior in the other, so that
+// over both trees it has at most two children and sends at most 2n bytes, in about 2 log2(p) steps.
+//
+// Tree 0: position i = rank; with b the lowest set bit of i, the parent of i is (i ^ b) | 2b, or i ^ b where
+// that is beyond the end; position 0 is the root with one child. Subtrees are contiguous ranges of positions.
+// Tree 1 is the mirror image (position p-1-rank) for even p and the shift by one (position rank-1) for odd p.
+// (For odd p, rank 0 is the root of tree 0, with one child, and also has the only one-child position of tree
+// 1 with a parent.)
+//
+// Threads: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. A broadcast thread starts
+// with a wait for the rank's reduce thread. At the root this is the turning point; elsewhere it costs
+// nothing, because what comes down contains what the rank has sent up, but it makes the order of the two
+// threads provable at the rank.
+#include "sim/collectives/algorithm.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint32_t kNobody = UINT32_MAX;
+
+struct TreeNode {
+  std::uint32_t parent = kNobody;
+  std::uint32_t children[2] = {kNobody, kNobody};  // in NCCL's order, filled from the front
+  std::uint32_t child_count = 0;
+
+  void add_child(std::uint32_t child) { children[child_count++] = child; }
+};
+
+// The first child position to the right of `position` that exists, for a subtree of height `bit`.
+std::uint32_t right_child(std::uint32_t ranks, std::uint32_t position, std::uint32_t bit) {
+  for (std::uint32_t step = bit >> 1; step != 0; step >>= 1) {
+    if (position + step < ranks) return position + step;
+  }
+  return kNobody;
+}
+
+TreeNode node_at(std::uint32_t ranks, std::uint32_t position) {
+  TreeNode node;
+  std::uint32_t bit = 1;
+  while (bit < ranks && (bit & position) == 0) bit <<= 1;
+  if (position == 0) {
+    node.add_child(bit >> 1);
+    return node;
+  }
+  const std::uint32_t below = position ^ bit, above = below | (bit << 1);
+  node.parent = above < ranks ? above : below;
+  if (bit > 1) node.add_child(position - (bit >> 1));
+  if (const std::uint32_t right = right_child(ranks, position, bit); right != kNobody) node.add_child(right);
+  return node;
+}
+
+class TreeSchedule final : public Schedule {
+ public:
+  explicit TreeSchedule(std::uint32_t ranks) : ranks_(ranks) {}
+
+  CollectiveKind kind() const override { return CollectiveKind::all_reduce; }
+  const char* algorithm() const override { return "double_binary_tree"; }
+  std::uint32_t ranks() const override { return ranks_; }
+  std::uint32_t threads() const override { return 4; }
+  std::uint32_t divisions() const override { return 2; }
+
+  std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread) const override {
+    const TreeNode node = node_of(rank, thread / 2);
+    return reduce_instructions(node) + thread % 2;  // down: as many messages as up, and the wait
+  }
+
+  Instruction instruction(std::uint32_t rank, std::uint32_t thread, std::uint32_t index) const override {
+    const std::uint32_t tree = thread / 2;
+    const TreeNode node = node_of(rank, tree);
+    return thread % 2 == 0 ? reduce_step(node, tree, index) : broadcast_step(node, tree, index);
+  }
+
+ private:
+  static bool is_root(const TreeNode& node) { return node.parent == kNobody; }
+  static std::uint32_t reduce_instructions(const TreeNode& node) {
+    return node.child_count + (is_root(node) ? 0 : 1);
+  }
+  static Instruction reduce_step(const TreeNode& node, std::uint32_t tree, std::uint32_t index) {
+    if (index < node.child_count) return {Instruction::Op::reduce, node.children[index], tree};
+    return {Instruction::Op::send, node.parent, tree};
+  }
+  static Instruction broadcast_step(const TreeNode& node, std::uint32_t tree, std::uint32_t index) {
+    if (index == 0) return {Instruction::Op::wait, 2 * tree, reduce_instructions(node)};
+    const std::uint32_t receives = is_root(node) ? 0 : 1;
+    if (index <= receives) return {Instruction::Op::receive, node.parent, tree};
+    return {Instruction::Op::send, node.children[index - 1 - receives], tree};
+  }
+
+  TreeNode node_of(std::uint32_t rank, std::uint32_t tree) const {
+    if (tree == 0) return node_at(ranks_, rank);
+    TreeNode node = node_at(ranks_, position_in_second(rank));
+    if (node.parent != kNobody) node.parent = rank_in_second(node.parent);
+    for (std::uint32_t i = 0; i < node.child_count; ++i) node.children[i] = rank_in_second(node.children[i]);
+    return node;
+  }
+  std::uint32_t position_in_second(std::uint32_t rank) const {
+    return ranks_ % 2 == 0 ? ranks_ - 1 - rank : (rank + ranks_ - 1) % ranks_;
+  }
+  std::uint32_t rank_in_second(std::uint32_t position) const {
+    return ranks_ % 2 == 0 ? ranks_ - 1 - position : (position + 1) % ranks_;
+  }
+
+  std::uint32_t ranks_;
+};
+
+struct NoParameters {};
+
+class DoubleBinaryTree final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  CostFamily cost_family() const override { return CostFamily::tree; }
+  std::unique_ptr<Schedule> schedule(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<TreeSchedule>(ranks);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "double_binary_tree",
+    "all-reduce over two complementary binary trees: about 2 log2(p) steps; for small buffers on many ranks",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<DoubleBinaryTree>(); }};
+
+}  // namespace
+}  // namespace netsim

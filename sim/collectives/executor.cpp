@@ -1,0 +1,682 @@
+#include "sim/collectives/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::size_t kKinds = static_cast<std::size_t>(CollectiveKind::point_to_point) + 1;
+
+struct CollectivesParameters {
+  ConfigNode all_reduce, all_gather, reduce_scatter, all_to_all, broadcast;
+  // NCCL 2.30 src/graph/tuning.cc, baseLatencies and hwLatencies, column Simple.
+  Time base_latency_ring = 8'400 * kNanosecond;
+  Time base_latency_tree = 8'400 * kNanosecond;
+  Time hop_latency_nvlink_ring = 3'400 * kNanosecond;
+  Time hop_latency_nvlink_tree = 4'000 * kNanosecond;
+  Time hop_latency_net_ring = 14 * kMicrosecond;
+  Time hop_latency_net_tree = 14 * kMicrosecond;
+  // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
+  std::int64_t scale_up_channels = 24;
+  std::int64_t scale_out_channels = 4;
+  // Buffer of 4 MiB in NCCL_STEPS = 8 steps, ALLREDUCE_SLICESTEPS = 2 of them a slice; so 8 / 2 slices fit.
+  Bytes slice = kMebibyte;
+  std::int64_t send_window = 4;
+};
+
+// The parameter that chooses the algorithm of each kind, and its default. Point-to-point has nothing to
+// choose.
+struct Choice {
+  CollectiveKind kind;
+  ConfigNode CollectivesParameters::*chosen;
+  const char* default_name;
+};
+constexpr Choice kChoices[] = {
+    {CollectiveKind::all_reduce, &CollectivesParameters::all_reduce, "ring"},
+    {CollectiveKind::all_gather, &CollectivesParameters::all_gather, "ring"},
+    {CollectiveKind::reduce_scatter, &CollectivesParameters::reduce_scatter, "ring"},
+    {CollectiveKind::all_to_all, &CollectivesParameters::all_to_all, "pairwise"},
+    {CollectiveKind::broadcast, &CollectivesParameters::broadcast, "chain"},
+};
+
+const Parameters<CollectivesParameters>& parameters() {
+  using P = CollectivesParameters;
+  static const auto declared = [] {
+    Parameters<P> p;
+    for (const Choice& choice : kChoices) {
+      p.component(to_string(choice.kind), choice.chosen, CollectiveAlgorithm::kComponentKind,
+                  choice.default_name, std::string("algorithm of ") + to_string(choice.kind));
+    }
+    const Range<Time> latency{0, kSecond};
+    const Range<std::int64_t> channels{1, 1024};
+    p.time("base_latency_ring", &P::base_latency_ring, latency,
+           "start of a ring, chain or pairwise collective (NCCL tuning.cc baseLatencies, Ring Simple)")
+        .time("base_latency_tree", &P::base_latency_tree, latency,
+              "start of a tree collective (NCCL tuning.cc baseLatencies, Tree Simple)")
+        .time("hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
+              "per step within a host, ring (NCCL tuning.cc hwLatencies, NVLINK Ring Simple); also "
+              "point-to-point")
+        .time("hop_latency_nvlink_tree", &P::hop_latency_nvlink_tree, latency,
+              "per step within a host, tree (NCCL tuning.cc hwLatencies, NVLINK Tree Simple)")
+        .time(
+            "hop_latency_net_ring", &P::hop_latency_net_ring, latency,
+            "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring Simple); also point-to-point")
+        .time("hop_latency_net_tree", &P::hop_latency_net_tree, latency,
+              "per step between hosts, tree (NCCL tuning.cc hwLatencies, NET Tree Simple)")
+        .integer("scale_up_channels", &P::scale_up_channels, channels,
+                 "channels of a group within one host (NCCL on A100 with NVSwitch: 24), timed together")
+        .integer("scale_out_channels", &P::scale_out_channels, channels,
+                 "channels of a group on several hosts, each a message chain of its own")
+        .bytes("slice", &P::slice, {kKibibyte, kGibibyte},
+               "largest message of one channel (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps a slice)")
+        .integer("send_window", &P::send_window, {1, 1 << 20},
+                 "sends in flight per channel, thread and peer (NCCL Simple: 8 steps / 2 steps a slice)");
+    return p;
+  }();
+  return declared;
+}
+
+// An algorithm as the executor uses it.
+struct Chosen {
+  std::string algorithm;
+  CostFamily family = CostFamily::ring;
+};
+
+std::string algorithms_for(CollectiveKind kind) {
+  const auto& registry = Registry<CollectiveAlgorithm>::instance();
+  std::string names;
+  for (const std::string& name : registry.names()) {
+    if (registry.create(name)->supports(kind)) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+Chosen choose(CollectiveKind kind, const ConfigNode& node, const std::string& default_name) {
+  const auto& registry = Registry<CollectiveAlgorithm>::instance();
+  const auto algorithm = registry.create(node, default_name);
+  const std::string name = registry.component_name(node, default_name);
+  if (!algorithm->supports(kind)) {
+    node.fail("'" + name + "' does not do " + to_string(kind) + " (allowed: " + algorithms_for(kind) + ")");
+  }
+  return {name, algorithm->cost_family()};
+}
+
+constexpr std::uint64_t pack(std::uint32_t high, std::uint32_t low) {
+  return static_cast<std::uint64_t>(high) << 32 | low;
+}
+constexpr std::uint32_t low_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+
+// How many of something there are by key: a few entries in any order, so that linear search is right.
+class Counts {
+ public:
+  std::uint32_t get(std::uint64_t key) const {
+    const std::size_t i = find(key);
+    return i < entries_.size() ? entries_[i].count : 0;
+  }
+  void add(std::uint64_t key) {
+    const std::size_t i = find(key);
+    if (i == entries_.size()) entries_.push_back({key, 0});
+    ++entries_[i].count;
+    ++total_;
+  }
+  // False if there is none.
+  bool take(std::uint64_t key) {
+    const std::size_t i = find(key);
+    if (i == entries_.size()) return false;
+    --total_;
+    if (--entries_[i].count == 0) {
+      entries_[i] = entries_.back();
+      entries_.pop_back();
+    }
+    return true;
+  }
+  std::uint64_t total() const { return total_; }
+  void clear() {
+    entries_.clear();
+    total_ = 0;
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t key;
+    std::uint32_t count;
+  };
+  std::size_t find(std::uint64_t key) const {
+    std::size_t i = 0;
+    while (i < entries_.size() && entries_[i].key != key) ++i;
+    return i;
+  }
+  std::vector<Entry> entries_;
+  std::uint64_t total_ = 0;
+};
+
+// How an operation is cut: see the header.
+struct Cut {
+  std::uint32_t channels = 1;
+  Bytes slice = 0;  // largest chunk of one channel; 0: unlimited
+};
+
+std::uint64_t rounds_of(const Schedule& schedule, const Cut& cut, Bytes channel_bytes) {
+  if (cut.slice == 0) return 1;
+  __extension__ using Wide = __int128;
+  const Wide round = static_cast<Wide>(schedule.divisions()) * cut.slice;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((channel_bytes + round - 1) / round));
+}
+
+// Bytes of chunk `chunk` over all channels and rounds. Rounds come in two sizes, so this is arithmetic.
+Bytes total_of_chunk(const Schedule& schedule, const Cut& cut, Bytes bytes, std::uint32_t chunk) {
+  const std::uint32_t divisions = schedule.divisions(), division = chunk % divisions;
+  Bytes sum = 0;
+  for (std::uint32_t channel = 0; channel < cut.channels; ++channel) {
+    const Bytes channel_bytes = share(bytes, cut.channels, channel);
+    const auto rounds = static_cast<Bytes>(rounds_of(schedule, cut, channel_bytes));
+    const Bytes small = channel_bytes / rounds, larger = channel_bytes % rounds;
+    sum += (rounds - larger) * share(small, divisions, division) +
+           larger * share(small + 1, divisions, division);
+  }
+  return sum;
+}
+
+class ScheduleExecutor final : public Executor {
+ public:
+  ScheduleExecutor(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
+                   std::uint32_t first_origin);
+
+  void set_listener(CommunicationListener* listener) override { listener_ = listener; }
+  void start(std::uint32_t gpu, const CommunicationRequest& request) override;
+  std::vector<std::string> waiting(std::size_t limit) const override;
+  Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override;
+  void message_delivered(const SendRequest& message) override;
+  void message_sent(const SendRequest& message) override;
+
+ private:
+  using Op = Instruction::Op;
+
+  // One thread of one channel: number channel * threads + thread.
+  struct Lane {
+    std::uint32_t instruction = 0;   // next one
+    std::uint32_t instructions = 0;  // per round
+    std::uint64_t round = 0;
+    std::uint64_t rounds = 1;
+    Bytes channel_bytes = 0;
+    Bytes round_bytes = 0;
+    bool done() const { return round == rounds; }
+  };
+  // What one GPU does of one communication. `announced`: messages came before the GPU entered it.
+  enum class Phase : std::uint8_t { announced, entered, running, finished };
+  struct Operation {
+    Phase phase = Phase::announced;
+    std::uint32_t gpu = 0;
+    CommunicationRequest request;
+    const Schedule* schedule = nullptr;
+    Cut cut;
+    CostFamily family = CostFamily::ring;
+    std::uint32_t threads = 1;
+    std::uint32_t open_lanes = 0;
+    Time started = 0;
+    Time sender_started = 0;
+    std::vector<Lane> lanes;
+    Counts arrived;    // by tag: messages delivered that no instruction has taken yet
+    Counts in_flight;  // by (destination GPU, lane): sends not yet reported as sent
+  };
+  // The argument of an executor event: what, and the slot of an operation or a delayed send.
+  enum class What : std::uint32_t { begin, finish, send };
+
+  void handle(const Event& event);
+  void schedule_event(Time time, std::uint32_t gpu, What what, std::uint32_t slot) {
+    loop_.schedule(time, origins_[gpu], EventKind::executor, gpu,
+                   pack(static_cast<std::uint32_t>(what), slot));
+  }
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::uint32_t find(std::uint32_t gpu, std::uint64_t communication) const;
+  std::uint32_t open(std::uint32_t gpu, std::uint64_t communication);
+  void prepare(Operation& operation);
+  void prepare_lanes(Operation& operation);
+  void begin(Operation& operation);
+  bool finished(const Operation& operation) const {
+    return operation.open_lanes == 0 && operation.in_flight.total() == 0;
+  }
+  void finish(std::uint32_t slot);
+
+  void wake(std::uint32_t slot, std::uint32_t lane);
+  void advance_channel(Operation& operation, std::uint32_t channel);
+  bool advance(Operation& operation, std::uint32_t lane);
+  bool execute(Operation& operation, std::uint32_t lane);
+  void open_round(Operation& operation, Lane& lane);
+  bool has_passed(const Operation& operation, std::uint32_t lane, const Instruction& wait) const;
+  Bytes chunk_bytes(const Operation& operation, const Lane& lane, std::uint32_t chunk) const;
+  bool window_open(const Operation& operation, std::uint32_t lane, std::uint32_t destination) const;
+  void post(Operation& operation, std::uint32_t lane, std::uint32_t destination, Bytes bytes);
+  void delay(const SendRequest& message, Time latency);
+
+  const Schedule& schedule_for(const CommunicationRequest& request);
+  Reach group_reach(const CommunicationRequest& request) const;
+  Cut cut_for(const CommunicationRequest& request) const;
+  Time base_latency(const Operation& operation) const;
+  Time hop_latency(const Operation& operation, std::uint32_t destination) const;
+  std::string describe(const Operation& operation) const;
+  std::string describe(const Operation& operation, std::uint32_t lane) const;
+  std::string describe_instruction(const Operation& operation, std::uint32_t lane) const;
+
+  EventLoop& loop_;
+  Endpoint& endpoint_;
+  CollectivesParameters parameters_;
+  std::array<Chosen, kKinds> chosen_;
+  ScheduleCache cache_;
+  std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, const Schedule*> schedules_;
+  CommunicationListener* listener_ = nullptr;
+  std::vector<Origin> origins_;                     // per GPU
+  std::vector<std::vector<std::uint32_t>> active_;  // per GPU: its operations, oldest first
+  std::vector<Operation> operations_;               // arena
+  std::vector<std::uint32_t> free_operations_;
+  std::vector<SendRequest> delayed_;  // arena: sends in their hop latency
+  std::vector<std::uint32_t> free_delayed_;
+};
+
+ScheduleExecutor::ScheduleExecutor(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
+                                   std::uint32_t first_origin)
+    : loop_(loop),
+      endpoint_(endpoint),
+      parameters_(parameters().parse(section)),
+      active_(endpoint.gpu_count()) {
+  for (const Choice& choice : kChoices) {
+    chosen_[static_cast<std::size_t>(choice.kind)] =
+        choose(choice.kind, parameters_.*choice.chosen, choice.default_name);
+  }
+  chosen_[static_cast<std::size_t>(CollectiveKind::point_to_point)].algorithm = "direct";
+  for (std::uint32_t gpu = 0; gpu < endpoint.gpu_count(); ++gpu) origins_.emplace_back(first_origin + gpu);
+  endpoint_.set_listener(this);
+  loop_.set_handler(
+      EventKind::executor,
+      [](void* self, const Event& event) { static_cast<ScheduleExecutor*>(self)->handle(event); }, this);
+}
+
+void ScheduleExecutor::handle(const Event& event) {
+  const std::uint32_t slot = low_half(event.argument);
+  switch (static_cast<What>(event.argument >> 32)) {
+    case What::begin:
+      begin(operations_[slot]);
+      if (finished(operations_[slot])) finish(slot);
+      break;
+    case What::finish:
+      finish(slot);
+      break;
+    case What::send:
+      free_delayed_.push_back(slot);
+      endpoint_.send(delayed_[slot]);
+      break;
+  }
+}
+
+// ---- Operations
+
+std::uint32_t ScheduleExecutor::find(std::uint32_t gpu, std::uint64_t communication) const {
+  for (const std::uint32_t slot : active_[gpu]) {
+    if (operations_[slot].request.communication == communication) return slot;
+  }
+  return kNone;
+}
+
+std::uint32_t ScheduleExecutor::open(std::uint32_t gpu, std::uint64_t communication) {
+  std::uint32_t slot = static_cast<std::uint32_t>(operations_.size());
+  if (free_operations_.empty()) {
+    operations_.emplace_back();
+  } else {
+    slot = free_operations_.back();
+    free_operations_.pop_back();
+  }
+  Operation& operation = operations_[slot];
+  operation.phase = Phase::announced;
+  operation.gpu = gpu;
+  operation.request.communication = communication;
+  active_[gpu].push_back(slot);
+  return slot;
+}
+
+void ScheduleExecutor::start(std::uint32_t gpu, const CommunicationRequest& request) {
+  NETSIM_CHECK(request.members != nullptr && request.index < request.members->size() &&
+                   (*request.members)[request.index] == gpu && request.bytes > 0,
+               "communication request of gpu " + std::to_string(gpu));
+  NETSIM_CHECK(!request.raw || request.kind == CollectiveKind::point_to_point,
+               "only point-to-point may be raw");
+  std::uint32_t slot = find(gpu, request.communication);
+  if (slot == kNone) slot = open(gpu, request.communication);
+  Operation& operation = operations_[slot];
+  NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
+  operation.request = request;
+  operation.started = loop_.now();
+  prepare(operation);
+  const Time latency = base_latency(operation);
+  if (latency > 0) {
+    schedule_event(loop_.now() + latency, gpu, What::begin, slot);
+    return;
+  }
+  begin(operation);
+  if (!finished(operation)) return;
+  operation.phase = Phase::finished;  // the listener is told from an event, never from here
+  schedule_event(loop_.now(), gpu, What::finish, slot);
+}
+
+void ScheduleExecutor::prepare(Operation& operation) {
+  const CommunicationRequest& request = operation.request;
+  operation.phase = Phase::entered;
+  operation.open_lanes = 0;
+  operation.schedule = nullptr;
+  operation.lanes.clear();
+  if (request.members->size() == 1) return;
+  operation.schedule = &schedule_for(request);
+  operation.cut = cut_for(request);
+  operation.family = chosen_[static_cast<std::size_t>(request.kind)].family;
+  operation.threads = operation.schedule->threads();
+  prepare_lanes(operation);
+}
+
+void ScheduleExecutor::prepare_lanes(Operation& operation) {
+  const CommunicationRequest& request = operation.request;
+  for (std::uint32_t channel = 0; channel < operation.cut.channels; ++channel) {
+    Lane lane;
+    lane.channel_bytes = share(request.bytes, operation.cut.channels, channel);
+    lane.rounds = rounds_of(*operation.schedule, operation.cut, lane.channel_bytes);
+    for (std::uint32_t thread = 0; thread < operation.threads; ++thread) {
+      lane.instructions = operation.schedule->instructions(request.index, thread);
+      lane.round = lane.instructions == 0 ? lane.rounds : 0;
+      lane.round_bytes = share(lane.channel_bytes, lane.rounds, 0);
+      operation.lanes.push_back(lane);
+      if (!lane.done()) ++operation.open_lanes;
+    }
+  }
+}
+
+void ScheduleExecutor::begin(Operation& operation) {
+  operation.phase = Phase::running;
+  if (operation.schedule == nullptr) return;
+  for (std::uint32_t channel = 0; channel < operation.cut.channels; ++channel)
+    advance_channel(operation, channel);
+}
+
+void ScheduleExecutor::finish(std::uint32_t slot) {
+  Operation& operation = operations_[slot];
+  NETSIM_CHECK(operation.arrived.total() == 0,
+               describe(operation) + " ends with messages that it did not take");
+  const bool receiver =
+      operation.request.kind == CollectiveKind::point_to_point && operation.request.index == 1;
+  const std::uint32_t gpu = operation.gpu;
+  const std::uint64_t communication = operation.request.communication;
+  const Time started = receiver ? operation.sender_started : operation.started;
+  auto& active = active_[gpu];
+  active.erase(std::find(active.begin(), active.end(), slot));
+  free_operations_.push_back(slot);
+  listener_->communication_done(gpu, communication,
+                                started);  // may start operations: nothing of ours is touched after
+}
+
+// ---- Instructions
+
+void ScheduleExecutor::wake(std::uint32_t slot, std::uint32_t lane) {
+  Operation& operation = operations_[slot];
+  if (operation.phase != Phase::running) return;
+  NETSIM_CHECK(lane < operation.lanes.size(), describe(operation) + ": its members disagree on bytes or group");
+  if (operation.threads == 1) {
+    advance(operation, lane);
+  } else if (advance(operation, lane)) {
+    advance_channel(operation, lane / operation.threads);
+  }
+  if (finished(operation)) finish(slot);
+}
+
+// Until no thread of the channel can go on: threads may wait for each other.
+void ScheduleExecutor::advance_channel(Operation& operation, std::uint32_t channel) {
+  bool progress = true;
+  while (progress) {
+    progress = false;
+    for (std::uint32_t thread = 0; thread < operation.threads; ++thread) {
+      if (advance(operation, channel * operation.threads + thread)) progress = true;
+    }
+  }
+}
+
+// Executes what can be executed of one lane; true if anything was.
+bool ScheduleExecutor::advance(Operation& operation, std::uint32_t number) {
+  Lane& lane = operation.lanes[number];
+  bool progress = false;
+  while (!lane.done() && execute(operation, number)) {
+    progress = true;
+    if (++lane.instruction == lane.instructions) open_round(operation, lane);
+  }
+  return progress;
+}
+
+void ScheduleExecutor::open_round(Operation& operation, Lane& lane) {
+  lane.instruction = 0;
+  ++lane.round;
+  if (lane.done()) {
+    --operation.open_lanes;
+  } else {
+    lane.round_bytes = share(lane.channel_bytes, lane.rounds, lane.round);
+  }
+}
+
+bool ScheduleExecutor::execute(Operation& operation, std::uint32_t number) {
+  const Lane& lane = operation.lanes[number];
+  const Instruction instruction =
+      operation.schedule->instruction(operation.request.index, number % operation.threads, lane.instruction);
+  if (instruction.op == Op::wait) return has_passed(operation, number, instruction);
+  const Bytes bytes = chunk_bytes(operation, lane, instruction.chunk);
+  if (bytes == 0) return true;
+  if (instruction.op != Op::send) return operation.arrived.take(pack(instruction.peer, number));
+  const std::uint32_t destination = (*operation.request.members)[instruction.peer];
+  if (!window_open(operation, number, destination)) return false;
+  post(operation, number, destination, bytes);
+  return true;
+}
+
+bool ScheduleExecutor::has_passed(const Operation& operation, std::uint32_t number,
+                                  const Instruction& wait) const {
+  const Lane& lane = operation.lanes[number];
+  const Lane& other = operation.lanes[number - number % operation.threads + wait.peer];
+  return other.round > lane.round || (other.round == lane.round && other.instruction >= wait.chunk);
+}
+
+Bytes ScheduleExecutor::chunk_bytes(const Operation& operation, const Lane& lane, std::uint32_t chunk) const {
+  const std::uint32_t divisions = operation.schedule->divisions();
+  return divisions == 1 ? lane.round_bytes : share(lane.round_bytes, divisions, chunk % divisions);
+}
+
+bool ScheduleExecutor::window_open(const Operation& operation, std::uint32_t lane,
+                                   std::uint32_t destination) const {
+  return operation.request.raw || operation.in_flight.get(pack(destination, lane)) < parameters_.send_window;
+}
+
+void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint32_t destination,
+                            Bytes bytes) {
+  operation.in_flight.add(pack(destination, lane));
+  SendRequest message;
+  message.source = operation.gpu;
+  message.destination = destination;
+  message.bytes = bytes;
+  message.channel = lane / operation.threads;
+  message.job = operation.request.job;
+  message.communication = operation.request.communication;
+  message.tag = pack(operation.request.index, lane);
+  message.started = operation.started;
+  delay(message, hop_latency(operation, destination));
+}
+
+void ScheduleExecutor::delay(const SendRequest& message, Time latency) {
+  if (latency == 0) {
+    endpoint_.send(message);
+    return;
+  }
+  std::uint32_t slot = static_cast<std::uint32_t>(delayed_.size());
+  if (free_delayed_.empty()) {
+    delayed_.push_back(message);
+  } else {
+    slot = free_delayed_.back();
+    free_delayed_.pop_back();
+    delayed_[slot] = message;
+  }
+  schedule_event(loop_.now() + latency, message.source, What::send, slot);
+}
+
+// ---- Messages
+
+void ScheduleExecutor::message_delivered(const SendRequest& message) {
+  std::uint32_t slot = find(message.destination, message.communication);
+  if (slot == kNone) slot = open(message.destination, message.communication);
+  Operation& operation = operations_[slot];
+  operation.arrived.add(message.tag);
+  operation.sender_started = message.started;
+  wake(slot, low_half(message.tag));
+}
+
+void ScheduleExecutor::message_sent(const SendRequest& message) {
+  const std::uint32_t slot = find(message.source, message.communication);
+  const std::uint32_t lane = low_half(message.tag);
+  NETSIM_CHECK(slot != kNone && operations_[slot].in_flight.take(pack(message.destination, lane)),
+               "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
+  wake(slot, lane);
+}
+
+// ---- What an operation costs
+
+const Schedule& ScheduleExecutor::schedule_for(const CommunicationRequest& request) {
+  const auto ranks = static_cast<std::uint32_t>(request.members->size());
+  const std::uint32_t root = request.kind == CollectiveKind::broadcast ? request.root : 0;
+  NETSIM_CHECK(root < ranks && (request.kind != CollectiveKind::point_to_point || ranks == 2),
+               std::string("group of a ") + to_string(request.kind));
+  const Schedule*& known = schedules_[{request.kind, ranks, root}];
+  if (known == nullptr) {
+    known = &cache_.get(chosen_[static_cast<std::size_t>(request.kind)].algorithm, request.kind, ranks, root);
+  }
+  return *known;
+}
+
+// The farthest of the group from its first member: the same at every member.
+Reach ScheduleExecutor::group_reach(const CommunicationRequest& request) const {
+  const std::vector<std::uint32_t>& members = *request.members;
+  for (std::size_t i = 1; i < members.size(); ++i) {
+    const Reach reach = endpoint_.reach(members[0], members[i]);
+    if (reach != Reach::scale_up) return reach;
+  }
+  return Reach::scale_up;
+}
+
+Cut ScheduleExecutor::cut_for(const CommunicationRequest& request) const {
+  if (request.raw) return {};
+  switch (group_reach(request)) {
+    case Reach::scale_up:
+      return {1, parameters_.slice * parameters_.scale_up_channels};
+    case Reach::scale_out:
+      return {static_cast<std::uint32_t>(parameters_.scale_out_channels), parameters_.slice};
+    case Reach::self:
+    case Reach::ideal:
+      break;
+  }
+  return {};
+}
+
+Time ScheduleExecutor::base_latency(const Operation& operation) const {
+  if (operation.schedule == nullptr || operation.request.kind == CollectiveKind::point_to_point) return 0;
+  if (group_reach(operation.request) == Reach::ideal) return 0;
+  return operation.family == CostFamily::tree ? parameters_.base_latency_tree : parameters_.base_latency_ring;
+}
+
+Time ScheduleExecutor::hop_latency(const Operation& operation, std::uint32_t destination) const {
+  if (operation.request.raw) return 0;
+  const bool tree = operation.family == CostFamily::tree;
+  switch (endpoint_.reach(operation.gpu, destination)) {
+    case Reach::scale_up:
+      return tree ? parameters_.hop_latency_nvlink_tree : parameters_.hop_latency_nvlink_ring;
+    case Reach::scale_out:
+      return tree ? parameters_.hop_latency_net_tree : parameters_.hop_latency_net_ring;
+    case Reach::self:
+    case Reach::ideal:
+      break;
+  }
+  return 0;
+}
+
+Bytes ScheduleExecutor::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
+  if (request.members->size() == 1) return 0;
+  const Schedule& schedule = schedule_for(request);
+  const Cut cut = cut_for(request);
+  Bytes sum = 0;
+  for (std::uint32_t thread = 0; thread < schedule.threads(); ++thread) {
+    const std::uint32_t count = schedule.instructions(request.index, thread);
+    for (std::uint32_t index = 0; index < count; ++index) {
+      const Instruction instruction = schedule.instruction(request.index, thread, index);
+      if (instruction.op != Op::send) continue;
+      if (endpoint_.reach(gpu, (*request.members)[instruction.peer]) != Reach::scale_out) continue;
+      sum += total_of_chunk(schedule, cut, request.bytes, instruction.chunk);
+    }
+  }
+  return sum;
+}
+
+// ---- Stall reports
+
+std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  for (const auto& active : active_) {
+    for (const std::uint32_t slot : active) {
+      if (lines.size() == limit) return lines;
+      lines.push_back(describe(operations_[slot]));
+    }
+  }
+  return lines;
+}
+
+std::string ScheduleExecutor::describe(const Operation& operation) const {
+  const std::uint64_t id = operation.request.communication;
+  if (operation.phase == Phase::announced) {
+    return fmt::format("gpu {}: {} messages of communication {:#x} arrived, which the GPU has not started",
+                       operation.gpu, operation.arrived.total(), id);
+  }
+  const std::string name =
+      fmt::format("gpu {}: {} {:#x}", operation.gpu, to_string(operation.request.kind), id);
+  if (operation.phase == Phase::entered) return name + " is in its base latency";
+  for (std::uint32_t lane = 0; lane < operation.lanes.size(); ++lane) {
+    if (!operation.lanes[lane].done()) return name + describe(operation, lane);
+  }
+  return fmt::format("{} waits for the acknowledgement of {} sends", name, operation.in_flight.total());
+}
+
+std::string ScheduleExecutor::describe(const Operation& operation, std::uint32_t number) const {
+  const Lane& lane = operation.lanes[number];
+  return fmt::format(" round {} of {}: channel {} thread {} {}", lane.round + 1, lane.rounds,
+                     number / operation.threads, number % operation.threads,
+                     describe_instruction(operation, number));
+}
+
+std::string ScheduleExecutor::describe_instruction(const Operation& operation, std::uint32_t number) const {
+  const Instruction instruction = operation.schedule->instruction(
+      operation.request.index, number % operation.threads, operation.lanes[number].instruction);
+  if (instruction.op == Op::wait) return fmt::format("waits for thread {}", instruction.peer);
+  const std::uint32_t peer = (*operation.request.members)[instruction.peer];
+  if (instruction.op == Op::send) {
+    return fmt::format("waits to send chunk {} to gpu {} ({} sends in flight)", instruction.chunk, peer,
+                       operation.in_flight.get(pack(peer, number)));
+  }
+  return fmt::format("waits to {} chunk {} from gpu {}", instruction.op == Op::reduce ? "reduce" : "receive",
+                     instruction.chunk, peer);
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> Executor::create(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
+                                           std::uint32_t first_origin) {
+  return std::make_unique<ScheduleExecutor>(loop, endpoint, section, first_origin);
+}
+
+const ParameterTable& Executor::parameter_table() { return parameters().table(); }
+
+}  // namespace netsim

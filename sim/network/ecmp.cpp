@@ -1,0 +1,39 @@
+// Equal-cost multi-path by flow hash (RFC 2992), each switch with a seed of its own, so that collisions are real and
+// choices at successive tiers are independent.
+#include "sim/core/random.h"
+#include "sim/core/registry.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct EcmpParameters {
+  bool per_switch_seed = true;
+};
+
+Parameters<EcmpParameters> parameters() {
+  return Parameters<EcmpParameters>().flag(
+      "per_switch_seed", &EcmpParameters::per_switch_seed,
+      "every switch hashes with a seed of its own; false: all hash alike, which polarises traffic at upper tiers");
+}
+
+class Ecmp final : public RoutingPolicy {
+ public:
+  explicit Ecmp(const EcmpParameters& p) : p_(p) {}
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    __extension__ using Wide = unsigned __int128;
+    const std::uint64_t hash = hash_combine(flow, p_.per_switch_seed ? seed : 0);
+    return static_cast<std::uint32_t>((static_cast<Wide>(hash) * count) >> 64);
+  }
+
+ private:
+  EcmpParameters p_;
+};
+
+const Registration<RoutingPolicy> kEcmp{"ecmp", "a flow's packets all take one of the equal paths, chosen by hash",
+                                        parameters(), [](const EcmpParameters& p, const ConfigNode&) {
+                                          return std::make_unique<Ecmp>(p);
+                                        }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,21 @@
+// No ECN marking: congestion control that waits for marks never acts.
+#include "sim/core/registry.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct NoParameters {};
+
+class NoMarker final : public Marker {
+ public:
+  RedLine compile(BitRate) const override { return {}; }
+};
+
+const Registration<Marker> kNone{"none", "never marks: for studies without congestion control",
+                                 Parameters<NoParameters>(), [](const NoParameters&, const ConfigNode&) {
+                                   return std::make_unique<NoMarker>();
+                                 }};
+
+}  // namespace
+}  // namespace netsim

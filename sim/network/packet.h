@@ -1,0 +1,55 @@
+// Packet: 32 bytes, addressed by index, linked intrusively in FIFOs (section 6 of the design).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace netsim {
+
+enum class PacketKind : std::uint8_t { data, ack, nack, cnp, pfc };
+
+struct alignas(32) Packet {
+  std::uint32_t next;        // in a queue or the free list
+  std::uint32_t queue_pair;  // both ends know it under the same number
+  std::uint32_t psn;         // packet sequence number; ack: next expected one
+  std::uint32_t bytes;       // as buffers, PFC and ECN count them: payload + headers
+  std::uint32_t path;        // index in Fabric's paths of where the packet goes after its present port
+  std::uint32_t ingress;     // the port that it was last transmitted from: who is paused if it has to wait
+  std::uint32_t message;     // data: the message that it belongs to; pfc: priority << 1 | pause
+  PacketKind kind;
+  std::uint8_t priority;     // queue, 0 is served first
+  bool marked;               // ECN congestion experienced
+  bool last;                 // of its message
+};
+static_assert(sizeof(Packet) == 32);
+
+// All packets of one set of atoms; freed slots are used again, last freed first.
+class PacketArena {
+ public:
+  std::uint32_t allocate() {
+    if (free_ != UINT32_MAX) [[likely]] {
+      const std::uint32_t index = free_;
+      free_ = packets_[index].next;
+      return index;
+    }
+    packets_.emplace_back();
+    base_ = packets_.data();
+    return static_cast<std::uint32_t>(packets_.size() - 1);
+  }
+  void release(std::uint32_t index) {
+    packets_[index].next = free_;
+    free_ = index;
+  }
+  Packet& operator[](std::uint32_t index) { return packets_[index]; }
+  const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
+  std::size_t size() const { return packets_.size(); }
+  // For EventLoop::set_prefetch.
+  const void* const* base() const { return &base_; }
+
+ private:
+  std::vector<Packet> packets_;
+  const void* base_ = nullptr;
+  std::uint32_t free_ = UINT32_MAX;
+};
+
+}  // namespace netsim

@@ -1,0 +1,210 @@
+#include "sim/options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <sstream>
+#include <utility>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description described_options() {
+  po::options_description all("Options", 110, 70);
+  const auto text = [] { return po::value<std::string>(); };
+  auto add = all.add_options();
+  add("config", text()->value_name("C.yaml"), "the cluster: topology, hosts, network, transport, ...");
+  add("workload", text()->value_name("W"), "what runs on it: a .pb, or a .yaml that describes it");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
+  add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
+  add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
+  add("threads", text()->value_name("N"), "only 1 in this version");
+  add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
+  add("quiet", "no progress and no screen; errors are still printed");
+  add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
+  add("dry-run", "build everything, run nothing: sizes, predicted packets, memory and minutes");
+  add("print-config", "every value of the configuration and where it came from");
+  add("list", "components by kind; --list KIND for one kind");
+  add("describe", text()->value_name("NAME"), "a component or a section: what it does, its parameters");
+  add("schema", "JSON schema of the configuration, for editors");
+  add("compile", text()->value_name("OUT.pb"), "compile the description given with --workload into a .pb");
+  add("version", "print the version");
+  add("help", "print this");
+  return all;
+}
+
+std::vector<std::string> option_names(const po::options_description& all) {
+  std::vector<std::string> names;
+  for (const auto& option : all.options()) names.push_back(option->long_name());
+  return names;
+}
+
+[[noreturn]] void unknown_option(const std::string& given, const po::options_description& all) {
+  const std::string near = nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())),
+                                   option_names(all));
+  throw ConfigError("unknown option '" + given + "'" + (near.empty() ? "" : ", did you mean '--" + near + "'?") +
+                    " (--help lists all)");
+}
+
+struct Parsed {
+  po::variables_map values;
+  std::vector<std::string> operands;  // words that belong to no option
+};
+
+Parsed parse_words(const std::vector<std::string>& arguments) {
+  po::options_description all = described_options();
+  Parsed parsed;
+  try {
+    const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
+                      po::command_line_style::long_allow_next;
+    const po::parsed_options words =
+        po::command_line_parser(arguments).options(all).style(style).allow_unregistered().run();
+    for (const auto& option : words.options) {
+      if (option.unregistered) unknown_option(option.original_tokens.front(), all);
+      if (option.position_key != -1) parsed.operands.push_back(option.value.front());
+    }
+    po::parsed_options named(&all);
+    for (const auto& option : words.options) {
+      if (option.position_key == -1) named.options.push_back(option);
+    }
+    po::store(named, parsed.values);
+  } catch (const po::error& error) {
+    throw ConfigError(std::string("command line: ") + error.what());
+  }
+  return parsed;
+}
+
+std::string text_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  std::string text = values[name].as<std::string>();
+  if (text.empty()) throw ConfigError(std::string("--") + name + ": the value is empty");
+  return text;
+}
+
+std::uint64_t whole_number(const char* option, const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) {
+    throw ConfigError(std::string(option) + ": '" + text + "' is not a whole number from 0 to 2^64 - 1");
+  }
+  return value;
+}
+
+Time time_limit(const std::string& text) {
+  Place place;
+  place.file = "--until";
+  const Time limit = read_time(ConfigNode::scalar(text, place));
+  if (limit <= 0) throw ConfigError("--until: '" + text + "' is not a time above 0");
+  return limit;
+}
+
+// The one action that was asked for; two are a ConfigError.
+std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
+  using Action = Options::Action;
+  static constexpr std::pair<const char*, Action> kActions[] = {
+      {"help", Action::help},       {"version", Action::version},   {"schema", Action::schema},
+      {"list", Action::list},       {"describe", Action::describe}, {"compile", Action::compile},
+      {"dry-run", Action::dry_run}, {"print-config", Action::print_config}};
+  std::pair<Action, std::string> chosen{Action::run, ""};
+  for (const auto& [name, action] : kActions) {
+    if (values.count(name) == 0) continue;
+    if (!chosen.second.empty()) {
+      throw ConfigError("--" + chosen.second + " and --" + name + " exclude each other");
+    }
+    chosen = {action, name};
+  }
+  return chosen;
+}
+
+void require(const Options& options, bool config, bool workload) {
+  if (config && options.config.empty()) {
+    throw ConfigError("--config is missing: the cluster, e.g. --config configs/fat_tree.yaml (--help lists all)");
+  }
+  if (workload && options.workload.empty()) {
+    throw ConfigError("--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
+  }
+}
+
+void check_complete(const Options& options) {
+  using Action = Options::Action;
+  switch (options.action) {
+    case Action::run:
+    case Action::dry_run: return require(options, true, true);
+    case Action::print_config: return require(options, true, false);
+    case Action::compile: return require(options, false, true);
+    default: return;
+  }
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Parsed parsed = parse_words(arguments);
+  const po::variables_map& values = parsed.values;
+  Options options;
+  const auto [action, action_name] = chosen_action(values);
+  options.action = action;
+  if (action == Options::Action::describe || action == Options::Action::compile) {
+    options.subject = text_of(values, action_name.c_str());
+  }
+  if (action == Options::Action::list && parsed.operands.size() == 1) {
+    options.subject = parsed.operands.front();
+    parsed.operands.clear();
+  }
+  if (!parsed.operands.empty()) {
+    throw ConfigError("unexpected argument '" + parsed.operands.front() +
+                      "' (options start with --; --help lists them)");
+  }
+  options.config = text_of(values, "config");
+  options.workload = text_of(values, "workload");
+  options.output_directory = text_of(values, "out");
+  if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
+  if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
+  if (const auto threads = text_of(values, "threads"); !threads.empty() && whole_number("--threads", threads) != 1) {
+    throw ConfigError("--threads: " + threads + " was given, this version runs on 1 thread only");
+  }
+  if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
+  options.quiet = values.count("quiet") != 0;
+  if (const auto json = text_of(values, "json"); !json.empty()) {
+    if (json != "-") throw ConfigError("--json: '" + json + "' was given, only - (stdout) is allowed; files: --out DIR");
+    options.json = true;
+  }
+  check_complete(options);
+  return options;
+}
+
+std::string usage() {
+  std::ostringstream text;
+  text << "netsim: a packet-level simulator of distributed DNN training\n\n"
+          "  netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]\n"
+          "  netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb\n\n"
+       << described_options()
+       << "\nExit codes: 0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload, 4 files,\n"
+          "            5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)\n";
+  return text.str();
+}
+
+std::string quote_command(const std::vector<std::string>& arguments) {
+  std::string line = "netsim";
+  for (const std::string& argument : arguments) {
+    const bool plain = !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos;
+    line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace netsim

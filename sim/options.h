@@ -1,0 +1,37 @@
+// Options: the command line as plain data (Boost.Program_options stays inside options.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace netsim {
+
+struct Options {
+  enum class Action { run, dry_run, print_config, list, describe, schema, compile, version, help };
+
+  Action action = Action::run;
+  std::string config;                    // --config: cluster, YAML
+  std::string workload;                  // --workload: what runs on it
+  std::vector<std::string> assignments;  // --set path=value, in order
+  std::string output_directory;          // --out; "" = no files
+  std::uint64_t seed = 1;
+  Time until = kNever;                   // simulated time; > 0
+  bool quiet = false;                    // no progress, no screen
+  bool json = false;                     // --json -: the summary goes to stdout instead of the screen
+  std::string subject;                   // --list KIND ("" = all), --describe NAME, --compile OUT.pb
+};
+
+// Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest name), a
+// missing or wrong value, options that an action needs and that are absent, and actions that exclude each other.
+Options parse_options(const std::vector<std::string>& arguments);
+
+// What --help prints.
+std::string usage();
+
+// The command line as one could type it again (for the manifest and for check_failed).
+std::string quote_command(const std::vector<std::string>& arguments);
+
+}  // namespace netsim

@@ -1,0 +1,230 @@
+#include "sim/report/configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/registry.h"
+#include "sim/core/schema.h"
+#include "sim/report/tables.h"
+#include "sim/transport/packet_network.h"
+
+namespace netsim {
+namespace {
+
+ParameterInfo hosts_info() {
+  ParameterInfo info;
+  info.name = "hosts";
+  info.type = "integer";
+  info.minimum_text = "1";
+  info.doc = "how many hosts; default: as many as the topology's host ports hold";
+  return info;
+}
+
+// The two networks are no components with a factory (their makers need the cluster), but are listed and described as such.
+bool add_network_kinds() {
+  Catalogue& catalogue = Catalogue::instance();
+  catalogue.add({"network", "packet", "plays every packet through NICs, links and switches",
+                 PacketNetwork::network_parameters()});
+  catalogue.add({"network", "ideal", "every transfer takes a constant time: to look at schedules and pipelines alone",
+                 ideal_parameters().table()});
+  return true;
+}
+[[maybe_unused]] const bool kNetworkKindsAdded = add_network_kinds();
+
+ParameterTable make_table() {
+  return {component_info("topology", "topology", "", "the fabric: switches and links"),
+          component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
+          hosts_info(),
+          component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
+          section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
+          section_info("collectives", Executor::parameter_table(), "algorithms, channels, what the library costs"),
+          component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
+          section_info("output", output_parameters().table(), "tables")};
+}
+
+// Writes a parameter table with the values of a configuration as YAML.
+class Resolver {
+ public:
+  void write(const ParameterTable& table, const ConfigNode* given, int depth) {
+    for (const ParameterInfo& info : table) write(info, given != nullptr ? given->find(info.name) : nullptr, depth);
+  }
+  void write(const ParameterInfo& info, const ConfigNode* given, int depth) {
+    if (given != nullptr && given->is_null()) given = nullptr;
+    if (info.type == "section") {
+      open(info.name, depth);
+      write(info.children, given, depth + 1);
+    } else if (info.type == "component") {
+      write_component(info, given, depth);
+    } else if (given != nullptr) {
+      value(info.name, *given, depth);
+    } else {
+      line(info.name, info.default_text.empty() ? "null" : scalar(info.default_text), "default", depth);
+    }
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  static std::string one_line(std::string yaml) {
+    while (!yaml.empty() && yaml.back() == '\n') yaml.pop_back();
+    return yaml;
+  }
+  static std::string scalar(const std::string& text) { return one_line(to_yaml(ConfigNode::scalar(text, {}))); }
+  static std::string origin(const ConfigNode& node) {
+    const Place& place = node.place();
+    return place.line > 0 ? fmt::format("{}:{}", place.file, place.line) : place.file;
+  }
+  static const ConfigNode* kind_of(const ConfigNode* given) {
+    if (given == nullptr || given->is_scalar()) return given;
+    return given->find("kind");
+  }
+
+  void indent(int depth) { text_.append(static_cast<std::size_t>(depth) * 2, ' '); }
+  void open(const std::string& name, int depth) {
+    indent(depth);
+    text_ += name + ":\n";
+  }
+  void line(const std::string& name, const std::string& shown, const std::string& from, int depth) {
+    indent(depth);
+    text_ += fmt::format("{}: {}  # {}\n", name, shown, from);
+  }
+  void value(const std::string& name, const ConfigNode& node, int depth) {
+    if (node.is_scalar()) return line(name, one_line(to_yaml(node)), origin(node), depth);
+    indent(depth);
+    text_ += fmt::format("{}:  # {}\n", name, origin(node));
+    std::string block = to_yaml(node);
+    for (std::size_t from = 0; from < block.size();) {
+      const std::size_t end = std::min(block.find('\n', from), block.size());
+      indent(depth + 1);
+      text_ += block.substr(from, end - from) + "\n";
+      from = end + 1;
+    }
+  }
+  void write_component(const ParameterInfo& info, const ConfigNode* given, int depth) {
+    const ConfigNode* kind = kind_of(given);
+    const std::string name = kind != nullptr ? kind->text() : info.default_text;
+    if (name.empty()) return line(info.name, "null", "default", depth);
+    open(info.name, depth);
+    line("kind", scalar(name), kind != nullptr ? origin(*kind) : "default", depth + 1);
+    const ComponentInfo* known = Catalogue::instance().find(info.component_kind, name);
+    if (known != nullptr) write(known->parameters, given != nullptr && given->is_map() ? given : nullptr, depth + 1);
+  }
+
+  std::string text_;
+};
+
+std::string known_names() {
+  std::string text;
+  for (const std::string& kind : Catalogue::instance().kinds()) text += (text.empty() ? "" : ", ") + kind;
+  return text;
+}
+
+std::vector<ComponentInfo> subjects(const std::string& name) {
+  std::vector<ComponentInfo> found;
+  for (const ComponentInfo* info : Catalogue::instance().all()) {
+    if (info->name == name || info->kind + "." + info->name == name) found.push_back(*info);
+  }
+  for (const ParameterInfo& info : configuration_table()) {
+    if (info.type == "section" && info.name == name) found.push_back({"section", info.name, info.doc, info.children});
+  }
+  return found;
+}
+
+std::vector<std::string> subject_names() {
+  std::vector<std::string> names;
+  for (const ComponentInfo* info : Catalogue::instance().all()) {
+    names.push_back(info->name);
+    names.push_back(info->kind + "." + info->name);
+  }
+  for (const ParameterInfo& info : configuration_table()) {
+    if (info.type == "section") names.push_back(info.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+const Parameters<IdealParameters>& ideal_parameters() {
+  static const auto parameters = Parameters<IdealParameters>().time(
+      "delay", &IdealParameters::delay, {0, kSecond}, "from the start of a transfer to its end");
+  return parameters;
+}
+
+const ParameterTable& configuration_table() {
+  static const ParameterTable table = make_table();
+  return table;
+}
+
+void check_sections(const ConfigNode& root) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& info : configuration_table()) names.push_back(info.name);
+  root.allow_keys(names);
+}
+
+std::string network_kind(const ConfigNode& root) {
+  const ConfigNode* network = root.find("network");
+  if (network == nullptr || network->is_null()) return "packet";
+  if (network->is_sequence()) network->fail("a map or one of: packet, ideal");
+  const ConfigNode* kind = network->is_map() ? network->find("kind") : network;
+  if (kind == nullptr || kind->is_null()) return "packet";
+  const std::string name = read_text(*kind);
+  if (name != "packet" && name != "ideal") kind->fail("'" + name + "' is not one of: packet, ideal");
+  return name;
+}
+
+std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model) {
+  const bool ideal = network_kind(root) == "ideal";
+  Resolver resolver;
+  for (ParameterInfo info : configuration_table()) {
+    if (info.name == "transport" && ideal) continue;
+    if (info.name == "compute") info.default_text = gpu_model;
+    resolver.write(info, root.find(info.name), 0);
+  }
+  return resolver.take();
+}
+
+std::string configuration_schema() { return json_schema(configuration_table(), Catalogue::instance()); }
+
+std::string list_components(const std::string& kind) {
+  const Catalogue& catalogue = Catalogue::instance();
+  const std::vector<std::string> kinds = catalogue.kinds();
+  if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    const std::string near = nearest(kind, kinds);
+    throw ConfigError("--list: no kind '" + kind + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                      " (known: " + known_names() + ")");
+  }
+  std::string text, current;
+  for (const ComponentInfo* info : catalogue.all()) {
+    if (!kind.empty() && info->kind != kind) continue;
+    if (info->kind != current) text += (text.empty() ? "" : "\n") + info->kind + "\n";
+    current = info->kind;
+    text += fmt::format("  {:<20} {}\n", info->name, info->summary);
+  }
+  if (kind.empty()) {
+    text += "\nsections of the configuration\n";
+    for (const ParameterInfo& info : configuration_table()) text += fmt::format("  {:<20} {}\n", info.name, info.doc);
+    text += "\nnetsim --describe NAME tells all about one of them\n";
+  }
+  return text;
+}
+
+std::string describe_subject(const std::string& name) {
+  for (const ParameterInfo& info : configuration_table()) {
+    if (info.name == name && info.type == "component") return list_components(info.component_kind);
+  }
+  const std::vector<std::string> kinds = Catalogue::instance().kinds();
+  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name);
+  const std::vector<ComponentInfo> found = subjects(name);
+  if (found.empty()) {
+    const std::string near = nearest(name, subject_names());
+    throw ConfigError("--describe: nothing is called '" + name + "'" +
+                      (near.empty() ? "" : ", did you mean '" + near + "'?") + " (--list shows all)");
+  }
+  std::string text;
+  for (const ComponentInfo& info : found) text += (text.empty() ? "" : "\n") + describe(info);
+  return text;
+}
+
+}  // namespace netsim

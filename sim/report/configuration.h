@@ -1,0 +1,39 @@
+// The configuration as a whole: which sections there are and what may stand in them, for --list, --describe, --schema,
+// --print-config and the manifest. The sections themselves are read by the rooms that own them.
+#pragma once
+
+#include <string>
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// `network: ideal` or `network: {kind: ideal, delay: 1 us}`; `network: {kind: packet, ...}` is PacketNetwork's.
+struct IdealParameters {
+  Time delay = 0;
+};
+const Parameters<IdealParameters>& ideal_parameters();
+
+// Every section of the file, one entry each.
+const ParameterTable& configuration_table();
+// ConfigError for a section that does not exist (with the nearest name).
+void check_sections(const ConfigNode& root);
+// "packet" or "ideal"; ConfigError for anything else.
+std::string network_kind(const ConfigNode& root);
+
+// The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes from. Only
+// for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`, may be "".
+std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model);
+
+// The JSON schema of the file, for editors.
+std::string configuration_schema();
+
+// Components by kind, or those of one kind. ConfigError for an unknown kind.
+std::string list_components(const std::string& kind);
+// Text about a component ("dcqcn" or "congestion_control.dcqcn"), a section ("collectives") or a kind. ConfigError if
+// there is none of that name.
+std::string describe_subject(const std::string& name);
+
+}  // namespace netsim

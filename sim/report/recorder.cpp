@@ -1,0 +1,50 @@
+#include "sim/report/recorder.h"
+
+namespace netsim {
+namespace {
+
+// Keeps equal numbers of different sorts apart.
+constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
+                        kFlow = hash_name("flow"), kLink = hash_name("link"), kNetwork = hash_name("network");
+
+template <class... Values>
+std::uint64_t hash_all(std::uint64_t start, Values... values) {
+  ((start = hash_combine(start, static_cast<std::uint64_t>(values))), ...);
+  return start;
+}
+
+}  // namespace
+
+void Recorder::record(const TaskRecord& task) {
+  ends_.add(hash_all(kTask, task.rank, task.task.id, task.start, task.end));
+  if (tables_ != nullptr) tables_->add(task);
+}
+
+void Recorder::record(const CommunicationRecord& communication) {
+  ends_.add(hash_all(kCommunication, communication.id, communication.last_start, communication.end));
+  if (tables_ != nullptr) tables_->add(communication);
+}
+
+void Recorder::record(const FlowRecord& flow) {
+  ends_.add(hash_all(kFlow, flow.id, flow.end));
+  flow_times_.push_back(flow.end - flow.start);
+  if (tables_ != nullptr) tables_->add(flow);
+}
+
+std::uint64_t Recorder::fingerprint(const NetworkCounters& network, const std::vector<LinkResult>& links) const {
+  Fingerprint all = ends_;
+  for (std::size_t port = 0; port < links.size(); ++port) {
+    const PortCounters& c = links[port].counters;
+    all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
+                     c.max_queue));
+  }
+  std::uint64_t counters = hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps,
+                                    network.pfc_pauses, network.pfc_resumes, network.retransmissions,
+                                    network.flows_started, network.flows_done, network.bytes_delivered,
+                                    network.bytes_sent, network.max_queue);
+  for (const std::uint64_t hops : network.packet_hops) counters = hash_all(counters, hops);
+  all.add(counters);
+  return all.value();
+}
+
+}  // namespace netsim

@@ -1,0 +1,145 @@
+#include "sim/report/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace netsim {
+namespace {
+
+constexpr double kFullLink = 0.95;  // utilisation from which a Note names a link
+
+// Mean over ranks of one member of RankTimes, in seconds. Doubles: a report, not a result.
+template <class Get>
+double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
+  double sum = 0;
+  for (const RankTimes& times : ranks) sum += to_seconds(get(times));
+  return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size()) / per;
+}
+
+void note_congestion(const Results& results, std::vector<std::string>& notes) {
+  const NetworkCounters& network = results.network;
+  if (network.flows_done > 0 && network.ecn_marks == 0) {
+    notes.push_back("0 ECN marks: no queue reached its marking threshold, so congestion control never acted");
+  }
+  if (network.drops > 0) {
+    notes.push_back(fmt::format("{} packets dropped, {} sent again: the fabric was not lossless", network.drops,
+                                network.retransmissions));
+  }
+}
+
+void note_full_links(const Results& results, std::vector<std::string>& notes) {
+  const LinkResult* fullest = nullptr;
+  std::size_t full = 0;
+  double highest = 0;
+  for (const LinkResult& link : results.links) {
+    const double busy = utilisation(link, results.simulated);
+    if (busy >= kFullLink) ++full;
+    if (busy > highest) {
+      highest = busy;
+      fullest = &link;
+    }
+  }
+  if (full == 0) return;
+  notes.push_back(fmt::format("link {} was busy {:.1f} % of the time{}", fullest->name, 100 * highest,
+                              full > 1 ? fmt::format(", {} others over {:.0f} %", full - 1, 100 * kFullLink) : ""));
+}
+
+}  // namespace
+
+const char* to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::done: return "done";
+    case Outcome::stalled: return "stalled";
+    case Outcome::limit: return "limit reached";
+    case Outcome::interrupted: return "interrupted";
+  }
+  return "?";
+}
+
+ExitCode exit_code(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::done: return ExitCode::done;
+    case Outcome::stalled: return ExitCode::stalled;
+    case Outcome::limit: return ExitCode::limit;
+    case Outcome::interrupted: return ExitCode::interrupted;
+  }
+  return ExitCode::bug;
+}
+
+FlowTimes flow_times(std::vector<Time> times) {
+  FlowTimes result;
+  result.count = times.size();
+  if (times.empty()) return result;
+  const auto quantile = [&times](std::size_t percent) {
+    const std::size_t rank = (times.size() * percent + 99) / 100;
+    const auto place = times.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(times.begin(), place, times.end());
+    return *place;
+  };
+  result.p50 = quantile(50);
+  result.p99 = quantile(99);
+  result.maximum = quantile(100);
+  double sum = 0;
+  std::sort(times.begin(), times.end());  // the same sum whatever the order of completion
+  for (const Time time : times) sum += static_cast<double>(time);
+  result.mean = sum / static_cast<double>(times.size());
+  return result;
+}
+
+JobSummary summarise(const JobResult& job) {
+  JobSummary summary;
+  const std::size_t ended = job.done ? job.iterations : job.iteration_ends.size();
+  if (job.done) summary.jct_s = to_seconds(job.end - job.begin);
+  if (ended > 0) {
+    const Time end = job.done ? job.end : job.iteration_ends.back();
+    summary.iteration_time_s = to_seconds(end - job.begin) / static_cast<double>(ended);
+    const double gpu_seconds = *summary.iteration_time_s * static_cast<double>(job.gpus.size());
+    summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
+  }
+  const double per = job.done ? std::max<double>(job.iterations, 1) : 1;
+  const auto mean = [&job, per](auto get) { return mean_seconds(job.rank_times, per, get); };
+  summary.compute_s = mean([](const RankTimes& t) { return t.compute; });
+  summary.communication_s = mean([](const RankTimes& t) { return t.communication; });
+  summary.exposed_s = mean([](const RankTimes& t) { return t.exposed; });
+  summary.idle_s = mean([](const RankTimes& t) { return t.idle; });
+  for (std::size_t s = 0; s < kStreams; ++s) {
+    summary.exposed_by_s[s] = mean([s](const RankTimes& t) { return t.exposed_by[s]; });
+  }
+  return summary;
+}
+
+double utilisation(const LinkResult& link, Time simulated) {
+  if (simulated <= 0 || link.rate <= 0) return 0;
+  return static_cast<double>(link.counters.wire_bytes) * 8 / (static_cast<double>(link.rate) * to_seconds(simulated));
+}
+
+std::string explain(const Results& results) {
+  std::uint64_t done = 0, total = 0;
+  for (const JobResult& job : results.jobs) {
+    done += job.tasks_done;
+    total += job.tasks_total;
+  }
+  const std::string where = fmt::format("at {} s with {} of {} tasks done", to_seconds(results.simulated), done, total);
+  switch (results.outcome) {
+    case Outcome::done: return "";
+    case Outcome::stalled: return "stalled " + where + ": no event is left that could bring the rest on";
+    case Outcome::limit: return "limit reached (--until) " + where;
+    case Outcome::interrupted: return "interrupted " + where;
+  }
+  return "";
+}
+
+std::vector<std::string> derive_notes(const Results& results) {
+  std::vector<std::string> notes;
+  if (!results.packet_network) notes.push_back("network: ideal: the times hold no network at all");
+  if (results.packet_network && results.network.flows_started == 0) {
+    notes.push_back("nothing crossed the scale-out fabric");
+  }
+  note_congestion(results, notes);
+  note_full_links(results, notes);
+  return notes;
+}
+
+}  // namespace netsim

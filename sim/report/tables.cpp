@@ -1,0 +1,249 @@
+#include "sim/report/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+namespace netsim {
+namespace {
+
+std::string file_in(const std::string& directory, const char* name) {
+  return (std::filesystem::path(directory) / name).string();
+}
+
+// Creates the directory before the streamed tables of the same constructor are opened.
+std::string prepared(const std::string& directory) {
+  prepare_directory(directory);
+  return directory;
+}
+
+void write_table(const std::string& directory, const char* name, const std::string& text) {
+  OutputFile file(file_in(directory, name));
+  file.write(text);
+  file.commit();
+}
+
+std::string optional_cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+std::string jobs_csv(const Results& results) {
+  std::string text =
+      "job,ranks,done,jct_s,iterations,iterations_done,iteration_time_s,compute_s,communication_s,"
+      "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_dp_s,"
+      "exposed_ep_s,exposed_cp_s,begin_ps,end_ps,tasks_done,tasks\n";
+  for (const JobResult& job : results.jobs) {
+    const JobSummary s = summarise(job);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name), job.gpus.size(), job.done,
+                        optional_cell(s.jct_s), job.iterations, job.iteration_ends.size(),
+                        optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s, s.idle_s,
+                        optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
+    for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+      text += fmt::format("{},", s.exposed_by_s[static_cast<std::size_t>(stream)]);
+    }
+    text += fmt::format("{},{},{},{}\n", job.begin, job.end, job.tasks_done, job.tasks_total);
+  }
+  return text;
+}
+
+std::string iterations_csv(const Results& results) {
+  std::string text = "job,iteration,begin_ps,end_ps,duration_ps,iteration_time_s,tflops_per_gpu\n";
+  for (const JobResult& job : results.jobs) {
+    Time begin = job.begin;
+    for (std::size_t i = 0; i < job.iteration_ends.size(); ++i) {
+      const Time end = job.iteration_ends[i];
+      const double seconds = to_seconds(end - begin);
+      const double rank_seconds = seconds * static_cast<double>(job.gpus.size());
+      text += fmt::format("{},{},{},{},{},{},{}\n", csv_cell(job.name), i, begin, end, end - begin, seconds,
+                          rank_seconds > 0 ? job.model_flops / rank_seconds * 1e-12 : 0);
+      begin = end;
+    }
+  }
+  return text;
+}
+
+std::string ranks_csv(const Results& results) {
+  std::string text =
+      "job,rank,gpu,compute_ps,communication_ps,exposed_ps,idle_ps,exposed_tp_ps,exposed_pp_ps,exposed_dp_ps,"
+      "exposed_ep_ps,exposed_cp_ps\n";
+  for (const JobResult& job : results.jobs) {
+    for (std::size_t rank = 0; rank < job.rank_times.size(); ++rank) {
+      const RankTimes& t = job.rank_times[rank];
+      text += fmt::format("{},{},{},{},{},{},{}", csv_cell(job.name), rank, job.gpus[rank], t.compute, t.communication,
+                          t.exposed, t.idle);
+      for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+        text += fmt::format(",{}", t.exposed_by[static_cast<std::size_t>(stream)]);
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+std::string links_csv(const Results& results) {
+  std::string text =
+      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,pauses,paused_ps,drops,"
+      "max_queue_bytes\n";
+  for (const LinkResult& link : results.links) {
+    const PortCounters& c = link.counters;
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind), link.rate,
+                        c.wire_bytes, utilisation(link, results.simulated), c.data_packets, c.ecn_marks,
+                        c.pauses, c.paused, c.drops, c.max_queue);
+  }
+  return text;
+}
+
+constexpr const char* kTasksHeader =
+    "job,iteration,rank,task,name,kind,stream,collective,peer,bytes,posted_ps,start_ps,end_ps\n";
+constexpr const char* kCollectivesHeader =
+    "job,communication,name,kind,stream,ranks,first_rank,bytes,first_start_ps,last_start_ps,end_ps,wait_s,"
+    "algbw_GBps,busbw_GBps\n";
+constexpr const char* kFlowsHeader =
+    "flow,job,communication,source_gpu,destination_gpu,channel,queue_pair,bytes,start_ps,end_ps,fct_ps\n";
+
+}  // namespace
+
+const Parameters<OutputParameters>& output_parameters() {
+  static const auto parameters = Parameters<OutputParameters>().integer(
+      "max_rows", &OutputParameters::max_rows, {0, 1'000'000'000'000},
+      "rows of each of tasks.csv, collectives.csv and flows.csv; what comes after is counted, not written");
+  return parameters;
+}
+
+Tables::Rows::Rows(const std::string& path, const char* header, std::uint64_t row_limit)
+    : file(path), name(std::filesystem::path(path).filename().string()), limit(row_limit) {
+  file.write(header);
+}
+
+bool Tables::Rows::begin_row() {
+  first = true;
+  return ++rows <= limit;
+}
+
+void Tables::Rows::cell(std::int64_t value) {
+  if (!first) file.write(",");
+  first = false;
+  file.write_integer(value);
+}
+
+void Tables::Rows::cell(std::string_view text) {
+  if (!first) file.write(",");
+  first = false;
+  file.write(text);
+}
+
+void Tables::Rows::cell_hex(std::uint64_t value) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  char text[16];
+  for (std::size_t i = 0; i < 16; ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];
+  cell(std::string_view(text, 16));
+}
+
+void Tables::Rows::end_row() { file.write("\n"); }
+
+Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source)
+    : directory_(prepared(directory)),
+      job_(csv_cell(source.job_name())),
+      tasks_(file_in(directory, "tasks.csv"), kTasksHeader, static_cast<std::uint64_t>(parameters.max_rows)),
+      collectives_(file_in(directory, "collectives.csv"), kCollectivesHeader,
+                   static_cast<std::uint64_t>(parameters.max_rows)),
+      flows_(file_in(directory, "flows.csv"), kFlowsHeader, static_cast<std::uint64_t>(parameters.max_rows)) {
+  for (const std::string& name : source.names()) names_.push_back(csv_cell(name));
+}
+
+void Tables::add(const TaskRecord& record) {
+  if (!tasks_.begin_row()) return;
+  const Task& task = record.task;
+  const bool paired = task.kind == TaskKind::send || task.kind == TaskKind::receive;
+  tasks_.cell(job_);
+  tasks_.cell(std::int64_t{task.iteration});
+  tasks_.cell(std::int64_t{record.rank});
+  tasks_.cell(std::int64_t{task.id});
+  tasks_.cell(task.name < names_.size() ? std::string_view(names_[task.name]) : std::string_view());
+  tasks_.cell(to_string(task.kind));
+  tasks_.cell(to_string(task.stream));
+  tasks_.cell(task.kind == TaskKind::collective ? to_string(task.collective) : "");
+  if (paired) {
+    tasks_.cell(std::int64_t{task.peer});
+  } else {
+    tasks_.cell("");
+  }
+  tasks_.cell(task.bytes);
+  tasks_.cell(record.posted);
+  tasks_.cell(record.start);
+  tasks_.cell(record.end);
+  tasks_.end_row();
+}
+
+void Tables::add(const CommunicationRecord& record) {
+  if (!collectives_.begin_row()) return;
+  collectives_.cell(job_);
+  collectives_.cell_hex(record.id);
+  collectives_.cell(record.name < names_.size() ? std::string_view(names_[record.name]) : std::string_view());
+  collectives_.cell(to_string(record.kind));
+  collectives_.cell(to_string(record.stream));
+  collectives_.cell(std::int64_t{record.ranks});
+  collectives_.cell(std::int64_t{record.first_rank});
+  collectives_.cell(record.bytes);
+  collectives_.cell(record.first_start);
+  collectives_.cell(record.last_start);
+  collectives_.cell(record.end);
+  collectives_.cell(fmt::format("{}", to_seconds(record.last_start - record.first_start)));
+  collectives_.cell(fmt::format("{:.3f}", algorithm_bandwidth(record) * 1e-9));
+  collectives_.cell(fmt::format("{:.3f}", bus_bandwidth(record) * 1e-9));
+  collectives_.end_row();
+}
+
+void Tables::add(const FlowRecord& record) {
+  if (!flows_.begin_row()) return;
+  flows_.cell_hex(record.id);
+  flows_.cell(job_);
+  flows_.cell_hex(record.request.communication);
+  flows_.cell(std::int64_t{record.request.source});
+  flows_.cell(std::int64_t{record.request.destination});
+  flows_.cell(std::int64_t{record.request.channel});
+  flows_.cell(std::int64_t{record.queue_pair});
+  flows_.cell(record.request.bytes);
+  flows_.cell(record.start);
+  flows_.cell(record.end);
+  flows_.cell(record.end - record.start);
+  flows_.end_row();
+}
+
+void Tables::finish(const Results& results) {
+  write_table(directory_, "jobs.csv", jobs_csv(results));
+  write_table(directory_, "iterations.csv", iterations_csv(results));
+  write_table(directory_, "ranks.csv", ranks_csv(results));
+  write_table(directory_, "links.csv", links_csv(results));
+  for (Rows* table : {&tasks_, &collectives_, &flows_}) table->file.commit();
+}
+
+std::vector<std::string> Tables::notes() const {
+  std::vector<std::string> notes;
+  for (const Rows* table : {&tasks_, &collectives_, &flows_}) {
+    if (table->rows <= table->limit) continue;
+    notes.push_back(fmt::format("{} holds the first {} of {} rows; more with --set output.max_rows={}", table->name,
+                                table->limit, table->rows, table->rows));
+  }
+  return notes;
+}
+
+double algorithm_bandwidth(const CommunicationRecord& record) {
+  const Time time = record.end - record.last_start;
+  return time > 0 ? static_cast<double>(record.bytes) / to_seconds(time) : 0;
+}
+
+double bus_bandwidth(const CommunicationRecord& record) {
+  const double n = std::max<double>(record.ranks, 1);
+  switch (record.kind) {
+    case CollectiveKind::all_reduce: return algorithm_bandwidth(record) * 2 * (n - 1) / n;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all: return algorithm_bandwidth(record) * (n - 1) / n;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::point_to_point: return algorithm_bandwidth(record);
+  }
+  return 0;
+}
+
+}  // namespace netsim

@@ -1,0 +1,68 @@
+// Tables: tidy CSV files, units in the headers. tasks.csv, collectives.csv and flows.csv are streamed while the run goes
+// on; the others are written at its end. A file appears under its name only when it is complete.
+//
+// Columns are documented in docs/results.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/output.h"
+#include "sim/core/parameters.h"
+#include "sim/report/results.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// The configuration's `output` section.
+struct OutputParameters {
+  std::int64_t max_rows = 1'000'000;  // of each streamed table
+};
+const Parameters<OutputParameters>& output_parameters();
+
+class Tables {
+ public:
+  // Creates the directory. IoError at once if it cannot be written. `source` must outlive the tables.
+  Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source);
+
+  void add(const TaskRecord& record);
+  void add(const CommunicationRecord& record);
+  void add(const FlowRecord& record);
+
+  // Completes the streamed tables and writes the others; afterwards all are there.
+  void finish(const Results& results);
+  // Which tables were cut at max_rows, for Notes.
+  std::vector<std::string> notes() const;
+
+ private:
+  struct Rows {
+    Rows(const std::string& path, const char* header, std::uint64_t limit);
+    // Begins a row; false if it is over the limit (the row is only counted).
+    bool begin_row();
+    void cell(std::int64_t value);
+    void cell(std::string_view text);
+    void cell_hex(std::uint64_t value);
+    void end_row();
+
+    OutputFile file;
+    std::string name;
+    std::uint64_t limit;
+    std::uint64_t rows = 0;
+    bool first = true;
+  };
+
+  std::string directory_;
+  std::string job_;
+  std::vector<std::string> names_;  // of tasks, ready as cells
+  Rows tasks_, collectives_, flows_;
+};
+
+// Bandwidths of a collective in byte/s, from the last rank's arrival to the end, as nccl-tests define them
+// (doc/PERFORMANCE.md): algbw = bytes / time, busbw = algbw times the kind's factor. 0 if it took no time.
+double algorithm_bandwidth(const CommunicationRecord& record);
+double bus_bandwidth(const CommunicationRecord& record);
+
+}  // namespace netsim

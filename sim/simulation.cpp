@@ -1,0 +1,282 @@
+#include "sim/simulation.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "sim/core/registry.h"
+#include "sim/report/configuration.h"
+#include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kSlice = 200'000;              // events between two looks at the world: some 25 ms
+constexpr std::chrono::milliseconds kReportEvery(100);
+constexpr std::uint64_t kStuckEvents = 5'000'000;      // with kStuckTime: nothing but timers since the last move
+constexpr Time kStuckTime = kSecond;
+constexpr std::size_t kWaitingLines = 20;              // of each room in a stall report
+constexpr std::uint64_t kPredictTasks = 20'000'000;    // above: progress counts tasks, the walk would take too long
+
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
+}
+
+const ConfigNode& absent() {
+  static const ConfigNode node;
+  return node;
+}
+
+const ConfigNode& section(const ConfigNode& root, const char* name) {
+  const ConfigNode* node = root.find(name);
+  return node != nullptr ? *node : absent();
+}
+
+const ConfigNode& known_sections(const ConfigNode& root) {
+  check_sections(root);
+  return root;
+}
+
+// `network` for the one who reads its parameters: a bare name has none.
+const ConfigNode& network_section(const ConfigNode& root) {
+  const ConfigNode& node = section(root, "network");
+  return node.is_scalar() ? absent() : node;
+}
+
+// The transport's `mtu`, which the transport itself reads and checks.
+Bytes transport_mtu(const ConfigNode& root) {
+  if (const ConfigNode* mtu = section(root, "transport").find("mtu"); mtu != nullptr && mtu->is_scalar()) {
+    return read_bytes(*mtu);
+  }
+  for (const ParameterInfo& info : PacketNetwork::transport_parameters()) {
+    if (info.name == "mtu") return read_bytes(ConfigNode::scalar(info.default_text, {}));
+  }
+  return LinkSpec{}.mtu;
+}
+
+std::unique_ptr<ComputeModel> create_compute(const ConfigNode& root, const std::string& gpu_model) {
+  const ConfigNode& node = section(root, "compute");
+  if (node.is_null() && gpu_model.empty()) return nullptr;
+  return Registry<ComputeModel>::instance().create(node, gpu_model);
+}
+
+// Without a model of the GPU only kernels of a given duration can be timed.
+Time given_duration(const Work& work, const std::string& workload) {
+  Time total = 0;
+  for (const Kernel& kernel : work.kernels) {
+    if (kernel.kind != Kernel::Kind::fixed) {
+      throw ConfigError(fmt::format("{}: kernel '{}' of '{}' needs a model of the GPU, and the hosts name none; set "
+                                    "`compute` (netsim --list compute_model)",
+                                    workload, kernel.name, work.name));
+    }
+    total += kernel.duration;
+  }
+  return total;
+}
+
+std::vector<Time> durations(const TaskSource& source, const ComputeModel* model, const std::string& workload) {
+  std::vector<Time> result;
+  for (const Work& work : source.works()) {
+    result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload));
+  }
+  return result;
+}
+
+void append(std::vector<std::string>& lines, std::vector<std::string> more) {
+  for (std::string& line : more) lines.push_back(std::move(line));
+}
+
+}  // namespace
+
+System::System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowObserver observer)
+    : cluster_(build_cluster(known_sections(root))),
+      output_(output_parameters().parse(section(root, "output"))),
+      compute_(create_compute(root, cluster_.gpu_model)) {
+  const auto gpus = static_cast<std::uint32_t>(cluster_.gpus.size());
+  next_origin_ = static_cast<std::uint32_t>(cluster_.graph.port_count());
+  if (network_kind(root) == "ideal") {
+    const IdealParameters ideal = ideal_parameters().parse(network_section(root), {"kind"});
+    endpoint_ = std::make_unique<IdealEndpoint>(loop_, gpus, ideal.delay, next_origin_);
+  } else {
+    auto packets = PacketNetwork::create(loop_, cluster_, network_section(root), section(root, "transport"), seed,
+                                         std::move(observer));
+    packets_ = packets.get();
+    endpoint_ = std::move(packets);
+  }
+  mtu_ = transport_mtu(root);
+  next_origin_ += gpus;
+  executor_ = Executor::create(loop_, *endpoint_, section(root, "collectives"), next_origin_);
+  next_origin_ += gpus;
+}
+
+Simulation::Simulation(SimulationSetup setup)
+    : setup_(std::move(setup)),
+      system_(setup_.config, setup_.seed, [this](const FlowRecord& flow) { recorder_->record(flow); }),
+      source_(load_workload(setup_.workload, static_cast<std::uint32_t>(system_.cluster().gpus.size()))) {
+  const std::size_t gpus = system_.cluster().gpus.size();
+  if (source_->ranks() > gpus) {
+    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)", setup_.workload,
+                                 source_->ranks(), gpus, system_.cluster().host_count));
+  }
+  if (!setup_.output_directory.empty()) {
+    tables_ = std::make_unique<Tables>(setup_.output_directory, system_.output(), *source_);
+  }
+  recorder_ = std::make_unique<Recorder>(tables_.get());
+  create_job();
+}
+
+void Simulation::create_job() {
+  std::vector<std::uint32_t> gpus(source_->ranks());
+  std::iota(gpus.begin(), gpus.end(), 0);
+  Job::Observer observer{[this](const TaskRecord& task) { recorder_->record(task); },
+                         [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
+  job_ = Job::create(system_.loop(), system_.executor(), *source_, std::move(gpus),
+                     durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
+                     std::move(observer));
+}
+
+Results Simulation::run(const Watch& watch) {
+  const WallClock::time_point start = WallClock::now();
+  const Outcome outcome = play(watch);
+  if (outcome == Outcome::done) settle(watch);
+  Results results = collect(outcome, watch);
+  results.wall_seconds = seconds_since(start);
+  return results;
+}
+
+Outcome Simulation::play(const Watch& watch) {
+  EventLoop& loop = system_.loop();
+  Bytes predicted = 0;
+  if (watch.report && job_->tasks_total() <= kPredictTasks) predicted = predict_bytes(*source_, system_.executor());
+  WallClock::time_point reported = WallClock::now();
+  job_->start();
+  while (!job_->done()) {
+    if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
+    if (loop.run_some(kSlice, watch.until) == 0) return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
+    if (stuck()) return Outcome::stalled;
+    if (watch.report && WallClock::now() - reported >= kReportEvery) {
+      watch.report(advance(predicted));
+      reported = WallClock::now();
+    }
+  }
+  return Outcome::done;
+}
+
+// Executes what a finished job left behind. All timers of the network end by themselves.
+void Simulation::settle(const Watch& watch) {
+  EventLoop& loop = system_.loop();
+  while (loop.run_some(kSlice) > 0) {
+    if (watch.interrupted && watch.interrupted()) return;
+  }
+  if (system_.packets() == nullptr) return;
+  const NetworkCounters network = system_.packets()->counters();
+  NETSIM_CHECK(network.bytes_sent == network.bytes_delivered,
+               fmt::format("{} bytes sent, {} delivered", network.bytes_sent, network.bytes_delivered));
+  NETSIM_CHECK(network.pfc_pauses == network.pfc_resumes,
+               fmt::format("{} pauses, {} resumes", network.pfc_pauses, network.pfc_resumes));
+}
+
+// A network that only sends again and again what is lost again never runs out of events.
+bool Simulation::stuck() {
+  const EventLoop& loop = system_.loop();
+  if (job_->tasks_done() == last_move_.tasks) {
+    if (loop.executed() - last_move_.event < kStuckEvents || loop.now() - last_move_.time < kStuckTime) return false;
+    const std::uint64_t packets = system_.packets() != nullptr ? system_.packets()->counters().packets : 0;
+    if (packets == last_move_.packets) return true;
+    last_move_.packets = packets;
+  }
+  last_move_.tasks = job_->tasks_done();
+  last_move_.event = loop.executed();
+  last_move_.time = loop.now();
+  return false;
+}
+
+Advance Simulation::advance(Bytes predicted) const {
+  Advance advance;
+  const System& system = system_;
+  if (predicted > 0 && system.packets() != nullptr) {
+    advance.fraction = static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
+  } else if (job_->tasks_total() > 0) {
+    advance.fraction = static_cast<double>(job_->tasks_done()) / static_cast<double>(job_->tasks_total());
+  }
+  advance.simulated = system.loop().now();
+  advance.events = system.loop().executed();
+  return advance;
+}
+
+Results Simulation::collect(Outcome outcome, const Watch& watch) const {
+  Results results;
+  results.outcome = outcome;
+  const EventLoop& loop = system_.loop();
+  results.simulated = outcome == Outcome::done    ? job_->end_time()
+                      : outcome == Outcome::limit ? watch.until
+                                                  : loop.now();
+  results.events = loop.executed();
+  results.packet_network = system_.packets() != nullptr;
+  results.flows = recorder_->flow_times();
+  results.jobs.push_back(job_result(results.simulated));
+  if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
+    const Graph& graph = system_.cluster().graph;
+    results.network = packets->counters();
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      const LinkSpec& link = graph.port(port).link;
+      results.links.push_back({graph.port_name(port), link.kind, link.rate, packets->port_counters(port)});
+    }
+    results.fingerprints.packets = packets->packets_fingerprint();
+    results.fingerprints.events = packets->events_fingerprint();
+  }
+  results.fingerprints.results = recorder_->fingerprint(results.network, results.links);
+  if (outcome == Outcome::stalled) results.waiting = waiting();
+  results.notes = notes(results);
+  return results;
+}
+
+JobResult Simulation::job_result(Time now) const {
+  JobResult result;
+  result.name = source_->job_name();
+  result.iterations = source_->iterations();
+  result.done = job_->done();
+  result.begin = job_->begin_time();
+  result.end = result.done ? job_->end_time() : now;
+  result.iteration_ends = job_->iteration_ends();
+  result.gpus.resize(source_->ranks());
+  std::iota(result.gpus.begin(), result.gpus.end(), 0);
+  result.rank_times = job_->rank_times(result.end);
+  result.tasks_done = job_->tasks_done();
+  result.tasks_total = job_->tasks_total();
+  result.model_flops = source_->model_flops();
+  result.peak_flops = system_.compute() != nullptr ? system_.compute()->peak_flops() : 0;
+  return result;
+}
+
+std::vector<std::string> Simulation::waiting() const {
+  std::vector<std::string> lines = job_->waiting(kWaitingLines);
+  append(lines, system_.executor().waiting(kWaitingLines));
+  if (system_.packets() != nullptr) append(lines, system_.packets()->waiting(kWaitingLines));
+  return lines;
+}
+
+std::vector<std::string> Simulation::notes(const Results& results) const {
+  std::vector<std::string> lines = derive_notes(results);
+  if (system_.packets() != nullptr) append(lines, system_.packets()->notes());
+  if (system_.packets() == nullptr && !section(setup_.config, "transport").is_null()) {
+    lines.push_back("`transport` was not used: the network is ideal");
+  }
+  if (source_->ranks() < system_.cluster().gpus.size()) {
+    lines.push_back(fmt::format("{} of {} GPUs had no rank", system_.cluster().gpus.size() - source_->ranks(),
+                                system_.cluster().gpus.size()));
+  }
+  if (tables_ != nullptr) append(lines, tables_->notes());
+  return lines;
+}
+
+void Simulation::finish_tables(const Results& results) {
+  if (tables_ != nullptr) tables_->finish(results);
+}
+
+}  // namespace netsim

@@ -1,0 +1,122 @@
+// Simulation: the composition root, the one place that knows every room. A configuration becomes a System (cluster,
+// network, executor); with a workload on it, a Simulation that runs once and answers with Results.
+//
+// Several may live in one process: nothing here is global.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/config.h"
+#include "sim/core/event_loop.h"
+#include "sim/report/prediction.h"
+#include "sim/report/recorder.h"
+#include "sim/report/results.h"
+#include "sim/report/tables.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/packet_network.h"
+#include "sim/workload/compute_model.h"
+#include "sim/workload/job.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// Everything that a configuration describes. ConfigError for what it gets wrong.
+class System {
+ public:
+  // `root` must outlive the system.
+  System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowObserver observer);
+
+  EventLoop& loop() { return loop_; }
+  const EventLoop& loop() const { return loop_; }
+  const Cluster& cluster() const { return cluster_; }
+  Executor& executor() { return *executor_; }
+  const Executor& executor() const { return *executor_; }
+  // Null for `network: ideal`.
+  const PacketNetwork* packets() const { return packets_; }
+  // Null where neither `compute` nor the host names a model.
+  const ComputeModel* compute() const { return compute_.get(); }
+  const OutputParameters& output() const { return output_; }
+  // Payload of a packet on the fabric.
+  Bytes mtu() const { return mtu_; }
+  // The first origin that no entity of the system has.
+  std::uint32_t next_origin() const { return next_origin_; }
+
+ private:
+  EventLoop loop_;
+  Cluster cluster_;
+  OutputParameters output_;
+  Bytes mtu_ = 0;
+  PacketNetwork* packets_ = nullptr;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<ComputeModel> compute_;
+  std::uint32_t next_origin_ = 0;
+};
+
+struct SimulationSetup {
+  ConfigNode config;
+  std::string workload;          // path
+  std::uint64_t seed = 1;
+  std::string output_directory;  // "" = no files
+};
+
+// Where a run is: for progress displays.
+struct Advance {
+  double fraction = 0;  // of the predicted bytes, or of the tasks where no byte crosses the fabric
+  Time simulated = 0;
+  std::uint64_t events = 0;
+};
+
+// What a run looks at while it goes on. The functions may be empty; they are called between slices of events.
+struct Watch {
+  Time until = kNever;                          // events after it are not executed
+  std::function<bool()> interrupted;            // true: end the run, with the report of what was done
+  std::function<void(const Advance&)> report;  // a few times a second
+};
+
+class Simulation {
+ public:
+  // Builds everything. ConfigError, InputError or IoError for what is wrong with configuration, workload or output
+  // directory; InputError where the workload has more ranks than the cluster has GPUs. Rank r runs on GPU r.
+  explicit Simulation(SimulationSetup setup);
+
+  const ConfigNode& configuration() const { return setup_.config; }
+  const Cluster& cluster() const { return system_.cluster(); }
+  Prediction predict() { return netsim::predict(*source_, system_.executor(), system_.cluster(), system_.mtu()); }
+  // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are complete.
+  Results run(const Watch& watch);
+  // After run(): completes the tables in the output directory, if there is one.
+  void finish_tables(const Results& results);
+
+ private:
+  void create_job();
+  Outcome play(const Watch& watch);
+  void settle(const Watch& watch);
+  bool stuck();
+  Advance advance(Bytes predicted) const;
+  Results collect(Outcome outcome, const Watch& watch) const;
+  JobResult job_result(Time now) const;
+  std::vector<std::string> waiting() const;
+  std::vector<std::string> notes(const Results& results) const;
+
+  // The last slice in which a task ended or a packet arrived (stuck()).
+  struct LastMove {
+    std::uint64_t tasks = 0, packets = 0, event = 0;
+    Time time = 0;
+  };
+
+  SimulationSetup setup_;
+  System system_;
+  std::unique_ptr<TaskSource> source_;
+  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<Job> job_;
+  LastMove last_move_;
+};
+
+}  // namespace netsim

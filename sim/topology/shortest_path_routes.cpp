@@ -1,0 +1,89 @@
+// Next hops of any fabric: one breadth-first search from every switch that has NICs. Memory: switches with
+// NICs x switches x equal-cost ports, so arithmetic routes are the better choice for large regular shapes.
+#include "sim/core/errors.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+namespace {
+
+class ShortestPathRoutes final : public Routes {
+ public:
+  ShortestPathRoutes(const Graph& graph, const std::vector<NodeId>& nics)
+      : access_(graph.node_count(), {kNoId, kNoId}) {
+    index_switches(graph);
+    for (NodeId nic : nics) attach(graph, nic);
+    for (std::size_t column = 0; column < access_switches_.size(); ++column)
+      search(graph, access_switches_[column]);
+  }
+
+  std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
+    if (row_[at] == kNoId) return {&access_[at].port, 1};
+    const Access& target = access_[destination];
+    const std::size_t cell = std::size_t{target.column} * switches_.size() + row_[at];
+    if (switches_[row_[at]] == access_switches_[target.column]) return {&down_[destination], 1};
+    return {hops_.data() + begin_[cell], begin_[cell + 1] - begin_[cell]};
+  }
+
+ private:
+  // Of a NIC: its port into the fabric and the number of the switch at its other end among those with NICs.
+  struct Access {
+    PortId port;
+    std::uint32_t column;
+  };
+
+  void index_switches(const Graph& graph) {
+    row_.assign(graph.node_count(), kNoId);
+    down_.assign(graph.node_count(), kNoId);
+    for (NodeId id = 0; id < graph.node_count(); ++id) {
+      if (graph.node(id).kind != NodeKind::fabric_switch) continue;
+      row_[id] = static_cast<std::uint32_t>(switches_.size());
+      switches_.push_back(id);
+    }
+    column_.assign(switches_.size(), kNoId);
+  }
+
+  void attach(const Graph& graph, NodeId nic) {
+    for (PortId port : graph.ports_of(nic)) {
+      const std::uint32_t row = row_[graph.port(port).peer_node];
+      if (row == kNoId) continue;
+      if (column_[row] == kNoId) {
+        column_[row] = static_cast<std::uint32_t>(access_switches_.size());
+        access_switches_.push_back(switches_[row]);
+      }
+      access_[nic] = {port, column_[row]};
+      down_[nic] = port ^ 1;
+      return;
+    }
+    NETSIM_CHECK(false, graph.node(nic).name + " is not joined to the fabric");
+  }
+
+  // Appends the next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
+  void search(const Graph& graph, NodeId target) {
+    const std::vector<std::uint32_t> distance = graph.fabric_distances(target);
+    for (NodeId at : switches_) {
+      for (PortId port : graph.ports_of(at)) {
+        const std::uint32_t peer_distance = distance[graph.port(port).peer_node];
+        if (peer_distance != kNoId && peer_distance + 1 == distance[at]) hops_.push_back(port);
+      }
+      begin_.push_back(hops_.size());
+    }
+  }
+
+  std::vector<NodeId> switches_;         // row -> node
+  std::vector<std::uint32_t> row_;       // node -> row; kNoId for other than fabric switches
+  std::vector<std::uint32_t> column_;    // row -> column; kNoId for switches without NICs
+  std::vector<NodeId> access_switches_;  // column -> node
+  std::vector<Access> access_;           // by node
+  std::vector<PortId> down_;             // by node: the port from the switch to the NIC
+  std::vector<std::size_t> begin_{0};    // cell (column, row) -> range of hops_
+  std::vector<PortId> hops_;
+};
+
+}  // namespace
+
+std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics) {
+  return std::make_unique<ShortestPathRoutes>(graph, nics);
+}
+
+}  // namespace netsim

@@ -1,0 +1,33 @@
+// single_nic: a host that is one node, accelerator and NIC at once, without PCIe: messages start and end at
+// its fabric link. For studies of the fabric alone.
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+namespace {
+
+struct SingleNicParameters {};
+
+class SingleNic final : public Host {
+ public:
+  std::uint32_t gpus() const override { return 1; }
+  std::uint32_t nics() const override { return 1; }
+  std::string gpu_model() const override { return {}; }
+
+  HostBuild build(Graph& graph, std::uint32_t host_index) const override {
+    const NodeId node = graph.add_node(NodeKind::nic, graph.add_atom(), "host" + std::to_string(host_index));
+    return {.gpus = {{.node = node, .host = host_index, .local = 0, .nic = node}}, .nics = {node}};
+  }
+};
+
+const Registration<Host> kRegistration{
+    "single_nic", "one accelerator that is its own NIC, without PCIe: for studies of the fabric alone",
+    Parameters<SingleNicParameters>(),
+    [](const SingleNicParameters&, const ConfigNode&) { return std::make_unique<SingleNic>(); }};
+
+}  // namespace
+
+}  // namespace netsim

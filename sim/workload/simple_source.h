@@ -1,0 +1,69 @@
+// SimpleSource: a TaskSource whose tasks are written down one by one: traffic patterns, collective
+// benchmarks, tests.
+//
+// Order: tasks of one rank and stream follow one another in the order in which they were added, except raw
+// messages: each of them is a transfer of its own, as of an application that posts all it has, and is ready
+// at the start (Task::not_before still holds it back).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+class SimpleSource final : public TaskSource {
+ public:
+  // Every rank starts without tasks.
+  SimpleSource(std::string job_name, std::uint32_t ranks);
+
+  // Names for tables; the index is what Task::name takes. The same text gets the same index.
+  std::uint32_t add_name(const std::string& name);
+  std::uint32_t add_work(Work work);
+  std::uint32_t add_group(std::vector<std::uint32_t> ranks);
+  // Appends a task to the rank's program; sets its id.
+  void add_task(std::uint32_t rank, Task task);
+  // Appends the task to the program of every rank; ranks without tasks of their own share one program.
+  void add_task_everywhere(Task task);
+  // A raw message: the send at `from` and the receive at `to`. Messages of one pair of ranks differ in `tag`.
+  void add_message(std::uint32_t from, std::uint32_t to, std::uint32_t tag, Bytes bytes, Time not_before,
+                   std::uint32_t name);
+
+  const std::string& job_name() const override { return job_name_; }
+  std::uint32_t ranks() const override { return static_cast<std::uint32_t>(program_of_.size()); }
+  // Largest Task::iteration + 1.
+  std::uint32_t iterations() const override { return iterations_; }
+  const std::vector<Work>& works() const override { return works_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_[id]; }
+  std::uint32_t task_count(std::uint32_t rank) const override;
+  Task task(std::uint32_t rank, std::uint32_t id) const override;
+  void start(std::uint32_t rank, std::vector<Task>& ready) override;
+  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
+  double model_flops() const override { return 0; }
+
+ private:
+  struct Step {
+    Task task;
+    bool first = true;       // waits for nothing
+    std::uint32_t next = 0;  // the task that waits for it; 0 = none (task 0 waits for nothing)
+  };
+  using Program = std::vector<Step>;
+
+  void append(Program& program, Task task);
+  static Step* last_of_stream(Program& program, Stream stream);
+  const Program& program(std::uint32_t rank) const { return programs_[program_of_[rank]]; }
+  Program& own_program(std::uint32_t rank);
+
+  std::string job_name_;
+  std::uint32_t iterations_ = 1;
+  std::vector<Work> works_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::uint32_t>> groups_;
+  std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
+  std::vector<std::uint32_t> program_of_;  // by rank
+};
+
+}  // namespace netsim

@@ -1,0 +1,97 @@
+// What the tests of the report share: a small task source, a small run, a directory that goes away.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/report/results.h"
+#include "sim/workload/task.h"
+
+namespace netsim::test {
+
+// Two ranks and two named tasks each; only what tables ask for.
+class TinySource final : public TaskSource {
+ public:
+  const std::string& job_name() const override { return name_; }
+  std::uint32_t ranks() const override { return 2; }
+  std::uint32_t iterations() const override { return 1; }
+  const std::vector<Work>& works() const override { return works_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::uint32_t>& group(std::uint32_t) const override { return group_; }
+  std::uint32_t task_count(std::uint32_t) const override { return 2; }
+  Task task(std::uint32_t, std::uint32_t) const override { return {}; }
+  void start(std::uint32_t, std::vector<Task>&) override {}
+  void complete(std::uint32_t, std::uint32_t, std::vector<Task>&) override {}
+  double model_flops() const override { return 0; }
+
+ private:
+  std::string name_ = "tiny, \"quoted\"";
+  std::vector<Work> works_;
+  std::vector<std::string> names_{"forward", "grad,sync"};
+  std::vector<std::uint32_t> group_{0, 1};
+};
+
+// A job of two ranks and two iterations: rank times that add up to 4 ms, means that are easy to check by hand.
+inline JobResult two_rank_job() {
+  JobResult job;
+  job.name = "pair";
+  job.iterations = 2;
+  job.done = true;
+  job.begin = 0;
+  job.end = 4 * kMillisecond;
+  job.iteration_ends = {1 * kMillisecond, 4 * kMillisecond};
+  job.gpus = {0, 1};
+  job.rank_times.resize(2);
+  job.rank_times[0] = {3 * kMillisecond, 1 * kMillisecond, 1 * kMillisecond, 0, {}};
+  job.rank_times[0].exposed_by[static_cast<std::size_t>(Stream::tp)] = 1 * kMillisecond;
+  job.rank_times[1] = {1 * kMillisecond, 2 * kMillisecond, 2 * kMillisecond, 1 * kMillisecond, {}};
+  job.rank_times[1].exposed_by[static_cast<std::size_t>(Stream::dp)] = 2 * kMillisecond;
+  job.tasks_done = job.tasks_total = 10;
+  job.model_flops = 1e9;
+  job.peak_flops = 1e12;
+  return job;
+}
+
+inline Results two_rank_results() {
+  Results results;
+  results.simulated = 4 * kMillisecond;
+  results.events = 1234;
+  results.jobs.push_back(two_rank_job());
+  results.network.packets = 70;
+  results.network.packet_hops = {400, 0, 140, 7};
+  results.network.flows_started = results.network.flows_done = 3;
+  results.network.ecn_marks = 5;
+  results.flows = flow_times({10, 20, 30});
+  LinkResult link;
+  link.name = "edge0->agg1";
+  link.rate = 100 * kGbps;
+  link.counters.wire_bytes = 25'000'000;  // half of what 100 Gb/s carry in 4 ms
+  results.links.push_back(link);
+  return results;
+}
+
+class Directory {
+ public:
+  Directory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "netsim_report_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const std::string& path() const { return path_; }
+  std::string text(const std::string& name) const {
+    std::ostringstream all;
+    all << std::ifstream(path_ + "/" + name).rdbuf();
+    return all.str();
+  }
+  bool has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace netsim::test

@@ -1,0 +1,131 @@
+#include "sim/report/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "tests/report/fixtures.h"
+
+namespace netsim {
+namespace {
+
+using test::two_rank_job;
+using test::two_rank_results;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(FlowTimes, AreNearestRank) {
+  std::vector<Time> times;
+  for (Time t = 1; t <= 200; ++t) times.push_back(201 - t);
+  const FlowTimes flows = flow_times(times);
+  EXPECT_EQ(flows.count, 200u);
+  EXPECT_DOUBLE_EQ(flows.mean, 100.5);
+  EXPECT_EQ(flows.p50, 100);
+  EXPECT_EQ(flows.p99, 198);
+  EXPECT_EQ(flows.maximum, 200);
+}
+
+TEST(FlowTimes, OfNothingAndOfOne) {
+  EXPECT_EQ(flow_times({}).count, 0u);
+  EXPECT_EQ(flow_times({}).maximum, 0);
+  const FlowTimes one = flow_times({7});
+  EXPECT_EQ(one.p50, 7);
+  EXPECT_EQ(one.p99, 7);
+  EXPECT_EQ(one.maximum, 7);
+}
+
+TEST(FlowTimes, QuantilesAreTheSmallestValueThatEnoughDoNotExceed) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::uint16_t>& drawn) {
+    RC_PRE(!drawn.empty());
+    const std::vector<Time> times(drawn.begin(), drawn.end());
+    const FlowTimes flows = flow_times(times);
+    const auto at_most = [&](Time value) {
+      return std::count_if(times.begin(), times.end(), [&](Time t) { return t <= value; });
+    };
+    const auto n = static_cast<std::int64_t>(times.size());
+    RC_ASSERT(100 * at_most(flows.p99) >= 99 * n);
+    RC_ASSERT(100 * at_most(flows.p99 - 1) < 99 * n);
+    RC_ASSERT(2 * at_most(flows.p50) >= n);
+    RC_ASSERT(2 * at_most(flows.p50 - 1) < n);
+    RC_ASSERT(flows.maximum == *std::max_element(times.begin(), times.end()));
+  }));
+}
+
+TEST(FlowTimes, DoNotDependOnTheOrderOfCompletion) {
+  EXPECT_TRUE(rc::check([](std::vector<std::uint32_t> drawn) {
+    std::vector<Time> times(drawn.begin(), drawn.end());
+    const FlowTimes forward = flow_times(times);
+    std::reverse(times.begin(), times.end());
+    RC_ASSERT(flow_times(times).mean == forward.mean);
+  }));
+}
+
+TEST(Summary, IsPerIterationMeansOverRanks) {
+  const JobSummary summary = summarise(two_rank_job());
+  EXPECT_DOUBLE_EQ(*summary.jct_s, 4e-3);
+  EXPECT_DOUBLE_EQ(*summary.iteration_time_s, 2e-3);
+  EXPECT_DOUBLE_EQ(summary.compute_s, 1e-3);
+  EXPECT_DOUBLE_EQ(summary.communication_s, 0.75e-3);
+  EXPECT_DOUBLE_EQ(summary.exposed_s, 0.75e-3);
+  EXPECT_DOUBLE_EQ(summary.idle_s, 0.25e-3);
+  EXPECT_DOUBLE_EQ(summary.exposed_by_s[static_cast<std::size_t>(Stream::tp)], 0.25e-3);
+  EXPECT_DOUBLE_EQ(summary.exposed_by_s[static_cast<std::size_t>(Stream::dp)], 0.5e-3);
+  EXPECT_DOUBLE_EQ(summary.compute_s + summary.exposed_s + summary.idle_s, *summary.iteration_time_s);
+  EXPECT_DOUBLE_EQ(*summary.tflops_per_gpu, 1e9 / 2e-3 / 2 * 1e-12);
+}
+
+TEST(Summary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
+  JobResult job = two_rank_job();
+  job.done = false;
+  job.iteration_ends.resize(1);
+  EXPECT_FALSE(summarise(job).jct_s.has_value());
+  EXPECT_DOUBLE_EQ(*summarise(job).iteration_time_s, 1e-3);
+  EXPECT_DOUBLE_EQ(summarise(job).compute_s, 2e-3);  // totals so far
+  job.iteration_ends.clear();
+  EXPECT_FALSE(summarise(job).iteration_time_s.has_value());
+  EXPECT_FALSE(summarise(job).tflops_per_gpu.has_value());
+}
+
+TEST(Utilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
+  EXPECT_DOUBLE_EQ(utilisation(two_rank_results().links[0], 4 * kMillisecond), 0.5);
+  EXPECT_EQ(utilisation(two_rank_results().links[0], 0), 0);
+}
+
+TEST(Notes, SayThatCongestionControlHeardNothing) {
+  Results results = two_rank_results();
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("ECN"))));
+  results.network.ecn_marks = 0;
+  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("0 ECN marks")));
+}
+
+TEST(Notes, NameTheFullestLink) {
+  Results results = two_rank_results();
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("edge0->agg1"))));
+  results.links[0].counters.wire_bytes = 49'000'000;
+  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("edge0->agg1 was busy 98.0 %")));
+}
+
+TEST(Notes, SayWhatWasLostAndWhatWasNotThere) {
+  Results results = two_rank_results();
+  results.network.drops = 3;
+  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped")));
+  results.packet_network = false;
+  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("network: ideal")));
+}
+
+TEST(Outcome, HasItsExitCodeAndItsReason) {
+  Results results = two_rank_results();
+  EXPECT_EQ(exit_code(Outcome::done), ExitCode::done);
+  EXPECT_EQ(explain(results), "");
+  results.outcome = Outcome::stalled;
+  EXPECT_EQ(exit_code(results.outcome), ExitCode::stalled);
+  EXPECT_THAT(explain(results), HasSubstr("10 of 10 tasks"));
+  EXPECT_EQ(exit_code(Outcome::limit), ExitCode::limit);
+  EXPECT_EQ(exit_code(Outcome::interrupted), ExitCode::interrupted);
+}
+
+}  // namespace
+}  // namespace netsim

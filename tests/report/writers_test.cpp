@@ -1,0 +1,317 @@
+// The writers: summary.json, manifest.json, tables and the screen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/report/recorder.h"
+#include "sim/report/screen.h"
+#include "sim/report/summary.h"
+#include "sim/report/tables.h"
+#include "tests/report/fixtures.h"
+
+namespace netsim {
+namespace {
+
+using nlohmann::json;
+using test::Directory;
+using test::TinySource;
+using test::two_rank_results;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TaskRecord task_record() {
+  TaskRecord record;
+  record.rank = 1;
+  record.task.id = 7;
+  record.task.kind = TaskKind::send;
+  record.task.stream = Stream::pp;
+  record.task.peer = 0;
+  record.task.bytes = 4096;
+  record.task.name = 1;
+  record.posted = 10;
+  record.start = 20;
+  record.end = 30;
+  return record;
+}
+
+CommunicationRecord all_reduce() {
+  CommunicationRecord record;
+  record.id = 0xab;
+  record.kind = CollectiveKind::all_reduce;
+  record.ranks = 4;
+  record.bytes = 1'000'000;
+  record.first_start = 0;
+  record.last_start = 2 * kMillisecond;
+  record.end = 3 * kMillisecond;
+  return record;
+}
+
+FlowRecord flow_record() {
+  FlowRecord record;
+  record.id = 1;
+  record.request.source = 3;
+  record.request.destination = 4;
+  record.request.bytes = 100;
+  record.start = 5;
+  record.end = 25;
+  return record;
+}
+
+TEST(SummaryJson, HasEveryKeyThatScriptsRelyOn) {
+  const json summary = json::parse(summary_json(two_rank_results()));
+  for (const char* key : {"netsim", "fingerprint", "simulated_time_s", "events", "packets", "packet_hops", "jobs",
+                          "network", "flows", "notes"}) {
+    EXPECT_TRUE(summary.contains(key)) << key;
+  }
+  for (const char* key : {"results", "packets", "events"}) {
+    EXPECT_EQ(summary["fingerprint"][key].get<std::string>().size(), 16u) << key;
+  }
+  for (const char* key : {"name", "ranks", "jct_s", "iterations", "iteration_time_s", "compute_s", "communication_s",
+                          "exposed_communication_s", "idle_s", "tflops_per_gpu", "exposed_by"}) {
+    EXPECT_TRUE(summary["jobs"][0].contains(key)) << key;
+  }
+  for (const char* key : {"drops", "ecn_marks", "cnps", "pfc_pauses", "max_queue_bytes"}) {
+    EXPECT_TRUE(summary["network"].contains(key)) << key;
+  }
+  for (const char* key : {"count", "fct_mean_s", "fct_p50_s", "fct_p99_s", "fct_max_s"}) {
+    EXPECT_TRUE(summary["flows"].contains(key)) << key;
+  }
+}
+
+TEST(SummaryJson, HoldsTheValues) {
+  const json summary = json::parse(summary_json(two_rank_results()));
+  EXPECT_EQ(summary["packet_hops"]["total"], 547);
+  EXPECT_EQ(summary["packet_hops"]["ethernet"], 400);
+  EXPECT_EQ(summary["packet_hops"]["infiniband"], 0);
+  EXPECT_EQ(summary["packet_hops"]["pcie"], 140);
+  EXPECT_EQ(summary["packet_hops"]["nvlink"], 7);
+  EXPECT_EQ(summary["jobs"][0]["ranks"], 2);
+  EXPECT_DOUBLE_EQ(summary["jobs"][0]["jct_s"].get<double>(), 4e-3);
+  EXPECT_DOUBLE_EQ(summary["jobs"][0]["exposed_by"]["dp"].get<double>(), 0.5e-3);
+  EXPECT_DOUBLE_EQ(summary["jobs"][0]["exposed_by"]["ep"].get<double>(), 0);
+  EXPECT_DOUBLE_EQ(summary["flows"]["fct_p50_s"].get<double>(), 20e-12);
+  EXPECT_FALSE(summary.contains("waiting"));
+}
+
+TEST(SummaryJson, OfAnUnfinishedRunKeepsItsKeys) {
+  Results results = two_rank_results();
+  results.outcome = Outcome::limit;
+  results.jobs[0].done = false;
+  results.jobs[0].iteration_ends.clear();
+  const json job = json::parse(summary_json(results))["jobs"][0];
+  EXPECT_TRUE(job["jct_s"].is_null());
+  EXPECT_TRUE(job["iteration_time_s"].is_null());
+  EXPECT_TRUE(job["tflops_per_gpu"].is_null());
+  EXPECT_TRUE(job["compute_s"].is_number());
+}
+
+TEST(SummaryJson, SurvivesAnyJobName) {
+  Results results = two_rank_results();
+  results.jobs[0].name = "bad \xff\"\n name";
+  EXPECT_FALSE(json::parse(summary_json(results)).empty());
+}
+
+TEST(SummaryJson, DoesNotDependOnTheMachine) {
+  Results results = two_rank_results();
+  const std::string before = summary_json(results);
+  results.wall_seconds = 42;
+  EXPECT_EQ(summary_json(results), before);
+}
+
+TEST(ManifestJson, SaysHowToRepeatTheRun) {
+  Manifest manifest;
+  manifest.command = "netsim --config 'a b.yaml'";
+  manifest.seed = 7;
+  manifest.configuration = "topology:\n  kind: star  # a b.yaml:1\n";
+  manifest.inputs = {{"a b.yaml", "0123"}};
+  const json parsed = json::parse(manifest_json(manifest, two_rank_results()));
+  EXPECT_EQ(parsed["command"], manifest.command);
+  EXPECT_EQ(parsed["seed"], 7);
+  EXPECT_EQ(parsed["configuration"], manifest.configuration);
+  EXPECT_EQ(parsed["inputs"][0]["hash"], "0123");
+}
+
+TEST(Tables, AppearWholeAndOnlyAtTheEnd) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path() + "/new/deeper", {}, source);
+  tables.add(task_record());
+  tables.add(all_reduce());
+  tables.add(flow_record());
+  EXPECT_FALSE(directory.has("new/deeper/tasks.csv"));
+  tables.finish(two_rank_results());
+  for (const char* name : {"tasks", "collectives", "flows", "jobs", "iterations", "ranks", "links"}) {
+    EXPECT_TRUE(directory.has(std::string("new/deeper/") + name + ".csv")) << name;
+  }
+  EXPECT_TRUE(tables.notes().empty());
+}
+
+TEST(Tables, LeaveNothingWhenTheRunFails) {
+  const Directory directory;
+  {
+    const TinySource source;
+    Tables tables(directory.path(), {}, source);
+    tables.add(task_record());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(Tables, HaveTheirValuesUnderTheirHeaders) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, source);
+  tables.add(task_record());
+  tables.add(all_reduce());
+  tables.add(flow_record());
+  tables.finish(two_rank_results());
+  EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
+            "\"tiny, \"\"quoted\"\"\",0,1,7,\"grad,sync\",send,pp,,0,4096,10,20,30");
+  const std::string collective = lines_of(directory.text("collectives.csv"))[1];
+  EXPECT_THAT(collective, HasSubstr(",00000000000000ab,"));
+  EXPECT_THAT(collective, HasSubstr(",0.002,1.000,1.500"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",3,4,0,0,100,5,25,20"));
+  EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2], "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
+  EXPECT_THAT(lines_of(directory.text("links.csv"))[1], StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
+}
+
+TEST(Tables, EveryRowHasAsManyCellsAsItsHeader) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, source);
+  TaskRecord compute = task_record();
+  compute.task.kind = TaskKind::compute;
+  compute.task.name = 0;
+  tables.add(compute);
+  CommunicationRecord broadcast = all_reduce();
+  broadcast.kind = CollectiveKind::broadcast;
+  tables.add(broadcast);
+  tables.add(flow_record());
+  Results results = two_rank_results();
+  results.jobs[0].done = false;  // empty cells
+  tables.finish(results);
+  std::size_t checked = 0;
+  for (const char* name : {"tasks", "collectives", "flows", "jobs", "iterations", "ranks", "links"}) {
+    const auto lines = lines_of(directory.text(std::string(name) + ".csv"));
+    for (const std::string& line : lines) {
+      std::string bare;  // without what is quoted
+      bool quoted = false;
+      for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        if (!quoted) bare += c;
+      }
+      EXPECT_EQ(std::count(bare.begin(), bare.end(), ','), std::count(lines[0].begin(), lines[0].end(), ','))
+          << name << ": " << line;
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 14u);
+}
+
+TEST(Tables, StopAtMaxRowsAndSaySo) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {2}, source);
+  for (int i = 0; i < 5; ++i) tables.add(flow_record());
+  tables.finish(two_rank_results());
+  EXPECT_EQ(lines_of(directory.text("flows.csv")).size(), 3u);
+  ASSERT_EQ(tables.notes().size(), 1u);
+  EXPECT_THAT(tables.notes()[0], HasSubstr("flows.csv holds the first 2 of 5 rows"));
+}
+
+TEST(Tables, RefuseADirectoryThatCannotBeWritten) {
+  const TinySource source;
+  EXPECT_THROW(Tables("/dev/null/results", {}, source), IoError);
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  const Directory directory;
+  ASSERT_EQ(chmod(directory.path().c_str(), 0500), 0);
+  EXPECT_THROW(Tables(directory.path(), {}, source), IoError);
+}
+
+TEST(Bandwidth, FollowsNcclTests) {
+  CommunicationRecord record = all_reduce();
+  EXPECT_DOUBLE_EQ(algorithm_bandwidth(record), 1e9);
+  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1.5e9);
+  record.kind = CollectiveKind::all_gather;
+  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 0.75e9);
+  record.kind = CollectiveKind::broadcast;
+  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1e9);
+  record.end = record.last_start;
+  EXPECT_EQ(bus_bandwidth(record), 0);
+}
+
+TEST(Recorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
+  Recorder forward(nullptr), backward(nullptr), later(nullptr);
+  FlowRecord second = flow_record();
+  second.id = 2;
+  forward.record(flow_record());
+  forward.record(second);
+  forward.record(task_record());
+  backward.record(task_record());
+  backward.record(second);
+  backward.record(flow_record());
+  later.record(flow_record());
+  second.end += 1;
+  later.record(second);
+  later.record(task_record());
+  EXPECT_EQ(forward.fingerprint({}, {}), backward.fingerprint({}, {}));
+  EXPECT_NE(forward.fingerprint({}, {}), later.fingerprint({}, {}));
+}
+
+TEST(Recorder, FingerprintSeesCountersAndWhoseTheyAre) {
+  const Recorder recorder(nullptr);
+  LinkResult idle, busy;
+  busy.counters.wire_bytes = 1;
+  NetworkCounters marked;
+  marked.ecn_marks = 1;
+  EXPECT_NE(recorder.fingerprint({}, {idle, busy}), recorder.fingerprint({}, {busy, idle}));
+  EXPECT_NE(recorder.fingerprint({}, {}), recorder.fingerprint(marked, {}));
+}
+
+TEST(Screen, ShowsWhatOneAsksFirst) {
+  const std::string screen = render_screen(two_rank_results());
+  EXPECT_THAT(screen, HasSubstr("iteration time   2.00 ms"));
+  EXPECT_THAT(screen, HasSubstr("25.0 % of the peak of 1"));
+  EXPECT_THAT(screen, HasSubstr("exposed TP"));
+  EXPECT_THAT(screen, HasSubstr("exposed DP"));
+  EXPECT_THAT(screen, Not(HasSubstr("exposed EP")));
+  EXPECT_THAT(screen, HasSubstr("edge0->agg1"));
+  EXPECT_THAT(screen, HasSubstr("5 ECN marks"));
+  for (const std::string& line : lines_of(screen)) EXPECT_LE(line.size(), 120u) << line;
+}
+
+TEST(Screen, OfAnUnfinishedRunHasNoInventedTime) {
+  Results results = two_rank_results();
+  results.outcome = Outcome::stalled;
+  results.jobs[0].done = false;
+  results.jobs[0].iteration_ends.clear();
+  results.waiting = {"rank 3 waits for rank 4"};
+  const std::string screen = render_screen(results);
+  EXPECT_THAT(screen, HasSubstr("iteration time   -"));
+  EXPECT_THAT(screen, HasSubstr("rank 3 waits for rank 4"));
+}
+
+TEST(Screen, NumbersHaveThreeDigits) {
+  EXPECT_EQ(human_seconds(0), "0 s");
+  EXPECT_EQ(human_seconds(12.345), "12.3 s");
+  EXPECT_EQ(human_seconds(0.9999), "1.00 s");
+  EXPECT_EQ(human_seconds(1.5e-6), "1.50 us");
+  EXPECT_EQ(human_seconds(3e-12), "3.00 ps");
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(1'100'000'000), "1.10 G");
+  EXPECT_EQ(human_bytes(4096), "4.10 KB");
+}
+
+}  // namespace
+}  // namespace netsim

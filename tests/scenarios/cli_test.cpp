@@ -1,0 +1,247 @@
+// The program itself: exit codes, one-line errors, files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sim/core/errors.h"
+#include "tests/report/fixtures.h"
+
+namespace netsim {
+namespace {
+
+using nlohmann::json;
+using test::Directory;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Ended {
+  int code = -1;
+  std::string out, err;
+};
+
+// A directory with a small cluster and workload, and the program run in it.
+class Program : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("star.yaml", "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
+    write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 1 MB\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() + "/" + name) << text;
+  }
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  Ended run(const std::string& arguments) const {
+    const std::string command = "cd '" + directory_.path() + "' && '" NETSIM_BINARY "' " + arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), directory_.text("out.txt"),
+            directory_.text("err.txt")};
+  }
+  // One line that begins with "netsim: error: " and holds all of `parts`; nothing on stdout.
+  void expect_error(const std::string& arguments, ExitCode code, const std::vector<std::string>& parts) const {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, static_cast<int>(code)) << arguments << "\n" << ended.err;
+    EXPECT_THAT(ended.err, StartsWith("netsim: error: ")) << arguments;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+    EXPECT_EQ(ended.out, "") << arguments;
+    for (const std::string& part : parts) EXPECT_THAT(ended.err, HasSubstr(part)) << arguments;
+  }
+  json summary(const std::string& arguments) const {
+    const Ended ended = run("--config star.yaml --workload incast.yaml --quiet --json - " + arguments);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return json::parse(ended.out);
+  }
+
+  Directory directory_;
+};
+
+TEST_F(Program, RunsAndShowsAScreen) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("iteration time"));
+  EXPECT_THAT(ended.out, HasSubstr("flows     3 done"));
+  EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
+}
+
+TEST_F(Program, SummaryCountsWhatWasSent) {
+  const json result = summary("");
+  EXPECT_EQ(result["flows"]["count"], 3);
+  EXPECT_EQ(result["packets"], 3 * 245);  // 1 MB in packets of 4096 B
+  EXPECT_EQ(result["packet_hops"]["ethernet"], 3 * 245 * 2);
+  EXPECT_EQ(result["network"]["drops"], 0);
+  EXPECT_EQ(result["jobs"][0]["ranks"], 4);
+}
+
+TEST_F(Program, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
+  EXPECT_EQ(summary("").dump(), summary("").dump());
+  EXPECT_NE(summary("")["fingerprint"]["results"], summary("--set topology.rate='50 Gbps'")["fingerprint"]["results"]);
+}
+
+TEST_F(Program, WritesItsFiles) {
+  ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --seed 3 --out deep/results").code, 0);
+  for (const char* name : {"summary.json", "manifest.json", "jobs.csv", "iterations.csv", "ranks.csv", "tasks.csv",
+                           "collectives.csv", "flows.csv", "links.csv"}) {
+    EXPECT_TRUE(directory_.has(std::string("deep/results/") + name)) << name;
+  }
+  const json manifest = json::parse(directory_.text("deep/results/manifest.json"));
+  EXPECT_EQ(manifest["seed"], 3);
+  EXPECT_THAT(manifest["command"].get<std::string>(), HasSubstr("--seed 3"));
+  EXPECT_THAT(manifest["configuration"].get<std::string>(), HasSubstr("kind: star  # star.yaml:1"));
+  const std::string flows = directory_.text("deep/results/flows.csv");
+  EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 4);
+}
+
+TEST_F(Program, RankTimesAddUpToThePicosecond) {
+  ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results").code, 0);
+  std::istringstream ranks(directory_.text("results/ranks.csv"));
+  std::istringstream jobs(directory_.text("results/jobs.csv"));
+  std::string line;
+  std::vector<Time> sums;
+  std::getline(ranks, line);
+  while (std::getline(ranks, line)) {
+    std::istringstream cells(line);
+    std::vector<std::string> row;
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
+    sums.push_back(std::stoll(row.at(3)) + std::stoll(row.at(5)) + std::stoll(row.at(6)));
+  }
+  ASSERT_EQ(sums.size(), 4u);
+  for (const Time sum : sums) EXPECT_EQ(sum, sums[0]);
+  EXPECT_GT(sums[0], 0);
+}
+
+TEST_F(Program, TablesAreCutWhereTheUserSays) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml --set output.max_rows=1 --out results");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("flows.csv holds the first 1 of 3 rows"));
+}
+
+TEST_F(Program, UntilEndsWithItsOwnCodeAndAReport) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml --until 20us --out results");
+  EXPECT_EQ(ended.code, static_cast<int>(ExitCode::limit)) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("limit reached"));
+  const json summary = json::parse(directory_.text("results/summary.json"));
+  EXPECT_TRUE(summary["jobs"][0]["jct_s"].is_null());
+  EXPECT_DOUBLE_EQ(summary["simulated_time_s"].get<double>(), 20e-6);
+  EXPECT_GT(summary["packets"].get<int>(), 0);
+  EXPECT_LT(summary["packets"].get<int>(), 3 * 245);
+}
+
+TEST_F(Program, InterruptionEndsWithAReport) {
+  write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (chdir(directory_.path().c_str()) != 0) _exit(99);
+    execl(NETSIM_BINARY, "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out", "results",
+          static_cast<char*>(nullptr));
+    _exit(98);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ASSERT_EQ(kill(child, SIGINT), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  const json summary = json::parse(directory_.text("results/summary.json"));
+  EXPECT_EQ(summary["outcome"], "interrupted");
+  EXPECT_GT(summary["packets"].get<int>(), 0);
+}
+
+TEST_F(Program, DryRunPredictsAndWritesNothing) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 735 data packets, 1.47 k packet-hops"));
+  EXPECT_FALSE(directory_.has("results"));
+}
+
+TEST_F(Program, PrintedConfigurationIsAConfiguration) {
+  const Ended first = run("--config star.yaml --print-config");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("rate: 100 Gbps  # star.yaml:1"));
+  EXPECT_THAT(first.out, HasSubstr("# default"));
+  write("resolved.yaml", first.out);
+  EXPECT_EQ(run("--config resolved.yaml --workload incast.yaml --quiet").code, 0);
+  EXPECT_THAT(run("--config star.yaml --print-config --set topology.rate=1Gbps").out, HasSubstr("rate: 1Gbps  # --set"));
+}
+
+TEST_F(Program, IdealNetworkNeedsNoTransport) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml --set network=ideal --quiet --json -");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json summary = json::parse(ended.out);
+  EXPECT_EQ(summary["packets"], 0);
+  EXPECT_EQ(summary["fingerprint"]["packets"], "0000000000000000");
+}
+
+TEST_F(Program, TellsWhatThereIs) {
+  EXPECT_THAT(run("--list").out, HasSubstr("fat_tree"));
+  EXPECT_THAT(run("--list congestion_control").out, HasSubstr("dcqcn"));
+  EXPECT_THAT(run("--describe dcqcn").out, HasSubstr("alpha_timer"));
+  EXPECT_THAT(run("--describe transport").out, HasSubstr("queue_pairs"));
+  EXPECT_THAT(run("--describe network.ideal").out, HasSubstr("delay"));
+  EXPECT_THAT(run("--version").out, StartsWith("netsim "));
+  EXPECT_THAT(run("--help").out, HasSubstr("--workload"));
+  EXPECT_NO_THROW(json::parse(run("--schema").out).at("properties").at("topology"));
+}
+
+TEST_F(Program, RefusesWrongCommandLines) {
+  expect_error("", ExitCode::usage, {"--config is missing"});
+  expect_error("--confg x", ExitCode::usage, {"--confg", "'--config'"});
+  expect_error("--config star.yaml --workload incast.yaml --threads 8", ExitCode::usage, {"--threads", "8", "1"});
+  expect_error("--describe dqcn", ExitCode::usage, {"'dqcn'", "'dcqcn'"});
+  expect_error("--list topolgy", ExitCode::usage, {"'topolgy'", "'topology'"});
+}
+
+TEST_F(Program, RefusesWrongConfigurations) {
+  write("typo.yaml", "topology: {kind: star, hosts: 4, rte: 100 Gbps}\n");
+  expect_error("--config typo.yaml --workload incast.yaml", ExitCode::usage, {"typo.yaml:1:", "rte", "rate"});
+  write("section.yaml", "topolgy: {kind: star}\n");
+  expect_error("--config section.yaml --workload incast.yaml", ExitCode::usage, {"section.yaml:1:1", "topolgy", "topology"});
+  write("unit.yaml", "topology: {kind: star, hosts: 4, rate: 100 MB}\n");
+  expect_error("--config unit.yaml --workload incast.yaml", ExitCode::usage, {"unit.yaml:1:", "topology.rate", "100 MB"});
+  write("kind.yaml", "topology: {kind: sta, hosts: 4}\n");
+  expect_error("--config kind.yaml --workload incast.yaml", ExitCode::usage, {"'sta'", "star"});
+  write("network.yaml", "topology: {kind: star, hosts: 4}\nnetwork: idael\n");
+  expect_error("--config network.yaml --workload incast.yaml", ExitCode::usage, {"network.yaml:2:", "idael", "packet, ideal"});
+  expect_error("--config star.yaml --workload incast.yaml --set output.max_rows=-1", ExitCode::usage, {"output.max_rows"});
+  expect_error("--config star.yaml --workload incast.yaml --set nonsense", ExitCode::usage, {"nonsense"});
+  expect_error("--config missing.yaml --workload incast.yaml", ExitCode::io, {"missing.yaml"});
+}
+
+TEST_F(Program, RefusesWrongWorkloads) {
+  expect_error("--config star.yaml --workload missing.pb", ExitCode::io, {"missing.pb"});
+  write("empty.pb", "");
+  expect_error("--config star.yaml --workload empty.pb", ExitCode::input, {"empty.pb"});
+  write("noise.pb", std::string("\x07\xff\x00\x13garbage", 11));
+  expect_error("--config star.yaml --workload noise.pb", ExitCode::input, {"noise.pb"});
+  write("big.yaml", "kind: incast\nsenders: 8\nreceiver: 8\nbytes: 1 MB\n");
+  expect_error("--config star.yaml --workload big.yaml", ExitCode::input, {"big.yaml", "9", "4"});
+}
+
+TEST_F(Program, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
+  write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
+  expect_error("--config star.yaml --workload long.yaml --out star.yaml/results", ExitCode::io, {"star.yaml/results"});
+}
+
+TEST_F(Program, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  const std::string command = "cd '" + directory_.path() + "' && '" NETSIM_BINARY
+                              "' --config star.yaml --workload incast.yaml --quiet --json - >/dev/full 2>err.txt";
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::io));
+  EXPECT_THAT(directory_.text("err.txt"), HasSubstr("stdout"));
+  ASSERT_EQ(mkdir(path("results").c_str(), 0700), 0);
+  ASSERT_EQ(symlink("/dev/full", path("results/flows.csv").c_str()), 0);
+  expect_error("--config star.yaml --workload incast.yaml --out results", ExitCode::io, {"flows.csv"});
+  EXPECT_FALSE(directory_.has("results/summary.json"));
+}
+
+}  // namespace
+}  // namespace netsim

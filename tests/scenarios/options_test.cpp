@@ -1,0 +1,98 @@
+#include "sim/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+using Action = Options::Action;
+
+std::string error_of(const std::vector<std::string>& arguments) {
+  try {
+    parse_options(arguments);
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CommandLine, OfARun) {
+  const Options options = parse_options({"--config", "c.yaml", "--workload=w.pb", "--set", "a=1", "--set", "b.c=2 MB", "--out",
+                                         "results", "--seed", "7", "--until", "2ms", "--threads", "1", "--quiet"});
+  EXPECT_EQ(options.action, Action::run);
+  EXPECT_EQ(options.config, "c.yaml");
+  EXPECT_EQ(options.workload, "w.pb");
+  EXPECT_EQ(options.assignments, (std::vector<std::string>{"a=1", "b.c=2 MB"}));
+  EXPECT_EQ(options.output_directory, "results");
+  EXPECT_EQ(options.seed, 7u);
+  EXPECT_EQ(options.until, 2 * kMillisecond);
+  EXPECT_TRUE(options.quiet);
+  EXPECT_FALSE(options.json);
+}
+
+TEST(CommandLine, OfTheOtherActions) {
+  EXPECT_EQ(parse_options({"--list"}).subject, "");
+  EXPECT_EQ(parse_options({"--list", "topology"}).subject, "topology");
+  EXPECT_EQ(parse_options({"--describe", "dcqcn"}).subject, "dcqcn");
+  EXPECT_EQ(parse_options({"--compile", "out.pb", "--workload", "w.yaml"}).subject, "out.pb");
+  EXPECT_EQ(parse_options({"--print-config", "--config", "c"}).action, Action::print_config);
+  EXPECT_EQ(parse_options({"--dry-run", "--config", "c", "--workload", "w"}).action, Action::dry_run);
+  EXPECT_EQ(parse_options({"--version"}).action, Action::version);
+  EXPECT_EQ(parse_options({"--help"}).action, Action::help);
+  EXPECT_EQ(parse_options({"--schema"}).action, Action::schema);
+  EXPECT_TRUE(parse_options({"--config", "c", "--workload", "w", "--json", "-"}).json);
+}
+
+TEST(CommandLine, UnknownOptionsNameTheNearest) {
+  EXPECT_THAT(error_of({"--confg", "x"}), HasSubstr("did you mean '--config'?"));
+  EXPECT_THAT(error_of({"--worklod=x"}), HasSubstr("did you mean '--workload'?"));
+  EXPECT_THAT(error_of({"--zzzzzzzzzz"}), HasSubstr("unknown option '--zzzzzzzzzz'"));
+  EXPECT_THAT(error_of({"--conf", "x"}), HasSubstr("unknown option"));  // no guessing of prefixes
+  EXPECT_THAT(error_of({"stray"}), HasSubstr("unexpected argument 'stray'"));
+}
+
+TEST(CommandLine, WrongValuesSayWhatIsAllowed) {
+  EXPECT_THAT(error_of({"--seed", "-1"}), HasSubstr("--seed: '-1' is not a whole number"));
+  EXPECT_THAT(error_of({"--seed", "1e3"}), HasSubstr("--seed"));
+  EXPECT_THAT(error_of({"--seed", "18446744073709551616"}), HasSubstr("--seed"));
+  EXPECT_THAT(error_of({"--threads", "4"}), HasSubstr("1 thread only"));
+  EXPECT_THAT(error_of({"--until", "2"}), HasSubstr("--until"));
+  EXPECT_THAT(error_of({"--until", "0 s"}), HasSubstr("--until"));
+  EXPECT_THAT(error_of({"--until", "3 MB"}), HasSubstr("--until"));
+  EXPECT_THAT(error_of({"--json", "file"}), HasSubstr("only -"));
+  EXPECT_THAT(error_of({"--quiet=1"}), HasSubstr("--quiet"));
+  EXPECT_THAT(error_of({"--config", ""}), HasSubstr("--config"));
+  EXPECT_THAT(error_of({"--config"}), HasSubstr("--config"));
+  EXPECT_THAT(error_of({"--seed", "1", "--seed", "2"}), HasSubstr("seed"));
+}
+
+TEST(CommandLine, SaysWhatIsMissing) {
+  EXPECT_THAT(error_of({}), HasSubstr("--config is missing"));
+  EXPECT_THAT(error_of({"--config", "c"}), HasSubstr("--workload is missing"));
+  EXPECT_THAT(error_of({"--compile", "x.pb"}), HasSubstr("--workload is missing"));
+  EXPECT_THAT(error_of({"--list", "--schema"}), HasSubstr("exclude each other"));
+}
+
+TEST(CommandLine, AnyWordsAreParsedOrRefused) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::string>& words) {
+    try {
+      parse_options(words);
+    } catch (const Error& error) {
+      RC_ASSERT(error.code() == ExitCode::usage);
+    }
+  }));
+}
+
+TEST(CommandLine, CanBeTypedAgain) {
+  EXPECT_EQ(quote_command({"--set", "a=1 MB", "it's", "", "plain.yaml"}),
+            "netsim --set 'a=1 MB' 'it'\\''s' '' plain.yaml");
+}
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,66 @@
+// A cluster and its packet network from YAML text, with flows sent at given times: for tests below the collectives.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/event_loop.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/packet_network.h"
+
+namespace netsim::testing {
+
+class PacketFixture : public MessageListener {
+ public:
+  // `yaml`: topology, host, hosts, network, transport as in a configuration file.
+  explicit PacketFixture(const std::string& yaml, std::uint64_t seed = 1)
+      : root(parse_config(yaml, "test.yaml")), cluster(build_cluster(root)) {
+    network = PacketNetwork::create(loop, cluster, section("network"), section("transport"), seed,
+                                    [this](const FlowRecord& flow) { flows.push_back(flow); });
+    network->set_listener(this);
+    loop.set_handler(
+        EventKind::job,
+        [](void* self, const Event& event) { static_cast<PacketFixture*>(self)->start(event.argument); }, this);
+  }
+
+  void send(std::uint32_t from, std::uint32_t to, Bytes bytes, Time at = 0, std::uint32_t channel = 0) {
+    SendRequest request;
+    request.source = from;
+    request.destination = to;
+    request.bytes = bytes;
+    request.channel = channel;
+    request.tag = requests.size();
+    requests.push_back(request);
+    delivered.push_back(-1);
+    sent.push_back(-1);
+    loop.schedule(at, origin, EventKind::job, 0, request.tag);
+  }
+  void message_delivered(const SendRequest& message) override {
+    delivered[message.tag] = loop.now();
+    delivery_order.push_back(message.tag);
+  }
+  void message_sent(const SendRequest& message) override { sent[message.tag] = loop.now(); }
+
+  const ConfigNode& section(const std::string& name) const {
+    static const ConfigNode none;
+    const ConfigNode* node = root.find(name);
+    return node != nullptr ? *node : none;
+  }
+
+  ConfigNode root;
+  EventLoop loop;
+  Cluster cluster;
+  std::unique_ptr<PacketNetwork> network;
+  std::vector<SendRequest> requests;
+  std::vector<Time> delivered, sent;  // by order of send(); -1: not yet
+  std::vector<std::uint64_t> delivery_order;
+  std::vector<FlowRecord> flows;
+
+ private:
+  void start(std::uint64_t tag) { network->send(requests[tag]); }
+  Origin origin{(1U << 24) - 1};
+};
+
+}  // namespace netsim::testing

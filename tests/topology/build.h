@@ -1,0 +1,43 @@
+// Helpers of the topology tests: a cluster from YAML text, walks along next hops, error messages.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+inline Cluster cluster_of(const std::string& yaml) { return build_cluster(parse_config(yaml, "test.yaml")); }
+
+// The message of the ConfigError that building the cluster throws; "" if none does.
+inline std::string cluster_error(const std::string& yaml) {
+  try {
+    cluster_of(yaml);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+inline std::set<PortId> next_hop_set(const Routes& routes, NodeId at, NodeId destination) {
+  const auto hops = routes.next_hops(at, destination);
+  return {hops.begin(), hops.end()};
+}
+
+// Links from one NIC to another along next hops, always the `choice`-th (cyclically) of the equal ones; 0 if
+// the walk does not arrive within 2000 links.
+inline std::uint32_t walk(const Cluster& cluster, NodeId from, NodeId to, std::uint64_t choice) {
+  NodeId at = from;
+  for (std::uint32_t links = 1; links <= 2000; ++links) {
+    const auto hops = cluster.routes->next_hops(at, to);
+    if (hops.empty() || cluster.graph.port(hops[choice % hops.size()]).node != at) return 0;
+    at = cluster.graph.port(hops[choice % hops.size()]).peer_node;
+    if (at == to) return links;
+  }
+  return 0;
+}
+
+}  // namespace netsim
