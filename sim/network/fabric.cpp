@@ -11,7 +11,7 @@ namespace {
 
 // PFC frame: 64 B Ethernet frame (IEEE 802.1Qbb).
 constexpr std::uint32_t kPfcFrameBytes = 64;
-// The largest frame that a buffer counts beyond a link's mtu: RoCEv2 headers of a message's first packet (62 + 16 B).
+// What a buffer counts beyond the payload in the largest frame: RoCEv2 headers of a message's first packet (62 + 16 B).
 constexpr Bytes kLargestHeader = 78;
 
 }  // namespace
@@ -41,8 +41,8 @@ const Parameters<FabricParameters>& fabric_parameters() {
 }
 
 Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node,
-               std::uint64_t seed)
-    : loop_(loop), graph_(graph), parameters_(parameters), seed_(RandomStream(seed, "ecmp").key()) {
+               Bytes mtu, std::uint64_t seed)
+    : loop_(loop), graph_(graph), parameters_(parameters), mtu_(mtu), seed_(RandomStream(seed, "ecmp").key()) {
   const std::size_t n = graph.port_count();
   ports_.resize(n);
   ports_base_ = ports_.data();
@@ -86,10 +86,10 @@ Bytes Fabric::computed_headroom(PortId port) const {
   const LinkSpec& back = graph_.port(port ^ 1U).link;
   __extension__ using Wide = __int128;
   const Time loop_time = link.delay + back.delay + parameters_.pfc_response +
-                         transmission_time(back.mtu + kLargestHeader + back.overhead, back.rate) +
+                         transmission_time(mtu_ + kLargestHeader + back.overhead, back.rate) +
                          transmission_time(static_cast<Bytes>(kPfcFrameBytes) + back.overhead, back.rate);
   const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
-  return static_cast<Bytes>(in_flight) + 2 * (link.mtu + kLargestHeader);
+  return static_cast<Bytes>(in_flight) + 2 * (mtu_ + kLargestHeader);
 }
 
 void Fabric::build_buffers(const ConfigNode& node) {

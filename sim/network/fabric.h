@@ -70,9 +70,10 @@ class PacketSource {
 
 class Fabric {
  public:
-  // `node`: the section that `parameters` were read from, for messages. Handles arrival, departure and pfc events.
+  // `node`: the section that `parameters` were read from, for messages. `mtu`: the largest payload that the transport puts
+  // in a packet. Handles arrival, departure and pfc events.
   // ConfigError if headroom and reserves do not fit in a switch's buffer.
-  Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node,
+  Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node, Bytes mtu,
          std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -201,6 +202,7 @@ class Fabric {
   EventLoop& loop_;
   const Graph& graph_;
   FabricParameters parameters_;
+  Bytes mtu_;
   std::uint64_t seed_;
   PacketSource* source_ = nullptr;
   std::unique_ptr<RoutingPolicy> routing_;

@@ -20,23 +20,20 @@ inline constexpr std::int64_t kMaxHostPorts = 1 << 20;
 struct EthernetParameters {
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;
-  Bytes mtu = 4096;
 
   LinkSpec link() const { return link(rate); }
   LinkSpec link(BitRate at_rate) const {
     return {
-        .kind = LinkKind::ethernet, .rate = at_rate, .delay = delay, .mtu = mtu, .overhead = kEthernetGap};
+        .kind = LinkKind::ethernet, .rate = at_rate, .delay = delay, .overhead = kEthernetGap};
   }
 };
 
-// Adds rate, delay and mtu to the parameters of a topology (P derives from EthernetParameters).
+// Adds rate and delay to the parameters of a topology (P derives from EthernetParameters).
 template <class P>
 Parameters<P>&& with_ethernet(Parameters<P>&& parameters) {
   parameters.rate("rate", &P::rate, kLinkRates, "rate of a link, each way");
   parameters.time("delay", &P::delay, kFabricDelays,
                   "from the end of a packet's transmission to its arrival: cable and forwarding");
-  parameters.bytes("mtu", &P::mtu, {64, 64 * kKibibyte},
-                   "payload of a full packet (the largest of RoCE: 4096 B)");
   return std::move(parameters);
 }
 

@@ -35,7 +35,7 @@ struct LinkSpec {
   LinkKind kind = LinkKind::ethernet;
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;  // from the end of the transmission (or its start: cut_through) to the arrival
-  Bytes mtu = 4096;               // payload bytes of one packet on this kind of link
+  Bytes mtu = 4096;               // scale-up links: largest piece of a message; scale-out: transport.mtu decides
   Bytes overhead = 0;             // bytes that each packet costs on the wire beyond those it is counted with
   bool cut_through = false;       // the far end may go on `delay` after the transmission's start
 };

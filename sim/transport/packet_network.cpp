@@ -214,7 +214,8 @@ PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, co
     : loop_(loop),
       cluster_(cluster),
       parameters_(read_transport(transport_node)),
-      fabric_(loop, cluster.graph, network().parse(network_node, {"kind"}).fabric, switch_section(network_node), seed),
+      fabric_(loop, cluster.graph, network().parse(network_node, {"kind"}).fabric, switch_section(network_node), parameters_.mtu,
+              seed),
       observer_(std::move(observer)),
       congestion_control_(
           Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")) {

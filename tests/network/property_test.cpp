@@ -76,7 +76,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
     const NodeId sink = graph.add_node(NodeKind::nic, graph.add_atom(), "sink");
     const PortId port = graph.add_link(hub, sink, LinkSpec{});
     EventLoop loop;
-    Fabric fabric(loop, graph, FabricParameters{}, ConfigNode(), 1);
+    Fabric fabric(loop, graph, FabricParameters{}, ConfigNode(), 4096, 1);
     struct Seen {
       Fabric* fabric;
       std::vector<Packet> packets;

@@ -149,14 +149,13 @@ TEST(FatTree, CoresAreJoinedByGroups) {
 
 TEST(FatTree, LinksHaveTheConfiguredRates) {
   const Cluster cluster =
-      cluster_of(fat_tree(4, "rate: 200 Gbps, uplink_rate: 400 Gbps, delay: 500 ns, mtu: 1024 B"));
+      cluster_of(fat_tree(4, "rate: 200 Gbps, uplink_rate: 400 Gbps, delay: 500 ns"));
   for (PortId p = 0; p < cluster.graph.port_count(); ++p) {
     const PortSpec& port = cluster.graph.port(p);
     const bool host_link = cluster.graph.node(port.node).kind == NodeKind::nic ||
                            cluster.graph.node(port.peer_node).kind == NodeKind::nic;
     EXPECT_EQ(port.link.rate, (host_link ? 200 : 400) * kGbps);
     EXPECT_EQ(port.link.delay, 500 * kNanosecond);
-    EXPECT_EQ(port.link.mtu, 1024);
     EXPECT_EQ(port.link.overhead, 20);
     EXPECT_EQ(port.link.kind, LinkKind::ethernet);
     EXPECT_FALSE(port.link.cut_through);

@@ -1,0 +1,81 @@
+// Packet throughput. P128 and P1024: fat tree of single-NIC hosts, 100 Gb/s, 1 us, host i sends 10 MB to i + n/2, ECMP, one
+// ACK a packet, PFC + ECN + DCQCN `vendor`. The counter is data packet-hops a second of process CPU time, set-up included.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "sim/core/config.h"
+#include "sim/core/event_loop.h"
+#include "sim/core/random.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/packet_network.h"
+
+namespace {
+
+using namespace netsim;
+
+class Sink : public MessageListener {
+ public:
+  void message_delivered(const SendRequest&) override { ++delivered; }
+  void message_sent(const SendRequest&) override {}
+  std::uint64_t delivered = 0;
+};
+
+void permutation(benchmark::State& state, int k, Bytes bytes, const char* control) {
+  double hops = 0;
+  for (auto unused : state) {
+    const ConfigNode root = parse_config("topology: {kind: fat_tree, k: " + std::to_string(k) +
+                                             ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " + control +
+                                             "}\n",
+                                         "bench");
+    const Cluster cluster = build_cluster(root);
+    EventLoop loop;
+    Sink sink;
+    const auto network = PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
+    network->set_listener(&sink);
+    const auto hosts = static_cast<std::uint32_t>(cluster.gpus.size());
+    for (std::uint32_t host = 0; host < hosts; ++host) {
+      SendRequest request;
+      request.source = host;
+      request.destination = (host + hosts / 2) % hosts;
+      request.bytes = bytes;
+      network->send(request);
+    }
+    loop.run();
+    if (sink.delivered != hosts) state.SkipWithError("not every message was delivered");
+    hops += static_cast<double>(network->counters().packet_hops[static_cast<std::size_t>(LinkKind::ethernet)]);
+  }
+  state.counters["data_hops/s"] = benchmark::Counter(hops, benchmark::Counter::kIsRate);
+}
+
+BENCHMARK_CAPTURE(permutation, P128, 8, 10 * kMegabyte, "dcqcn")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, P128_line_rate, 8, 10 * kMegabyte, "none")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, P1024, 16, 10 * kMegabyte, "dcqcn")->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// The calendar alone: a steady population of events, each scheduling its successor after a spread of delays.
+struct Population {
+  EventLoop loop;
+  std::vector<Origin> origins;
+  RandomStream random{1, "bench"};
+  static void handle(void* self, const Event& event) {
+    auto* p = static_cast<Population*>(self);
+    p->loop.schedule(event.time + 1 + static_cast<Time>(p->random.below(2'000'000)), p->origins[event.target],
+                     EventKind::job, event.target);
+  }
+};
+
+void calendar(benchmark::State& state) {
+  Population p;
+  p.loop.set_handler(EventKind::job, Population::handle, &p);
+  for (std::uint32_t i = 0; i < state.range(0); ++i) {
+    p.origins.emplace_back(i);
+    p.loop.schedule(static_cast<Time>(p.random.below(2'000'000)), p.origins[i], EventKind::job, i);
+  }
+  for (auto unused : state) p.loop.run_some(100'000);
+  state.SetItemsProcessed(state.iterations() * 100'000);
+}
+BENCHMARK(calendar)->Arg(1'000)->Arg(10'000)->Arg(100'000);
+
+}  // namespace
+
+BENCHMARK_MAIN();
