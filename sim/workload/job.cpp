@@ -10,46 +10,13 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
+#include "sim/workload/communication_id.h"
 #include "sim/workload/rank_ledger.h"
 
 namespace netsim {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-
-// ---- Communication ids
-//
-// Every member computes the id of a communication from what it knows itself, and all get the same:
-//   collective       bits 63-62 = 00, 31 bits group, 31 bits how-many-th of this rank on the group: exact;
-//   point-to-point   10, sender and receiver 15 bits each, tag and how-many-th 16 bits each: exact, if all
-//   fit; otherwise        11, a 62-bit hash of the four. With k operations alive two of them share an id with
-//   a probability
-//                    below k^2 / 2^63 (1e-7 for a million); that is noticed (NETSIM_CHECK), never simulated.
-
-constexpr std::uint64_t kExactPointToPoint = 2ULL << 62;
-constexpr std::uint64_t kHashedPointToPoint = 3ULL << 62;
-
-std::uint64_t collective_id(std::uint32_t group, std::uint32_t number) {
-  NETSIM_CHECK(group < 1U << 31 && number < 1U << 31, "2^31 groups, or collectives of a group");
-  return static_cast<std::uint64_t>(group) << 31 | number;
-}
-
-// One direction of a pair of ranks with one tag; `number` counts its messages.
-struct Message {
-  std::uint32_t sender = 0, receiver = 0, tag = 0, number = 0;
-  bool operator==(const Message&) const = default;
-};
-
-std::uint64_t point_to_point_id(const Message& m) {
-  constexpr std::uint32_t kRanks = 1U << 15, kCounts = 1U << 16;
-  if (m.sender < kRanks && m.receiver < kRanks && m.tag < kCounts && m.number < kCounts) {
-    return kExactPointToPoint | static_cast<std::uint64_t>(m.sender) << 47 |
-           static_cast<std::uint64_t>(m.receiver) << 32 | static_cast<std::uint64_t>(m.tag) << 16 | m.number;
-  }
-  const std::uint64_t ranks = static_cast<std::uint64_t>(m.sender) << 32 | m.receiver;
-  const std::uint64_t order = static_cast<std::uint64_t>(m.tag) << 32 | m.number;
-  return kHashedPointToPoint | hash_combine(ranks, order) >> 2;
-}
 
 // The stream of messages that `rank` sends to or receives from task.peer under task.tag.
 struct Channel {
@@ -88,7 +55,7 @@ struct Operation {
   Bytes bytes = 0;
   Time first_start = 0, last_start = 0;
   // Point-to-point only.
-  Message message;
+  MessageKey message;
   std::vector<std::uint32_t> gpus;
   std::uint32_t sending = kNone, receiving = kNone;  // the two ends' Active
   Time sender_start = kNever;
@@ -107,7 +74,7 @@ struct Active {
   Time posted = 0, start = 0;
   Time remaining = 0, updated = 0;
   std::uint64_t communication = 0;
-  Message message;
+  MessageKey message;
   std::uint32_t place = 0;  // in RankState::active
   std::uint32_t index = 0;  // in the group
   const Group* group = nullptr;
@@ -328,7 +295,7 @@ void TaskJob::number_communication(Active& active) {
   active.message.receiver = sending ? task.peer : active.rank;
   active.message.tag = task.tag;
   active.message.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
-  active.communication = point_to_point_id(active.message);
+  active.communication = message_id(active.message);
 }
 
 Membership& TaskJob::membership(std::uint32_t rank, const Task& task) {
