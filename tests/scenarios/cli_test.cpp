@@ -134,6 +134,21 @@ TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
   EXPECT_LT(summary["packets"].get<int>(), 3 * 245);
 }
 
+TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
+  // A lossy switch with next to no buffer, and queue pairs that give up at once.
+  const std::string lossy =
+      "--config star.yaml --workload incast.yaml --set network.switch.pfc=false --set network.switch.buffer=64KB "
+      "--set network.switch.reserve=0 --set network.switch.headroom=1B --set transport.congestion_control=none "
+      "--set transport.retries=0 --set transport.retransmission_timeout=10us";
+  const Ended shown = run(lossy);
+  EXPECT_EQ(shown.code, static_cast<int>(ExitCode::stalled));
+  EXPECT_THAT(shown.out, HasSubstr("gave up after its retries"));
+  EXPECT_THAT(shown.out, HasSubstr("rank 3"));
+  EXPECT_THAT(shown.err, StartsWith("netsim: error: stalled"));
+  EXPECT_THAT(run(lossy + " --quiet").err, HasSubstr("gave up after its retries"));
+  EXPECT_FALSE(json::parse(run(lossy + " --json -").out).at("waiting").empty());
+}
+
 TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
   const pid_t child = fork();
