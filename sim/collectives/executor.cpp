@@ -32,8 +32,7 @@ struct CollectivesParameters {
   std::int64_t send_window = 4;
 };
 
-// The parameter that chooses the algorithm of each kind, and its default. Point-to-point has nothing to
-// choose.
+// The parameter that chooses a kind's algorithm, and its default. Point-to-point has nothing to choose.
 struct Choice {
   CollectiveKind kind;
   ConfigNode CollectivesParameters::*chosen;
@@ -158,10 +157,11 @@ class Counts {
   std::uint64_t total_ = 0;
 };
 
-// How an operation is cut: see the header.
+// How an operation is cut and paced: see the header.
 struct Cut {
   std::uint32_t channels = 1;
-  Bytes slice = 0;  // largest chunk of one channel; 0: unlimited
+  Bytes slice = 0;           // largest chunk of one channel; 0: unlimited
+  std::uint32_t window = 0;  // sends in flight per lane and peer; 0: unlimited
 };
 
 std::uint64_t rounds_of(const Schedule& schedule, const Cut& cut, Bytes channel_bytes) {
@@ -424,7 +424,8 @@ void ScheduleExecutor::finish(std::uint32_t slot) {
 void ScheduleExecutor::wake(std::uint32_t slot, std::uint32_t lane) {
   Operation& operation = operations_[slot];
   if (operation.phase != Phase::running) return;
-  NETSIM_CHECK(lane < operation.lanes.size(), describe(operation) + ": its members disagree on bytes or group");
+  NETSIM_CHECK(lane < operation.lanes.size(),
+               describe(operation) + ": its members disagree on bytes or group");
   if (operation.threads == 1) {
     advance(operation, lane);
   } else if (advance(operation, lane)) {
@@ -493,7 +494,8 @@ Bytes ScheduleExecutor::chunk_bytes(const Operation& operation, const Lane& lane
 
 bool ScheduleExecutor::window_open(const Operation& operation, std::uint32_t lane,
                                    std::uint32_t destination) const {
-  return operation.request.raw || operation.in_flight.get(pack(destination, lane)) < parameters_.send_window;
+  const std::uint32_t window = operation.cut.window;
+  return window == 0 || operation.in_flight.get(pack(destination, lane)) < window;
 }
 
 void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint32_t destination,
@@ -572,11 +574,12 @@ Reach ScheduleExecutor::group_reach(const CommunicationRequest& request) const {
 
 Cut ScheduleExecutor::cut_for(const CommunicationRequest& request) const {
   if (request.raw) return {};
+  const auto window = static_cast<std::uint32_t>(parameters_.send_window);
   switch (group_reach(request)) {
     case Reach::scale_up:
-      return {1, parameters_.slice * parameters_.scale_up_channels};
+      return {1, parameters_.slice * parameters_.scale_up_channels, window};
     case Reach::scale_out:
-      return {static_cast<std::uint32_t>(parameters_.scale_out_channels), parameters_.slice};
+      return {static_cast<std::uint32_t>(parameters_.scale_out_channels), parameters_.slice, window};
     case Reach::self:
     case Reach::ideal:
       break;

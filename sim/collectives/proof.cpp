@@ -13,6 +13,8 @@
 // kCellsPerPass (rank, chunk) cells of 8 bytes at a time; larger schedules are executed once for each range
 // of chunks that fits, which is sound because an instruction touches one chunk and messages keep their chunk.
 // All-to-all blocks are bits.
+#include "sim/collectives/proof.h"
+
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -483,19 +485,20 @@ std::string check_shape(const Schedule& schedule) {
 
 }  // namespace
 
-std::string prove(const Schedule& schedule) {
+std::string prove(const Schedule& schedule) { return prove_within(schedule, kCellsPerPass); }
+
+std::string prove_within(const Schedule& schedule, std::uint64_t cells) {
   if (std::string wrong = check_shape(schedule); !wrong.empty()) return wrong;
   RankSets sets(schedule.ranks());
   if (schedule.kind() == CollectiveKind::all_to_all) {
-    BlockCells cells(schedule);
-    return Execution(schedule, sets, cells).run();
+    BlockCells blocks(schedule);
+    return Execution(schedule, sets, blocks).run();
   }
-  const auto per_pass =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kCellsPerPass / schedule.ranks()));
+  const auto per_pass = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, cells / schedule.ranks()));
   for (std::uint32_t first = 0; first < schedule.chunks();) {
     const std::uint32_t count = std::min(per_pass, schedule.chunks() - first);
-    DenseCells cells(schedule, sets, first, count);
-    if (std::string wrong = Execution(schedule, sets, cells).run(); !wrong.empty()) return wrong;
+    DenseCells range(schedule, sets, first, count);
+    if (std::string wrong = Execution(schedule, sets, range).run(); !wrong.empty()) return wrong;
     first += count;
   }
   return "";

@@ -23,6 +23,7 @@ constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxNodes = 100'000;
 constexpr std::size_t kMaxKey = 128;    // bytes; YAML itself ends simple keys at 1024 characters
 constexpr std::size_t kMaxPath = 1024;  // bytes; every node keeps its path
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_null_text(std::string_view text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
@@ -87,6 +88,20 @@ void check_characters(std::string_view text, const std::string& name) {
   }
 }
 
+// '%' lines before the document, which yaml-cpp skips.
+void check_directives(std::string_view text, const std::string& name) {
+  std::string_view rest = text;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  while (true) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
+    if (!rest.starts_with('#')) break;
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
+  }
+  if (rest.starts_with('%')) {
+    throw ConfigError(place_of(name, text, text.size() - rest.size()), "a directive ('%...') is not allowed");
+  }
+}
+
 // Line `line` (from 1) of a text, without its end.
 std::string_view line_of(std::string_view text, int line) {
   for (; line > 1; --line) {
@@ -126,7 +141,10 @@ class ConfigLoader : public YAML::EventHandler {
   ConfigNode load(const std::string& text);
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) fail(mark, "a second document starts here: one is allowed");
+    if (documents_++ == 0) return;
+    const bool marked = text_.substr(static_cast<std::size_t>(mark.pos)).starts_with("---");
+    fail(mark,
+         marked ? "a second document starts here: one is allowed" : "this follows the end of the document");
   }
   void OnDocumentEnd() override {}
   void OnAnchor(const YAML::Mark& mark, const std::string& anchor) override {
@@ -175,9 +193,10 @@ class ConfigLoader : public YAML::EventHandler {
     throw ConfigError(place(mark, next_path()), message);
   }
   void check_tag(const YAML::Mark& mark, const std::string& tag) const {
-    if (tag.empty() || tag == "?" || tag == "!") return;
+    if ((tag.empty() || tag == "?" || tag == "!") && text_[static_cast<std::size_t>(mark.pos)] != '!') return;
     fail(mark, "tag '" + shortened(tag) + "': tags are not allowed");
   }
+  void check_closed(const YAML::Mark& mark) const;
   ConfigNode start(ConfigNode::Kind kind, const YAML::Mark& mark);
   void add(ConfigNode node);
   void take_key(const YAML::Mark& mark, const std::string& text, bool quoted);
@@ -186,6 +205,7 @@ class ConfigLoader : public YAML::EventHandler {
 
   std::string name_, base_;
   bool is_file_;
+  std::string_view text_;  // yaml-cpp's marks count its bytes
   std::size_t documents_ = 0, nodes_ = 0;
   std::vector<Frame> frames_;
   ConfigNode root_;
@@ -198,6 +218,9 @@ ConfigNode ConfigLoader::load(const std::string& text) {
                                         std::to_string(kMaxDocument) + " (4 MiB) are allowed");
   }
   check_characters(text, name_);
+  check_directives(text, name_);
+  text_ = text;
+  if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -213,11 +236,29 @@ void ConfigLoader::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML
                             const std::string& value) {
   check_tag(mark, tag);
   const bool quoted = tag == "!";
+  if (quoted) check_closed(mark);
   if (expects_key()) return take_key(mark, value, quoted);
   ConfigNode node = start(ConfigNode::Kind::scalar, mark);
   node.text_ = value;
   node.quoted_ = quoted;
   add(std::move(node));
+}
+
+// yaml-cpp lets a quote without its end run to the end of the file, if that ends with a line break.
+void ConfigLoader::check_closed(const YAML::Mark& mark) const {
+  auto i = static_cast<std::size_t>(mark.pos);
+  const char quote = i < text_.size() ? text_[i] : ' ';
+  if (quote != '\'' && quote != '"') return;  // a block scalar
+  for (++i; i < text_.size(); ++i) {
+    if (quote == '"' && text_[i] == '\\') {
+      ++i;
+    } else if (text_[i] == quote) {
+      const bool doubled = quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote;
+      if (!doubled) return;
+      ++i;
+    }
+  }
+  fail(mark, "the quote that opens here is never closed");
 }
 
 std::string ConfigLoader::next_path() const {

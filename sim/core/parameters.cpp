@@ -18,7 +18,16 @@ std::string shown_limit(const std::string& type, const std::string& limit) {
 }
 
 void out_of_range(const ConfigNode& node, const std::string& minimum, const std::string& maximum) {
-  node.fail("'" + node.text() + "' is out of range: " + minimum + " to " + maximum + " is allowed");
+  const auto limits_nothing = [](const std::string& limit) {
+    for (const char* type : {"time", "bytes", "rate", "integer", "real"}) {
+      if (shown_limit(type, limit).empty()) return true;
+    }
+    return false;
+  };
+  std::string allowed = minimum + " to " + maximum;
+  if (limits_nothing(maximum)) allowed = "at least " + minimum;
+  if (limits_nothing(minimum)) allowed = "at most " + maximum;
+  node.fail("'" + node.text() + "' is out of range: " + allowed + " is allowed");
 }
 
 std::string format_real(double value) {

@@ -37,6 +37,7 @@ struct ParameterInfo {
   std::string name;
   std::string type;                        // bool integer real time bytes rate text choice component section
   std::string default_text;                // in the notation the user writes; "" = required or computed
+  bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
   std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
   std::string component_kind;              // for component: the registry's name
@@ -195,6 +196,7 @@ Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::* membe
 template <class P>
 Parameters<P>&& Parameters<P>::required() {
   bindings_.back().required = true;
+  table_.back().required = true;
   table_.back().default_text.clear();
   return std::move(*this);
 }

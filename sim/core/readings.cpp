@@ -135,7 +135,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c
 // "gbps" is Gbps misspelt; "GBps" is not: B is 8 b. For sizes "mb" can only be meant as MB.
 bool differs_only_in_case(std::string_view unit, std::string_view word) {
   if (unit.size() != word.size()) return false;
-  const bool rate = unit.size() > 2;
+  const bool rate = unit.ends_with("s");
   for (std::size_t i = 0; i < unit.size(); ++i) {
     if (lower(unit[i]) != lower(word[i])) return false;
     if (rate && lower(unit[i]) == 'b' && unit[i] != word[i]) return false;
@@ -293,7 +293,8 @@ double real_of(const ConfigNode& node, const std::string& text) {
 }
 
 double read_ratio(const ConfigNode& node, const std::string& text, std::size_t slash) {
-  const std::string above = text.substr(0, slash), below = text.substr(slash + 1);
+  const std::string above = text.substr(0, text.find_last_not_of(' ', slash - 1) + 1);
+  const std::string below = text.substr(std::min(text.find_first_not_of(' ', slash + 1), text.size()));
   if (above.empty() || number_length(above) != above.size()) not_a_real(node);
   if (below.empty() || number_length(below) != below.size()) not_a_real(node);
   refuse_leading_zero(node, above);
@@ -331,8 +332,8 @@ std::int64_t read_integer(const ConfigNode& node) {
   std::int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc()) {
-    node.fail(show(text) + " is too large: integers from " + std::to_string(INT64_MIN) + " to " +
-              std::to_string(INT64_MAX) + " are allowed");
+    node.fail(show(text) + (text[0] == '-' ? " is too small" : " is too large") + ": integers from " +
+              std::to_string(INT64_MIN) + " to " + std::to_string(INT64_MAX) + " are allowed");
   }
   return value;
 }

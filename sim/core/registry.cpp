@@ -66,8 +66,7 @@ void add_rows(const ParameterTable& table, const std::string& prefix, std::vecto
   for (const ParameterInfo& info : table) {
     const bool component = info.type == "component";
     const std::string range = component ? "a " + info.component_kind : limits(info);
-    const bool no_default = info.type == "section" || (component && info.default_text.empty());
-    const std::string standard = no_default ? "" : info.default_text.empty() ? "-" : info.default_text;
+    const std::string standard = info.required ? "required" : info.default_text;
     rows.push_back({prefix + info.name, info.type, standard, range, info.doc});
     add_rows(info.children, prefix + info.name + ".", rows);
   }

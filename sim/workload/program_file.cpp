@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
-#include "workload.pb.h"
+#include "sim/workload/workload.pb.h"
 
 namespace netsim {
 namespace {

@@ -1,0 +1,172 @@
+#include "sim/core/schema.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace netsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// number, blanks, unit; or a zero without one.
+Json quantity(const std::string& units) {
+  Json text = {{"type", "string"},
+               {"pattern", R"(^((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+) *()" + units + ")$"}};
+  return {{"anyOf", {{{"const", 0}}, {{"const", "0"}}, std::move(text)}}};
+}
+
+Json json_integer(const std::string& text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Json json_real(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// Adds minimum and maximum where they limit anything.
+template <class Convert>
+void add_limits(Json& schema, const ParameterInfo& info, Convert convert) {
+  if (!shown_limit(info.type, info.minimum_text).empty()) schema["minimum"] = convert(info.minimum_text);
+  if (!shown_limit(info.type, info.maximum_text).empty()) schema["maximum"] = convert(info.maximum_text);
+}
+
+Json integer_schema(const ParameterInfo& info) {
+  Json schema = {{"type", "integer"}};
+  add_limits(schema, info, json_integer);
+  return schema;
+}
+
+Json real_schema(const ParameterInfo& info) {
+  Json number = {{"type", "number"}};
+  add_limits(number, info, json_real);
+  const std::string decimal = R"(([0-9]+(\.[0-9]+)?|\.[0-9]+))";
+  Json text = {{"type", "string"}, {"pattern", "^-?" + decimal + "(/" + decimal + "| ?%)$"}};
+  return {{"anyOf", {std::move(number), std::move(text)}}};
+}
+
+Json table_schema(const ParameterTable& table);
+
+Json reference(const std::string& definition) { return {{"$ref", "#/$defs/" + definition}}; }
+
+Json component_schema(const ParameterInfo& info) {
+  Json alternatives = Json::array({reference(info.component_kind)});
+  if (!info.default_text.empty())
+    alternatives.push_back(reference(info.component_kind + "." + info.default_text));
+  return {{"anyOf", std::move(alternatives)}};
+}
+
+Json type_schema(const ParameterInfo& info) {
+  if (info.type == "bool") return {{"type", "boolean"}};
+  if (info.type == "integer") return integer_schema(info);
+  if (info.type == "real") return real_schema(info);
+  if (info.type == "time") return quantity("s|ms|us|ns|ps|\u00b5s|\u03bcs");
+  if (info.type == "bytes") return quantity("[KMGT]?B|kB|[KMGT]iB");
+  if (info.type == "rate") return quantity("([kKMGT]?(bps|b/s|bit/s|B/s)|[KMGT]iB/s)");
+  if (info.type == "choice") return {{"enum", info.choices}};
+  if (info.type == "section") return table_schema(info.children);
+  if (info.type == "component") return component_schema(info);
+  return {{"type", {"string", "number", "boolean"}}};  // text: YAML's own idea of its type does not matter
+}
+
+Json default_value(const ParameterInfo& info) {
+  if (info.type == "bool") return info.default_text == "true";
+  if (info.type == "integer") return json_integer(info.default_text);
+  if (info.type == "real") return json_real(info.default_text);
+  return info.default_text;
+}
+
+std::string description(const ParameterInfo& info) {
+  const bool quantity = info.type == "time" || info.type == "bytes" || info.type == "rate";
+  const std::string low = shown_limit(info.type, info.minimum_text);
+  const std::string high = shown_limit(info.type, info.maximum_text);
+  if (!quantity || (low.empty() && high.empty())) return info.doc;
+  if (high.empty()) return info.doc + " (at least " + low + ")";
+  return info.doc + (low.empty() ? " (at most " : " (" + low + " to ") + high + ")";
+}
+
+// An optional value may also be null, which stands for its default.
+Json parameter_schema(const ParameterInfo& info) {
+  Json schema = type_schema(info);
+  if (!info.required) schema = {{"anyOf", {std::move(schema), {{"type", "null"}}}}};
+  Json result;
+  if (!info.doc.empty()) result["description"] = description(info);
+  if (!info.default_text.empty()) result["default"] = default_value(info);
+  result.update(schema);
+  return result;
+}
+
+Json table_schema(const ParameterTable& table) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const ParameterInfo& info : table) {
+    properties[info.name] = parameter_schema(info);
+    if (info.required) required.push_back(info.name);
+  }
+  Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  return schema;
+}
+
+// One component's parameters, with `kind` allowed but not required: where it is the default it may be left
+// out.
+Json component_definition(const ComponentInfo& component) {
+  Json schema = table_schema(component.parameters);
+  schema["description"] = component.summary;
+  schema["properties"]["kind"] = {{"const", component.name}};
+  return schema;
+}
+
+// Any component of a kind: a bare name, or one of the maps with its `kind`.
+Json kind_definition(const std::string& kind, const Catalogue& catalogue) {
+  const std::vector<std::string> names = catalogue.names(kind);
+  Json alternatives = Json::array({{{"enum", names}}});
+  for (const std::string& name : names) {
+    alternatives.push_back({{"allOf", {reference(kind + "." + name), {{"required", {"kind"}}}}}});
+  }
+  return {{"oneOf", std::move(alternatives)}};
+}
+
+Json definitions(const Catalogue& catalogue) {
+  Json result = Json::object();
+  for (const std::string& kind : catalogue.kinds()) result[kind] = kind_definition(kind, catalogue);
+  for (const ComponentInfo* component : catalogue.all()) {
+    result[component->kind + "." + component->name] = component_definition(*component);
+  }
+  return result;
+}
+
+}  // namespace
+
+ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "section";
+  info.children = std::move(parameters);
+  info.doc = std::move(doc);
+  return info;
+}
+
+ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
+                             std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "component";
+  info.component_kind = std::move(component_kind);
+  info.default_text = std::move(default_name);
+  info.doc = std::move(doc);
+  return info;
+}
+
+std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue) {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "netsim configuration"}};
+  schema.update(table_schema(top_level));
+  schema["$defs"] = definitions(catalogue);
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace netsim

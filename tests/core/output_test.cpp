@@ -1,0 +1,229 @@
+// Do output files appear whole or not at all, and is every failure told?
+#include "sim/core/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Output : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "netsim_output_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string in(const std::string& name) const { return (directory_ / name).string(); }
+  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(directory_), {}); }
+
+  fs::path directory_;
+};
+
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.code(), ExitCode::io);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(Output, AppearsAtCommitOnly) {
+  {
+    OutputFile file(in("a.csv"));
+    file.write("x,");
+    file.write_integer(-42);
+    file.write_integer(INT64_MIN);
+    EXPECT_FALSE(fs::exists(in("a.csv")));
+    file.commit();
+  }
+  EXPECT_EQ(read_file(in("a.csv")), "x,-42-9223372036854775808");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Output, WithoutCommitNothingIsLeft) {
+  { OutputFile(in("a.csv")).write("x"); }
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(Output, TheOldFileStaysUntilCommit) {
+  std::ofstream(in("a.csv")) << "old";
+  { OutputFile(in("a.csv")).write("new"); }
+  EXPECT_EQ(read_file(in("a.csv")), "old");
+  OutputFile file(in("a.csv"));
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(read_file(in("a.csv")), "new");
+}
+
+TEST_F(Output, ALinkIsFollowedNotReplaced) {
+  std::ofstream(in("target")) << "old";
+  fs::create_symlink(in("target"), in("link"));
+  OutputFile file(in("link"));
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(in("link")));
+  EXPECT_EQ(read_file(in("target")), "new");
+}
+
+TEST_F(Output, LargeFilesAreWhole) {
+  OutputFile file(in("large"));
+  const std::string piece(100'003, 'x');
+  for (int i = 0; i < 50; ++i) file.write(piece);
+  file.commit();
+  EXPECT_EQ(fs::file_size(in("large")), 50U * 100'003U);
+}
+
+TEST_F(Output, AFullDiskIsTold) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  EXPECT_EQ(error_of([] {
+              OutputFile file("/dev/full");
+              file.write("a few bytes: the failure comes at commit");
+              file.commit();
+            }),
+            "'/dev/full': cannot be written: No space left on device");
+  EXPECT_THAT(error_of([] {
+                OutputFile file("/dev/full");
+                file.write(std::string(4 << 20, 'x'));
+              }),
+              HasSubstr("No space left on device"));
+  EXPECT_FALSE(fs::exists("/dev/.full.partial"));
+}
+
+// Files of this process may not grow beyond some size while this lives.
+class SizeLimit {
+ public:
+  explicit SizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  SizeLimit(const SizeLimit&) = delete;
+  SizeLimit& operator=(const SizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST_F(Output, AFailedWriteLeavesNothing) {
+  const SizeLimit limit(1000);
+  EXPECT_THAT(error_of([&] {
+                OutputFile file(in("a"));
+                file.write(std::string(4 << 20, 'x'));
+              }),
+              HasSubstr("cannot be written: File too large"));
+  EXPECT_EQ(files(), 0);
+  EXPECT_THAT(error_of([&] {
+                OutputFile file(in("a"));
+                file.write(std::string(2000, 'x'));
+                file.commit();
+              }),
+              HasSubstr("File too large"));
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(Output, PlacesThatCannotBeWritten) {
+  std::ofstream(in("file")) << "x";
+  EXPECT_THAT(error_of([&] { OutputFile(in("no/such/a.csv")); }), HasSubstr("No such file or directory"));
+  EXPECT_THAT(error_of([&] { OutputFile(in("file/a.csv")); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { OutputFile file(directory_.string()); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(error_of([&] { OutputFile(""); }), HasSubstr("name is empty"));
+}
+
+TEST_F(Output, ADirectoryInTheWayIsTold) {
+  OutputFile file(in("a"));
+  fs::create_directory(in("a"));
+  std::ofstream(in("a/b")) << "x";
+  EXPECT_NE(error_of([&] { file.commit(); }), "no error");
+  EXPECT_FALSE(fs::exists(in(".a.partial")));
+}
+
+TEST_F(Output, PreparesDirectories) {
+  prepare_directory(in("x/y/z"));
+  EXPECT_TRUE(fs::is_directory(in("x/y/z")));
+  prepare_directory(in("x/y/z"));
+  prepare_directory(in("x/w/"));
+  EXPECT_TRUE(fs::is_empty(in("x/y/z"))) << "the proof leaves nothing";
+  std::ofstream(in("file")) << "x";
+  EXPECT_THAT(error_of([&] { prepare_directory(in("file")); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { prepare_directory(in("file/sub")); }),
+              HasSubstr("cannot be created: Not a directory"));
+  EXPECT_THAT(error_of([&] { prepare_directory(in("file/sub/sub")); }), HasSubstr("cannot be created"));
+  EXPECT_THAT(error_of([] { prepare_directory(""); }), HasSubstr("name is empty"));
+  EXPECT_NE(error_of([] { prepare_directory("/proc/netsim"); }), "no error");
+}
+
+TEST_F(Output, ReadsWholeFiles) {
+  std::ofstream(in("empty"));
+  EXPECT_EQ(read_file(in("empty")), "");
+  std::ofstream(in("five")) << "12345";
+  EXPECT_EQ(read_file(in("five"), 5), "12345");
+  EXPECT_THAT(error_of([&] { (void)read_file(in("five"), 4); }), HasSubstr("larger than the limit, 4 bytes"));
+  EXPECT_THAT(error_of([&] { (void)read_file("/dev/zero", 1 << 20); }), HasSubstr("larger than the limit"));
+  EXPECT_THAT(error_of([&] { (void)read_file(in("none")); }), HasSubstr("No such file"));
+  EXPECT_THAT(error_of([&] { (void)read_file(directory_.string()); }), HasSubstr("Is a directory"));
+  const std::string large(3'000'001, 'z');
+  std::ofstream(in("large")) << large;
+  EXPECT_EQ(read_file(in("large")), large);
+}
+
+TEST(CsvCell, QuotesWhatNeedsIt) {
+  EXPECT_EQ(csv_cell("plain text"), "plain text");
+  EXPECT_EQ(csv_cell(""), "");
+  EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_cell("say \"x\""), "\"say \"\"x\"\"\"");
+  EXPECT_EQ(csv_cell("a\nb"), "\"a\nb\"");
+}
+
+TEST(ContentHash, DependsOnEveryByteAndTheLength) {
+  EXPECT_EQ(content_hash("abc"), "568168bf8b87bc93") << "the same on every machine";
+  EXPECT_NE(content_hash("abc"), content_hash("abd"));
+  EXPECT_NE(content_hash("abc"), content_hash(std::string("abc\0", 4)));
+  EXPECT_NE(content_hash("12345678a"), content_hash("12345678b"));
+  EXPECT_NE(content_hash(""), content_hash(std::string(1, '\0')));
+}
+
+TEST(Errors, SayWhere) {
+  EXPECT_EQ((Place{"f", 1, 2, "a.b"}).to_string(), "f:1:2: a.b");
+  EXPECT_EQ((Place{"f", 0, 0, "a.b"}).to_string(), "f: a.b");
+  EXPECT_EQ((Place{"f", 3, 0, ""}).to_string(), "f:3");
+  EXPECT_EQ((Place{"", 0, 0, "a.b"}).to_string(), "a.b");
+  EXPECT_STREQ(InputError(Place{"w.pb", 0, 0, ""}, "truncated").what(), "w.pb: truncated");
+  EXPECT_STREQ(ConfigError(Place{}, "two\nlines").what(), "two\\nlines");
+  EXPECT_EQ(InputError("x").code(), ExitCode::input);
+}
+
+TEST(ErrorsDeathTest, ACheckTellsHowToReproduce) {
+  EXPECT_DEATH(
+      {
+        set_reproduction_hint("netsim --seed 7");
+        NETSIM_CHECK(1 + 1 == 3, "arithmetic");
+      },
+      "bug in netsim.*1 \\+ 1 == 3.*arithmetic.*\n.*netsim --seed 7");
+}
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,221 @@
+// Does one declaration parse, default, limit, describe and give a schema?
+#include "sim/core/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sim/core/schema.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+enum class Colour { red, green };
+
+struct Wheel {
+  Bytes size = 4 * kKilobyte;
+  double grip = 0.5;
+};
+struct Vehicle {
+  bool fast = true;
+  std::int64_t seats = 4;
+  Time delay = kMicrosecond;
+  BitRate rate = 100 * kGbps;
+  std::string name = "none";
+  Colour colour = Colour::red;
+  Wheel wheel;
+  ConfigNode engine;
+};
+
+Parameters<Wheel> wheel_parameters() {
+  return Parameters<Wheel>()
+      .bytes("size", &Wheel::size, {1, INT64_MAX}, "how large")
+      .real("grip", &Wheel::grip, {0, 1}, "how firm");
+}
+Parameters<Vehicle> vehicle_parameters() {
+  return Parameters<Vehicle>()
+      .flag("fast", &Vehicle::fast, "whether it is fast")
+      .integer("seats", &Vehicle::seats, {1, 9}, "how many")
+      .time("delay", &Vehicle::delay, {kNanosecond, kSecond}, "before it starts")
+      .rate("rate", &Vehicle::rate, {1, 1000 * kGbps}, "how fast")
+      .text("name", &Vehicle::name, "what it is called")
+      .choice("colour", &Vehicle::colour, {{"red", Colour::red}, {"green", Colour::green}}, "how it looks")
+      .section("wheel", &Vehicle::wheel, wheel_parameters(), "what it stands on")
+      .component("engine", &Vehicle::engine, "test_engine", "steam", "what moves it");
+}
+
+class Engine {
+ public:
+  static constexpr const char* kComponentKind = "test_engine";
+  virtual ~Engine() = default;
+  virtual std::int64_t power() const = 0;
+};
+struct SteamParameters {
+  std::int64_t power = 10;
+};
+class Steam : public Engine {
+ public:
+  explicit Steam(SteamParameters parameters) : parameters_(parameters) {}
+  std::int64_t power() const override { return parameters_.power; }
+
+ private:
+  SteamParameters parameters_;
+};
+Parameters<SteamParameters> steam_parameters() {
+  return Parameters<SteamParameters>()
+      .integer("power", &SteamParameters::power, {1, 100}, "how strong")
+      .required();
+}
+Parameters<SteamParameters> sail_parameters() {
+  return Parameters<SteamParameters>().integer("power", &SteamParameters::power, {1, INT64_MAX},
+                                               "how strong");
+}
+const auto kMake = [](const SteamParameters& p, const ConfigNode&) { return std::make_unique<Steam>(p); };
+const Registration<Engine> kSteam{"steam", "Burns coal.", steam_parameters(), kMake};
+const Registration<Engine> kSail{"sail", "Needs wind.", sail_parameters(), kMake};
+
+ConfigNode yaml(const std::string& text) { return parse_config(text, "x.yaml"); }
+
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+std::string vehicle_error(const std::string& text) {
+  return error_of([&] { (void)vehicle_parameters().parse(yaml(text)); });
+}
+
+TEST(Parameters, DefaultsAreTheStructs) {
+  const Vehicle v = vehicle_parameters().parse(ConfigNode());
+  EXPECT_TRUE(v.fast);
+  EXPECT_EQ(v.delay, kMicrosecond);
+  EXPECT_EQ(v.wheel.size, 4000);
+  EXPECT_TRUE(v.engine.is_null());
+}
+
+TEST(Parameters, ReadsEveryType) {
+  const Vehicle v = vehicle_parameters().parse(
+      yaml("{fast: false, seats: 2, delay: 2 ns, rate: 1 Gbps, name: x, colour: green, wheel: {grip: 20 %}, "
+           "engine: {kind: sail}}"));
+  EXPECT_FALSE(v.fast);
+  EXPECT_EQ(v.seats, 2);
+  EXPECT_EQ(v.delay, 2 * kNanosecond);
+  EXPECT_EQ(v.rate, kGbps);
+  EXPECT_EQ(v.name, "x");
+  EXPECT_EQ(v.colour, Colour::green);
+  EXPECT_EQ(v.wheel.grip, 0.2);
+  EXPECT_EQ(v.wheel.size, 4000);
+  EXPECT_EQ(v.engine.find("kind")->text(), "sail");
+}
+
+TEST(Parameters, NullStandsForTheDefault) {
+  EXPECT_EQ(vehicle_parameters().parse(yaml("seats: ~")).seats, 4);
+}
+
+TEST(Parameters, ErrorsSayWhatIsAllowed) {
+  EXPECT_EQ(vehicle_error("seats: 10"), "x.yaml:1:8: seats: '10' is out of range: 1 to 9 is allowed");
+  EXPECT_EQ(vehicle_error("delay: 2 s"), "x.yaml:1:8: delay: '2 s' is out of range: 1 ns to 1 s is allowed");
+  EXPECT_EQ(vehicle_error("wheel: {size: 0 B}"),
+            "x.yaml:1:15: wheel.size: '0 B' is out of range: at least 1 B is allowed");
+  EXPECT_EQ(vehicle_error("colour: blue"), "x.yaml:1:9: colour: 'blue' is not one of: red, green");
+  EXPECT_EQ(vehicle_error("wheel: {griip: 1}"),
+            "x.yaml:1:9: wheel.griip: unknown key 'griip', did you mean 'grip'? (allowed: size, grip)");
+  EXPECT_EQ(vehicle_error("wheel: 5"),
+            "x.yaml:1:8: wheel: '5' stands where keys and values are expected (allowed: size, grip)");
+}
+
+TEST(Parameters, RequiredOnesMustBeThere) {
+  EXPECT_EQ(error_of([] { (void)steam_parameters().parse(yaml("{}")); }),
+            "x.yaml:1:1: 'power' is missing (integer): how strong");
+}
+
+TEST(Parameters, LimitsThatLimitNothingAreNotShown) {
+  EXPECT_EQ(shown_limit("bytes", format_bytes(INT64_MAX)), "");
+  EXPECT_EQ(shown_limit("time", format_time(kNever)), "");
+  EXPECT_EQ(shown_limit("integer", "9"), "9");
+  EXPECT_EQ(shown_limit("real", format_real(1e308 * 10)), "");
+}
+
+TEST(Registry, CreatesByNameMapOrDefault) {
+  const auto& registry = Registry<Engine>::instance();
+  EXPECT_EQ(registry.create(yaml("{kind: steam, power: 7}"), "sail")->power(), 7);
+  EXPECT_EQ(registry.create(yaml("sail"), "")->power(), 10);
+  EXPECT_EQ(registry.create(ConfigNode(), "sail")->power(), 10);
+  EXPECT_EQ(registry.create(yaml("{power: 8}"), "sail")->power(), 8);
+  EXPECT_EQ(registry.create("sail")->power(), 10);
+  EXPECT_THAT(registry.names(), ElementsAre("sail", "steam"));
+}
+
+TEST(Registry, ErrorsNameTheKnown) {
+  const auto& registry = Registry<Engine>::instance();
+  EXPECT_EQ(error_of([&] { (void)registry.create(yaml("{kind: stem}"), ""); }),
+            "x.yaml:1:8: kind: unknown test_engine 'stem', did you mean 'steam'? (known: sail, steam)");
+  EXPECT_THAT(error_of([&] { (void)registry.create(yaml("{power: 1}"), ""); }),
+              HasSubstr("'kind' is missing"));
+  EXPECT_THAT(error_of([&] { (void)registry.create(yaml("{kind: sail, powr: 1}"), ""); }),
+              HasSubstr("did you mean 'power'?"));
+}
+
+TEST(Catalogue, ListsByKindAndName) {
+  const Catalogue& catalogue = Catalogue::instance();
+  EXPECT_THAT(catalogue.names("test_engine"), ElementsAre("sail", "steam"));
+  EXPECT_THAT(catalogue.kinds(), ::testing::Contains("test_engine"));
+  EXPECT_EQ(catalogue.find("test_engine", "steam")->summary, "Burns coal.");
+  EXPECT_EQ(catalogue.find("test_engine", "diesel"), nullptr);
+  const auto all = catalogue.all();
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_LT(std::make_pair(all[i - 1]->kind, all[i - 1]->name), std::make_pair(all[i]->kind, all[i]->name));
+  }
+}
+
+TEST(Describe, IsATable) {
+  EXPECT_EQ(describe({"kind", "name", "What it is.", steam_parameters().table()}),
+            "kind.name\n  What it is.\n\n"
+            "  parameter  type     default   allowed   what it is\n"
+            "  power      integer  required  1 to 100  how strong\n");
+  EXPECT_EQ(describe({"kind", "name", "What it is.", {}}), "kind.name\n  What it is.\n\n  no parameters\n");
+  const std::string text = describe_parameters(vehicle_parameters().table());
+  EXPECT_THAT(text, HasSubstr("  delay       time       1 us      1 ns to 1 s      before it starts\n"));
+  EXPECT_THAT(text, HasSubstr("  wheel.size  bytes      4 KB      >= 1 B"));
+  EXPECT_THAT(text, HasSubstr("red | green"));
+  EXPECT_THAT(text, HasSubstr("a test_engine"));
+}
+
+TEST(Schema, NestsSectionsAndRefersToComponents) {
+  Catalogue catalogue;
+  catalogue.add({"test_engine", "steam", "Burns coal.", steam_parameters().table()});
+  catalogue.add({"test_engine", "sail", "Needs wind.", sail_parameters().table()});
+  const ParameterTable top = {section_info("vehicle", vehicle_parameters().table(), "the vehicle"),
+                              component_info("spare", "test_engine", "", "another engine")};
+  const std::string text = json_schema(top, catalogue);
+  const auto schema = nlohmann::json::parse(text);
+  EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_EQ(schema["additionalProperties"], false);
+  const auto& vehicle = schema["properties"]["vehicle"]["anyOf"][0]["properties"];
+  EXPECT_EQ(vehicle["seats"]["anyOf"][0]["maximum"], 9);
+  EXPECT_EQ(vehicle["seats"]["default"], 4);
+  EXPECT_EQ(vehicle["delay"]["default"], "1 us");
+  EXPECT_EQ(vehicle["colour"]["anyOf"][0]["enum"], (nlohmann::json{"red", "green"}));
+  EXPECT_EQ(vehicle["engine"]["anyOf"][0]["anyOf"][1]["$ref"], "#/$defs/test_engine.steam");
+  const auto& kind = schema["$defs"]["test_engine"]["oneOf"];
+  EXPECT_EQ(kind[0]["enum"], (nlohmann::json{"sail", "steam"}));
+  EXPECT_EQ(kind[1]["allOf"][0]["$ref"], "#/$defs/test_engine.sail");
+  EXPECT_EQ(kind[1]["allOf"][1]["required"], nlohmann::json::array({"kind"}));
+  EXPECT_EQ(schema["$defs"]["test_engine.steam"]["properties"]["kind"]["const"], "steam");
+  EXPECT_EQ(schema["$defs"]["test_engine.steam"]["required"], nlohmann::json::array({"power"}));
+  EXPECT_EQ(text, json_schema(top, catalogue)) << "deterministic";
+}
+
+}  // namespace
+}  // namespace netsim
