@@ -255,11 +255,12 @@ std::uint32_t ProgramBuilder::block(ProgramBlock block) {
   return index;
 }
 
-BlockBuilder::Position BlockBuilder::compute(const Work& work, const std::vector<Position>& after) {
+BlockBuilder::Position BlockBuilder::compute(const Work& work, const std::vector<Position>& after,
+                                             const std::string& name) {
   ProgramOp op;
   op.kind = TaskKind::compute;
   op.work = builder_.work(work);
-  op.name = builder_.name(work.name);
+  op.name = builder_.name(name.empty() ? work.name : name);
   return add(std::move(op), after);
 }
 

@@ -159,7 +159,8 @@ class BlockBuilder {
   BlockBuilder(ProgramBuilder& builder, std::string name) : builder_(builder), block_{std::move(name), {}} {}
 
   // Each appends one operation that waits for `after` (and for its stream) and returns its position.
-  Position compute(const Work& work, const std::vector<Position>& after = {});
+  // `name`: of the operation, if it is not the work's.
+  Position compute(const Work& work, const std::vector<Position>& after = {}, const std::string& name = {});
   Position collective(const std::string& name, CollectiveKind kind, Stream stream, std::uint32_t queue,
                       std::uint32_t group, Bytes bytes, const std::vector<Position>& after);
   // Sends are unordered: they wait for `after` only.
