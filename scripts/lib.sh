@@ -65,5 +65,5 @@ build() {
   local directory=$1 quiet=()
   shift
   [[ -x $directory/netsim ]] && quiet=(--quiet)
-  ninja -C "$directory" -j "$(compile_jobs)" "${quiet[@]}" "$@" >&2
+  ninja -C "$directory" -j "$(compile_jobs)" "${quiet[@]}" "$@" | sed '/^ninja: no work to do\.$/d' >&2
 }

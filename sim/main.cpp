@@ -102,15 +102,23 @@ void write_file(const std::string& directory, const char* name, const std::strin
   file.commit();
 }
 
-void write_files(const Options& options, Simulation& simulation, const Results& results, const std::string& command) {
-  simulation.finish_tables(results);
-  write_file(options.output_directory, "manifest.json",
-             manifest_json(manifest_of(options, simulation, command), results));
-  write_file(options.output_directory, "summary.json", summary_json(results));
+// What the user is told at the end, besides the files.
+void show(const Options& options, const Results& results) {
+  if (options.json) {
+    print(summary_json(results));
+  } else if (!options.quiet) {
+    print(render_screen(results));
+  }
+  if (results.outcome == Outcome::done) return;
+  complain(explain(results));
+  if (!options.quiet) return;  // the screen and the summary say it
+  for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", line.c_str());
 }
 
 ExitCode run(const Options& options, const std::string& command) {
   Simulation simulation(setup_of(options));
+  const bool files = !options.output_directory.empty();
+  const Manifest manifest = files ? manifest_of(options, simulation, command) : Manifest{};  // before inputs may change
   Watch watch;
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
@@ -120,13 +128,12 @@ ExitCode run(const Options& options, const std::string& command) {
   }
   const Results results = simulation.run(watch);
   progress.finish();
-  if (!options.output_directory.empty()) write_files(options, simulation, results, command);
-  if (options.json) {
-    print(summary_json(results));
-  } else if (!options.quiet) {
-    print(render_screen(results));
+  if (files) {
+    simulation.finish_tables(results);
+    write_file(options.output_directory, "manifest.json", manifest_json(manifest, results));
+    write_file(options.output_directory, "summary.json", summary_json(results));
   }
-  if (results.outcome != Outcome::done) complain(explain(results));
+  show(options, results);
   return exit_code(results.outcome);
 }
 

@@ -9,8 +9,7 @@
 
 namespace netsim {
 
-// Which of NCCL's latency rows an algorithm is charged: its tuner knows one per ring and one per tree
-// (tuning.cc).
+// Which of the latencies in NCCL's tuning.cc an algorithm is charged: those of rings or those of trees.
 enum class CostFamily : std::uint8_t { ring, tree };
 
 class CollectiveAlgorithm {
@@ -19,8 +18,8 @@ class CollectiveAlgorithm {
   virtual ~CollectiveAlgorithm() = default;
   virtual bool supports(CollectiveKind kind) const = 0;
   virtual CostFamily cost_family() const { return CostFamily::ring; }
-  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group larger than chunk numbers
-  // allow.
+  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
+  // numbers.
   virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks,
                                              std::uint32_t root) const = 0;
 };
@@ -31,8 +30,7 @@ class ScheduleCache {
  public:
   ScheduleCache();
   ~ScheduleCache();
-  // No ConfigError: `algorithm` is a registered name that supports `kind` (checked by the executor's
-  // parameters).
+  // `algorithm`: a registered name that supports `kind`, as the executor's parameters have checked.
   const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks,
                       std::uint32_t root);
 

@@ -1,23 +1,21 @@
 // Executor: runs schedules on an Endpoint, rank by rank. A rank's part of a collective is done when its own
-// instructions are done and its sends are acknowledged, as in NCCL; nothing global is needed to go on
+// instructions are done, as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed to go on
 // (section 3 of the design).
 //
-// What NCCL costs is in parameters (collectives section of the configuration; defaults: NCCL 2.30 tuning
+// What NCCL costs is in parameters (`collectives` section of the configuration; defaults: NCCL 2.30 tuning
 // constants, src/graph/tuning.cc, Simple protocol):
 // - a base latency, from a rank's start of a collective to its first instruction (none for point-to-point);
-// - a hop latency, from each send instruction to the Endpoint, by kind of link and cost family of the
-// algorithm. It
-//   stands for everything a step costs besides bytes (flags, fences, proxy, the reduction), so that a
-//   collective of s steps takes base + s * (hop + wire latency) + bytes / bandwidth, NCCL's own cost model;
-// - channels. Across hosts a group runs `scale_out_channels` chains of messages, one per channel, each on the
-// queue
-//   pair (channel mod queue pairs). Within a host NCCL's 24 channels (NVSwitch, A100) move in lockstep, each
-//   with 1/24 of the port; they are timed together, as one message per chunk of up to 24 slices, with the
-//   same finish times;
+// - a hop latency, from each send instruction to the Endpoint, by kind of link and cost family. It stands for
+//   everything a step costs besides bytes (flags, fences, proxy, the reduction), so that a collective of s
+//   steps takes base + s * (hop + wire latency) + bytes / bandwidth, as in NCCL's cost model;
+// - channels. A group that spans hosts runs `scale_out_channels` chains of messages, one per channel, each on
+//   queue pair (channel mod queue pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in
+//   lockstep, each with 1/24 of the port; they are timed together, as one message per chunk of up to 24
+//   slices, which gives the same times;
 // - the slice: a channel's bytes are cut into the fewest rounds whose chunks are at most a slice;
 // - the window: sends in flight (not acknowledged) per thread and peer; a send beyond it waits.
-// On an ideal network (Reach::ideal) there are no latencies, one channel and one round. A raw point-to-point
-// operation is one message with nothing added.
+// On an ideal network (Reach::ideal) there are no latencies, no window, one channel and one round. A raw
+// point-to-point operation is one message with nothing added.
 //
 // Sizes: channel c carries share(bytes, channels, c), round r of R carries share(that, R, r), chunk k of it
 // is share(that, divisions, k mod divisions). A chunk of 0 bytes is neither sent nor awaited.
@@ -37,8 +35,8 @@
 
 namespace netsim {
 
-// One rank's call of a collective or of one side of a point-to-point operation. All members must give the same kind,
-// members, root, bytes and raw: whoever builds requests from user input checks that.
+// One rank's call of a collective or of one side of a point-to-point operation. All members must give the
+// same kind, members, root, bytes and raw: whoever builds requests from user input checks that.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; must outlive the operation
@@ -47,8 +45,8 @@ struct CommunicationRequest {
   Bytes bytes = 0;                  // as CollectiveKind says; > 0
   std::uint64_t communication = 0;  // the same at all members, unique while the operation lives
   std::uint32_t job = 0;
-  bool raw =
-      false;  // point-to-point only: one message on one queue pair, no library in between (an RDMA write)
+  // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
+  bool raw = false;
 };
 
 class CommunicationListener {

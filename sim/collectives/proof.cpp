@@ -13,6 +13,8 @@
 // kCellsPerPass (rank, chunk) cells of 8 bytes at a time; larger schedules are executed once for each range
 // of chunks that fits, which is sound because an instruction touches one chunk and messages keep their chunk.
 // All-to-all blocks are bits.
+#include "sim/collectives/proof.h"
+
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -189,9 +191,10 @@ class BlockCells final : public Cells {
   std::unordered_set<std::uint64_t> passing_;  // looked up, never iterated
 };
 
-// Messages in flight: FIFO per (source, destination, thread).
+// Messages in flight, FIFO per (source, destination, thread): one list per thread that receives, in order of
+// arrival. Lists are short, because ranks advance about evenly; finding a source in them is a search.
 struct Message {
-  std::uint64_t box = UINT64_MAX;  // UINT64_MAX: a free slot
+  std::uint32_t source = 0;
   std::uint32_t chunk = 0;
   Set set;
   std::uint32_t next = UINT32_MAX;
@@ -199,40 +202,40 @@ struct Message {
 
 class Mailboxes {
  public:
-  void put(std::uint64_t box, std::uint32_t chunk, Set set) {
+  explicit Mailboxes(std::size_t threads) : lists_(threads) {}
+
+  void put(std::size_t receiver, std::uint32_t source, std::uint32_t chunk, Set set) {
     const std::uint32_t slot = allocate();
-    messages_[slot] = {box, chunk, set, UINT32_MAX};
-    const auto [entry, fresh] = boxes_.try_emplace(box, Ends{slot, slot});
-    if (fresh) return;
-    messages_[entry->second.last].next = slot;
-    entry->second.last = slot;
+    messages_[slot] = {source, chunk, set, kNone};
+    List& list = lists_[receiver];
+    (list.last == kNone ? list.first : messages_[list.last].next) = slot;
+    list.last = slot;
   }
-  // False if the box is empty.
-  bool take(std::uint64_t box, Message& message) {
-    const auto entry = boxes_.find(box);
-    if (entry == boxes_.end()) return false;
-    const std::uint32_t slot = entry->second.first;
-    message = messages_[slot];
-    messages_[slot].box = UINT64_MAX;
-    free_.push_back(slot);
-    if (message.next == UINT32_MAX) {
-      boxes_.erase(entry);
-    } else {
-      entry->second.first = message.next;
+  // The oldest message from `source`; false if there is none.
+  bool take(std::size_t receiver, std::uint32_t source, Message& message) {
+    List& list = lists_[receiver];
+    std::uint32_t before = kNone, slot = list.first;
+    while (slot != kNone && messages_[slot].source != source) {
+      before = slot;
+      slot = messages_[slot].next;
     }
+    if (slot == kNone) return false;
+    message = messages_[slot];
+    (before == kNone ? list.first : messages_[before].next) = message.next;
+    if (list.last == slot) list.last = before;
+    free_.push_back(slot);
     return true;
   }
-  bool empty() const { return boxes_.empty(); }
-  // The smallest box that holds a message, and the first chunk in it. Not for empty mailboxes.
-  std::pair<std::uint64_t, std::uint32_t> smallest() const {
-    std::uint64_t box = UINT64_MAX;
-    for (const Message& message : messages_) box = std::min(box, message.box);
-    return {box, messages_[boxes_.at(box).first].chunk};
+  // The oldest message to `receiver`, or nullptr.
+  const Message* first(std::size_t receiver) const {
+    const std::uint32_t slot = lists_[receiver].first;
+    return slot == kNone ? nullptr : &messages_[slot];
   }
 
  private:
-  struct Ends {
-    std::uint32_t first, last;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct List {
+    std::uint32_t first = kNone, last = kNone;
   };
   std::uint32_t allocate() {
     if (free_.empty()) {
@@ -243,7 +246,7 @@ class Mailboxes {
     free_.pop_back();
     return slot;
   }
-  std::unordered_map<std::uint64_t, Ends> boxes_;  // looked up, never iterated
+  std::vector<List> lists_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_;
 };
@@ -311,6 +314,7 @@ class Execution {
         cells_(cells),
         ranks_(schedule.ranks()),
         threads_(schedule.threads()),
+        mail_(id(ranks_, 0)),
         order_(ranks_, threads_),
         finished_(std::size_t{ranks_} * threads_, 0),
         queued_(finished_.size(), true) {}
@@ -329,17 +333,15 @@ class Execution {
   }
 
  private:
-  std::uint32_t& finished(std::uint32_t rank, std::uint32_t thread) {
-    return finished_[std::size_t{rank} * threads_ + thread];
-  }
-  std::uint64_t box(std::uint32_t source, std::uint32_t destination, std::uint32_t thread) const {
-    return (static_cast<std::uint64_t>(source) * ranks_ + destination) * threads_ + thread;
+  std::uint32_t& finished(std::uint32_t rank, std::uint32_t thread) { return finished_[id(rank, thread)]; }
+  std::size_t id(std::uint32_t rank, std::uint32_t thread) const {
+    return std::size_t{rank} * threads_ + thread;
   }
   void wake(std::uint32_t rank, std::uint32_t thread) {
-    const std::size_t id = std::size_t{rank} * threads_ + thread;
-    if (queued_[id]) return;
-    queued_[id] = true;
-    ready_.push_back(static_cast<std::uint32_t>(id));
+    const std::size_t woken = id(rank, thread);
+    if (queued_[woken]) return;
+    queued_[woken] = true;
+    ready_.push_back(static_cast<std::uint32_t>(woken));
   }
 
   void advance(std::uint32_t rank, std::uint32_t thread) {
@@ -396,7 +398,7 @@ class Execution {
       set = cells_.get(rank, instruction.chunk);
       if (set.empty()) return fail(rank, thread, index, text(instruction) + ": the rank does not hold it");
     }
-    mail_.put(box(rank, instruction.peer, thread), instruction.chunk, set);
+    mail_.put(id(instruction.peer, thread), rank, instruction.chunk, set);
     wake(instruction.peer, thread);
     return true;
   }
@@ -404,7 +406,7 @@ class Execution {
   bool receive(std::uint32_t rank, std::uint32_t thread, std::uint32_t index,
                const Instruction& instruction) {
     Message message;
-    if (!mail_.take(box(instruction.peer, rank, thread), message)) return false;
+    if (!mail_.take(id(rank, thread), instruction.peer, message)) return false;
     if (message.chunk != instruction.chunk) {
       return fail(rank, thread, index, text(instruction) + ": the message is chunk " + number(message.chunk));
     }
@@ -443,11 +445,15 @@ class Execution {
   }
 
   std::string unreceived() const {
-    if (mail_.empty()) return "";
-    const auto [box, chunk] = mail_.smallest();
-    const std::uint64_t pair = box / threads_;
-    return "rank " + number(pair % ranks_) + " thread " + number(box % threads_) + " never receives chunk " +
-           number(chunk) + " that rank " + number(pair / ranks_) + " sends to it";
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+      for (std::uint32_t thread = 0; thread < threads_; ++thread) {
+        const Message* message = mail_.first(id(rank, thread));
+        if (message == nullptr) continue;
+        return "rank " + number(rank) + " thread " + number(thread) + " never receives chunk " +
+               number(message->chunk) + " that rank " + number(message->source) + " sends to it";
+      }
+    }
+    return "";
   }
 
   const Schedule& schedule_;
@@ -483,19 +489,20 @@ std::string check_shape(const Schedule& schedule) {
 
 }  // namespace
 
-std::string prove(const Schedule& schedule) {
+std::string prove(const Schedule& schedule) { return prove_within(schedule, kCellsPerPass); }
+
+std::string prove_within(const Schedule& schedule, std::uint64_t cells) {
   if (std::string wrong = check_shape(schedule); !wrong.empty()) return wrong;
   RankSets sets(schedule.ranks());
   if (schedule.kind() == CollectiveKind::all_to_all) {
-    BlockCells cells(schedule);
-    return Execution(schedule, sets, cells).run();
+    BlockCells blocks(schedule);
+    return Execution(schedule, sets, blocks).run();
   }
-  const auto per_pass =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kCellsPerPass / schedule.ranks()));
+  const auto per_pass = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, cells / schedule.ranks()));
   for (std::uint32_t first = 0; first < schedule.chunks();) {
     const std::uint32_t count = std::min(per_pass, schedule.chunks() - first);
-    DenseCells cells(schedule, sets, first, count);
-    if (std::string wrong = Execution(schedule, sets, cells).run(); !wrong.empty()) return wrong;
+    DenseCells range(schedule, sets, first, count);
+    if (std::string wrong = Execution(schedule, sets, range).run(); !wrong.empty()) return wrong;
     first += count;
   }
   return "";

@@ -33,6 +33,7 @@ constexpr Time transmission_time(Bytes bytes, BitRate rate) {
                             static_cast<Wide>(rate) - 1) / static_cast<Wide>(rate));
 }
 
-constexpr double to_seconds(Time time) { return static_cast<double>(time) * 1e-12; }
+// The double nearest to the time in seconds (a division: 1e-12 is not a double).
+constexpr double to_seconds(Time time) { return static_cast<double>(time) / 1e12; }
 
 }  // namespace netsim

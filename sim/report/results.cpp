@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/config.h"
+
 namespace netsim {
 namespace {
 
@@ -121,7 +123,7 @@ std::string explain(const Results& results) {
     done += job.tasks_done;
     total += job.tasks_total;
   }
-  const std::string where = fmt::format("at {} s with {} of {} tasks done", to_seconds(results.simulated), done, total);
+  const std::string where = fmt::format("at {} with {} of {} tasks done", format_time(results.simulated), done, total);
   switch (results.outcome) {
     case Outcome::done: return "";
     case Outcome::stalled: return "stalled " + where + ": no event is left that could bring the rest on";

@@ -59,8 +59,8 @@ void headline(Text out, const JobResult& job, const JobSummary& summary) {
 void bar(Text out, const std::string& label, double seconds, double whole) {
   const double part = whole > 0 ? seconds / whole : 0;
   const auto width = static_cast<std::size_t>(part * kBarWidth + 0.5);
-  fmt::format_to(out, "    {:<12} {:>10} {:>6.1f} %  {}\n", label, human_seconds(seconds), 100 * part,
-                 std::string(std::min(width, kBarWidth), '#'));
+  fmt::format_to(out, "    {:<12} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
+                 width > 0 ? "  " : "", std::string(std::min(width, kBarWidth), '#'));
 }
 
 // Compute, what stayed exposed by kind, idle: they add up to the iteration time.
@@ -105,11 +105,11 @@ std::vector<const LinkResult*> busiest(const Results& results) {
 void links(Text out, const Results& results) {
   const auto chosen = busiest(results);
   if (chosen.empty()) return;
-  fmt::format_to(out, "\n  {:<28} {:>10} {:>9} {:>8} {:>10} {:>9} {:>9} {:>9}\n", "busiest links", "kind", "rate", "busy",
+  fmt::format_to(out, "\n  {:<28} {:>10} {:>10} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "busiest links", "kind", "rate", "busy",
                  "carried", "max queue", "ECN marks", "paused");
   for (const LinkResult* link : chosen) {
     const PortCounters& c = link->counters;
-    fmt::format_to(out, "  {:<28} {:>10} {:>6.0f} Gb {:>6.1f} % {:>10} {:>9} {:>9} {:>9}\n", link->name,
+    fmt::format_to(out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
                    to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
                    100 * utilisation(*link, results.simulated), human_bytes(static_cast<double>(c.wire_bytes)),
                    human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks, human_seconds(to_seconds(c.paused)));

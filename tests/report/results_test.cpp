@@ -17,7 +17,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(FlowTimes, AreNearestRank) {
+TEST(ReportFlowTimes, AreNearestRank) {
   std::vector<Time> times;
   for (Time t = 1; t <= 200; ++t) times.push_back(201 - t);
   const FlowTimes flows = flow_times(times);
@@ -28,7 +28,7 @@ TEST(FlowTimes, AreNearestRank) {
   EXPECT_EQ(flows.maximum, 200);
 }
 
-TEST(FlowTimes, OfNothingAndOfOne) {
+TEST(ReportFlowTimes, OfNothingAndOfOne) {
   EXPECT_EQ(flow_times({}).count, 0u);
   EXPECT_EQ(flow_times({}).maximum, 0);
   const FlowTimes one = flow_times({7});
@@ -37,7 +37,7 @@ TEST(FlowTimes, OfNothingAndOfOne) {
   EXPECT_EQ(one.maximum, 7);
 }
 
-TEST(FlowTimes, QuantilesAreTheSmallestValueThatEnoughDoNotExceed) {
+TEST(ReportFlowTimes, QuantilesAreTheSmallestValueThatEnoughDoNotExceed) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint16_t>& drawn) {
     RC_PRE(!drawn.empty());
     const std::vector<Time> times(drawn.begin(), drawn.end());
@@ -54,7 +54,7 @@ TEST(FlowTimes, QuantilesAreTheSmallestValueThatEnoughDoNotExceed) {
   }));
 }
 
-TEST(FlowTimes, DoNotDependOnTheOrderOfCompletion) {
+TEST(ReportFlowTimes, DoNotDependOnTheOrderOfCompletion) {
   EXPECT_TRUE(rc::check([](std::vector<std::uint32_t> drawn) {
     std::vector<Time> times(drawn.begin(), drawn.end());
     const FlowTimes forward = flow_times(times);
@@ -63,7 +63,7 @@ TEST(FlowTimes, DoNotDependOnTheOrderOfCompletion) {
   }));
 }
 
-TEST(Summary, IsPerIterationMeansOverRanks) {
+TEST(ReportSummary, IsPerIterationMeansOverRanks) {
   const JobSummary summary = summarise(two_rank_job());
   EXPECT_DOUBLE_EQ(*summary.jct_s, 4e-3);
   EXPECT_DOUBLE_EQ(*summary.iteration_time_s, 2e-3);
@@ -77,7 +77,7 @@ TEST(Summary, IsPerIterationMeansOverRanks) {
   EXPECT_DOUBLE_EQ(*summary.tflops_per_gpu, 1e9 / 2e-3 / 2 * 1e-12);
 }
 
-TEST(Summary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
+TEST(ReportSummary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
   JobResult job = two_rank_job();
   job.done = false;
   job.iteration_ends.resize(1);
@@ -89,26 +89,26 @@ TEST(Summary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
   EXPECT_FALSE(summarise(job).tflops_per_gpu.has_value());
 }
 
-TEST(Utilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
+TEST(ReportUtilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
   EXPECT_DOUBLE_EQ(utilisation(two_rank_results().links[0], 4 * kMillisecond), 0.5);
   EXPECT_EQ(utilisation(two_rank_results().links[0], 0), 0);
 }
 
-TEST(Notes, SayThatCongestionControlHeardNothing) {
+TEST(ReportNotes, SayThatCongestionControlHeardNothing) {
   Results results = two_rank_results();
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("ECN"))));
   results.network.ecn_marks = 0;
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("0 ECN marks")));
 }
 
-TEST(Notes, NameTheFullestLink) {
+TEST(ReportNotes, NameTheFullestLink) {
   Results results = two_rank_results();
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("edge0->agg1"))));
   results.links[0].counters.wire_bytes = 49'000'000;
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("edge0->agg1 was busy 98.0 %")));
 }
 
-TEST(Notes, SayWhatWasLostAndWhatWasNotThere) {
+TEST(ReportNotes, SayWhatWasLostAndWhatWasNotThere) {
   Results results = two_rank_results();
   results.network.drops = 3;
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped")));
@@ -116,7 +116,7 @@ TEST(Notes, SayWhatWasLostAndWhatWasNotThere) {
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("network: ideal")));
 }
 
-TEST(Outcome, HasItsExitCodeAndItsReason) {
+TEST(ReportOutcome, HasItsExitCodeAndItsReason) {
   Results results = two_rank_results();
   EXPECT_EQ(exit_code(Outcome::done), ExitCode::done);
   EXPECT_EQ(explain(results), "");

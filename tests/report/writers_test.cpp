@@ -143,7 +143,7 @@ TEST(ManifestJson, SaysHowToRepeatTheRun) {
   EXPECT_EQ(parsed["inputs"][0]["hash"], "0123");
 }
 
-TEST(Tables, AppearWholeAndOnlyAtTheEnd) {
+TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {
   const Directory directory;
   const TinySource source;
   Tables tables(directory.path() + "/new/deeper", {}, source);
@@ -158,7 +158,7 @@ TEST(Tables, AppearWholeAndOnlyAtTheEnd) {
   EXPECT_TRUE(tables.notes().empty());
 }
 
-TEST(Tables, LeaveNothingWhenTheRunFails) {
+TEST(ReportTables, LeaveNothingWhenTheRunFails) {
   const Directory directory;
   {
     const TinySource source;
@@ -168,7 +168,7 @@ TEST(Tables, LeaveNothingWhenTheRunFails) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-TEST(Tables, HaveTheirValuesUnderTheirHeaders) {
+TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const Directory directory;
   const TinySource source;
   Tables tables(directory.path(), {}, source);
@@ -186,7 +186,7 @@ TEST(Tables, HaveTheirValuesUnderTheirHeaders) {
   EXPECT_THAT(lines_of(directory.text("links.csv"))[1], StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
 }
 
-TEST(Tables, EveryRowHasAsManyCellsAsItsHeader) {
+TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   const Directory directory;
   const TinySource source;
   Tables tables(directory.path(), {}, source);
@@ -219,7 +219,7 @@ TEST(Tables, EveryRowHasAsManyCellsAsItsHeader) {
   EXPECT_GE(checked, 14u);
 }
 
-TEST(Tables, StopAtMaxRowsAndSaySo) {
+TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   const Directory directory;
   const TinySource source;
   Tables tables(directory.path(), {2}, source);
@@ -230,16 +230,20 @@ TEST(Tables, StopAtMaxRowsAndSaySo) {
   EXPECT_THAT(tables.notes()[0], HasSubstr("flows.csv holds the first 2 of 5 rows"));
 }
 
-TEST(Tables, RefuseADirectoryThatCannotBeWritten) {
+TEST(ReportTables, RefuseADirectoryThatCannotBe) {
   const TinySource source;
   EXPECT_THROW(Tables("/dev/null/results", {}, source), IoError);
+}
+
+TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
+  const TinySource source;
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   const Directory directory;
   ASSERT_EQ(chmod(directory.path().c_str(), 0500), 0);
   EXPECT_THROW(Tables(directory.path(), {}, source), IoError);
 }
 
-TEST(Bandwidth, FollowsNcclTests) {
+TEST(ReportBandwidth, FollowsNcclTests) {
   CommunicationRecord record = all_reduce();
   EXPECT_DOUBLE_EQ(algorithm_bandwidth(record), 1e9);
   EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1.5e9);
@@ -251,7 +255,7 @@ TEST(Bandwidth, FollowsNcclTests) {
   EXPECT_EQ(bus_bandwidth(record), 0);
 }
 
-TEST(Recorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
+TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
   Recorder forward(nullptr), backward(nullptr), later(nullptr);
   FlowRecord second = flow_record();
   second.id = 2;
@@ -269,7 +273,7 @@ TEST(Recorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
   EXPECT_NE(forward.fingerprint({}, {}), later.fingerprint({}, {}));
 }
 
-TEST(Recorder, FingerprintSeesCountersAndWhoseTheyAre) {
+TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
   const Recorder recorder(nullptr);
   LinkResult idle, busy;
   busy.counters.wire_bytes = 1;
@@ -279,7 +283,7 @@ TEST(Recorder, FingerprintSeesCountersAndWhoseTheyAre) {
   EXPECT_NE(recorder.fingerprint({}, {}), recorder.fingerprint(marked, {}));
 }
 
-TEST(Screen, ShowsWhatOneAsksFirst) {
+TEST(ReportScreen, ShowsWhatOneAsksFirst) {
   const std::string screen = render_screen(two_rank_results());
   EXPECT_THAT(screen, HasSubstr("iteration time   2.00 ms"));
   EXPECT_THAT(screen, HasSubstr("25.0 % of the peak of 1"));
@@ -291,7 +295,7 @@ TEST(Screen, ShowsWhatOneAsksFirst) {
   for (const std::string& line : lines_of(screen)) EXPECT_LE(line.size(), 120u) << line;
 }
 
-TEST(Screen, OfAnUnfinishedRunHasNoInventedTime) {
+TEST(ReportScreen, OfAnUnfinishedRunHasNoInventedTime) {
   Results results = two_rank_results();
   results.outcome = Outcome::stalled;
   results.jobs[0].done = false;
@@ -302,7 +306,7 @@ TEST(Screen, OfAnUnfinishedRunHasNoInventedTime) {
   EXPECT_THAT(screen, HasSubstr("rank 3 waits for rank 4"));
 }
 
-TEST(Screen, NumbersHaveThreeDigits) {
+TEST(ReportScreen, NumbersHaveThreeDigits) {
   EXPECT_EQ(human_seconds(0), "0 s");
   EXPECT_EQ(human_seconds(12.345), "12.3 s");
   EXPECT_EQ(human_seconds(0.9999), "1.00 s");

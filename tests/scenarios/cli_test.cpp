@@ -29,7 +29,7 @@ struct Ended {
 };
 
 // A directory with a small cluster and workload, and the program run in it.
-class Program : public ::testing::Test {
+class NetsimProgram : public ::testing::Test {
  protected:
   void SetUp() override {
     write("star.yaml", "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
@@ -63,7 +63,7 @@ class Program : public ::testing::Test {
   Directory directory_;
 };
 
-TEST_F(Program, RunsAndShowsAScreen) {
+TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   const Ended ended = run("--config star.yaml --workload incast.yaml");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("iteration time"));
@@ -71,7 +71,7 @@ TEST_F(Program, RunsAndShowsAScreen) {
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
 }
 
-TEST_F(Program, SummaryCountsWhatWasSent) {
+TEST_F(NetsimProgram, SummaryCountsWhatWasSent) {
   const json result = summary("");
   EXPECT_EQ(result["flows"]["count"], 3);
   EXPECT_EQ(result["packets"], 3 * 245);  // 1 MB in packets of 4096 B
@@ -80,12 +80,12 @@ TEST_F(Program, SummaryCountsWhatWasSent) {
   EXPECT_EQ(result["jobs"][0]["ranks"], 4);
 }
 
-TEST_F(Program, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
+TEST_F(NetsimProgram, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
   EXPECT_EQ(summary("").dump(), summary("").dump());
   EXPECT_NE(summary("")["fingerprint"]["results"], summary("--set topology.rate='50 Gbps'")["fingerprint"]["results"]);
 }
 
-TEST_F(Program, WritesItsFiles) {
+TEST_F(NetsimProgram, WritesItsFiles) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --seed 3 --out deep/results").code, 0);
   for (const char* name : {"summary.json", "manifest.json", "jobs.csv", "iterations.csv", "ranks.csv", "tasks.csv",
                            "collectives.csv", "flows.csv", "links.csv"}) {
@@ -99,7 +99,7 @@ TEST_F(Program, WritesItsFiles) {
   EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 4);
 }
 
-TEST_F(Program, RankTimesAddUpToThePicosecond) {
+TEST_F(NetsimProgram, RankTimesAddUpToThePicosecond) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results").code, 0);
   std::istringstream ranks(directory_.text("results/ranks.csv"));
   std::istringstream jobs(directory_.text("results/jobs.csv"));
@@ -117,13 +117,13 @@ TEST_F(Program, RankTimesAddUpToThePicosecond) {
   EXPECT_GT(sums[0], 0);
 }
 
-TEST_F(Program, TablesAreCutWhereTheUserSays) {
+TEST_F(NetsimProgram, TablesAreCutWhereTheUserSays) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --set output.max_rows=1 --out results");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.out, HasSubstr("flows.csv holds the first 1 of 3 rows"));
 }
 
-TEST_F(Program, UntilEndsWithItsOwnCodeAndAReport) {
+TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --until 20us --out results");
   EXPECT_EQ(ended.code, static_cast<int>(ExitCode::limit)) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("limit reached"));
@@ -134,7 +134,22 @@ TEST_F(Program, UntilEndsWithItsOwnCodeAndAReport) {
   EXPECT_LT(summary["packets"].get<int>(), 3 * 245);
 }
 
-TEST_F(Program, InterruptionEndsWithAReport) {
+TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
+  // A lossy switch with next to no buffer, and queue pairs that give up at once.
+  const std::string lossy =
+      "--config star.yaml --workload incast.yaml --set network.switch.pfc=false --set network.switch.buffer=64KB "
+      "--set network.switch.reserve=0 --set network.switch.headroom=1B --set transport.congestion_control=none "
+      "--set transport.retries=0 --set transport.retransmission_timeout=10us";
+  const Ended shown = run(lossy);
+  EXPECT_EQ(shown.code, static_cast<int>(ExitCode::stalled));
+  EXPECT_THAT(shown.out, HasSubstr("gave up after its retries"));
+  EXPECT_THAT(shown.out, HasSubstr("rank 3"));
+  EXPECT_THAT(shown.err, StartsWith("netsim: error: stalled"));
+  EXPECT_THAT(run(lossy + " --quiet").err, HasSubstr("gave up after its retries"));
+  EXPECT_FALSE(json::parse(run(lossy + " --json -").out).at("waiting").empty());
+}
+
+TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -155,14 +170,14 @@ TEST_F(Program, InterruptionEndsWithAReport) {
   EXPECT_GT(summary["packets"].get<int>(), 0);
 }
 
-TEST_F(Program, DryRunPredictsAndWritesNothing) {
+TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 735 data packets, 1.47 k packet-hops"));
   EXPECT_FALSE(directory_.has("results"));
 }
 
-TEST_F(Program, PrintedConfigurationIsAConfiguration) {
+TEST_F(NetsimProgram, PrintedConfigurationIsAConfiguration) {
   const Ended first = run("--config star.yaml --print-config");
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("rate: 100 Gbps  # star.yaml:1"));
@@ -172,7 +187,7 @@ TEST_F(Program, PrintedConfigurationIsAConfiguration) {
   EXPECT_THAT(run("--config star.yaml --print-config --set topology.rate=1Gbps").out, HasSubstr("rate: 1Gbps  # --set"));
 }
 
-TEST_F(Program, IdealNetworkNeedsNoTransport) {
+TEST_F(NetsimProgram, IdealNetworkNeedsNoTransport) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --set network=ideal --quiet --json -");
   ASSERT_EQ(ended.code, 0) << ended.err;
   const json summary = json::parse(ended.out);
@@ -180,7 +195,7 @@ TEST_F(Program, IdealNetworkNeedsNoTransport) {
   EXPECT_EQ(summary["fingerprint"]["packets"], "0000000000000000");
 }
 
-TEST_F(Program, TellsWhatThereIs) {
+TEST_F(NetsimProgram, TellsWhatThereIs) {
   EXPECT_THAT(run("--list").out, HasSubstr("fat_tree"));
   EXPECT_THAT(run("--list congestion_control").out, HasSubstr("dcqcn"));
   EXPECT_THAT(run("--describe dcqcn").out, HasSubstr("alpha_timer"));
@@ -191,7 +206,7 @@ TEST_F(Program, TellsWhatThereIs) {
   EXPECT_NO_THROW(json::parse(run("--schema").out).at("properties").at("topology"));
 }
 
-TEST_F(Program, RefusesWrongCommandLines) {
+TEST_F(NetsimProgram, RefusesWrongCommandLines) {
   expect_error("", ExitCode::usage, {"--config is missing"});
   expect_error("--confg x", ExitCode::usage, {"--confg", "'--config'"});
   expect_error("--config star.yaml --workload incast.yaml --threads 8", ExitCode::usage, {"--threads", "8", "1"});
@@ -199,7 +214,7 @@ TEST_F(Program, RefusesWrongCommandLines) {
   expect_error("--list topolgy", ExitCode::usage, {"'topolgy'", "'topology'"});
 }
 
-TEST_F(Program, RefusesWrongConfigurations) {
+TEST_F(NetsimProgram, RefusesWrongConfigurations) {
   write("typo.yaml", "topology: {kind: star, hosts: 4, rte: 100 Gbps}\n");
   expect_error("--config typo.yaml --workload incast.yaml", ExitCode::usage, {"typo.yaml:1:", "rte", "rate"});
   write("section.yaml", "topolgy: {kind: star}\n");
@@ -215,7 +230,7 @@ TEST_F(Program, RefusesWrongConfigurations) {
   expect_error("--config missing.yaml --workload incast.yaml", ExitCode::io, {"missing.yaml"});
 }
 
-TEST_F(Program, RefusesWrongWorkloads) {
+TEST_F(NetsimProgram, RefusesWrongWorkloads) {
   expect_error("--config star.yaml --workload missing.pb", ExitCode::io, {"missing.pb"});
   write("empty.pb", "");
   expect_error("--config star.yaml --workload empty.pb", ExitCode::input, {"empty.pb"});
@@ -225,12 +240,12 @@ TEST_F(Program, RefusesWrongWorkloads) {
   expect_error("--config star.yaml --workload big.yaml", ExitCode::input, {"big.yaml", "9", "4"});
 }
 
-TEST_F(Program, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
+TEST_F(NetsimProgram, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
   write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
   expect_error("--config star.yaml --workload long.yaml --out star.yaml/results", ExitCode::io, {"star.yaml/results"});
 }
 
-TEST_F(Program, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
+TEST_F(NetsimProgram, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   const std::string command = "cd '" + directory_.path() + "' && '" NETSIM_BINARY
                               "' --config star.yaml --workload incast.yaml --quiet --json - >/dev/full 2>err.txt";

@@ -1,0 +1,185 @@
+// Program: a workload as plain data, the same shape as workload.proto (which documents every field).
+// Generators make one with ProgramBuilder, program_file.h reads and writes it, RoleProgramSource plays it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sim/collectives/schedule.h"
+#include "sim/core/units.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+struct ProgramAxis {
+  std::string name;
+  std::uint32_t size = 1;
+};
+
+// The ranks that agree with a rank on all axes not named; members in order, first named axis fastest. Or
+// `ranks`.
+struct GroupExpression {
+  struct AxisSubset {
+    std::uint32_t axis = 0;
+    std::vector<std::uint32_t> members;  // empty: the whole axis
+    bool operator==(const AxisSubset&) const = default;
+  };
+  std::vector<AxisSubset> axes;
+  std::vector<std::uint32_t> ranks;
+  std::uint32_t communicator = 0;
+  bool operator==(const GroupExpression&) const = default;
+};
+
+struct PeerExpression {
+  enum class Kind : std::uint8_t { none, offset, rank };
+  Kind kind = Kind::none;
+  bool wrap = false;
+  std::uint32_t axis = 0;
+  std::int32_t offset = 0;
+  std::uint32_t rank = 0;
+  auto operator<=>(const PeerExpression&) const = default;
+};
+
+struct ProgramOp {
+  TaskKind kind = TaskKind::compute;
+  Stream stream = Stream::compute;
+  std::uint32_t queue = 0;
+  bool unordered = false;
+  bool raw = false;
+  std::uint32_t name = 0;
+  std::uint32_t work = 0;
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  std::uint32_t group = 0;
+  std::uint32_t root = 0;
+  PeerExpression peer;
+  std::uint32_t tag = 0;
+  Bytes bytes = 0;
+  std::uint32_t table_plus_one = 0;
+  std::vector<std::uint32_t> after;
+  std::vector<std::int32_t> after_previous;
+  Time not_before = 0;
+  bool operator==(const ProgramOp&) const = default;
+};
+
+struct ProgramRepeat {
+  std::uint32_t block = 0;
+  std::uint32_t count = 1;
+  bool operator==(const ProgramRepeat&) const = default;
+};
+
+struct ProgramBlock {
+  std::string name;
+  std::vector<std::variant<ProgramOp, ProgramRepeat>> items;
+};
+
+struct ProgramRole {
+  struct Coordinate {
+    std::uint32_t axis = 0;
+    std::vector<std::uint32_t> values;
+  };
+  std::string name;
+  std::vector<Coordinate> where;
+  std::uint32_t block = 0;
+};
+
+struct Program {
+  std::string producer;
+  std::string job;
+  std::vector<ProgramAxis> axes;
+  std::vector<std::string> names;
+  std::vector<Work> works;
+  std::vector<std::vector<std::int64_t>> tables;
+  std::vector<GroupExpression> groups;
+  std::vector<ProgramBlock> blocks;
+  std::vector<ProgramRole> roles;
+  std::uint32_t iterations = 1;
+  double model_flops = 0;
+};
+
+// What a program may not exceed; beyond it is an InputError.
+struct ProgramLimits {
+  static constexpr std::uint64_t kFileBytes = 1ULL << 30;
+  static constexpr std::uint64_t kRanks = 1ULL << 20;
+  static constexpr std::uint64_t kTasks = 1'000'000'000;  // all ranks and iterations together
+  static constexpr std::uint64_t kUnrolled = 30'000'000;  // operations of all roles together, one iteration
+  static constexpr std::uint64_t kDependencies = 100'000'000;  // of all roles together, one iteration
+  static constexpr std::uint64_t kGroupMembers = 1ULL << 26;   // of all groups together
+  static constexpr std::size_t kAxes = 16;
+  static constexpr std::uint32_t kDepth = 64;   // of nested blocks
+  static constexpr std::size_t kKernels = 500;  // of one work
+  static constexpr Bytes kBytes = 1LL << 50;    // of one communication
+  static constexpr Time kKernelTime = 10'000 * kSecond;
+};
+
+// Number of ranks: the product of the axes, saturated.
+std::uint64_t rank_count(const Program& program);
+// Operations of every block, unrolled; saturated at 2^63. InputError with path for a block out of range, one
+// that contains itself, a repeated block without operations, and blocks nested deeper than the limit.
+std::vector<std::uint64_t> unrolled_sizes(const Program& program, const std::string& file);
+// Tasks of all ranks and iterations. Same errors.
+std::uint64_t total_tasks(const Program& program, const std::string& file);
+// Ranks that play a role, ascending. InputError for an axis or value out of range.
+std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t role, const std::string& file);
+
+// Builds a Program: every distinct name, work, group and block is stored once.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(const std::string& job);
+
+  std::uint32_t axis(const std::string& name, std::uint32_t size);
+  std::uint32_t name(const std::string& text);
+  std::uint32_t work(const Work& work);
+  std::uint32_t group(const GroupExpression& expression);
+  std::uint32_t block(ProgramBlock block);  // equal contents are one block, whatever their names
+  void role(ProgramRole role) { program_.roles.push_back(std::move(role)); }
+
+  std::uint64_t block_size(std::uint32_t block) const { return sizes_[block]; }  // unrolled
+  Program& program() { return program_; }
+  Program finish() { return std::move(program_); }
+
+ private:
+  Program program_;
+  std::vector<std::uint64_t> sizes_;
+  std::map<std::string, std::uint32_t> name_index_;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> block_index_;  // by hash of the contents
+};
+
+// A block under construction. A Position is the offset of an operation in the unrolled block, repeats
+// included.
+class BlockBuilder {
+ public:
+  using Position = std::uint32_t;
+  // The operation unrolled right before this block, wherever it is used.
+  static constexpr Position kBefore = UINT32_MAX;
+
+  BlockBuilder(ProgramBuilder& builder, std::string name) : builder_(builder), block_{std::move(name), {}} {}
+
+  // Each appends one operation that waits for `after` (and for its stream) and returns its position.
+  // `name`: of the operation, if it is not the work's.
+  Position compute(const Work& work, const std::vector<Position>& after = {}, const std::string& name = {});
+  Position collective(const std::string& name, CollectiveKind kind, Stream stream, std::uint32_t queue,
+                      std::uint32_t group, Bytes bytes, const std::vector<Position>& after);
+  // Sends are unordered: they wait for `after` only.
+  Position send(const std::string& name, const PeerExpression& peer, std::uint32_t tag, Bytes bytes,
+                const std::vector<Position>& after);
+  // Receives wait for the one before in `queue` of stream pp only: they are posted early and block nothing.
+  Position receive(const std::string& name, std::uint32_t queue, const PeerExpression& peer,
+                   std::uint32_t tag, Bytes bytes);
+  Position add(ProgramOp op, const std::vector<Position>& after);
+  // Appends a block `count` times and returns the position of its first operation. Equal neighbours are
+  // merged.
+  Position repeat(std::uint32_t block, std::uint32_t count = 1);
+  Position size() const { return size_; }
+  std::uint32_t finish() { return builder_.block(std::move(block_)); }
+
+ private:
+  ProgramBuilder& builder_;
+  ProgramBlock block_;
+  Position size_ = 0;
+};
+
+}  // namespace netsim

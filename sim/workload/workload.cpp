@@ -1,0 +1,68 @@
+#include "sim/workload/workload.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "sim/core/registry.h"
+#include "sim/workload/program_file.h"
+#include "sim/workload/role_program_source.h"
+
+namespace netsim {
+namespace {
+
+std::string read_workload_file(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error && size > ProgramLimits::kFileBytes) {
+    throw InputError(Place{path, 0, 0, ""},
+                     std::to_string(size) + " bytes are too many for a workload: at most 1 GiB");
+  }
+  return read_file(path);
+}
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// Text has no control characters but white space; every other file is taken for binary.
+bool is_text(std::string_view bytes) {
+  return std::none_of(bytes.begin(), bytes.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && !is_space(c)) || c == 0x7f;
+  });
+}
+
+std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const std::string& path) {
+  if (std::all_of(text.begin(), text.end(), is_space)) {
+    throw InputError(Place{path, 0, 0, ""}, "is empty: a workload (.pb or .yaml) was expected");
+  }
+  const ConfigNode root = parse_config(text, path);
+  if (!root.is_map()) {
+    throw InputError(Place{path, 0, 0, ""},
+                     "is not a workload: neither a netsim .pb nor a YAML description with a 'kind'");
+  }
+  return Registry<WorkloadKind>::instance().create(root, "");
+}
+
+}  // namespace
+
+std::unique_ptr<TaskSource> load_workload(const std::string& path, std::uint32_t cluster_gpus) {
+  const std::string bytes = read_workload_file(path);
+  if (is_text(bytes)) return parse_description(bytes, path)->tasks(cluster_gpus);
+  return make_role_program_source(parse_program(bytes, path), path);
+}
+
+std::string compile_workload(const std::string& yaml_path) {
+  const std::string text = read_workload_file(yaml_path);
+  if (!is_text(text)) {
+    throw InputError(Place{yaml_path, 0, 0, ""}, "is not a YAML description: only those are compiled");
+  }
+  const std::string bytes = parse_description(text, yaml_path)->compile();
+  if (bytes.empty()) {
+    throw InputError(Place{yaml_path, 0, 0, ""}, "this kind of workload has no .pb form: run it as it is");
+  }
+  return bytes;
+}
+
+}  // namespace netsim

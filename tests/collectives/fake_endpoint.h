@@ -1,0 +1,130 @@
+// Test doubles around the executor: an Endpoint with hosts, bandwidth and latency, but without packets; and a
+// listener that writes down who was done when.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/event_loop.h"
+#include "sim/transport/endpoint.h"
+
+namespace netsim {
+
+// Each GPU has one port to its host's other GPUs and one to the fabric; a port sends one message after the
+// other at `rate` (0: at once), the last byte arrives `latency` later (plus `channel_skew` times the channel,
+// so that channels overtake each other), and a scale-out send is acknowledged after another `latency`.
+class FakeEndpoint final : public Endpoint {
+ public:
+  struct Link {
+    BitRate rate = 0;
+    Time latency = 0;
+  };
+  struct Sent {
+    SendRequest request;
+    Time time;
+  };
+
+  FakeEndpoint(EventLoop& loop, std::uint32_t gpus, std::uint32_t gpus_per_host, Link scale_up,
+               Link scale_out)
+      : loop_(loop),
+        per_host_(gpus_per_host),
+        scale_up_(scale_up),
+        scale_out_(scale_out),
+        ports_(2 * gpus, 0) {
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) origins_.emplace_back(gpu);
+    loop.set_handler(
+        EventKind::arrival,
+        [](void* self, const Event& e) { static_cast<FakeEndpoint*>(self)->deliver(e.argument); }, this);
+    loop.set_handler(
+        EventKind::departure,
+        [](void* self, const Event& e) { static_cast<FakeEndpoint*>(self)->acknowledge(e.argument); }, this);
+  }
+
+  void set_listener(MessageListener* listener) override { listener_ = listener; }
+  std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
+  Reach reach(std::uint32_t source, std::uint32_t destination) const override {
+    if (source == destination) return Reach::self;
+    return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;
+  }
+
+  void send(const SendRequest& request) override {
+    const bool inside = reach(request.source, request.destination) == Reach::scale_up;
+    const Link& link = inside ? scale_up_ : scale_out_;
+    Time& busy = ports_[2 * request.source + (inside ? 0 : 1)];
+    busy = std::max(busy, loop_.now()) + (link.rate == 0 ? 0 : transmission_time(request.bytes, link.rate));
+    count(request, 1);
+    const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.channel);
+    loop_.schedule(arrival, origins_[request.source], EventKind::arrival, request.destination, sent.size());
+    sent.push_back({request, loop_.now()});
+  }
+
+  // Largest number of sends in flight of one tag between two GPUs.
+  std::uint32_t most_in_flight() const { return most_in_flight_; }
+
+  Time channel_skew = 0;
+  std::vector<Sent> sent;  // in order
+
+ private:
+  void count(const SendRequest& request, std::int32_t change) {
+    auto& flying = in_flight_[{request.source, request.destination, request.communication, request.tag}];
+    flying = static_cast<std::uint32_t>(static_cast<std::int32_t>(flying) + change);
+    most_in_flight_ = std::max(most_in_flight_, flying);
+  }
+  void deliver(std::uint64_t index) {
+    const SendRequest request = sent[index].request;
+    listener_->message_delivered(request);
+    if (reach(request.source, request.destination) == Reach::scale_up) return acknowledge(index);
+    loop_.schedule(loop_.now() + scale_out_.latency, origins_[request.destination], EventKind::departure,
+                   request.source, index);
+  }
+  void acknowledge(std::uint64_t index) {
+    const SendRequest request = sent[index].request;
+    count(request, -1);
+    listener_->message_sent(request);
+  }
+
+  EventLoop& loop_;
+  std::uint32_t per_host_;
+  Link scale_up_, scale_out_;
+  std::vector<Time> ports_;  // busy until
+  std::vector<Origin> origins_;
+  MessageListener* listener_ = nullptr;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>, std::uint32_t> in_flight_;
+  std::uint32_t most_in_flight_ = 0;
+};
+
+struct Recorder final : CommunicationListener {
+  struct Done {
+    std::uint32_t gpu;
+    std::uint64_t communication;
+    Time started, ended;
+    bool operator==(const Done&) const = default;
+  };
+  explicit Recorder(EventLoop& event_loop) : loop(event_loop) {}
+  void communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) override {
+    done.push_back({gpu, communication, started, loop.now()});
+    if (then) then(gpu, communication);
+  }
+  // The record of one GPU; started -1 if there is none.
+  Done of(std::uint32_t gpu, std::uint64_t communication = 1) const {
+    for (const Done& record : done) {
+      if (record.gpu == gpu && record.communication == communication) return record;
+    }
+    return {gpu, communication, -1, -1};
+  }
+  Time last() const {
+    Time time = -1;
+    for (const Done& record : done) time = std::max(time, record.ended);
+    return time;
+  }
+
+  EventLoop& loop;
+  std::vector<Done> done;
+  std::function<void(std::uint32_t gpu, std::uint64_t communication)> then;
+};
+
+}  // namespace netsim

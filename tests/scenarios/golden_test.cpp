@@ -1,0 +1,96 @@
+// Golden scenarios: YAML in, fingerprints out, the same in every build, on every machine. The expected values are in
+// golden/fingerprints.json; NETSIM_UPDATE_GOLDEN=1 writes them anew (then the commit says why they changed).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/config.h"
+#include "sim/core/fingerprint.h"
+#include "sim/simulation.h"
+
+namespace netsim {
+namespace {
+
+struct Scenario {
+  const char* name;
+  const char* config;
+  const char* workload;
+  std::vector<std::string> overlays;
+};
+
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all = {
+      {"incast_vendor", "bench/incast_8to1.yaml", "bench/incast_8to1_10MB.yaml", {}},
+      {"incast_sigcomm15",
+       "bench/incast_8to1.yaml",
+       "bench/incast_8to1_10MB.yaml",
+       {"transport.congestion_control={kind: dcqcn, profile: sigcomm15}"}},
+      {"incast_pfc_only", "bench/incast_8to1.yaml", "bench/incast_8to1_10MB.yaml", {"transport.congestion_control=none"}},
+      {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
+      {"ptdp_ideal", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"network={kind: ideal}"}},
+      {"ptdp_tree",
+       "two_dgx.yaml",
+       "workloads/small_gpt_ptdp.yaml",
+       {"collectives.all_reduce=double_binary_tree", "transport.ack_every=16"}},
+  };
+  return all;
+}
+
+Results run(const Scenario& scenario, std::uint64_t seed = 1) {
+  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+  SimulationSetup setup;
+  setup.config = load_config(configs + scenario.config);
+  for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
+  setup.workload = configs + scenario.workload;
+  setup.seed = seed;
+  Simulation simulation(std::move(setup));
+  return simulation.run({});
+}
+
+std::string hex(std::uint64_t value) {
+  Fingerprint print;
+  print.add(value);
+  return print.hex();
+}
+
+nlohmann::json prints(const Results& results) {
+  return {{"results", hex(results.fingerprints.results)}, {"packets", hex(results.fingerprints.packets)}};
+}
+
+TEST(Golden, FingerprintsAreTheRecordedOnes) {
+  const std::string path = std::string(NETSIM_SOURCE_DIR) + "/tests/scenarios/golden/fingerprints.json";
+  nlohmann::json found;
+  for (const Scenario& scenario : scenarios()) {
+    const Results results = run(scenario);
+    EXPECT_EQ(results.outcome, Outcome::done) << scenario.name;
+    EXPECT_EQ(results.network.drops, 0u) << scenario.name;
+    found[scenario.name] = prints(results);
+  }
+  if (std::getenv("NETSIM_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path) << found.dump(2) << "\n";
+    GTEST_SKIP() << "wrote " << path;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file) << path;
+  EXPECT_EQ(found, nlohmann::json::parse(file));
+}
+
+TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
+  const Scenario incast = scenarios().front();
+  const Results base = run(incast), again = run(incast);
+  EXPECT_EQ(base.fingerprints.results, again.fingerprints.results);
+  EXPECT_EQ(base.fingerprints.packets, again.fingerprints.packets);
+  EXPECT_EQ(base.fingerprints.events, again.fingerprints.events);
+  EXPECT_GT(base.network.ecn_marks, 0u);
+  Scenario rate = incast;
+  rate.overlays.push_back("topology.rate=200 Gbps");
+  for (const Results& other : {run(incast, 2), run(scenarios()[1]), run(rate)}) {
+    EXPECT_NE(base.fingerprints.results, other.fingerprints.results);
+    EXPECT_NE(base.fingerprints.packets, other.fingerprints.packets);
+  }
+}
+
+}  // namespace
+}  // namespace netsim

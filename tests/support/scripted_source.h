@@ -1,0 +1,113 @@
+// ScriptedSource: a TaskSource written down task by task, with dependencies, for tests. Tasks of one stream
+// of a rank follow one another; `after` names more tasks of the rank to wait for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/workload/task.h"
+
+namespace netsim::testing {
+
+class ScriptedSource final : public TaskSource {
+ public:
+  explicit ScriptedSource(std::uint32_t ranks) : programs_(ranks) {}
+
+  std::uint32_t add_work(Time duration) {
+    Kernel kernel;
+    kernel.kind = Kernel::Kind::fixed;
+    kernel.duration = duration;
+    works_.push_back({"work", {kernel}});
+    return static_cast<std::uint32_t>(works_.size() - 1);
+  }
+  std::uint32_t add_group(std::vector<std::uint32_t> ranks) {
+    groups_.push_back(std::move(ranks));
+    return static_cast<std::uint32_t>(groups_.size() - 1);
+  }
+  std::uint32_t add(std::uint32_t rank, Task task, const std::vector<std::uint32_t>& after = {}) {
+    Program& program = programs_[rank];
+    task.id = static_cast<std::uint32_t>(program.size());
+    program.push_back({task, {}, 0});
+    for (std::uint32_t before : after) link(program, before, task.id);
+    for (std::uint32_t before = task.id; before-- > 0;) {
+      if (program[before].task.stream != task.stream) continue;
+      link(program, before, task.id);
+      break;
+    }
+    if (task.iteration >= iterations_) iterations_ = task.iteration + 1;
+    return task.id;
+  }
+  std::uint32_t compute(std::uint32_t rank, Time duration, const std::vector<std::uint32_t>& after = {}) {
+    Task task;
+    task.work = add_work(duration);
+    return add(rank, task, after);
+  }
+  std::uint32_t message(std::uint32_t rank, TaskKind kind, std::uint32_t peer, std::uint32_t tag,
+                        const std::vector<std::uint32_t>& after = {}) {
+    Task task;
+    task.kind = kind;
+    task.stream = Stream::pp;
+    task.peer = peer;
+    task.tag = tag;
+    task.bytes = 8;
+    return add(rank, task, after);
+  }
+  std::uint32_t all_reduce(std::uint32_t rank, std::uint32_t group, Stream stream,
+                           const std::vector<std::uint32_t>& after = {}) {
+    Task task;
+    task.kind = TaskKind::collective;
+    task.stream = stream;
+    task.group = group;
+    task.bytes = 64;
+    return add(rank, task, after);
+  }
+  std::vector<Time> durations() const {
+    std::vector<Time> durations;
+    for (const Work& work : works_) durations.push_back(work.kernels[0].duration);
+    return durations;
+  }
+
+  const std::string& job_name() const override { return job_name_; }
+  std::uint32_t ranks() const override { return static_cast<std::uint32_t>(programs_.size()); }
+  std::uint32_t iterations() const override { return iterations_; }
+  const std::vector<Work>& works() const override { return works_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.at(id); }
+  std::uint32_t task_count(std::uint32_t rank) const override {
+    return static_cast<std::uint32_t>(programs_[rank].size());
+  }
+  Task task(std::uint32_t rank, std::uint32_t id) const override { return programs_[rank][id].task; }
+  void start(std::uint32_t rank, std::vector<Task>& ready) override {
+    for (const Step& step : programs_[rank]) {
+      if (step.waits == 0) ready.push_back(step.task);
+    }
+  }
+  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override {
+    for (std::uint32_t next : programs_[rank][task].next) {
+      if (--programs_[rank][next].waits == 0) ready.push_back(programs_[rank][next].task);
+    }
+  }
+  double model_flops() const override { return 0; }
+
+ private:
+  struct Step {
+    Task task;
+    std::vector<std::uint32_t> next;
+    std::uint32_t waits = 0;
+  };
+  using Program = std::vector<Step>;
+
+  static void link(Program& program, std::uint32_t before, std::uint32_t after) {
+    program[before].next.push_back(after);
+    ++program[after].waits;
+  }
+
+  std::string job_name_ = "scripted";
+  std::uint32_t iterations_ = 1;
+  std::vector<Work> works_;
+  std::vector<std::string> names_{"step"};
+  std::vector<std::vector<std::uint32_t>> groups_;
+  std::vector<Program> programs_;
+};
+
+}  // namespace netsim::testing
