@@ -59,7 +59,7 @@ class EqualStages : public StageComputation {
  private:
   static BlockBuilder::Position append(BlockBuilder& block, const Work& work, bool waits) {
     if (!waits) return block.compute(work);
-    return block.compute(work, {BlockBuilder::kBefore});
+    return block.compute(work, {block.size() - 1});
   }
   static Work fixed(const char* name, Time duration) {
     Kernel kernel;
