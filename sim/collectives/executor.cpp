@@ -211,7 +211,7 @@ class ScheduleExecutor final : public Executor {
     bool done() const { return round == rounds; }
   };
   // What one GPU does of one communication. `announced`: messages came before the GPU entered it.
-  enum class Phase : std::uint8_t { announced, entered, running, finished };
+  enum class Phase : std::uint8_t { announced, entered, running, finishing, finished };
   struct Operation {
     Phase phase = Phase::announced;
     std::uint32_t gpu = 0;
@@ -242,10 +242,13 @@ class ScheduleExecutor final : public Executor {
   void prepare(Operation& operation);
   void prepare_lanes(Operation& operation);
   void begin(Operation& operation);
+  // A point-to-point sender is busy until its data is acknowledged; a collective only hands its last sends over.
   bool finished(const Operation& operation) const {
-    return operation.open_lanes == 0 && operation.in_flight.total() == 0;
+    return operation.open_lanes == 0 &&
+           (operation.request.kind != CollectiveKind::point_to_point || operation.in_flight.total() == 0);
   }
   void finish(std::uint32_t slot);
+  void recycle(std::uint32_t slot);
 
   void wake(std::uint32_t slot, std::uint32_t lane);
   void advance_channel(Operation& operation, std::uint32_t channel);
@@ -362,7 +365,7 @@ void ScheduleExecutor::start(std::uint32_t gpu, const CommunicationRequest& requ
   }
   begin(operation);
   if (!finished(operation)) return;
-  operation.phase = Phase::finished;  // the listener is told from an event, never from here
+  operation.phase = Phase::finishing;  // the listener is told from an event, never from here
   schedule_event(loop_.now(), gpu, What::finish, slot);
 }
 
@@ -412,11 +415,16 @@ void ScheduleExecutor::finish(std::uint32_t slot) {
   const std::uint32_t gpu = operation.gpu;
   const std::uint64_t communication = operation.request.communication;
   const Time started = receiver ? operation.sender_started : operation.started;
-  auto& active = active_[gpu];
-  active.erase(std::find(active.begin(), active.end(), slot));
-  free_operations_.push_back(slot);
+  operation.phase = Phase::finished;
+  if (operation.in_flight.total() == 0) recycle(slot);  // else with the last acknowledgement
   listener_->communication_done(gpu, communication,
                                 started);  // may start operations: nothing of ours is touched after
+}
+
+void ScheduleExecutor::recycle(std::uint32_t slot) {
+  auto& active = active_[operations_[slot].gpu];
+  active.erase(std::find(active.begin(), active.end(), slot));
+  free_operations_.push_back(slot);
 }
 
 // ---- Instructions
@@ -545,7 +553,12 @@ void ScheduleExecutor::message_sent(const SendRequest& message) {
   const std::uint32_t lane = low_half(message.tag);
   NETSIM_CHECK(slot != kNone && operations_[slot].in_flight.take(pack(message.destination, lane)),
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
-  wake(slot, lane);
+  const Operation& operation = operations_[slot];
+  if (operation.phase != Phase::finished) {
+    wake(slot, lane);
+  } else if (operation.in_flight.total() == 0) {
+    recycle(slot);
+  }
 }
 
 // ---- What an operation costs

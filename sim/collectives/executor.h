@@ -1,5 +1,5 @@
 // Executor: runs schedules on an Endpoint, rank by rank. A rank's part of a collective is done when its own
-// instructions are done and its sends are acknowledged, as in NCCL; nothing global is needed to go on
+// instructions are done, as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed to go on
 // (section 3 of the design).
 //
 // What NCCL costs is in parameters (`collectives` section of the configuration; defaults: NCCL 2.30 tuning

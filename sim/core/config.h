@@ -1,9 +1,9 @@
 // Config: a YAML file as a tree of values that know their place, plus --set overlays.
 //
-// yaml-cpp stays inside config.cpp and is guarded there: duplicate keys, aliases and anchors, merge keys, more than
-// one document, documents over 4 MiB, depth over 64 and more than 100,000 nodes are refused with a ConfigError.
-// Scalars stay text here; the typed readings in parameters.h refuse nan, inf, octal (`010`), `yes`/`no` and units of
-// the wrong kind.
+// yaml-cpp stays inside config.cpp and is guarded there: duplicate keys, aliases and anchors, merge keys,
+// more than one document, documents over 4 MiB, depth over 64 and more than 100,000 nodes are refused with a
+// ConfigError. Scalars stay text here; the typed readings in parameters.h refuse nan, inf, octal (`010`),
+// `yes`/`no` and units of the wrong kind.
 #pragma once
 
 #include <string>
@@ -50,7 +50,8 @@ class ConfigNode {
 
   // Throws ConfigError at this node's place: "place: message".
   [[noreturn]] void fail(const std::string& message) const;
-  // ConfigError unless this is a map (or null) whose keys are all in `allowed`; names the nearest allowed key.
+  // ConfigError unless this is a map (or null) whose keys are all in `allowed`; names the nearest allowed
+  // key.
   void allow_keys(const std::vector<std::string>& allowed) const;
 
  private:
@@ -69,21 +70,22 @@ class ConfigNode {
 ConfigNode load_config(const std::string& path);
 // The same from a string; `name` stands for the file in messages.
 ConfigNode parse_config(const std::string& text, const std::string& name);
-// Applies one "dotted.path=value" (value: a YAML scalar or flow collection). Path components that are numbers index
-// sequences. Places of overlaid values read "--set". ConfigError for a malformed assignment.
+// Applies one "dotted.path=value" (value: a YAML scalar or flow collection). Path components that are numbers
+// index sequences. Places of overlaid values read "--set". ConfigError for a malformed assignment.
 void overlay_config(ConfigNode& root, const std::string& assignment);
 // The tree as YAML text (for manifest and --print-config).
 std::string to_yaml(const ConfigNode& node);
-// The key of `candidates` nearest to `word` by edit distance, or "" if none is near (distance > 1/2 of the length).
+// The key of `candidates` nearest to `word` by edit distance, or "" if none is near (distance > 1/2 of the
+// length).
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Typed readings of one scalar; each throws ConfigError with place, the text given and what is allowed.
-bool read_bool(const ConfigNode& node);            // true | false
-std::int64_t read_integer(const ConfigNode& node); // decimal, no leading zeros
-double read_real(const ConfigNode& node);          // decimal; also a ratio "1/8" and a percentage "20 %"; finite
-Time read_time(const ConfigNode& node);            // "1 us", "300ns", "2 ms", "1.5 s", "7 ps"; 0 needs no unit
-Bytes read_bytes(const ConfigNode& node);          // "32 MB", "64 KiB", "4096 B"; 0 needs no unit
-BitRate read_rate(const ConfigNode& node);         // "400 Gbps", "300 GB/s" (bytes per second times 8), "40 Mbit/s"
+bool read_bool(const ConfigNode& node);             // true | false
+std::int64_t read_integer(const ConfigNode& node);  // decimal, no leading zeros
+double read_real(const ConfigNode& node);   // decimal; also a ratio "1/8" and a percentage "20 %"; finite
+Time read_time(const ConfigNode& node);     // "1 us", "300ns", "2 ms", "1.5 s", "7 ps"; 0 needs no unit
+Bytes read_bytes(const ConfigNode& node);   // "32 MB", "64 KiB", "4096 B"; 0 needs no unit
+BitRate read_rate(const ConfigNode& node);  // "400 Gbps", "300 GB/s" (bytes per second times 8), "40 Mbit/s"
 std::string read_text(const ConfigNode& node);
 
 // Writers of the same notation ("1 us", "32 MB", "400 Gbps"), exact: reading the text gives the value back.

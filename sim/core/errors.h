@@ -1,5 +1,5 @@
-// Errors: the user's mistakes are exceptions that say where, what was given and what is allowed (law 6); our own
-// mistakes are a NETSIM_CHECK. Every exception knows the exit code that main() returns for it.
+// Errors: the user's mistakes are exceptions that say where, what was given and what is allowed (law 6); our
+// own mistakes are a NETSIM_CHECK. Every exception knows the exit code that main() returns for it.
 #pragma once
 
 #include <stdexcept>
@@ -10,16 +10,16 @@ namespace netsim {
 enum class ExitCode : int {
   done = 0,
   bug = 1,
-  usage = 2,        // command line or configuration
-  input = 3,        // workload or other input data
-  io = 4,           // a file could not be read or written
-  stalled = 5,      // no event left, tasks left: the report says what waits for what
-  limit = 6,        // --until or another limit reached
+  usage = 2,    // command line or configuration
+  input = 3,    // workload or other input data
+  io = 4,       // a file could not be read or written
+  stalled = 5,  // no event left, tasks left: the report says what waits for what
+  limit = 6,    // --until or another limit reached
   interrupted = 130
 };
 
-// A place in a file the user wrote. line and column count from 1; 0 means unknown. `path` is the dotted path of a
-// value, e.g. "network.switch.buffer".
+// A place in a file the user wrote. line and column count from 1; 0 means unknown. `path` is the dotted path
+// of a value, e.g. "network.switch.buffer".
 struct Place {
   std::string file;
   int line = 0;
@@ -57,13 +57,14 @@ class IoError : public Error {
   explicit IoError(const std::string& message) : Error(ExitCode::io, message) {}
 };
 
-// Prints the failed condition, its place and how to reproduce, then aborts. For broken invariants of ours only: user
-// input never reaches it.
+// Prints the failed condition, its place and how to reproduce, then aborts. For broken invariants of ours
+// only: user input never reaches it.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& detail);
 
-#define NETSIM_CHECK(condition, detail)                                                     \
-  do {                                                                                      \
-    if (!(condition)) [[unlikely]] ::netsim::check_failed(#condition, __FILE__, __LINE__, (detail)); \
+#define NETSIM_CHECK(condition, detail)                                 \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::netsim::check_failed(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)
 
 // What check_failed() prints to reproduce the run (seed, command line); set once by main().

@@ -1,4 +1,5 @@
-// Fingerprints: order-independent sums of 64-bit hashes, so that tables can be streamed and threads can add theirs.
+// Fingerprints: order-independent sums of 64-bit hashes, so that tables can be streamed and threads can add
+// theirs.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ constexpr std::size_t kBufferSize = std::size_t{1} << 20;
 fs::path destination(const std::string& path) {
   std::error_code error;
   if (fs::is_symlink(fs::path(path), error)) {
-    const fs::path real = fs::canonical(path, error);
+    fs::path real = fs::canonical(path, error);
     if (!error) return real;
   }
   return path;

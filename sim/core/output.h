@@ -8,8 +8,9 @@
 
 namespace netsim {
 
-// A file that appears under its name only at commit(); destroyed without commit it leaves nothing. Every failure
-// (open, write, full disk, rename) is an IoError with the path and the reason. Buffered; write() is cheap.
+// A file that appears under its name only at commit(); destroyed without commit it leaves nothing. Every
+// failure (open, write, full disk, rename) is an IoError with the path and the reason. Buffered; write() is
+// cheap.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

@@ -1,5 +1,6 @@
-// Parameters: a component's parameters are declared once; that one declaration parses them, gives defaults, ranges
-// and units, rejects unknown keys with the nearest name, and prints --describe, the JSON schema and the docs table.
+// Parameters: a component's parameters are declared once; that one declaration parses them, gives defaults,
+// ranges and units, rejects unknown keys with the nearest name, and prints --describe, the JSON schema and
+// the docs table.
 //
 //   struct RedParameters { Bytes kmin = 400 * kKilobyte; double pmax = 0.2; };
 //   const Parameters<RedParameters>& red_parameters() {
@@ -35,19 +36,20 @@ struct Range {
 // What is known about one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  std::string type;                        // bool integer real time bytes rate text choice component section
-  std::string default_text;                // in the notation the user writes; "" = required or computed
+  std::string type;          // bool integer real time bytes rate text choice component section
+  std::string default_text;  // in the notation the user writes; "" = required or computed
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
   std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
   std::string component_kind;              // for component: the registry's name
   std::string doc;
-  std::vector<ParameterInfo> children;     // for section
+  std::vector<ParameterInfo> children;  // for section
 };
 using ParameterTable = std::vector<ParameterInfo>;
 
 // Throws the ConfigError for a value outside its range.
-[[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum, const std::string& maximum);
+[[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
+                               const std::string& maximum);
 // A limit's text, or "" where it is the largest or smallest value of its type and so limits nothing.
 std::string shown_limit(const std::string& type, const std::string& limit);
 // Exact text of a real for defaults and ranges.
@@ -56,41 +58,42 @@ std::string format_real(double value);
 template <class P>
 class Parameters {
  public:
-  Parameters&& flag(std::string name, bool P::* member, std::string doc) {
+  Parameters&& flag(std::string name, bool P::*member, std::string doc) {
     return add<bool>(std::move(name), "bool", member, std::nullopt, std::move(doc), read_bool,
                      [](bool v) { return std::string(v ? "true" : "false"); });
   }
-  Parameters&& integer(std::string name, std::int64_t P::* member, Range<std::int64_t> range, std::string doc) {
+  Parameters&& integer(std::string name, std::int64_t P::*member, Range<std::int64_t> range,
+                       std::string doc) {
     return add<std::int64_t>(std::move(name), "integer", member, range, std::move(doc), read_integer,
                              [](std::int64_t v) { return std::to_string(v); });
   }
-  Parameters&& real(std::string name, double P::* member, Range<double> range, std::string doc) {
+  Parameters&& real(std::string name, double P::*member, Range<double> range, std::string doc) {
     return add<double>(std::move(name), "real", member, range, std::move(doc), read_real, format_real);
   }
-  Parameters&& time(std::string name, Time P::* member, Range<Time> range, std::string doc) {
+  Parameters&& time(std::string name, Time P::*member, Range<Time> range, std::string doc) {
     return add<Time>(std::move(name), "time", member, range, std::move(doc), read_time, format_time);
   }
-  Parameters&& bytes(std::string name, Bytes P::* member, Range<Bytes> range, std::string doc) {
+  Parameters&& bytes(std::string name, Bytes P::*member, Range<Bytes> range, std::string doc) {
     return add<Bytes>(std::move(name), "bytes", member, range, std::move(doc), read_bytes, format_bytes);
   }
-  Parameters&& rate(std::string name, BitRate P::* member, Range<BitRate> range, std::string doc) {
+  Parameters&& rate(std::string name, BitRate P::*member, Range<BitRate> range, std::string doc) {
     return add<BitRate>(std::move(name), "rate", member, range, std::move(doc), read_rate, format_rate);
   }
-  Parameters&& text(std::string name, std::string P::* member, std::string doc) {
+  Parameters&& text(std::string name, std::string P::*member, std::string doc) {
     return add<std::string>(std::move(name), "text", member, std::nullopt, std::move(doc), read_text,
                             [](const std::string& v) { return v; });
   }
   // One of a few names, mapped to an enum.
   template <class E>
-  Parameters&& choice(std::string name, E P::* member, std::vector<std::pair<std::string, E>> names,
+  Parameters&& choice(std::string name, E P::*member, std::vector<std::pair<std::string, E>> names,
                       std::string doc);
   // A nested map with parameters of its own.
   template <class S>
-  Parameters&& section(std::string name, S P::* member, const Parameters<S>& nested, std::string doc);
-  // A nested component `{kind: NAME, its parameters...}` of the registry `component_kind`; the node itself is kept
-  // (an absent one stays null: the registry's default is then used by whoever creates it) and its keys are checked
-  // when the component is created. A bare scalar NAME stands for {kind: NAME}.
-  Parameters&& component(std::string name, ConfigNode P::* member, std::string component_kind,
+  Parameters&& section(std::string name, S P::*member, const Parameters<S>& nested, std::string doc);
+  // A nested component `{kind: NAME, its parameters...}` of the registry `component_kind`; the node itself is
+  // kept (an absent one stays null: the registry's default is then used by whoever creates it) and its keys
+  // are checked when the component is created. A bare scalar NAME stands for {kind: NAME}.
+  Parameters&& component(std::string name, ConfigNode P::*member, std::string component_kind,
                          std::string default_name, std::string doc);
 
   // Makes the last parameter required: absent is a ConfigError at the enclosing map's place.
@@ -106,8 +109,8 @@ class Parameters {
     bool required = false;
   };
   template <class T, class Member, class Limits, class Read, class Format>
-  Parameters&& add(std::string name, std::string type, Member member, Limits range, std::string doc, Read read,
-                   Format format) {
+  Parameters&& add(std::string name, std::string type, Member member, Limits range, std::string doc,
+                   Read read, Format format) {
     ParameterInfo info;
     info.name = std::move(name);
     info.type = std::move(type);
@@ -137,8 +140,8 @@ class Parameters {
 
 template <class P>
 template <class E>
-Parameters<P>&& Parameters<P>::choice(std::string name, E P::* member, std::vector<std::pair<std::string, E>> names,
-                                      std::string doc) {
+Parameters<P>&& Parameters<P>::choice(std::string name, E P::*member,
+                                      std::vector<std::pair<std::string, E>> names, std::string doc) {
   ParameterInfo info;
   info.name = std::move(name);
   info.type = "choice";
@@ -167,7 +170,7 @@ Parameters<P>&& Parameters<P>::choice(std::string name, E P::* member, std::vect
 
 template <class P>
 template <class S>
-Parameters<P>&& Parameters<P>::section(std::string name, S P::* member, const Parameters<S>& nested,
+Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Parameters<S>& nested,
                                        std::string doc) {
   ParameterInfo info;
   info.name = std::move(name);
@@ -175,12 +178,13 @@ Parameters<P>&& Parameters<P>::section(std::string name, S P::* member, const Pa
   info.doc = std::move(doc);
   info.children = nested.table();
   table_.push_back(std::move(info));
-  bindings_.push_back({[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); }, false});
+  bindings_.push_back(
+      {[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); }, false});
   return std::move(*this);
 }
 
 template <class P>
-Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::* member, std::string component_kind,
+Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::*member, std::string component_kind,
                                          std::string default_name, std::string doc) {
   ParameterInfo info;
   info.name = std::move(name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace netsim {
@@ -18,7 +19,7 @@ constexpr double kSmoothing = 10;
 constexpr double kLongestEta = 1000 * 3600.0;
 
 std::string duration(double seconds) {
-  const auto total = static_cast<std::int64_t>(seconds + 0.5);
+  const long long total = std::llround(seconds);
   if (total < 60) return fmt::format("{} s", total);
   if (total < 3600) return fmt::format("{}:{:02} min", total / 60, total % 60);
   return fmt::format("{}:{:02} h", total / 3600, total / 60 % 60);

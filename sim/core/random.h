@@ -1,8 +1,8 @@
 // Named counter-based random streams (law 4).
 //
-// A stream is a pure function of (seed, name, counter): no state is shared, so adding a component or a thread does
-// not change anybody else's draws. The distributions are our own, in + - * / and sqrt only, because the standard
-// library's differ between implementations and libm's log, exp and pow differ between CPUs.
+// A stream is a pure function of (seed, name, counter): no state is shared, so adding a component or a thread
+// does not change anybody else's draws. The distributions are our own, in + - * / and sqrt only, because the
+// standard library's differ between implementations and libm's log, exp and pow differ between CPUs.
 #pragma once
 
 #include <cstdint>

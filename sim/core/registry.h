@@ -96,7 +96,8 @@ template <class Interface>
 class Registration {
  public:
   template <class P, class Make>
-  Registration(const std::string& name, const std::string& summary, const Parameters<P>& parameters, Make make) {
+  Registration(const std::string& name, const std::string& summary, const Parameters<P>& parameters,
+               Make make) {
     Catalogue::instance().add({Interface::kComponentKind, name, summary, parameters.table()});
     Registry<Interface>::instance().add(
         name, [parameters, make](const ConfigNode& node) -> std::unique_ptr<Interface> {

@@ -139,6 +139,18 @@ Json definitions(const Catalogue& catalogue) {
   return result;
 }
 
+// A reference to what this program does not have would make the whole schema invalid: anything is allowed
+// there.
+void add_missing(const ParameterTable& table, Json& definitions) {
+  for (const ParameterInfo& info : table) {
+    add_missing(info.children, definitions);
+    if (info.type != "component") continue;
+    const std::string standard = info.component_kind + "." + info.default_text;
+    if (!definitions.contains(info.component_kind)) definitions[info.component_kind] = true;
+    if (!info.default_text.empty() && !definitions.contains(standard)) definitions[standard] = true;
+  }
+}
+
 }  // namespace
 
 ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc) {
@@ -165,7 +177,10 @@ std::string json_schema(const ParameterTable& top_level, const Catalogue& catalo
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "netsim configuration"}};
   schema.update(table_schema(top_level));
-  schema["$defs"] = definitions(catalogue);
+  Json all = definitions(catalogue);
+  add_missing(top_level, all);
+  for (const ComponentInfo* component : catalogue.all()) add_missing(component->parameters, all);
+  schema["$defs"] = std::move(all);
   return schema.dump(2) + "\n";
 }
 

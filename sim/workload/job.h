@@ -1,5 +1,5 @@
-// Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source; and keeps
-// the books: what was computed, in flight, exposed and idle at every rank, in integer picoseconds.
+// Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source;
+// and keeps the books: what was computed, in flight, exposed and idle at every rank, in integer picoseconds.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace netsim {
 
-// A task that ended. For a point-to-point communication start is when its sender started it, end when it was delivered.
+// A task that ended. For a point-to-point communication start is when its sender started it, end when it was
+// delivered.
 struct TaskRecord {
   std::uint32_t rank = 0;
   Task task;
@@ -46,14 +47,19 @@ struct RankTimes {
   std::array<Time, kStreams> exposed_by{};  // adds up to exposed; split equally, remainder in Stream order
 };
 
+// Collectives are matched by group, point-to-point operations by (sender, receiver, tag), each in the order
+// in which the ranks reach them. Task::not_before counts from the start of the job. Running a job throws
+// InputError for a task that cannot be played: a peer, group, work or iteration that does not exist, no
+// bytes, members that disagree.
 class Job {
  public:
   struct Observer {
     std::function<void(const TaskRecord&)> task;                    // in order of end at each rank
     std::function<void(const CommunicationRecord&)> communication;  // when the last rank is done
   };
-  // gpus[rank] is the GPU that the rank runs on. durations[i] is the time of works()[i]. Handles EventKind::compute_done
-  // and EventKind::job of `loop`; origins first_origin + rank are its own. The executor's listener is this job.
+  // gpus[rank] is the GPU that the rank runs on, a different one each. durations[i] is the time of
+  // works()[i]. Handles EventKind::compute_done and EventKind::job of `loop`; origins first_origin + rank are
+  // its own. The executor's listener is this job.
   static std::unique_ptr<Job> create(EventLoop& loop, Executor& executor, TaskSource& source,
                                      std::vector<std::uint32_t> gpus, std::vector<Time> durations,
                                      std::uint32_t first_origin, Observer observer);
@@ -64,9 +70,11 @@ class Job {
   virtual Time end_time() const = 0;  // of the last task; valid when done
   virtual std::uint64_t tasks_done() const = 0;
   virtual std::uint64_t tasks_total() const = 0;
-  // Books over [begin, until], one entry a rank. Valid at any time; until = end_time() for a finished job.
+  // Books over [begin, until], one entry a rank. Valid at any time, for an `until` that is not before the
+  // last event: loop.now() or later for a job under way, end_time() for a finished one.
   virtual std::vector<RankTimes> rank_times(Time until) const = 0;
-  // Ends of the iterations (last rank), in order.
+  // Ends of the iterations that are done at all ranks, in order. Walks all unfinished tasks of an unfinished
+  // job.
   virtual std::vector<Time> iteration_ends() const = 0;
   // What unfinished ranks wait for, one line each: for stall reports.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;

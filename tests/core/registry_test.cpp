@@ -217,5 +217,12 @@ TEST(Schema, NestsSectionsAndRefersToComponents) {
   EXPECT_EQ(text, json_schema(top, catalogue)) << "deterministic";
 }
 
+TEST(Schema, ReferencesAreNeverDangling) {
+  const auto schema =
+      nlohmann::json::parse(json_schema({component_info("a", "absent", "none", "")}, Catalogue()));
+  EXPECT_EQ(schema["$defs"]["absent"], true);
+  EXPECT_EQ(schema["$defs"]["absent.none"], true);
+}
+
 }  // namespace
 }  // namespace netsim
