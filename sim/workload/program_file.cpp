@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include <cmath>
@@ -93,6 +94,7 @@ class Reader {
       fail("", count_of(bytes.size(), "bytes") + " are too many: at most 1 GiB");
     }
     check_wire(bytes);
+    const google::protobuf::LogSilencer silent;  // errors are exceptions here, never lines on stderr
     if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       fail("", looks_like_program(bytes) ? "is damaged: a field cannot be decoded"
                                          : "is not a netsim workload: it does not start with the magic '" +

@@ -1,0 +1,129 @@
+// TaskPlayer: plays a TaskSource without a network: transfers take no time, collectives end when all members
+// are there, computation takes what the test says. What is due at one time happens in an order drawn from a
+// seed, so that a source is shown to work in any order.
+#pragma once
+
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "sim/core/random.h"
+#include "sim/workload/task.h"
+
+namespace netsim::testing {
+
+struct PlayedTask {
+  std::uint32_t rank;
+  Task task;
+  Time ready, end;
+};
+
+class TaskPlayer {
+ public:
+  // durations[work] in picoseconds; empty: all 0.
+  explicit TaskPlayer(TaskSource& source, std::uint64_t seed = 1, std::vector<Time> durations = {})
+      : source_(source), random_(seed, "player"), durations_(std::move(durations)), calls_(source.ranks()) {}
+
+  void run() {
+    for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) {
+      std::vector<Task> ready;
+      source_.start(rank, ready);
+      for (const Task& task : ready) begin(rank, task);
+    }
+    while (!due_.empty()) {
+      const Due next = due_.top();
+      due_.pop();
+      now_ = next.time;
+      finish(next.played);
+    }
+  }
+  bool all_done() const {
+    std::uint64_t total = 0;
+    for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) total += source_.task_count(rank);
+    return total == played.size();
+  }
+  Time end() const { return now_; }
+
+  std::vector<PlayedTask> played;  // in order of end
+
+ private:
+  struct Due {
+    Time time;
+    std::uint64_t order;
+    std::size_t played;
+    bool operator<(const Due& other) const {
+      return std::tie(time, order) > std::tie(other.time, other.order);
+    }
+  };
+  using Transfer = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // sender, receiver, tag
+
+  void schedule(std::size_t index, Time time) { due_.push({time, random_.bits(), index}); }
+
+  void begin(std::uint32_t rank, const Task& task) {
+    const std::size_t index = open_.size();
+    open_.push_back({rank, task, now_, 0});
+    switch (task.kind) {
+      case TaskKind::compute:
+        schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work]));
+        break;
+      case TaskKind::send:
+        schedule(index, now_);
+        sent_[{rank, task.peer, task.tag}].push(index);
+        match({rank, task.peer, task.tag});
+        break;
+      case TaskKind::receive:
+        posted_[{task.peer, rank, task.tag}].push(index);
+        match({task.peer, rank, task.tag});
+        break;
+      case TaskKind::collective:
+        join(rank, task, index);
+        break;
+    }
+  }
+  void match(const Transfer& key) {
+    auto& sent = sent_[key];
+    auto& posted = posted_[key];
+    for (; !sent.empty() && !posted.empty(); sent.pop(), posted.pop()) {
+      if (open_[sent.front()].task.bytes != open_[posted.front()].task.bytes) mismatched = true;
+      schedule(posted.front(), now_);
+    }
+  }
+  void join(std::uint32_t rank, const Task& task, std::size_t index) {
+    const std::uint32_t call = calls_[rank][task.group]++;
+    auto& waiting = calls_of_[{task.group, call}];
+    if (!waiting.empty()) {
+      const Task& first = open_[waiting.front()].task;
+      if (first.bytes != task.bytes || first.collective != task.collective || first.name != task.name)
+        mismatched = true;
+    }
+    waiting.push_back(index);
+    if (waiting.size() < source_.group(task.group).size()) return;
+    for (const std::size_t member : waiting) schedule(member, now_);
+    calls_of_.erase({task.group, call});
+  }
+  void finish(std::size_t index) {
+    open_[index].end = now_;
+    played.push_back(open_[index]);
+    std::vector<Task> ready;
+    const std::uint32_t rank = open_[index].rank;
+    source_.complete(rank, open_[index].task.id, ready);
+    for (const Task& task : ready) begin(rank, task);
+  }
+
+  TaskSource& source_;
+  RandomStream random_;
+  std::vector<Time> durations_;
+  Time now_ = 0;
+  std::priority_queue<Due> due_;
+  std::vector<PlayedTask> open_;
+  std::map<Transfer, std::queue<std::size_t>> sent_, posted_;
+  std::vector<std::map<std::uint32_t, std::uint32_t>> calls_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> calls_of_;
+
+ public:
+  bool mismatched = false;  // two ends of a transfer or two members of a collective do not agree
+};
+
+}  // namespace netsim::testing
