@@ -242,7 +242,8 @@ class ScheduleExecutor final : public Executor {
   void prepare(Operation& operation);
   void prepare_lanes(Operation& operation);
   void begin(Operation& operation);
-  // A point-to-point sender is busy until its data is acknowledged; a collective only hands its last sends over.
+  // A point-to-point sender is busy until its data is acknowledged; a collective only hands its last sends
+  // over.
   bool finished(const Operation& operation) const {
     return operation.open_lanes == 0 &&
            (operation.request.kind != CollectiveKind::point_to_point || operation.in_flight.total() == 0);

@@ -1,6 +1,6 @@
 // Executor: runs schedules on an Endpoint, rank by rank. A rank's part of a collective is done when its own
-// instructions are done, as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed to go on
-// (section 3 of the design).
+// instructions are done, as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing
+// global is needed to go on (section 3 of the design).
 //
 // What NCCL costs is in parameters (`collectives` section of the configuration; defaults: NCCL 2.30 tuning
 // constants, src/graph/tuning.cc, Simple protocol):
@@ -43,7 +43,7 @@ struct CommunicationRequest {
   std::uint32_t index = 0;                              // this rank's place in the group
   std::uint32_t root = 0;
   Bytes bytes = 0;                  // as CollectiveKind says; > 0
-  std::uint64_t communication = 0;  // the same at all members, unique while the operation lives
+  std::uint64_t communication = 0;  // the same at all members, unique until the last acknowledgement
   std::uint32_t job = 0;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
