@@ -24,7 +24,7 @@ namespace {
 struct RooflineParameters {
   double peak_tflops = 312;
   std::int64_t multiprocessors = 108;
-  double sustained = 0.74;
+  double sustained = 0.72;
   std::int64_t pipeline_depth = 128;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
   double hbm_efficiency = 0.85;

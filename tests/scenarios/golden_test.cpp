@@ -2,6 +2,7 @@
 // golden/fingerprints.json; NETSIM_UPDATE_GOLDEN=1 writes them anew (then the commit says why they changed).
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -90,6 +91,26 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
     EXPECT_NE(base.fingerprints.results, other.fingerprints.results);
     EXPECT_NE(base.fingerprints.packets, other.fingerprints.packets);
   }
+}
+
+// The C library picks fused multiply-add variants of its functions at run time; none of them may show.
+TEST(Golden, TheCpusInstructionsDoNotShow) {
+  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+  const auto run_program = [&](const std::string& environment) {
+    const std::string command = environment + " '" + NETSIM_BINARY + "' --config '" + configs + "two_dgx.yaml' --workload '" +
+                                configs + "workloads/small_gpt_ptdp.yaml' --json - --quiet";
+    std::string output;
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    EXPECT_NE(pipe, nullptr);
+    char buffer[4096];
+    for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, n);
+    EXPECT_EQ(::pclose(pipe), 0) << command;
+    return nlohmann::json::parse(output);
+  };
+  const nlohmann::json plain = run_program("");
+  const nlohmann::json without = run_program("GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-AVX2_Usable,-FMA_Usable");
+  EXPECT_EQ(plain["fingerprint"], without["fingerprint"]);
+  EXPECT_EQ(plain, without) << "nothing in the summary depends on the machine";
 }
 
 }  // namespace
