@@ -112,6 +112,7 @@ struct ProgramLimits {
   static constexpr std::uint32_t kDepth = 64;   // of nested blocks
   static constexpr std::size_t kKernels = 500;  // of one work
   static constexpr Bytes kBytes = 1LL << 50;    // of one communication
+  static constexpr double kOperations = 1e19;   // of one GEMM, in bytes of elements
   static constexpr Time kKernelTime = 10'000 * kSecond;
 };
 

@@ -259,6 +259,7 @@ class Reader {
         result.k = in_range(message.k(), 1, kDimension, path + ".k");
         result.batch = in_range(message.batch(), 1, kDimension, path + ".batch");
         result.element_bytes = in_range(message.element_bytes(), 1, 16, path + ".element_bytes");
+        check_operations(result, path);
         break;
       case Kernel::Kind::memory:
         result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
@@ -269,6 +270,23 @@ class Reader {
         break;
     }
     return result;
+  }
+
+  // Tiles round small dimensions up, so that they count as at least 256 here.
+  void check_operations(const Kernel& gemm, const std::string& path) const {
+    const auto padded = [](std::int64_t size) { return static_cast<double>(size) + 256.0; };
+    const double operations = 2.0 * padded(gemm.m) * padded(gemm.n) * static_cast<double>(gemm.k) *
+                              static_cast<double>(gemm.batch) * static_cast<double>(gemm.element_bytes);
+    if (operations <= ProgramLimits::kOperations &&
+        gemm_elements(gemm) <= static_cast<double>(ProgramLimits::kBytes))
+      return;
+    fail(path, "the matrices are too large for one kernel");
+  }
+  static double gemm_elements(const Kernel& gemm) {
+    const double m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
+                 k = static_cast<double>(gemm.k);
+    return (m * k + k * n + m * n) * static_cast<double>(gemm.batch) *
+           static_cast<double>(gemm.element_bytes);
   }
 
   static GroupExpression group(const pb::Group& message) {

@@ -133,6 +133,16 @@ TEST(ProgramFile, RefusesWrongFieldsWithTheirPath) {
               HasSubstr("works[0].name: 9"));
   EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_works(0)->mutable_kernels(0)->set_duration_ps(-1); }),
               HasSubstr("works[0].kernels[0].duration_ps: -1"));
+  EXPECT_THAT(changed([](pb::Workload& w) {
+                pb::Kernel& kernel = *w.mutable_works(0)->mutable_kernels(0);
+                kernel.set_kind(pb::Kernel::GEMM);
+                kernel.set_m(1 << 20);
+                kernel.set_n(1 << 20);
+                kernel.set_k(1 << 20);
+                kernel.set_batch(64);
+                kernel.set_element_bytes(2);
+              }),
+              HasSubstr("works[0].kernels[0]: the matrices are too large"));
   EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_work(9); }),
               HasSubstr("blocks[0].items[0].op.work: 9"));
   EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->clear_kind(); }), HasSubstr("op.kind: is missing"));
