@@ -1,5 +1,6 @@
-// Packet throughput. P128 and P1024: fat tree of single-NIC hosts, 100 Gb/s, 1 us, host i sends 10 MB to i + n/2, ECMP, one
-// ACK a packet, PFC + ECN + DCQCN `vendor`. The counter is data packet-hops a second of process CPU time, set-up included.
+// Packet throughput. P128 and P1024: fat tree of single-NIC hosts, 100 Gb/s, 1 us, host i sends 10 MB to i +
+// n/2, ECMP, one ACK a packet, PFC + ECN + DCQCN `vendor`. The counter is data packet-hops a second of
+// process CPU time, set-up included.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -24,14 +25,15 @@ class Sink : public MessageListener {
 void permutation(benchmark::State& state, int k, Bytes bytes, const char* control) {
   double hops = 0;
   for (auto unused : state) {
-    const ConfigNode root = parse_config("topology: {kind: fat_tree, k: " + std::to_string(k) +
-                                             ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " + control +
-                                             "}\n",
-                                         "bench");
+    const ConfigNode root =
+        parse_config("topology: {kind: fat_tree, k: " + std::to_string(k) +
+                         ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " + control + "}\n",
+                     "bench");
     const Cluster cluster = build_cluster(root);
     EventLoop loop;
     Sink sink;
-    const auto network = PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
+    const auto network =
+        PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
     network->set_listener(&sink);
     const auto hosts = static_cast<std::uint32_t>(cluster.gpus.size());
     for (std::uint32_t host = 0; host < hosts; ++host) {
@@ -43,14 +45,17 @@ void permutation(benchmark::State& state, int k, Bytes bytes, const char* contro
     }
     loop.run();
     if (sink.delivered != hosts) state.SkipWithError("not every message was delivered");
-    hops += static_cast<double>(network->counters().packet_hops[static_cast<std::size_t>(LinkKind::ethernet)]);
+    hops +=
+        static_cast<double>(network->counters().packet_hops[static_cast<std::size_t>(LinkKind::ethernet)]);
   }
   state.counters["data_hops/s"] = benchmark::Counter(hops, benchmark::Counter::kIsRate);
 }
 
 BENCHMARK_CAPTURE(permutation, P128, 8, 10 * kMegabyte, "dcqcn")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(permutation, P128_line_rate, 8, 10 * kMegabyte, "none")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(permutation, P1024, 16, 10 * kMegabyte, "dcqcn")->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK_CAPTURE(permutation, P1024, 16, 10 * kMegabyte, "dcqcn")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
 
 // The calendar alone: a steady population of events, each scheduling its successor after a spread of delays.
 struct Population {

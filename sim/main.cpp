@@ -34,7 +34,8 @@ void catch_interruptions() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
-  std::signal(SIGABRT, [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
+  std::signal(SIGABRT,
+              [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
 }
 
 void print(const std::string& text) {
@@ -81,8 +82,9 @@ void dry_run(const Options& options) {
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   Simulation simulation(std::move(setup));
-  print(resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
-        render_prediction(simulation.predict(), static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  print(
+      resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
+      render_prediction(simulation.predict(), static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
 }
 
 Manifest manifest_of(const Options& options, const Simulation& simulation, const std::string& command) {
@@ -118,7 +120,8 @@ void show(const Options& options, const Results& results) {
 ExitCode run(const Options& options, const std::string& command) {
   Simulation simulation(setup_of(options));
   const bool files = !options.output_directory.empty();
-  const Manifest manifest = files ? manifest_of(options, simulation, command) : Manifest{};  // before inputs may change
+  const Manifest manifest =
+      files ? manifest_of(options, simulation, command) : Manifest{};  // before inputs may change
   Watch watch;
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
@@ -140,15 +143,32 @@ ExitCode run(const Options& options, const std::string& command) {
 ExitCode act(const Options& options, const std::string& command) {
   using Action = Options::Action;
   switch (options.action) {
-    case Action::run: return run(options, command);
-    case Action::dry_run: dry_run(options); break;
-    case Action::print_config: print_configuration(options); break;
-    case Action::list: print(list_components(options.subject)); break;
-    case Action::describe: print(describe_subject(options.subject)); break;
-    case Action::schema: print(configuration_schema()); break;
-    case Action::compile: compile(options); break;
-    case Action::version: print("netsim " NETSIM_VERSION "\n"); break;
-    case Action::help: print(usage()); break;
+    case Action::run:
+      return run(options, command);
+    case Action::dry_run:
+      dry_run(options);
+      break;
+    case Action::print_config:
+      print_configuration(options);
+      break;
+    case Action::list:
+      print(list_components(options.subject));
+      break;
+    case Action::describe:
+      print(describe_subject(options.subject));
+      break;
+    case Action::schema:
+      print(configuration_schema());
+      break;
+    case Action::compile:
+      compile(options);
+      break;
+    case Action::version:
+      print("netsim " NETSIM_VERSION "\n");
+      break;
+    case Action::help:
+      print(usage());
+      break;
   }
   return ExitCode::done;
 }

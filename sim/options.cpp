@@ -46,10 +46,10 @@ std::vector<std::string> option_names(const po::options_description& all) {
 }
 
 [[noreturn]] void unknown_option(const std::string& given, const po::options_description& all) {
-  const std::string near = nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())),
-                                   option_names(all));
-  throw ConfigError("unknown option '" + given + "'" + (near.empty() ? "" : ", did you mean '--" + near + "'?") +
-                    " (--help lists all)");
+  const std::string near =
+      nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())), option_names(all));
+  throw ConfigError("unknown option '" + given + "'" +
+                    (near.empty() ? "" : ", did you mean '--" + near + "'?") + " (--help lists all)");
 }
 
 struct Parsed {
@@ -109,8 +109,8 @@ Time time_limit(const std::string& text) {
 std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
   using Action = Options::Action;
   static constexpr std::pair<const char*, Action> kActions[] = {
-      {"help", Action::help},       {"version", Action::version},   {"schema", Action::schema},
-      {"list", Action::list},       {"describe", Action::describe}, {"compile", Action::compile},
+      {"help", Action::help},       {"version", Action::version},          {"schema", Action::schema},
+      {"list", Action::list},       {"describe", Action::describe},        {"compile", Action::compile},
       {"dry-run", Action::dry_run}, {"print-config", Action::print_config}};
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
@@ -125,10 +125,12 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
 
 void require(const Options& options, bool config, bool workload) {
   if (config && options.config.empty()) {
-    throw ConfigError("--config is missing: the cluster, e.g. --config configs/fat_tree.yaml (--help lists all)");
+    throw ConfigError(
+        "--config is missing: the cluster, e.g. --config configs/fat_tree.yaml (--help lists all)");
   }
   if (workload && options.workload.empty()) {
-    throw ConfigError("--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
+    throw ConfigError(
+        "--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
   }
 }
 
@@ -136,10 +138,14 @@ void check_complete(const Options& options) {
   using Action = Options::Action;
   switch (options.action) {
     case Action::run:
-    case Action::dry_run: return require(options, true, true);
-    case Action::print_config: return require(options, true, false);
-    case Action::compile: return require(options, false, true);
-    default: return;
+    case Action::dry_run:
+      return require(options, true, true);
+    case Action::print_config:
+      return require(options, true, false);
+    case Action::compile:
+      return require(options, false, true);
+    default:
+      return;
   }
 }
 
@@ -167,13 +173,15 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.output_directory = text_of(values, "out");
   if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
-  if (const auto threads = text_of(values, "threads"); !threads.empty() && whole_number("--threads", threads) != 1) {
+  if (const auto threads = text_of(values, "threads");
+      !threads.empty() && whole_number("--threads", threads) != 1) {
     throw ConfigError("--threads: " + threads + " was given, this version runs on 1 thread only");
   }
   if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
   options.quiet = values.count("quiet") != 0;
   if (const auto json = text_of(values, "json"); !json.empty()) {
-    if (json != "-") throw ConfigError("--json: '" + json + "' was given, only - (stdout) is allowed; files: --out DIR");
+    if (json != "-")
+      throw ConfigError("--json: '" + json + "' was given, only - (stdout) is allowed; files: --out DIR");
     options.json = true;
   }
   check_complete(options);
@@ -194,7 +202,8 @@ std::string usage() {
 std::string quote_command(const std::vector<std::string>& arguments) {
   std::string line = "netsim";
   for (const std::string& argument : arguments) {
-    const bool plain = !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos;
+    const bool plain =
+        !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos;
     line += ' ';
     if (plain) {
       line += argument;

@@ -18,14 +18,15 @@ struct Options {
   std::vector<std::string> assignments;  // --set path=value, in order
   std::string output_directory;          // --out; "" = no files
   std::uint64_t seed = 1;
-  Time until = kNever;                   // simulated time; > 0
-  bool quiet = false;                    // no progress, no screen
-  bool json = false;                     // --json -: the summary goes to stdout instead of the screen
-  std::string subject;                   // --list KIND ("" = all), --describe NAME, --compile OUT.pb
+  Time until = kNever;  // simulated time; > 0
+  bool quiet = false;   // no progress, no screen
+  bool json = false;    // --json -: the summary goes to stdout instead of the screen
+  std::string subject;  // --list KIND ("" = all), --describe NAME, --compile OUT.pb
 };
 
-// Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest name), a
-// missing or wrong value, options that an action needs and that are absent, and actions that exclude each other.
+// Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest
+// name), a missing or wrong value, options that an action needs and that are absent, and actions that exclude
+// each other.
 Options parse_options(const std::vector<std::string>& arguments);
 
 // What --help prints.

@@ -16,12 +16,13 @@ namespace {
 
 using WallClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kSlice = 200'000;              // events between two looks at the world: some 25 ms
+constexpr std::uint64_t kSlice = 200'000;  // events between two looks at the world: some 25 ms
 constexpr std::chrono::milliseconds kReportEvery(100);
-constexpr std::uint64_t kStuckEvents = 5'000'000;      // with kStuckTime: nothing but timers since the last move
+constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: nothing but timers since the last move
 constexpr Time kStuckTime = kSecond;
-constexpr std::size_t kWaitingLines = 20;              // of each room in a stall report
-constexpr std::uint64_t kPredictTasks = 20'000'000;    // above: progress counts tasks, the walk would take too long
+constexpr std::size_t kWaitingLines = 20;  // of each room in a stall report
+constexpr std::uint64_t kPredictTasks =
+    20'000'000;  // above: progress counts tasks, the walk would take too long
 
 double seconds_since(WallClock::time_point start) {
   return std::chrono::duration<double>(WallClock::now() - start).count();
@@ -70,16 +71,18 @@ Time given_duration(const Work& work, const std::string& workload) {
   Time total = 0;
   for (const Kernel& kernel : work.kernels) {
     if (kernel.kind != Kernel::Kind::fixed) {
-      throw ConfigError(fmt::format("{}: kernel '{}' of '{}' needs a model of the GPU, and the hosts name none; set "
-                                    "`compute` (netsim --list compute_model)",
-                                    workload, kernel.name, work.name));
+      throw ConfigError(
+          fmt::format("{}: kernel '{}' of '{}' needs a model of the GPU, and the hosts name none; set "
+                      "`compute` (netsim --list compute_model)",
+                      workload, kernel.name, work.name));
     }
     total += kernel.duration;
   }
   return total;
 }
 
-std::vector<Time> durations(const TaskSource& source, const ComputeModel* model, const std::string& workload) {
+std::vector<Time> durations(const TaskSource& source, const ComputeModel* model,
+                            const std::string& workload) {
   std::vector<Time> result;
   for (const Work& work : source.works()) {
     result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload));
@@ -103,8 +106,8 @@ System::System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowOb
     const IdealParameters ideal = ideal_parameters().parse(network_section(root), {"kind"});
     endpoint_ = std::make_unique<IdealEndpoint>(loop_, gpus, ideal.delay, next_origin_);
   } else {
-    auto packets = PacketNetwork::create(loop_, cluster_, network_section(root), section(root, "transport"), seed,
-                                         std::move(observer));
+    auto packets = PacketNetwork::create(loop_, cluster_, network_section(root), section(root, "transport"),
+                                         seed, std::move(observer));
     packets_ = packets.get();
     endpoint_ = std::move(packets);
   }
@@ -120,8 +123,8 @@ Simulation::Simulation(SimulationSetup setup)
       source_(load_workload(setup_.workload, static_cast<std::uint32_t>(system_.cluster().gpus.size()))) {
   const std::size_t gpus = system_.cluster().gpus.size();
   if (source_->ranks() > gpus) {
-    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)", setup_.workload,
-                                 source_->ranks(), gpus, system_.cluster().host_count));
+    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
+                                 setup_.workload, source_->ranks(), gpus, system_.cluster().host_count));
   }
   if (!setup_.output_directory.empty()) {
     tables_ = std::make_unique<Tables>(setup_.output_directory, system_.output(), *source_);
@@ -133,8 +136,9 @@ Simulation::Simulation(SimulationSetup setup)
 void Simulation::create_job() {
   std::vector<std::uint32_t> gpus(source_->ranks());
   std::iota(gpus.begin(), gpus.end(), 0);
-  Job::Observer observer{[this](const TaskRecord& task) { recorder_->record(task); },
-                         [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
+  Job::Observer observer{
+      [this](const TaskRecord& task) { recorder_->record(task); },
+      [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
   job_ = Job::create(system_.loop(), system_.executor(), *source_, std::move(gpus),
                      durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
                      std::move(observer));
@@ -152,12 +156,14 @@ Results Simulation::run(const Watch& watch) {
 Outcome Simulation::play(const Watch& watch) {
   EventLoop& loop = system_.loop();
   Bytes predicted = 0;
-  if (watch.report && job_->tasks_total() <= kPredictTasks) predicted = predict_bytes(*source_, system_.executor());
+  if (watch.report && job_->tasks_total() <= kPredictTasks)
+    predicted = predict_bytes(*source_, system_.executor());
   WallClock::time_point reported = WallClock::now();
   job_->start();
   while (!job_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (loop.run_some(kSlice, watch.until) == 0) return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
+    if (loop.run_some(kSlice, watch.until) == 0)
+      return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
     if (stuck()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
       watch.report(advance(predicted));
@@ -185,7 +191,8 @@ void Simulation::settle(const Watch& watch) {
 bool Simulation::stuck() {
   const EventLoop& loop = system_.loop();
   if (job_->tasks_done() == last_move_.tasks) {
-    if (loop.executed() - last_move_.event < kStuckEvents || loop.now() - last_move_.time < kStuckTime) return false;
+    if (loop.executed() - last_move_.event < kStuckEvents || loop.now() - last_move_.time < kStuckTime)
+      return false;
     const std::uint64_t packets = system_.packets() != nullptr ? system_.packets()->counters().packets : 0;
     if (packets == last_move_.packets) return true;
     last_move_.packets = packets;
@@ -200,7 +207,8 @@ Advance Simulation::advance(Bytes predicted) const {
   Advance advance;
   const System& system = system_;
   if (predicted > 0 && system.packets() != nullptr) {
-    advance.fraction = static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
+    advance.fraction =
+        static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
   } else if (job_->tasks_total() > 0) {
     advance.fraction = static_cast<double>(job_->tasks_done()) / static_cast<double>(job_->tasks_total());
   }

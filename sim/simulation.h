@@ -1,5 +1,5 @@
-// Simulation: the composition root, the one place that knows every room. A configuration becomes a System (cluster,
-// network, executor); with a workload on it, a Simulation that runs once and answers with Results.
+// Simulation: the composition root, the one place that knows every room. A configuration becomes a System
+// (cluster, network, executor); with a workload on it, a Simulation that runs once and answers with Results.
 //
 // Several may live in one process: nothing here is global.
 #pragma once
@@ -60,7 +60,7 @@ class System {
 
 struct SimulationSetup {
   ConfigNode config;
-  std::string workload;          // path
+  std::string workload;  // path
   std::uint64_t seed = 1;
   std::string output_directory;  // "" = no files
 };
@@ -74,21 +74,25 @@ struct Advance {
 
 // What a run looks at while it goes on. The functions may be empty; they are called between slices of events.
 struct Watch {
-  Time until = kNever;                          // events after it are not executed
-  std::function<bool()> interrupted;            // true: end the run, with the report of what was done
+  Time until = kNever;                         // events after it are not executed
+  std::function<bool()> interrupted;           // true: end the run, with the report of what was done
   std::function<void(const Advance&)> report;  // a few times a second
 };
 
 class Simulation {
  public:
-  // Builds everything. ConfigError, InputError or IoError for what is wrong with configuration, workload or output
-  // directory; InputError where the workload has more ranks than the cluster has GPUs. Rank r runs on GPU r.
+  // Builds everything. ConfigError, InputError or IoError for what is wrong with configuration, workload or
+  // output directory; InputError where the workload has more ranks than the cluster has GPUs. Rank r runs on
+  // GPU r.
   explicit Simulation(SimulationSetup setup);
 
   const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
-  Prediction predict() { return netsim::predict(*source_, system_.executor(), system_.cluster(), system_.mtu()); }
-  // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are complete.
+  Prediction predict() {
+    return netsim::predict(*source_, system_.executor(), system_.cluster(), system_.mtu());
+  }
+  // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are
+  // complete.
   Results run(const Watch& watch);
   // After run(): completes the tables in the output directory, if there is one.
   void finish_tables(const Results& results);

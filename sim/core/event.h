@@ -39,8 +39,8 @@ inline bool before(const Event& a, const Event& b) {
   return a.time < b.time || (a.time == b.time && a.key < b.key);
 }
 
-// The source of the (origin, sequence) keys of one entity, and the digest of what happened to it. Every entity that
-// schedules events holds one; `origin` < 2^24 and unique among entities.
+// The source of the (origin, sequence) keys of one entity, and the digest of what happened to it. Every
+// entity that schedules events holds one; `origin` < 2^24 and unique among entities.
 class Origin {
  public:
   Origin() = default;

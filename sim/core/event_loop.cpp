@@ -31,14 +31,16 @@ void sort_events(Event* first, std::size_t count) {
 // How far ahead of the running event the arrays are prefetched.
 constexpr std::size_t kPrefetchAhead = 4;
 
-// The width is doubled below and halved above these mean numbers of events a bucket, looked at every so many buckets.
+// The width is doubled below and halved above these mean numbers of events a bucket, looked at every so many
+// buckets.
 constexpr std::uint64_t kAdaptEvery = 4096, kFewEvents = 3, kManyEvents = 16;
 constexpr int kMinShift = 6, kMaxShift = 34;
 
 }  // namespace
 
 EventLoop::EventLoop()
-    : buckets_(static_cast<std::size_t>(kBuckets), kNone), occupied_(static_cast<std::size_t>(kBuckets) / 64, 0) {}
+    : buckets_(static_cast<std::size_t>(kBuckets), kNone),
+      occupied_(static_cast<std::size_t>(kBuckets) / 64, 0) {}
 
 void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                              const void* const* argument_base, std::size_t argument_size) {
@@ -153,7 +155,8 @@ void EventLoop::rescale(int shift) {
 inline void EventLoop::prefetch(const Event& event) const {
   const HandlerSlot& slot = handlers_[static_cast<std::size_t>(event.kind)];
   if (slot.target_base != nullptr) __builtin_prefetch(*slot.target_base + slot.target_size * event.target, 1);
-  if (slot.argument_base != nullptr) __builtin_prefetch(*slot.argument_base + slot.argument_size * event.argument, 1);
+  if (slot.argument_base != nullptr)
+    __builtin_prefetch(*slot.argument_base + slot.argument_size * event.argument, 1);
 }
 
 std::uint64_t EventLoop::run(Time until) { return run_some(UINT64_MAX, until); }

@@ -1,10 +1,10 @@
-// EventLoop: clock and event queue of one set of atoms (law 3). Entities hold a reference to their loop, never to a
-// global simulator.
+// EventLoop: clock and event queue of one set of atoms (law 3). Entities hold a reference to their loop,
+// never to a global simulator.
 //
-// The queue is a calendar of time buckets (Brown, CACM 1988): a bucket is sorted by (time, key) when its turn comes,
-// which is order law 2 for free; events of the current bucket are known ahead, so what the next ones touch is
-// prefetched. Bucket width and count follow the load; they never change the order. Events beyond the calendar's
-// horizon wait in a heap.
+// The queue is a calendar of time buckets (Brown, CACM 1988): a bucket is sorted by (time, key) when its turn
+// comes, which is order law 2 for free; events of the current bucket are known ahead, so what the next ones
+// touch is prefetched. Bucket width and count follow the load; they never change the order. Events beyond the
+// calendar's horizon wait in a heap.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ class EventLoop {
     handlers_[static_cast<std::size_t>(kind)].call = handler;
     handlers_[static_cast<std::size_t>(kind)].context = context;
   }
-  // Arrays that events of `kind` touch, to prefetch: element event.target of the first and event.argument of the
-  // second. `base` is the address of the pointer, so that the arrays may move.
+  // Arrays that events of `kind` touch, to prefetch: element event.target of the first and event.argument of
+  // the second. `base` is the address of the pointer, so that the arrays may move.
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
 
@@ -51,8 +51,8 @@ class EventLoop {
     }
   }
 
-  // Executes events in order until none is left, `until` is passed (events at `until` itself are executed) or stop()
-  // is called. Returns the number executed. now() is then the time of the last event executed.
+  // Executes events in order until none is left, `until` is passed (events at `until` itself are executed) or
+  // stop() is called. Returns the number executed. now() is then the time of the last event executed.
   std::uint64_t run(Time until = kNever);
   // At most `count` events.
   std::uint64_t run_some(std::uint64_t count, Time until = kNever);
@@ -64,8 +64,8 @@ class EventLoop {
   static constexpr std::int64_t kBuckets = 4096;
   static constexpr std::uint32_t kChunkEvents = 15;
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  // An unrolled list of events: buckets take chunks from a free list, last returned first, so that only as much
-  // memory is touched as events are pending.
+  // An unrolled list of events: buckets take chunks from a free list, last returned first, so that only as
+  // much memory is touched as events are pending.
   struct alignas(64) Chunk {
     Event events[kChunkEvents];
     std::uint32_t count;
@@ -83,7 +83,8 @@ class EventLoop {
 
   void push(std::size_t slot, const Event& event) {
     std::uint32_t chunk = buckets_[slot];
-    if (chunk == kNone || chunks_[chunk].count == kChunkEvents) [[unlikely]] chunk = grow(slot);
+    if (chunk == kNone || chunks_[chunk].count == kChunkEvents) [[unlikely]]
+      chunk = grow(slot);
     Chunk& c = chunks_[chunk];
     c.events[c.count++] = event;
   }

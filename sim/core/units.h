@@ -23,14 +23,15 @@ inline constexpr Bytes kKilobyte = 1'000, kMegabyte = 1'000'000, kGigabyte = 1'0
 inline constexpr Bytes kKibibyte = 1 << 10, kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 inline constexpr BitRate kMbps = 1'000'000, kGbps = 1'000'000'000;
 
-// ceil(bytes * 8 * 10^12 / rate): the time that `bytes` occupy a link of `rate`. At most 1 ps too long, never too
-// short. bytes >= 0, rate > 0.
+// ceil(bytes * 8 * 10^12 / rate): the time that `bytes` occupy a link of `rate`. At most 1 ps too long, never
+// too short. bytes >= 0, rate > 0.
 constexpr Time transmission_time(Bytes bytes, BitRate rate) {
   constexpr std::int64_t kPicosecondBits = 8 * kSecond;
   if (bytes <= INT64_MAX / kPicosecondBits - 1) return (bytes * kPicosecondBits + rate - 1) / rate;
   __extension__ using Wide = unsigned __int128;
-  return static_cast<Time>((static_cast<Wide>(bytes) * static_cast<Wide>(kPicosecondBits) +
-                            static_cast<Wide>(rate) - 1) / static_cast<Wide>(rate));
+  return static_cast<Time>(
+      (static_cast<Wide>(bytes) * static_cast<Wide>(kPicosecondBits) + static_cast<Wide>(rate) - 1) /
+      static_cast<Wide>(rate));
 }
 
 // The double nearest to the time in seconds (a division: 1e-12 is not a double).

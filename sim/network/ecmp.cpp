@@ -1,5 +1,5 @@
-// Equal-cost multi-path by flow hash (RFC 2992), each switch with a seed of its own, so that collisions are real and
-// choices at successive tiers are independent.
+// Equal-cost multi-path by flow hash (RFC 2992), each switch with a seed of its own, so that collisions are
+// real and choices at successive tiers are independent.
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
@@ -12,9 +12,9 @@ struct EcmpParameters {
 };
 
 Parameters<EcmpParameters> parameters() {
-  return Parameters<EcmpParameters>().flag(
-      "per_switch_seed", &EcmpParameters::per_switch_seed,
-      "every switch hashes with a seed of its own; false: all hash alike, which polarises traffic at upper tiers");
+  return Parameters<EcmpParameters>().flag("per_switch_seed", &EcmpParameters::per_switch_seed,
+                                           "every switch hashes with a seed of its own; false: all hash "
+                                           "alike, which polarises traffic at upper tiers");
 }
 
 class Ecmp final : public RoutingPolicy {
@@ -30,10 +30,9 @@ class Ecmp final : public RoutingPolicy {
   EcmpParameters p_;
 };
 
-const Registration<RoutingPolicy> kEcmp{"ecmp", "a flow's packets all take one of the equal paths, chosen by hash",
-                                        parameters(), [](const EcmpParameters& p, const ConfigNode&) {
-                                          return std::make_unique<Ecmp>(p);
-                                        }};
+const Registration<RoutingPolicy> kEcmp{
+    "ecmp", "a flow's packets all take one of the equal paths, chosen by hash", parameters(),
+    [](const EcmpParameters& p, const ConfigNode&) { return std::make_unique<Ecmp>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -11,26 +11,30 @@ namespace {
 
 // PFC frame: 64 B Ethernet frame (IEEE 802.1Qbb).
 constexpr std::uint32_t kPfcFrameBytes = 64;
-// What a buffer counts beyond the payload in the largest frame: RoCEv2 headers of a message's first packet (62 + 16 B).
+// What a buffer counts beyond the payload in the largest frame: RoCEv2 headers of a message's first packet
+// (62 + 16 B).
 constexpr Bytes kLargestHeader = 78;
 
 }  // namespace
 
 const Parameters<FabricParameters>& fabric_parameters() {
-  // Buffer, alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc): dynamic
-  // threshold free/8, 4 KB reserve, resume 3 KB below.
+  // Buffer, alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
+  // switch-mmu.cc): dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
   static const auto parameters =
       Parameters<FabricParameters>()
-          .bytes("buffer", &FabricParameters::buffer, {1, 1000 * kGigabyte}, "shared packet buffer of a switch")
+          .bytes("buffer", &FabricParameters::buffer, {1, 1000 * kGigabyte},
+                 "shared packet buffer of a switch")
           .real("alpha", &FabricParameters::alpha, {1.0 / 65536, 1024},
-                "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free shared buffer")
+                "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
+                "shared buffer")
           .bytes("reserve", &FabricParameters::reserve, {0, 1000 * kGigabyte},
                  "buffer set aside for each link into a switch, not shared")
           .bytes("resume_offset", &FabricParameters::resume_offset, {0, 1000 * kGigabyte},
                  "a paused link is resumed when it uses this much less than the threshold")
           .flag("pfc", &FabricParameters::pfc, "data is lossless (PFC); false: dropped above the threshold")
           .bytes("headroom", &FabricParameters::headroom, {0, 1000 * kGigabyte},
-                 "buffer set aside for each link to hold what arrives after a pause was sent; 0: computed from the link's "
+                 "buffer set aside for each link to hold what arrives after a pause was sent; 0: computed "
+                 "from the link's "
                  "speed and delay")
           .time("pfc_response", &FabricParameters::pfc_response, {0, 1 * kSecond},
                 "time a paused sender needs to stop, for the computed headroom")
@@ -40,9 +44,13 @@ const Parameters<FabricParameters>& fabric_parameters() {
   return parameters;
 }
 
-Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node,
-               Bytes mtu, std::uint64_t seed)
-    : loop_(loop), graph_(graph), parameters_(parameters), mtu_(mtu), seed_(RandomStream(seed, "ecmp").key()) {
+Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters,
+               const ConfigNode& node, Bytes mtu, std::uint64_t seed)
+    : loop_(loop),
+      graph_(graph),
+      parameters_(parameters),
+      mtu_(mtu),
+      seed_(RandomStream(seed, "ecmp").key()) {
   const std::size_t n = graph.port_count();
   ports_.resize(n);
   ports_base_ = ports_.data();
@@ -68,19 +76,22 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
   }
   build_buffers(node);
   loop.set_handler(
-      EventKind::arrival, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_arrival(e); }, this);
+      EventKind::arrival, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_arrival(e); },
+      this);
   loop.set_handler(
-      EventKind::departure, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_departure(e); }, this);
-  loop.set_handler(EventKind::pfc, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_pfc(e); }, this);
+      EventKind::departure, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_departure(e); },
+      this);
+  loop.set_handler(
+      EventKind::pfc, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_pfc(e); }, this);
   loop.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
   loop.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
 }
 
-// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent the other
-// way, takes its own time and the link's; meanwhile and until its last bit has come the sender fills the link; and the
-// sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC frame, as in the survey of switch
-// guides (papers: headroom >= C (2 t_prop + t_proc) + 2 MTU + 64 B), in bytes as buffers count them, plus the packet that
-// crossed the threshold.
+// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent
+// the other way, takes its own time and the link's; meanwhile and until its last bit has come the sender
+// fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
+// frame, as in the survey of switch guides (papers: headroom >= C (2 t_prop + t_proc) + 2 MTU + 64 B), in
+// bytes as buffers count them, plus the packet that crossed the threshold.
 Bytes Fabric::computed_headroom(PortId port) const {
   const LinkSpec& link = graph_.port(port).link;
   const LinkSpec& back = graph_.port(port ^ 1U).link;
@@ -108,14 +119,16 @@ void Fabric::build_buffers(const ConfigNode& node) {
     ports_[id].buffer = index;
     ports_[id].flags |= kBuffered;
     Ingress& in = ingress_[id ^ 1U];
-    if (parameters_.pfc) in.headroom = parameters_.headroom != 0 ? parameters_.headroom : computed_headroom(id ^ 1U);
+    if (parameters_.pfc)
+      in.headroom = parameters_.headroom != 0 ? parameters_.headroom : computed_headroom(id ^ 1U);
     set_aside[index] += in.headroom + (parameters_.pfc ? parameters_.reserve : 0);
   }
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (set_aside[i] >= parameters_.buffer) {
       const ConfigNode* given = node.find("buffer");
       (given != nullptr ? *given : node)
-          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, {} B: allowed is "
+          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, "
+                            "{} B: allowed is "
                             "more than that (or a smaller headroom or reserve)",
                             parameters_.buffer, set_aside[i]));
     }
@@ -311,8 +324,9 @@ std::vector<std::string> Fabric::notes() const {
     if ((ports_[id].flags & kBuffered) != 0) needed = std::max(needed, computed_headroom(id ^ 1U));
   }
   if (parameters_.headroom < needed) {
-    notes.push_back(fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
-                                parameters_.headroom, needed));
+    notes.push_back(
+        fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
+                    parameters_.headroom, needed));
   }
   return notes;
 }
@@ -322,9 +336,9 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
   for (PortId id = 0; id < ports_.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
     if (bytes == 0) continue;
-    lines.push_back(fmt::format("port {}: {} B wait{}", graph_.port_name(id), bytes,
-                                port_paused(id) ? fmt::format(", paused by {}", graph_.node(graph_.port(id).peer_node).name)
-                                                : ""));
+    lines.push_back(fmt::format(
+        "port {}: {} B wait{}", graph_.port_name(id), bytes,
+        port_paused(id) ? fmt::format(", paused by {}", graph_.node(graph_.port(id).peer_node).name) : ""));
   }
   return lines;
 }

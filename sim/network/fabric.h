@@ -1,14 +1,15 @@
 // Fabric: ports, links and output-queued shared-buffer switches, packet by packet.
 //
-// A packet that meets an idle port starts its transmission at once and costs one event a hop; one that waits costs a
-// second, when the port is free again (section 6 of the design). A packet leaves queue, shared buffer and ingress count
-// when its transmission starts; ECN is decided there, on what remains in the queue.
+// A packet that meets an idle port starts its transmission at once and costs one event a hop; one that waits
+// costs a second, when the port is free again (section 6 of the design). A packet leaves queue, shared buffer
+// and ingress count when its transmission starts; ECN is decided there, on what remains in the queue.
 //
-// Switches (per atom of kind fabric_switch): one shared buffer; a lossless priority's packets count against the link
-// they came from: first its reserve, then the shared pool up to alpha x what is free there (dynamic threshold, Choudhury
-// and Hahne, ToN 1998), then its headroom. Crossing the threshold sends a PFC pause (IEEE 802.1Qbb) upstream, ahead of
-// all waiting packets; falling `resume_offset` below it sends the resume. Pauses last until resumed. Priorities that are
-// not lossless share the pool per egress queue and are dropped above the threshold.
+// Switches (per atom of kind fabric_switch): one shared buffer; a lossless priority's packets count against
+// the link they came from: first its reserve, then the shared pool up to alpha x what is free there (dynamic
+// threshold, Choudhury and Hahne, ToN 1998), then its headroom. Crossing the threshold sends a PFC pause
+// (IEEE 802.1Qbb) upstream, ahead of all waiting packets; falling `resume_offset` below it sends the resume.
+// Pauses last until resumed. Priorities that are not lossless share the pool per egress queue and are dropped
+// above the threshold.
 //
 // Ports outside switches (NICs, GPUs, NVSwitch stages) have room for everything.
 #pragma once
@@ -62,7 +63,8 @@ const Parameters<FabricParameters>& fabric_parameters();
 class PacketSource {
  public:
   virtual ~PacketSource() = default;
-  // The port could transmit and nothing waits in it: transmit() one packet, then wake() the port if there are more.
+  // The port could transmit and nothing waits in it: transmit() one packet, then wake() the port if there are
+  // more.
   virtual void port_free(PortId port) = 0;
   // A data packet left the port `port`, which was marked with set_departure_hook().
   virtual void departed(PortId port, Bytes bytes) = 0;
@@ -70,16 +72,17 @@ class PacketSource {
 
 class Fabric {
  public:
-  // `node`: the section that `parameters` were read from, for messages. `mtu`: the largest payload that the transport puts
-  // in a packet. Handles arrival, departure and pfc events.
-  // ConfigError if headroom and reserves do not fit in a switch's buffer.
-  Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node, Bytes mtu,
-         std::uint64_t seed);
+  // `node`: the section that `parameters` were read from, for messages. `mtu`: the largest payload that the
+  // transport puts in a packet. Handles arrival, departure and pfc events. ConfigError if headroom and
+  // reserves do not fit in a switch's buffer.
+  Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters, const ConfigNode& node,
+         Bytes mtu, std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
   void set_source(PacketSource* source) { source_ = source; }
-  // Whether the source has packets for this port: only then it is asked, whenever the port has nothing else to send.
+  // Whether the source has packets for this port: only then it is asked, whenever the port has nothing else
+  // to send.
   void set_source_ready(PortId port, bool ready) {
     Port& p = ports_[port];
     p.flags = static_cast<std::uint8_t>(ready ? p.flags | kHasSource : p.flags & ~kHasSource);
@@ -87,14 +90,16 @@ class Fabric {
   void set_departure_hook(PortId port) { ports_[port].flags |= kTellsDepartures; }
 
   PacketArena& packets() { return packets_; }
-  // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the packet.
+  // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the
+  // packet.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps);
   std::uint32_t step(std::uint32_t path) const { return paths_[path]; }
 
-  // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the packet over.
-  // packet.path must index the step after `port`.
+  // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the
+  // packet over. packet.path must index the step after `port`.
   void enqueue(PortId port, std::uint32_t packet);
-  // Transmits a packet made for the free port `port`. Only from PacketSource::port_free or when can_transmit().
+  // Transmits a packet made for the free port `port`. Only from PacketSource::port_free or when
+  // can_transmit().
   void transmit(PortId port, std::uint32_t packet);
   bool idle(PortId port) const {
     const Port& p = ports_[port];
@@ -135,7 +140,8 @@ class Fabric {
 
   // Digest of an event at an entity: order matters within one entity, entities are added up.
   static std::uint64_t digest(std::uint64_t before, const Event& event) {
-    return (before ^ (static_cast<std::uint64_t>(event.time) + event.key)) * 0x9e3779b97f4a7c15ULL + event.target;
+    return (before ^ (static_cast<std::uint64_t>(event.time) + event.key)) * 0x9e3779b97f4a7c15ULL +
+           event.target;
   }
 
  private:
@@ -152,11 +158,11 @@ class Fabric {
     Time delay = 0;
     std::uint16_t ps_per_byte = 0;  // 0: the rate does not divide 8 x 10^12; divide
     std::uint16_t overhead = 0;
-    std::uint32_t buffer = kNone;   // index in buffers_ of the switch that this port belongs to
-    std::uint8_t waiting = 0;       // bit per non-empty queue
-    std::uint8_t paused = 0;        // bit per paused priority
+    std::uint32_t buffer = kNone;  // index in buffers_ of the switch that this port belongs to
+    std::uint8_t waiting = 0;      // bit per non-empty queue
+    std::uint8_t paused = 0;       // bit per paused priority
     std::uint8_t flags = 0;
-    bool wake = false;              // a departure event is pending
+    bool wake = false;  // a departure event is pending
     std::uint32_t unused = 0;
   };
   static_assert(sizeof(Port) == 64);
@@ -165,11 +171,12 @@ class Fabric {
     Bytes bytes = 0, max_bytes = 0;
     Time paused_since = 0;
   };
-  // What a switch holds of one link's lossless packets: indexed by the port at the link's far end (who is paused).
+  // What a switch holds of one link's lossless packets: indexed by the port at the link's far end (who is
+  // paused).
   struct alignas(32) Ingress {
-    Bytes used = 0;           // reserve and shared pool
+    Bytes used = 0;  // reserve and shared pool
     Bytes headroom_used = 0;
-    Bytes headroom = 0;       // limit
+    Bytes headroom = 0;  // limit
     bool pausing = false;
   };
   struct alignas(64) Buffer {
@@ -186,7 +193,9 @@ class Fabric {
   };
 
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[port * kPriorities + priority]; }
-  const Queue& queue(PortId port, std::uint32_t priority) const { return queues_[port * kPriorities + priority]; }
+  const Queue& queue(PortId port, std::uint32_t priority) const {
+    return queues_[port * kPriorities + priority];
+  }
   void build_buffers(const ConfigNode& node);
   void on_arrival(const Event& event);
   void on_departure(const Event& event);
@@ -219,7 +228,8 @@ class Fabric {
   Bytes peak_headroom_ = 0;
 };
 
-// --- the packet path, inline -----------------------------------------------------------------------------------------
+// --- the packet path, inline
+// -----------------------------------------------------------------------------------------
 
 inline void Fabric::transmit(PortId port, std::uint32_t packet) {
   Port& p = ports_[port];

@@ -12,10 +12,9 @@ class NoMarker final : public Marker {
   RedLine compile(BitRate) const override { return {}; }
 };
 
-const Registration<Marker> kNone{"none", "never marks: for studies without congestion control",
-                                 Parameters<NoParameters>(), [](const NoParameters&, const ConfigNode&) {
-                                   return std::make_unique<NoMarker>();
-                                 }};
+const Registration<Marker> kNone{
+    "none", "never marks: for studies without congestion control", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<NoMarker>(); }};
 
 }  // namespace
 }  // namespace netsim

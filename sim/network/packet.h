@@ -17,9 +17,9 @@ struct alignas(32) Packet {
   std::uint32_t ingress;     // the port that it was last transmitted from: who is paused if it has to wait
   std::uint32_t message;     // data: the message that it belongs to; pfc: priority << 1 | pause
   PacketKind kind;
-  std::uint8_t priority;     // queue, 0 is served first
-  bool marked;               // ECN congestion experienced
-  bool last;                 // of its message
+  std::uint8_t priority;  // queue, 0 is served first
+  bool marked;            // ECN congestion experienced
+  bool last;              // of its message
 };
 static_assert(sizeof(Packet) == 32);
 

@@ -12,7 +12,8 @@ struct RedParameters {
   BitRate reference_rate = 100 * kGbps;
 };
 
-// Defaults: HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 / 1600 KB at 100 Gb/s, linear in speed.
+// Defaults: HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 / 1600 KB at 100 Gb/s, linear in
+// speed.
 Parameters<RedParameters> parameters() {
   return Parameters<RedParameters>()
       .bytes("kmin", &RedParameters::kmin, {0, 1000 * kGigabyte},
@@ -39,7 +40,8 @@ class Red final : public Marker {
   RedParameters p_;
 };
 
-const Registration<Marker> kRed{"red", "marks with a probability that rises linearly from kmin to kmax (RED-ECN)",
+const Registration<Marker> kRed{"red",
+                                "marks with a probability that rises linearly from kmin to kmax (RED-ECN)",
                                 parameters(), [](const RedParameters& p, const ConfigNode& node) {
                                   if (p.kmin > p.kmax) node.fail("kmin is above kmax");
                                   return std::make_unique<Red>(p);

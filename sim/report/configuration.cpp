@@ -23,33 +23,38 @@ ParameterInfo hosts_info() {
   return info;
 }
 
-// The two networks are no components with a factory (their makers need the cluster), but are listed and described as such.
+// The two networks are no components with a factory (their makers need the cluster), but are listed and
+// described as such.
 bool add_network_kinds() {
   Catalogue& catalogue = Catalogue::instance();
   catalogue.add({"network", "packet", "plays every packet through NICs, links and switches",
                  PacketNetwork::network_parameters()});
-  catalogue.add({"network", "ideal", "every transfer takes a constant time: to look at schedules and pipelines alone",
+  catalogue.add({"network", "ideal",
+                 "every transfer takes a constant time: to look at schedules and pipelines alone",
                  ideal_parameters().table()});
   return true;
 }
 [[maybe_unused]] const bool kNetworkKindsAdded = add_network_kinds();
 
 ParameterTable make_table() {
-  return {component_info("topology", "topology", "", "the fabric: switches and links"),
-          component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
-          hosts_info(),
-          component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
-          section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
-          section_info("collectives", Executor::parameter_table(), "algorithms, channels, what the library costs"),
-          component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
-          section_info("output", output_parameters().table(), "tables")};
+  return {
+      component_info("topology", "topology", "", "the fabric: switches and links"),
+      component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
+      hosts_info(),
+      component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
+      section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
+      section_info("collectives", Executor::parameter_table(),
+                   "algorithms, channels, what the library costs"),
+      component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
+      section_info("output", output_parameters().table(), "tables")};
 }
 
 // Writes a parameter table with the values of a configuration as YAML.
 class Resolver {
  public:
   void write(const ParameterTable& table, const ConfigNode* given, int depth) {
-    for (const ParameterInfo& info : table) write(info, given != nullptr ? given->find(info.name) : nullptr, depth);
+    for (const ParameterInfo& info : table)
+      write(info, given != nullptr ? given->find(info.name) : nullptr, depth);
   }
   void write(const ParameterInfo& info, const ConfigNode* given, int depth) {
     if (given != nullptr && given->is_null()) given = nullptr;
@@ -71,7 +76,9 @@ class Resolver {
     while (!yaml.empty() && yaml.back() == '\n') yaml.pop_back();
     return yaml;
   }
-  static std::string scalar(const std::string& text) { return one_line(to_yaml(ConfigNode::scalar(text, {}))); }
+  static std::string scalar(const std::string& text) {
+    return one_line(to_yaml(ConfigNode::scalar(text, {})));
+  }
   static std::string origin(const ConfigNode& node) {
     const Place& place = node.place();
     return place.line > 0 ? fmt::format("{}:{}", place.file, place.line) : place.file;
@@ -109,7 +116,8 @@ class Resolver {
     open(info.name, depth);
     line("kind", scalar(name), kind != nullptr ? origin(*kind) : "default", depth + 1);
     const ComponentInfo* known = Catalogue::instance().find(info.component_kind, name);
-    if (known != nullptr) write(known->parameters, given != nullptr && given->is_map() ? given : nullptr, depth + 1);
+    if (known != nullptr)
+      write(known->parameters, given != nullptr && given->is_map() ? given : nullptr, depth + 1);
   }
 
   std::string text_;
@@ -127,7 +135,8 @@ std::vector<ComponentInfo> subjects(const std::string& name) {
     if (info->name == name || info->kind + "." + info->name == name) found.push_back(*info);
   }
   for (const ParameterInfo& info : configuration_table()) {
-    if (info.type == "section" && info.name == name) found.push_back({"section", info.name, info.doc, info.children});
+    if (info.type == "section" && info.name == name)
+      found.push_back({"section", info.name, info.doc, info.children});
   }
   return found;
 }
@@ -192,8 +201,9 @@ std::string list_components(const std::string& kind) {
   const std::vector<std::string> kinds = catalogue.kinds();
   if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     const std::string near = nearest(kind, kinds);
-    throw ConfigError("--list: no kind '" + kind + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                      " (known: " + known_names() + ")");
+    throw ConfigError("--list: no kind '" + kind + "'" +
+                      (near.empty() ? "" : ", did you mean '" + near + "'?") + " (known: " + known_names() +
+                      ")");
   }
   std::string text, current;
   for (const ComponentInfo* info : catalogue.all()) {
@@ -204,7 +214,8 @@ std::string list_components(const std::string& kind) {
   }
   if (kind.empty()) {
     text += "\nsections of the configuration\n";
-    for (const ParameterInfo& info : configuration_table()) text += fmt::format("  {:<20} {}\n", info.name, info.doc);
+    for (const ParameterInfo& info : configuration_table())
+      text += fmt::format("  {:<20} {}\n", info.name, info.doc);
     text += "\nnetsim --describe NAME tells all about one of them\n";
   }
   return text;

@@ -1,4 +1,5 @@
-// The configuration as a whole: which sections there are and what may stand in them, for --list, --describe, --schema,
+// The configuration as a whole: which sections there are and what may stand in them, for --list, --describe,
+// --schema,
 // --print-config and the manifest. The sections themselves are read by the rooms that own them.
 #pragma once
 
@@ -10,7 +11,8 @@
 
 namespace netsim {
 
-// `network: ideal` or `network: {kind: ideal, delay: 1 us}`; `network: {kind: packet, ...}` is PacketNetwork's.
+// `network: ideal` or `network: {kind: ideal, delay: 1 us}`; `network: {kind: packet, ...}` is
+// PacketNetwork's.
 struct IdealParameters {
   Time delay = 0;
 };
@@ -23,8 +25,9 @@ void check_sections(const ConfigNode& root);
 // "packet" or "ideal"; ConfigError for anything else.
 std::string network_kind(const ConfigNode& root);
 
-// The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes from. Only
-// for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`, may be "".
+// The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes
+// from. Only for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`,
+// may be "".
 std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model);
 
 // The JSON schema of the file, for editors.
@@ -32,8 +35,8 @@ std::string configuration_schema();
 
 // Components by kind, or those of one kind. ConfigError for an unknown kind.
 std::string list_components(const std::string& kind);
-// Text about a component ("dcqcn" or "congestion_control.dcqcn"), a section ("collectives") or a kind. ConfigError if
-// there is none of that name.
+// Text about a component ("dcqcn" or "congestion_control.dcqcn"), a section ("collectives") or a kind.
+// ConfigError if there is none of that name.
 std::string describe_subject(const std::string& name);
 
 }  // namespace netsim

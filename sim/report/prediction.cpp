@@ -11,7 +11,8 @@
 namespace netsim {
 namespace {
 
-// Measured on one core of a 2.x GHz server with PFC, ECN and DCQCN on; see docs/validation.md for this version's.
+// Measured on one core of a 2.x GHz server with PFC, ECN and DCQCN on; see docs/validation.md for this
+// version's.
 constexpr double kPacketHopsPerSecond = 3.5e6;
 // Queue pairs and packets in flight of one GPU: about a bandwidth-delay product of 64-byte packets each way.
 constexpr std::uint64_t kMemoryPerGpu = 256 << 10;
@@ -51,7 +52,8 @@ class RankCalls {
       request.root = task.root;
       request.members = &source_.group(task.group);
       const auto& members = *request.members;
-      request.index = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+      request.index =
+          static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
     }
     return executor_.scale_out_bytes(rank_, request);
   }
@@ -75,10 +77,12 @@ void for_each_sending(const TaskSource& source, Executor& executor, Visit visit)
 }
 
 // The GPU to which a rank's bytes of a task go over the fabric: the peer, or the next member on another host.
-std::uint32_t far_peer(const TaskSource& source, const Cluster& cluster, std::uint32_t rank, const Task& task) {
+std::uint32_t far_peer(const TaskSource& source, const Cluster& cluster, std::uint32_t rank,
+                       const Task& task) {
   if (task.kind != TaskKind::collective) return task.peer;
   const auto& members = source.group(task.group);
-  const auto self = static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+  const auto self =
+      static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
   for (std::size_t step = 1; step < members.size(); ++step) {
     const std::uint32_t peer = members[(self + step) % members.size()];
     if (!cluster.same_host(rank, peer)) return peer;

@@ -31,17 +31,18 @@ void Recorder::record(const FlowRecord& flow) {
   if (tables_ != nullptr) tables_->add(flow);
 }
 
-std::uint64_t Recorder::fingerprint(const NetworkCounters& network, const std::vector<LinkResult>& links) const {
+std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
+                                    const std::vector<LinkResult>& links) const {
   Fingerprint all = ends_;
   for (std::size_t port = 0; port < links.size(); ++port) {
     const PortCounters& c = links[port].counters;
     all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
                      c.max_queue));
   }
-  std::uint64_t counters = hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps,
-                                    network.pfc_pauses, network.pfc_resumes, network.retransmissions,
-                                    network.flows_started, network.flows_done, network.bytes_delivered,
-                                    network.bytes_sent, network.max_queue);
+  std::uint64_t counters =
+      hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps, network.pfc_pauses,
+               network.pfc_resumes, network.retransmissions, network.flows_started, network.flows_done,
+               network.bytes_delivered, network.bytes_sent, network.max_queue);
   for (const std::uint64_t hops : network.packet_hops) counters = hash_all(counters, hops);
   all.add(counters);
   return all.value();

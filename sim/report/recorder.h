@@ -1,5 +1,5 @@
-// Recorder: hears of every task, communication and flow that ended, and keeps what the report needs of them: the
-// `results` fingerprint, the flow completion times, and the streamed tables if there are any.
+// Recorder: hears of every task, communication and flow that ended, and keeps what the report needs of them:
+// the `results` fingerprint, the flow completion times, and the streamed tables if there are any.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ void note_congestion(const Results& results, std::vector<std::string>& notes) {
     notes.push_back("0 ECN marks: no queue reached its marking threshold, so congestion control never acted");
   }
   if (network.drops > 0) {
-    notes.push_back(fmt::format("{} packets dropped, {} sent again: the fabric was not lossless", network.drops,
-                                network.retransmissions));
+    notes.push_back(fmt::format("{} packets dropped, {} sent again: the fabric was not lossless",
+                                network.drops, network.retransmissions));
   }
 }
 
@@ -44,28 +44,37 @@ void note_full_links(const Results& results, std::vector<std::string>& notes) {
     }
   }
   if (full == 0) return;
-  notes.push_back(fmt::format("link {} was busy {:.1f} % of the time{}", fullest->name, 100 * highest,
-                              full > 1 ? fmt::format(", {} others over {:.0f} %", full - 1, 100 * kFullLink) : ""));
+  notes.push_back(
+      fmt::format("link {} was busy {:.1f} % of the time{}", fullest->name, 100 * highest,
+                  full > 1 ? fmt::format(", {} others over {:.0f} %", full - 1, 100 * kFullLink) : ""));
 }
 
 }  // namespace
 
 const char* to_string(Outcome outcome) {
   switch (outcome) {
-    case Outcome::done: return "done";
-    case Outcome::stalled: return "stalled";
-    case Outcome::limit: return "limit reached";
-    case Outcome::interrupted: return "interrupted";
+    case Outcome::done:
+      return "done";
+    case Outcome::stalled:
+      return "stalled";
+    case Outcome::limit:
+      return "limit reached";
+    case Outcome::interrupted:
+      return "interrupted";
   }
   return "?";
 }
 
 ExitCode exit_code(Outcome outcome) {
   switch (outcome) {
-    case Outcome::done: return ExitCode::done;
-    case Outcome::stalled: return ExitCode::stalled;
-    case Outcome::limit: return ExitCode::limit;
-    case Outcome::interrupted: return ExitCode::interrupted;
+    case Outcome::done:
+      return ExitCode::done;
+    case Outcome::stalled:
+      return ExitCode::stalled;
+    case Outcome::limit:
+      return ExitCode::limit;
+    case Outcome::interrupted:
+      return ExitCode::interrupted;
   }
   return ExitCode::bug;
 }
@@ -114,7 +123,8 @@ JobSummary summarise(const JobResult& job) {
 
 double utilisation(const LinkResult& link, Time simulated) {
   if (simulated <= 0 || link.rate <= 0) return 0;
-  return static_cast<double>(link.counters.wire_bytes) * 8 / (static_cast<double>(link.rate) * to_seconds(simulated));
+  return static_cast<double>(link.counters.wire_bytes) * 8 /
+         (static_cast<double>(link.rate) * to_seconds(simulated));
 }
 
 std::string explain(const Results& results) {
@@ -123,12 +133,17 @@ std::string explain(const Results& results) {
     done += job.tasks_done;
     total += job.tasks_total;
   }
-  const std::string where = fmt::format("at {} with {} of {} tasks done", format_time(results.simulated), done, total);
+  const std::string where =
+      fmt::format("at {} with {} of {} tasks done", format_time(results.simulated), done, total);
   switch (results.outcome) {
-    case Outcome::done: return "";
-    case Outcome::stalled: return "stalled " + where + ": no event is left that could bring the rest on";
-    case Outcome::limit: return "limit reached (--until) " + where;
-    case Outcome::interrupted: return "interrupted " + where;
+    case Outcome::done:
+      return "";
+    case Outcome::stalled:
+      return "stalled " + where + ": no event is left that could bring the rest on";
+    case Outcome::limit:
+      return "limit reached (--until) " + where;
+    case Outcome::interrupted:
+      return "interrupted " + where;
   }
   return "";
 }

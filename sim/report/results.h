@@ -1,5 +1,5 @@
-// Results: what a run answers, as plain data. The simulation fills it; the writers of this room only read it, so that
-// the screen, summary.json and the tables cannot disagree.
+// Results: what a run answers, as plain data. The simulation fills it; the writers of this room only read it,
+// so that the screen, summary.json and the tables cannot disagree.
 #pragma once
 
 #include <array>
@@ -25,13 +25,13 @@ struct JobResult {
   std::uint32_t iterations = 1;  // asked for
   bool done = false;
   Time begin = 0;
-  Time end = 0;                          // of the last task; of the run if the job is not done
-  std::vector<Time> iteration_ends;      // of the iterations that ended
-  std::vector<std::uint32_t> gpus;       // of each rank
-  std::vector<RankTimes> rank_times;     // of each rank, over [begin, end]
+  Time end = 0;                       // of the last task; of the run if the job is not done
+  std::vector<Time> iteration_ends;   // of the iterations that ended
+  std::vector<std::uint32_t> gpus;    // of each rank
+  std::vector<RankTimes> rank_times;  // of each rank, over [begin, end]
   std::uint64_t tasks_done = 0, tasks_total = 0;
-  double model_flops = 0;                // per iteration, all ranks; 0 = unknown
-  double peak_flops = 0;                 // per GPU; 0 = unknown
+  double model_flops = 0;  // per iteration, all ranks; 0 = unknown
+  double peak_flops = 0;   // per GPU; 0 = unknown
 };
 
 // One direction of a link.
@@ -42,7 +42,8 @@ struct LinkResult {
   PortCounters counters;
 };
 
-// Flow completion times. Quantiles are nearest-rank: the smallest time that at least q of the flows do not exceed.
+// Flow completion times. Quantiles are nearest-rank: the smallest time that at least q of the flows do not
+// exceed.
 struct FlowTimes {
   std::uint64_t count = 0;
   double mean = 0;  // ps
@@ -59,19 +60,19 @@ struct Results {
   std::vector<std::string> waiting;  // stalled: what waits for what
   Time simulated = 0;                // end of the last job, or where the run ended
   std::uint64_t events = 0;
-  bool packet_network = true;        // false: `network: ideal`
+  bool packet_network = true;  // false: `network: ideal`
   NetworkCounters network;
   Fingerprints fingerprints;
   FlowTimes flows;
   std::vector<JobResult> jobs;
-  std::vector<LinkResult> links;     // by port id; empty for `network: ideal`
+  std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
   std::vector<std::string> notes;
-  double wall_seconds = 0;           // of the run itself; not part of the answer
+  double wall_seconds = 0;  // of the run itself; not part of the answer
 };
 
-// A job's times as a person asks for them: seconds, means over ranks, per iteration. A job that is not done has no jct;
-// its other times are those of the iterations that ended (iteration_time, tflops; none if none ended) or the totals so
-// far (compute, communication, exposed, idle).
+// A job's times as a person asks for them: seconds, means over ranks, per iteration. A job that is not done
+// has no jct; its other times are those of the iterations that ended (iteration_time, tflops; none if none
+// ended) or the totals so far (compute, communication, exposed, idle).
 struct JobSummary {
   std::optional<double> jct_s, iteration_time_s, tflops_per_gpu;
   double compute_s = 0, communication_s = 0, exposed_s = 0, idle_s = 0;

@@ -41,16 +41,17 @@ void header(Text out, const Results& results, const JobResult& job) {
 void headline(Text out, const JobResult& job, const JobSummary& summary) {
   fmt::format_to(out, "  iteration time   {}", or_dash(summary.iteration_time_s, human_seconds));
   if (job.iterations > 1 || !job.done) {
-    fmt::format_to(out, "   ({} of {} iterations, {} of {} tasks done)", job.iteration_ends.size(), job.iterations,
-                   job.tasks_done, job.tasks_total);
+    fmt::format_to(out, "   ({} of {} iterations, {} of {} tasks done)", job.iteration_ends.size(),
+                   job.iterations, job.tasks_done, job.tasks_total);
   }
   fmt::format_to(out, "\n");
-  if (summary.jct_s && job.iterations > 1) fmt::format_to(out, "  job time         {}\n", human_seconds(*summary.jct_s));
+  if (summary.jct_s && job.iterations > 1)
+    fmt::format_to(out, "  job time         {}\n", human_seconds(*summary.jct_s));
   if (summary.tflops_per_gpu && job.model_flops > 0) {
     fmt::format_to(out, "  throughput       {:.1f} TFLOP/s per GPU", *summary.tflops_per_gpu);
     if (job.peak_flops > 0) {
-      fmt::format_to(out, ", {:.1f} % of the peak of {:.0f}", 100 * *summary.tflops_per_gpu * 1e12 / job.peak_flops,
-                     job.peak_flops * 1e-12);
+      fmt::format_to(out, ", {:.1f} % of the peak of {:.0f}",
+                     100 * *summary.tflops_per_gpu * 1e12 / job.peak_flops, job.peak_flops * 1e-12);
     }
     fmt::format_to(out, "\n");
   }
@@ -67,7 +68,8 @@ void bar(Text out, const std::string& label, double seconds, double whole) {
 void breakdown(Text out, const JobResult& job, const JobSummary& summary) {
   const double whole = summary.compute_s + summary.exposed_s + summary.idle_s;
   if (whole <= 0) return;
-  fmt::format_to(out, "\n  where the time of a GPU goes (mean{})\n", job.done ? " per iteration" : ", so far");
+  fmt::format_to(out, "\n  where the time of a GPU goes (mean{})\n",
+                 job.done ? " per iteration" : ", so far");
   bar(out, "compute", summary.compute_s, whole);
   static constexpr std::pair<Stream, const char*> kKinds[] = {{Stream::tp, "exposed TP"},
                                                               {Stream::pp, "exposed PP"},
@@ -80,8 +82,8 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary) {
   }
   bar(out, "idle", summary.idle_s, whole);
   const double hidden = summary.communication_s - summary.exposed_s;
-  fmt::format_to(out, "    {} of communication, {} of it hidden behind compute\n", human_seconds(summary.communication_s),
-                 human_seconds(hidden));
+  fmt::format_to(out, "    {} of communication, {} of it hidden behind compute\n",
+                 human_seconds(summary.communication_s), human_seconds(hidden));
 }
 
 std::vector<const LinkResult*> busiest(const Results& results) {
@@ -105,14 +107,15 @@ std::vector<const LinkResult*> busiest(const Results& results) {
 void links(Text out, const Results& results) {
   const auto chosen = busiest(results);
   if (chosen.empty()) return;
-  fmt::format_to(out, "\n  {:<28} {:>10} {:>10} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "busiest links", "kind", "rate", "busy",
-                 "carried", "max queue", "ECN marks", "paused");
+  fmt::format_to(out, "\n  {:<28} {:>10} {:>10} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "busiest links", "kind",
+                 "rate", "busy", "carried", "max queue", "ECN marks", "paused");
   for (const LinkResult* link : chosen) {
     const PortCounters& c = link->counters;
-    fmt::format_to(out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
-                   to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
-                   100 * utilisation(*link, results.simulated), human_bytes(static_cast<double>(c.wire_bytes)),
-                   human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks, human_seconds(to_seconds(c.paused)));
+    fmt::format_to(
+        out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
+        to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
+        100 * utilisation(*link, results.simulated), human_bytes(static_cast<double>(c.wire_bytes)),
+        human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks, human_seconds(to_seconds(c.paused)));
   }
 }
 
@@ -121,12 +124,13 @@ void network(Text out, const Results& results) {
   const NetworkCounters& n = results.network;
   fmt::format_to(out, "\n  flows     {} done", n.flows_done);
   if (results.flows.count > 0) {
-    fmt::format_to(out, ", completion time mean {}, p50 {}, p99 {}, max {}", human_seconds(results.flows.mean * 1e-12),
-                   human_seconds(to_seconds(results.flows.p50)), human_seconds(to_seconds(results.flows.p99)),
+    fmt::format_to(out, ", completion time mean {}, p50 {}, p99 {}, max {}",
+                   human_seconds(results.flows.mean * 1e-12), human_seconds(to_seconds(results.flows.p50)),
+                   human_seconds(to_seconds(results.flows.p99)),
                    human_seconds(to_seconds(results.flows.maximum)));
   }
-  fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} pauses, longest queue {}\n", n.drops, n.ecn_marks,
-                 n.cnps, n.pfc_pauses, human_bytes(static_cast<double>(n.max_queue)));
+  fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} pauses, longest queue {}\n", n.drops,
+                 n.ecn_marks, n.cnps, n.pfc_pauses, human_bytes(static_cast<double>(n.max_queue)));
 }
 
 void effort(Text out, const Results& results) {
@@ -135,8 +139,8 @@ void effort(Text out, const Results& results) {
   const double events = static_cast<double>(results.events);
   fmt::format_to(out, "  simulated {}: ", human_seconds(to_seconds(results.simulated)));
   if (results.packet_network) {
-    fmt::format_to(out, "{} packets, {} packet-hops (", human_count(static_cast<double>(results.network.packets)),
-                   human_count(hops));
+    fmt::format_to(out, "{} packets, {} packet-hops (",
+                   human_count(static_cast<double>(results.network.packets)), human_count(hops));
     const char* comma = "";
     for (int kind = 0; kind < kLinkKinds; ++kind) {
       const std::uint64_t count = results.network.packet_hops[static_cast<std::size_t>(kind)];
@@ -150,7 +154,8 @@ void effort(Text out, const Results& results) {
   fmt::format_to(out, "{} events\n", human_count(events));
   if (results.wall_seconds <= 0) return;
   fmt::format_to(out, "  ran for   {}: ", human_seconds(results.wall_seconds));
-  if (results.packet_network) fmt::format_to(out, "{} packet-hops/s, ", human_count(hops / results.wall_seconds));
+  if (results.packet_network)
+    fmt::format_to(out, "{} packet-hops/s, ", human_count(hops / results.wall_seconds));
   fmt::format_to(out, "{} events/s\n", human_count(events / results.wall_seconds));
 }
 

@@ -9,15 +9,16 @@
 
 namespace netsim {
 
-// The part of a run that scripts rely on. All keys are always there; jct_s, iteration_time_s and tflops_per_gpu are
-// null where a job did not get that far. The same run gives the same bytes: nothing here depends on the machine.
+// The part of a run that scripts rely on. All keys are always there; jct_s, iteration_time_s and
+// tflops_per_gpu are null where a job did not get that far. The same run gives the same bytes: nothing here
+// depends on the machine.
 std::string summary_json(const Results& results);
 
 // How to repeat a run.
 struct Manifest {
-  std::string command;                     // the command line
+  std::string command;  // the command line
   std::uint64_t seed = 0;
-  std::string configuration;               // resolved, as YAML with the origin of every value
+  std::string configuration;  // resolved, as YAML with the origin of every value
   struct Input {
     std::string path, hash;
   };

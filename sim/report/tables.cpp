@@ -25,19 +25,22 @@ void write_table(const std::string& directory, const char* name, const std::stri
   file.commit();
 }
 
-std::string optional_cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+std::string optional_cell(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
 
 std::string jobs_csv(const Results& results) {
   std::string text =
       "job,ranks,done,jct_s,iterations,iterations_done,iteration_time_s,compute_s,communication_s,"
-      "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_dp_s,"
+      "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_"
+      "dp_s,"
       "exposed_ep_s,exposed_cp_s,begin_ps,end_ps,tasks_done,tasks\n";
   for (const JobResult& job : results.jobs) {
     const JobSummary s = summarise(job);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name), job.gpus.size(), job.done,
-                        optional_cell(s.jct_s), job.iterations, job.iteration_ends.size(),
-                        optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s, s.idle_s,
-                        optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name), job.gpus.size(),
+                        job.done, optional_cell(s.jct_s), job.iterations, job.iteration_ends.size(),
+                        optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s,
+                        s.idle_s, optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
     for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
       text += fmt::format("{},", s.exposed_by_s[static_cast<std::size_t>(stream)]);
     }
@@ -69,8 +72,8 @@ std::string ranks_csv(const Results& results) {
   for (const JobResult& job : results.jobs) {
     for (std::size_t rank = 0; rank < job.rank_times.size(); ++rank) {
       const RankTimes& t = job.rank_times[rank];
-      text += fmt::format("{},{},{},{},{},{},{}", csv_cell(job.name), rank, job.gpus[rank], t.compute, t.communication,
-                          t.exposed, t.idle);
+      text += fmt::format("{},{},{},{},{},{},{}", csv_cell(job.name), rank, job.gpus[rank], t.compute,
+                          t.communication, t.exposed, t.idle);
       for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
         text += fmt::format(",{}", t.exposed_by[static_cast<std::size_t>(stream)]);
       }
@@ -86,9 +89,9 @@ std::string links_csv(const Results& results) {
       "max_queue_bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind), link.rate,
-                        c.wire_bytes, utilisation(link, results.simulated), c.data_packets, c.ecn_marks,
-                        c.pauses, c.paused, c.drops, c.max_queue);
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind),
+                        link.rate, c.wire_bytes, utilisation(link, results.simulated), c.data_packets,
+                        c.ecn_marks, c.pauses, c.paused, c.drops, c.max_queue);
   }
   return text;
 }
@@ -222,8 +225,8 @@ std::vector<std::string> Tables::notes() const {
   std::vector<std::string> notes;
   for (const Rows* table : {&tasks_, &collectives_, &flows_}) {
     if (table->rows <= table->limit) continue;
-    notes.push_back(fmt::format("{} holds the first {} of {} rows; more with --set output.max_rows={}", table->name,
-                                table->limit, table->rows, table->rows));
+    notes.push_back(fmt::format("{} holds the first {} of {} rows; more with --set output.max_rows={}",
+                                table->name, table->limit, table->rows, table->rows));
   }
   return notes;
 }
@@ -236,12 +239,15 @@ double algorithm_bandwidth(const CommunicationRecord& record) {
 double bus_bandwidth(const CommunicationRecord& record) {
   const double n = std::max<double>(record.ranks, 1);
   switch (record.kind) {
-    case CollectiveKind::all_reduce: return algorithm_bandwidth(record) * 2 * (n - 1) / n;
+    case CollectiveKind::all_reduce:
+      return algorithm_bandwidth(record) * 2 * (n - 1) / n;
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all: return algorithm_bandwidth(record) * (n - 1) / n;
+    case CollectiveKind::all_to_all:
+      return algorithm_bandwidth(record) * (n - 1) / n;
     case CollectiveKind::broadcast:
-    case CollectiveKind::point_to_point: return algorithm_bandwidth(record);
+    case CollectiveKind::point_to_point:
+      return algorithm_bandwidth(record);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Tables: tidy CSV files, units in the headers. tasks.csv, collectives.csv and flows.csv are streamed while the run goes
-// on; the others are written at its end. A file appears under its name only when it is complete.
+// Tables: tidy CSV files, units in the headers. tasks.csv, collectives.csv and flows.csv are streamed while
+// the run goes on; the others are written at its end. A file appears under its name only when it is complete.
 //
 // Columns are documented in docs/results.md.
 #pragma once

@@ -23,8 +23,7 @@ struct EthernetParameters {
 
   LinkSpec link() const { return link(rate); }
   LinkSpec link(BitRate at_rate) const {
-    return {
-        .kind = LinkKind::ethernet, .rate = at_rate, .delay = delay, .overhead = kEthernetGap};
+    return {.kind = LinkKind::ethernet, .rate = at_rate, .delay = delay, .overhead = kEthernetGap};
   }
 };
 

@@ -1,7 +1,9 @@
-// Graph: an immutable description of the cluster: nodes, directed ports, links. It knows neither time nor ranks.
+// Graph: an immutable description of the cluster: nodes, directed ports, links. It knows neither time nor
+// ranks.
 //
 // A link joins two nodes and is two ports, one at each end: port p transmits from its node over the link to
-// peer_node; the opposite direction is port p ^ 1. Port ids are dense and stable: they index every per-port array.
+// peer_node; the opposite direction is port p ^ 1. Port ids are dense and stable: they index every per-port
+// array.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +36,11 @@ struct Node {
 struct LinkSpec {
   LinkKind kind = LinkKind::ethernet;
   BitRate rate = 100 * kGbps;
-  Time delay = 1 * kMicrosecond;  // from the end of the transmission (or its start: cut_through) to the arrival
-  Bytes mtu = 4096;               // scale-up links: largest piece of a message; scale-out: transport.mtu decides
-  Bytes overhead = 0;             // bytes that each packet costs on the wire beyond those it is counted with
-  bool cut_through = false;       // the far end may go on `delay` after the transmission's start
+  Time delay =
+      1 * kMicrosecond;      // from the end of the transmission (or its start: cut_through) to the arrival
+  Bytes mtu = 4096;          // scale-up links: largest piece of a message; scale-out: transport.mtu decides
+  Bytes overhead = 0;        // bytes that each packet costs on the wire beyond those it is counted with
+  bool cut_through = false;  // the far end may go on `delay` after the transmission's start
 };
 
 struct PortSpec {
@@ -59,14 +62,15 @@ class Graph {
   std::size_t atom_count() const { return atoms_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const PortSpec& port(PortId id) const { return ports_[id]; }
-  // Egress ports of a node in the order in which its links were added. Valid until a link is added to the node, also
-  // when the graph is moved.
+  // Egress ports of a node in the order in which its links were added. Valid until a link is added to the
+  // node, also when the graph is moved.
   std::span<const PortId> ports_of(NodeId id) const { return node_ports_[id]; }
   // "edge7->agg2"
   std::string port_name(PortId id) const;
   // Links from `from` to every node by breadth-first search (Boost.Graph); kNoId where there is no way.
   std::vector<std::uint32_t> distances(NodeId from) const;
-  // The same over fabric switches and the links between them only: packets of the fabric do not pass through hosts.
+  // The same over fabric switches and the links between them only: packets of the fabric do not pass through
+  // hosts.
   std::vector<std::uint32_t> fabric_distances(NodeId from) const;
 
  private:
@@ -76,13 +80,13 @@ class Graph {
   AtomId atoms_ = 0;
 };
 
-// Where a fabric switch may send a packet for a NIC: equal-cost next hops, in a stable order. Arithmetic where the
-// shape allows, so that no table of all hosts exists.
+// Where a fabric switch may send a packet for a NIC: equal-cost next hops, in a stable order. Arithmetic
+// where the shape allows, so that no table of all hosts exists.
 class Routes {
  public:
   virtual ~Routes() = default;
-  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Never empty for a connected fabric. The span stays
-  // valid as long as the graph, and when it is moved.
+  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Never empty for a connected fabric. The span
+  // stays valid as long as the graph, and when it is moved.
   virtual std::span<const PortId> next_hops(NodeId at, NodeId destination) const = 0;
 };
 

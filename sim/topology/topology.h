@@ -1,5 +1,5 @@
-// Topology and Host: the two component kinds that together describe a cluster. Any host kind in any fabric: the host
-// builds what is inside an atom and offers NICs; the topology joins the NICs.
+// Topology and Host: the two component kinds that together describe a cluster. Any host kind in any fabric:
+// the host builds what is inside an atom and offers NICs; the topology joins the NICs.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace netsim {
 
 // One accelerator: where its messages start and end.
 struct Gpu {
-  NodeId node;         // its node in the graph
-  std::uint32_t host;  // host number
-  std::uint32_t local; // number within the host
-  NodeId nic;          // the NIC that it uses; equal to `node` for hosts without PCIe (single_nic)
+  NodeId node;          // its node in the graph
+  std::uint32_t host;   // host number
+  std::uint32_t local;  // number within the host
+  NodeId nic;           // the NIC that it uses; equal to `node` for hosts without PCIe (single_nic)
 };
 
 struct HostBuild {
@@ -33,7 +33,8 @@ class Host {
   virtual std::uint32_t nics() const = 0;
   // Adds one host (one atom) to the graph.
   virtual HostBuild build(Graph& graph, std::uint32_t host_index) const = 0;
-  // The compute model that its accelerators use unless the configuration says otherwise: "a100_80gb", ...; "" = none.
+  // The compute model that its accelerators use unless the configuration says otherwise: "a100_80gb", ...; ""
+  // = none.
   virtual std::string gpu_model() const = 0;
 };
 
@@ -51,19 +52,21 @@ class Topology {
 struct Cluster {
   Graph graph;
   std::unique_ptr<Routes> routes;
-  std::vector<Gpu> gpus;           // global numbering: host-major, then local
-  std::vector<NodeId> nics;        // global numbering: host port order
+  std::vector<Gpu> gpus;     // global numbering: host-major, then local
+  std::vector<NodeId> nics;  // global numbering: host port order
   std::uint32_t host_count = 0;
   std::string gpu_model;
-  bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const { return gpus[gpu_a].host == gpus[gpu_b].host; }
+  bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
+    return gpus[gpu_a].host == gpus[gpu_b].host;
+  }
 };
 
-// `root` is the whole configuration; reads `topology` (required), `host` (default single_nic) and `hosts` (how many;
-// default: as many as the topology's host ports hold). ConfigError where they do not fit.
+// `root` is the whole configuration; reads `topology` (required), `host` (default single_nic) and `hosts`
+// (how many; default: as many as the topology's host ports hold). ConfigError where they do not fit.
 Cluster build_cluster(const ConfigNode& root);
 
-// Equal-cost shortest-path next hops for any graph, by breadth-first search from every NIC's switch: for topologies
-// without arithmetic of their own.
+// Equal-cost shortest-path next hops for any graph, by breadth-first search from every NIC's switch: for
+// topologies without arithmetic of their own.
 std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics);
 
 }  // namespace netsim

@@ -1,5 +1,6 @@
-// CongestionControl: how fast a queue pair may send. One virtual call per ACK or CNP that it asked for; the state of a
-// queue pair lives inline in the queue pair (at most 128 B), the object itself holds parameters only and is shared.
+// CongestionControl: how fast a queue pair may send. One virtual call per ACK or CNP that it asked for; the
+// state of a queue pair lives inline in the queue pair (at most 128 B), the object itself holds parameters
+// only and is shared.
 #pragma once
 
 #include <array>
@@ -16,10 +17,11 @@ inline constexpr unsigned kCongestionTimers = 2;
 // What congestion control sees of a queue pair, and where it puts its decisions.
 struct CongestionContext {
   Time now = 0;
-  BitRate line_rate = 0;          // of the NIC's port
-  BitRate rate = 0;               // in and out: paced rate, integer bit/s, at most line_rate
-  std::byte* state = nullptr;     // kCongestionStateBytes, zeroed before start()
-  std::array<Time, kCongestionTimers> timer{kNever, kNever};  // out: call on_timer(i) at that time (later than now)
+  BitRate line_rate = 0;       // of the NIC's port
+  BitRate rate = 0;            // in and out: paced rate, integer bit/s, at most line_rate
+  std::byte* state = nullptr;  // kCongestionStateBytes, zeroed before start()
+  std::array<Time, kCongestionTimers> timer{kNever,
+                                            kNever};  // out: call on_timer(i) at that time (later than now)
 };
 
 class CongestionControl {

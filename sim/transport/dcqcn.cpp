@@ -1,14 +1,19 @@
-// DCQCN (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015): rate-based, driven by CNPs.
+// DCQCN (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015): rate-based, driven
+// by CNPs.
 //
-// Per queue pair: current rate RC, target rate RT, congestion estimate alpha. A CNP within an alpha period makes
-// alpha = (1-g) alpha + g, none alpha = (1-g) alpha. A decrease sets RT = RC and RC = RC (1 - alpha/2). Increases come
-// from a timer and, where it is on, a byte counter: fast recovery RC = (RT+RC)/2, then additive (RT += rate_ai), then
-// hyper increase (RT += rate_hai).
+// Per queue pair: current rate RC, target rate RT, congestion estimate alpha. A CNP within an alpha period
+// makes alpha = (1-g) alpha + g, none alpha = (1-g) alpha. A decrease sets RT = RC and RC = RC (1 - alpha/2).
+// Increases come from a timer and, where it is on, a byte counter: fast recovery RC = (RT+RC)/2, then
+// additive (RT += rate_ai), then hyper increase (RT += rate_hai).
 //
-// Two profiles (constants: HPCC's published simulator, run.py "dcqcn" and "dcqcn_paper"; SIGCOMM'15 section 5):
-//  vendor       what the NIC vendor ships and ns-3's RDMA model follows: alpha every 1 us, decreases at most every 4 us
-//               on a grid that starts with the first CNP, increase every 300 us, one fast recovery step, no byte counter.
-//  sigcomm15    50 / 50 / 55 us, 10 MB byte counter, five fast recovery steps, the decrease at the CNP itself.
+// Two profiles (constants: HPCC's published simulator, run.py "dcqcn" and "dcqcn_paper"; SIGCOMM'15 section
+// 5):
+//  vendor       what the NIC vendor ships and ns-3's RDMA model follows: alpha every 1 us, decreases at most
+//  every 4 us
+//               on a grid that starts with the first CNP, increase every 300 us, one fast recovery step, no
+//               byte counter.
+//  sigcomm15    50 / 50 / 55 us, 10 MB byte counter, five fast recovery steps, the decrease at the CNP
+//  itself.
 // Alpha's periods need no events: they are caught up with when a CNP or a decrease asks for alpha.
 #include <algorithm>
 #include <cstring>
@@ -62,12 +67,12 @@ Parameters<DcqcnParameters> parameters() {
 struct State {
   double alpha;
   double target;
-  Time epoch;             // of the alpha and decrease periods: the first CNP
-  std::int64_t periods;   // alpha periods accounted for since epoch
-  Time next_increase;     // kNever: off
-  Time next_decrease;     // kNever: none pending
+  Time epoch;            // of the alpha and decrease periods: the first CNP
+  std::int64_t periods;  // alpha periods accounted for since epoch
+  Time next_increase;    // kNever: off
+  Time next_decrease;    // kNever: none pending
   Time last_decrease;
-  Bytes sent;             // since the byte counter's last step
+  Bytes sent;  // since the byte counter's last step
   std::int32_t timer_stage, byte_stage;
   bool started, cnp_in_period, cnp_since_decrease, increased;
 };
@@ -211,7 +216,8 @@ class Dcqcn final : public CongestionControl {
 };
 
 const Registration<CongestionControl> kDcqcn{
-    "dcqcn", "DCQCN: CNP-driven rate control of RoCE NICs (SIGCOMM 2015), in the NIC vendor's or the paper's profile",
+    "dcqcn",
+    "DCQCN: CNP-driven rate control of RoCE NICs (SIGCOMM 2015), in the NIC vendor's or the paper's profile",
     parameters(), [](const DcqcnParameters& p, const ConfigNode&) { return std::make_unique<Dcqcn>(p); }};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Endpoint: how messages go from one GPU to another. Executors know nothing of packets, so the packet network and
-// the ideal one are two Endpoints.
+// Endpoint: how messages go from one GPU to another. Executors know nothing of packets, so the packet network
+// and the ideal one are two Endpoints.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct SendRequest {
   std::uint32_t source = 0;       // GPU
   std::uint32_t destination = 0;  // GPU
   Bytes bytes = 0;                // > 0
-  std::uint32_t channel = 0;      // messages of one (source, destination, channel) arrive in order; scale-out: the queue
-                                  // pair is channel mod `queue_pairs` of the transport
+  std::uint32_t channel = 0;  // messages of one (source, destination, channel) arrive in order; scale-out:
+                              // the queue pair is channel mod `queue_pairs` of the transport
   std::uint32_t job = 0;
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
@@ -34,8 +34,8 @@ class MessageListener {
   virtual ~MessageListener() = default;
   // The last byte is at the destination.
   virtual void message_delivered(const SendRequest& message) = 0;
-  // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was delivered
-  // (within a host, ideal).
+  // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was
+  // delivered (within a host, ideal).
   virtual void message_sent(const SendRequest& message) = 0;
 };
 

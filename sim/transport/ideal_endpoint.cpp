@@ -7,7 +7,8 @@ IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, st
   for (std::uint32_t g = 0; g < gpus; ++g) origins_.emplace_back(first_origin + g);
   loop_.set_handler(
       EventKind::ideal_delivery,
-      [](void* self, const Event& event) { static_cast<IdealEndpoint*>(self)->deliver(event.argument); }, this);
+      [](void* self, const Event& event) { static_cast<IdealEndpoint*>(self)->deliver(event.argument); },
+      this);
 }
 
 void IdealEndpoint::send(const SendRequest& request) {
@@ -19,8 +20,8 @@ void IdealEndpoint::send(const SendRequest& request) {
     free_.pop_back();
     messages_[index] = request;
   }
-  loop_.schedule(loop_.now() + delay_, origins_[request.source], EventKind::ideal_delivery, request.destination,
-                 index);
+  loop_.schedule(loop_.now() + delay_, origins_[request.source], EventKind::ideal_delivery,
+                 request.destination, index);
 }
 
 void IdealEndpoint::deliver(std::uint64_t message) {

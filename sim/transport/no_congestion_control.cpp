@@ -9,7 +9,8 @@ struct NoParameters {};
 class NoCongestionControl final : public CongestionControl {};
 
 const Registration<CongestionControl> kNone{
-    "none", "every queue pair sends at line rate; use it to see what PFC alone does", Parameters<NoParameters>(),
+    "none", "every queue pair sends at line rate; use it to see what PFC alone does",
+    Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<NoCongestionControl>(); }};
 
 }  // namespace

@@ -14,8 +14,9 @@
 namespace netsim {
 namespace {
 
-// RoCEv2 framing (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
-// FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK. A CNP carries 16 reserved bytes after the BTH.
+// RoCEv2 framing (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12,
+// ICRC 4, FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK. A CNP carries 16 reserved bytes after
+// the BTH.
 constexpr std::uint32_t kHeaderBytes = 62, kRethBytes = 16, kAckBytes = 66, kCnpBytes = 78;
 
 struct TransportParameters {
@@ -30,7 +31,8 @@ struct TransportParameters {
 
 const Parameters<TransportParameters>& transport() {
   using P = TransportParameters;
-  // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs defaults.
+  // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs
+  // defaults.
   static const auto parameters =
       Parameters<P>()
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
@@ -57,16 +59,16 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 struct Message {
   SendRequest request;
   Time start = 0;
-  std::uint64_t number = 0;      // within its queue pair
-  std::uint32_t next = kNone;    // in the queue pair, oldest first
+  std::uint64_t number = 0;    // within its queue pair
+  std::uint32_t next = kNone;  // in the queue pair, oldest first
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 0;
-  std::uint32_t holders = 0;     // sender until acknowledged, receiver until delivered
+  std::uint32_t holders = 0;  // sender until acknowledged, receiver until delivered
 };
 
 // The sender's half of a queue pair, at the source's NIC.
 struct alignas(64) Sender {
-  std::uint32_t path = 0;        // of data, after the first port
+  std::uint32_t path = 0;  // of data, after the first port
   std::uint32_t injector = 0;
   std::uint32_t next_psn = 0;
   std::uint32_t acknowledged = 0;  // first psn not acknowledged
@@ -75,10 +77,10 @@ struct alignas(64) Sender {
   std::uint32_t oldest = kNone;    // first message not fully acknowledged
   std::uint32_t newest = kNone;
   std::uint32_t next_ready = kNone;
-  bool ready = false;              // in its injector's ring
-  bool pacing = false;             // a pace event is pending
+  bool ready = false;   // in its injector's ring
+  bool pacing = false;  // a pace event is pending
   bool scale_up = false;
-  bool timer = false;              // a retransmission event is pending
+  bool timer = false;  // a retransmission event is pending
   BitRate rate = 0;
   BitRate line_rate = 0;
   std::uint32_t timer_snapshot = 0;  // `acknowledged` when the timer was set
@@ -93,7 +95,7 @@ struct alignas(64) Sender {
 
 // The receiver's half, at the destination.
 struct alignas(64) Receiver {
-  std::uint64_t key = 0;        // hash of (source, destination, number): names the flow in fingerprints
+  std::uint64_t key = 0;  // hash of (source, destination, number): names the flow in fingerprints
   Time last_cnp = 0;
   std::uint64_t digest = 0;
   std::uint32_t expected = 0;
@@ -102,14 +104,15 @@ struct alignas(64) Receiver {
   PortId back_port = 0;         // the NIC's port
   bool cnp_sent = false;
   bool nack_sent = false;
-  bool pcie = false;            // goes on to the GPU over PCIe
-  PortId gpu_port = 0;          // the NIC's port to the GPU
+  bool pcie = false;    // goes on to the GPU over PCIe
+  PortId gpu_port = 0;  // the NIC's port to the GPU
 };
 
-// What makes packets for one first port: a NIC (Ethernet port, or the PCIe link that feeds it), or a GPU's NVLink port.
+// What makes packets for one first port: a NIC (Ethernet port, or the PCIe link that feeds it), or a GPU's
+// NVLink port.
 struct Injector {
   PortId port = 0;
-  std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
+  std::uint32_t gate = kNone;                // PCIe: limits what is between GPU and wire
   std::uint32_t head = kNone, tail = kNone;  // ring of queue pairs that may send, served round robin
 };
 
@@ -124,8 +127,8 @@ struct Names {
 
 class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
  public:
-  PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, const ConfigNode& network, const ConfigNode& transport_node,
-                    std::uint64_t seed, FlowObserver observer);
+  PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, const ConfigNode& network,
+                    const ConfigNode& transport_node, std::uint64_t seed, FlowObserver observer);
 
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   void send(const SendRequest& request) override;
@@ -197,8 +200,9 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
 };
 
 const Parameters<NetworkParameters>& network() {
-  static const auto parameters = Parameters<NetworkParameters>().section(
-      "switch", &NetworkParameters::fabric, fabric_parameters(), "buffers, PFC, ECN marking and routing of the switches");
+  static const auto parameters =
+      Parameters<NetworkParameters>().section("switch", &NetworkParameters::fabric, fabric_parameters(),
+                                              "buffers, PFC, ECN marking and routing of the switches");
   return parameters;
 }
 
@@ -210,12 +214,13 @@ const ConfigNode& switch_section(const ConfigNode& network_node) {
 }
 
 PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, const ConfigNode& network_node,
-                                     const ConfigNode& transport_node, std::uint64_t seed, FlowObserver observer)
+                                     const ConfigNode& transport_node, std::uint64_t seed,
+                                     FlowObserver observer)
     : loop_(loop),
       cluster_(cluster),
       parameters_(read_transport(transport_node)),
-      fabric_(loop, cluster.graph, network().parse(network_node, {"kind"}).fabric, switch_section(network_node), parameters_.mtu,
-              seed),
+      fabric_(loop, cluster.graph, network().parse(network_node, {"kind"}).fabric,
+              switch_section(network_node), parameters_.mtu, seed),
       observer_(std::move(observer)),
       congestion_control_(
           Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")) {
@@ -242,7 +247,8 @@ PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, co
   loop_.set_prefetch(EventKind::pace, &senders_base_, sizeof(Sender), nullptr, 0);
 }
 
-// --- connections -----------------------------------------------------------------------------------------------------
+// --- connections
+// -----------------------------------------------------------------------------------------------------
 
 std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const std::uint32_t number = cluster_.same_host(request.source, request.destination)
@@ -250,7 +256,8 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
                                    : request.channel % static_cast<std::uint32_t>(parameters_.queue_pairs);
   auto& known = connections_[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 8 | number;
-  const auto at = std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
+  const auto at =
+      std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
   if (at != known.end() && at->first == key) return at->second;
   const auto id = static_cast<std::uint32_t>(senders_.size());
   known.insert(at, {key, id});
@@ -259,7 +266,8 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   senders_base_ = senders_.data();
   receivers_base_ = receivers_.data();
   names_.push_back({request.source, request.destination, number});
-  receivers_[id].key = hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, number);
+  receivers_[id].key =
+      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, number);
   if (cluster_.same_host(request.source, request.destination)) {
     connect_scale_up(id, names_.back());
   } else {
@@ -308,8 +316,7 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, const Names& names) 
   Sender& s = senders_[id];
   Receiver& r = receivers_[id];
   const std::uint64_t seed = fabric_.flow_seed(0);
-  std::vector<std::uint32_t> path =
-      scale_out_path(cluster_, from, to, fabric_.routing(), r.key, seed);
+  std::vector<std::uint32_t> path = scale_out_path(cluster_, from, to, fabric_.routing(), r.key, seed);
   const std::size_t wire = from.node != from.nic ? 1 : 0;  // the NIC's port in the path
   s.injector = injector(path.front(), path[wire]);
   s.mtu = static_cast<std::uint32_t>(parameters_.mtu);
@@ -337,7 +344,8 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, const Names& names) 
   s.rate = context.rate;
 }
 
-// --- sending ---------------------------------------------------------------------------------------------------------
+// --- sending
+// ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest& request) {
   std::uint32_t index = free_message_;
@@ -426,8 +434,8 @@ std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id) {
   Packet& k = fabric_.packets()[index];
   k.queue_pair = id;
   k.psn = s.next_psn++;
-  k.bytes = static_cast<std::uint32_t>(payload) +
-            (s.scale_up ? 0 : kHeaderBytes + (number == 0 ? kRethBytes : 0));
+  k.bytes =
+      static_cast<std::uint32_t>(payload) + (s.scale_up ? 0 : kHeaderBytes + (number == 0 ? kRethBytes : 0));
   k.path = s.path;
   k.message = s.current;
   k.kind = PacketKind::data;
@@ -466,8 +474,8 @@ void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
     return;
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  loop_.schedule(loop_.now() + transmission_time(wire_bytes, s.rate), fabric_.origin(injectors_[s.injector].port),
-                 EventKind::pace, id);
+  loop_.schedule(loop_.now() + transmission_time(wire_bytes, s.rate),
+                 fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
 }
 
 void PacketNetworkImpl::on_pace(const Event& event) {
@@ -488,7 +496,8 @@ void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
   }
 }
 
-// --- receiving -------------------------------------------------------------------------------------------------------
+// --- receiving
+// -------------------------------------------------------------------------------------------------------
 
 void PacketNetworkImpl::on_receive(const Event& event) {
   const std::uint32_t id = event.target;
@@ -570,7 +579,8 @@ void PacketNetworkImpl::delivered(std::uint32_t id, std::uint32_t message) {
     counts_.bytes_delivered += request.bytes;
     if (observer_) {
       const Message& m = messages_[message];
-      observer_({hash_combine(receivers_[id].key, m.number), request, names_[id].number, m.start, loop_.now()});
+      observer_(
+          {hash_combine(receivers_[id].key, m.number), request, names_[id].number, m.start, loop_.now()});
     }
   } else {
     Sender& s = senders_[id];
@@ -588,7 +598,8 @@ void PacketNetworkImpl::release(std::uint32_t message) {
   free_message_ = message;
 }
 
-// --- acknowledgements and congestion control -------------------------------------------------------------------------
+// --- acknowledgements and congestion control
+// -------------------------------------------------------------------------
 
 template <class Call>
 void PacketNetworkImpl::control(std::uint32_t id, Call call) {
@@ -602,7 +613,8 @@ void PacketNetworkImpl::control(std::uint32_t id, Call call) {
   s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
   for (unsigned i = 0; i < kCongestionTimers; ++i) {
     if (context.timer[i] == kNever) continue;
-    loop_.schedule(context.timer[i], fabric_.origin(injectors_[s.injector].port), EventKind::congestion_timer, id, i);
+    loop_.schedule(context.timer[i], fabric_.origin(injectors_[s.injector].port), EventKind::congestion_timer,
+                   id, i);
   }
 }
 
@@ -671,11 +683,12 @@ void PacketNetworkImpl::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
-  loop_.schedule(loop_.now() + parameters_.retransmission_timeout, fabric_.origin(injectors_[s.injector].port),
-                 EventKind::retransmission, id);
+  loop_.schedule(loop_.now() + parameters_.retransmission_timeout,
+                 fabric_.origin(injectors_[s.injector].port), EventKind::retransmission, id);
 }
 
-// Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one a packet.
+// Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
+// a packet.
 void PacketNetworkImpl::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   Sender& s = senders_[id];
@@ -694,7 +707,8 @@ void PacketNetworkImpl::on_retransmission(const Event& event) {
   arm_timer(id);
 }
 
-// --- reports ---------------------------------------------------------------------------------------------------------
+// --- reports
+// ---------------------------------------------------------------------------------------------------------
 
 NetworkCounters PacketNetworkImpl::counters() const {
   NetworkCounters c = counts_;
@@ -704,7 +718,8 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
     c.ecn_marks += port.marks;
     c.drops += port.drops;
-    if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch) c.max_queue = std::max(c.max_queue, port.max_queue);
+    if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
+      c.max_queue = std::max(c.max_queue, port.max_queue);
   }
   c.pfc_pauses = fabric_.pfc_pauses();
   c.pfc_resumes = fabric_.pfc_resumes();
@@ -719,7 +734,8 @@ PortCounters PacketNetworkImpl::port_counters(PortId port) const {
 std::uint64_t PacketNetworkImpl::events_fingerprint() const {
   std::uint64_t sum = fabric_.events_fingerprint();
   for (std::size_t id = 0; id < senders_.size(); ++id) {
-    sum += hash_combine(receivers_[id].key, senders_[id].digest) + hash_combine(~receivers_[id].key, receivers_[id].digest);
+    sum += hash_combine(receivers_[id].key, senders_[id].digest) +
+           hash_combine(~receivers_[id].key, receivers_[id].digest);
   }
   return sum;
 }
@@ -730,8 +746,9 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
     const Sender& s = senders_[id];
     if (s.oldest == kNone) continue;
     const Names& n = names_[id];
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}", n.source, n.destination, n.number,
-                                s.acknowledged, s.end_psn, s.failed ? ", gave up after its retries" : ""));
+    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}", n.source,
+                                n.destination, n.number, s.acknowledged, s.end_psn,
+                                s.failed ? ", gave up after its retries" : ""));
   }
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
   return lines;
@@ -739,10 +756,12 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
 
 }  // namespace
 
-std::unique_ptr<PacketNetwork> PacketNetwork::create(EventLoop& loop, const Cluster& cluster, const ConfigNode& network_node,
+std::unique_ptr<PacketNetwork> PacketNetwork::create(EventLoop& loop, const Cluster& cluster,
+                                                     const ConfigNode& network_node,
                                                      const ConfigNode& transport_node, std::uint64_t seed,
                                                      FlowObserver observer) {
-  return std::make_unique<PacketNetworkImpl>(loop, cluster, network_node, transport_node, seed, std::move(observer));
+  return std::make_unique<PacketNetworkImpl>(loop, cluster, network_node, transport_node, seed,
+                                             std::move(observer));
 }
 
 const ParameterTable& PacketNetwork::network_parameters() { return network().table(); }

@@ -19,8 +19,8 @@ namespace netsim {
 
 // One message on the scale-out fabric, when its last byte is at the destination GPU.
 struct FlowRecord {
-  std::uint64_t id = 0;  // order of completion at its destination does not matter: a hash of (source, destination,
-                         // channel, number of the message there)
+  std::uint64_t id = 0;  // order of completion at its destination does not matter: a hash of (source,
+                         // destination, channel, number of the message there)
   SendRequest request;
   std::uint32_t queue_pair = 0;  // number within its (source, destination)
   Time start = 0;                // handed to the queue pair
@@ -31,28 +31,30 @@ struct PortCounters {
   Bytes wire_bytes = 0;            // transmitted, with preamble and gap, all packets
   std::uint64_t data_packets = 0;  // transmitted data packets
   std::uint64_t ecn_marks = 0, drops = 0;
-  std::uint64_t pauses = 0;        // PFC pauses that this port received
-  Time paused = 0;                 // total time that its data class was paused
+  std::uint64_t pauses = 0;  // PFC pauses that this port received
+  Time paused = 0;           // total time that its data class was paused
   Bytes max_queue = 0;
 };
 
 struct NetworkCounters {
-  std::uint64_t packets = 0;                                    // data packets delivered, all link kinds
-  std::array<std::uint64_t, kLinkKinds> packet_hops{};          // data packets x links, by LinkKind
+  std::uint64_t packets = 0;                            // data packets delivered, all link kinds
+  std::array<std::uint64_t, kLinkKinds> packet_hops{};  // data packets x links, by LinkKind
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   std::uint64_t flows_started = 0, flows_done = 0;
-  Bytes bytes_delivered = 0;                                    // payload, scale-out
-  Bytes bytes_sent = 0;                                         // payload accepted by send(), scale-out
-  Bytes max_queue = 0;                                          // of fabric ports
+  Bytes bytes_delivered = 0;  // payload, scale-out
+  Bytes bytes_sent = 0;       // payload accepted by send(), scale-out
+  Bytes max_queue = 0;        // of fabric ports
 };
 
 class PacketNetwork : public Endpoint {
  public:
   using FlowObserver = std::function<void(const FlowRecord&)>;
-  // `network`, `transport`: sections of the configuration (may be null). The cluster must outlive the network. Handles
-  // the packet and queue pair events of `loop`. Origins 0 .. graph.port_count()-1 are its own.
-  static std::unique_ptr<PacketNetwork> create(EventLoop& loop, const Cluster& cluster, const ConfigNode& network,
-                                               const ConfigNode& transport, std::uint64_t seed, FlowObserver observer);
+  // `network`, `transport`: sections of the configuration (may be null). The cluster must outlive the
+  // network. Handles the packet and queue pair events of `loop`. Origins 0 .. graph.port_count()-1 are its
+  // own.
+  static std::unique_ptr<PacketNetwork> create(EventLoop& loop, const Cluster& cluster,
+                                               const ConfigNode& network, const ConfigNode& transport,
+                                               std::uint64_t seed, FlowObserver observer);
   // What `network` (kind: packet) and `transport` accept, for --describe and the schema.
   static const ParameterTable& network_parameters();
   static const ParameterTable& transport_parameters();

@@ -1,4 +1,5 @@
-// ComputeModel: the time a kernel takes on an accelerator. One .cpp per model; GPUs are configurations of one.
+// ComputeModel: the time a kernel takes on an accelerator. One .cpp per model; GPUs are configurations of
+// one.
 #pragma once
 
 #include "sim/core/units.h"

@@ -1,17 +1,18 @@
-// Roofline with tile and wave quantisation: a kernel takes as long as its arithmetic or its memory traffic needs,
-// whichever is longer, plus its launch.
+// Roofline with tile and wave quantisation: a kernel takes as long as its arithmetic or its memory traffic
+// needs, whichever is longer, plus its launch.
 //
-// GEMM arithmetic (NVIDIA, Matrix Multiplication Background User's Guide, sections 2.3, 3.1, 3.2): the output is cut into
-// tiles, one thread block each; partial tiles cost as much as full ones (tile quantisation), and the blocks run in waves
-// of one per SM, the last as long as the others (wave quantisation). The library picks the tile shape that is fastest. A
-// tile costs its multiply-adds at the SM's rate, and a fill and drain of the pipeline worth `pipeline_depth` more of k.
-// Smaller tiles reuse less of what they load and run at a smaller share of the rate (kTiles; our reading of figure 3
-// there).
+// GEMM arithmetic (NVIDIA, Matrix Multiplication Background User's Guide, sections 2.3, 3.1, 3.2): the output
+// is cut into tiles, one thread block each; partial tiles cost as much as full ones (tile quantisation), and
+// the blocks run in waves of one per SM, the last as long as the others (wave quantisation). The library
+// picks the tile shape that is fastest. A tile costs its multiply-adds at the SM's rate, and a fill and drain
+// of the pipeline worth `pipeline_depth` more of k. Smaller tiles reuse less of what they load and run at a
+// smaller share of the rate (kTiles; our reading of figure 3 there).
 //
-// `sustained` is the share of the data sheet's peak that an SM keeps up inside a large tile: clocks under the power
-// limit (NVIDIA rates A100 for HPL at 1305 of 1410 MHz) times issue efficiency. For the A100 it is the one calibrated
-// number of this model: calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21, PTD-P: 1.7B and 1008B
-// parameters), see docs/validation.md, which also shows what it predicts for the other rows.
+// `sustained` is the share of the data sheet's peak that an SM keeps up inside a large tile: clocks under the
+// power limit (NVIDIA rates A100 for HPL at 1305 of 1410 MHz) times issue efficiency. For the A100 it is the
+// one calibrated number of this model: calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21,
+// PTD-P: 1.7B and 1008B parameters), see docs/validation.md, which also shows what it predicts for the other
+// rows.
 #include <algorithm>
 #include <array>
 
@@ -36,9 +37,12 @@ Parameters<RooflineParameters> parameters() {
   return Parameters<P>()
       .real("peak_tflops", &P::peak_tflops, {0.001, 1e6}, "dense half-precision peak in TFLOP/s (data sheet)")
       .integer("multiprocessors", &P::multiprocessors, {1, 100'000}, "SMs: thread blocks of a wave")
-      .real("sustained", &P::sustained, {0.01, 1}, "share of the peak that an SM sustains inside a large GEMM tile")
-      .integer("pipeline_depth", &P::pipeline_depth, {0, 100'000}, "fill and drain of a tile's pipeline, in steps of k")
-      .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps}, "memory bandwidth (data sheet)")
+      .real("sustained", &P::sustained, {0.01, 1},
+            "share of the peak that an SM sustains inside a large GEMM tile")
+      .integer("pipeline_depth", &P::pipeline_depth, {0, 100'000},
+               "fill and drain of a tile's pipeline, in steps of k")
+      .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
+            "memory bandwidth (data sheet)")
       .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of it that streaming kernels reach")
       .time("launch", &P::launch, {0, 1 * kSecond}, "from the end of a kernel to the start of the next");
 }
@@ -47,7 +51,8 @@ struct Tile {
   std::int64_t m, n;
   double rate;  // share of `sustained`
 };
-constexpr std::array<Tile, 5> kTiles{{{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.9}, {128, 64, 0.75}, {64, 64, 0.6}}};
+constexpr std::array<Tile, 5> kTiles{
+    {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.9}, {128, 64, 0.75}, {64, 64, 0.6}}};
 
 constexpr double divide_up(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
@@ -60,9 +65,12 @@ class Roofline final : public ComputeModel {
 
   Time duration(const Kernel& kernel) const override {
     switch (kernel.kind) {
-      case Kernel::Kind::fixed: return kernel.duration;
-      case Kernel::Kind::memory: return p_.launch + round_up(memory_time(static_cast<double>(kernel.bytes)));
-      case Kernel::Kind::gemm: return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))));
+      case Kernel::Kind::fixed:
+        return kernel.duration;
+      case Kernel::Kind::memory:
+        return p_.launch + round_up(memory_time(static_cast<double>(kernel.bytes)));
+      case Kernel::Kind::gemm:
+        return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))));
     }
     return 0;
   }
@@ -82,12 +90,14 @@ class Roofline final : public ComputeModel {
   }
 
   double arithmetic_time(const Kernel& g) const {
-    const double per_sm = p_.peak_tflops / static_cast<double>(p_.multiprocessors) * p_.sustained;  // FLOP per ps
+    const double per_sm =
+        p_.peak_tflops / static_cast<double>(p_.multiprocessors) * p_.sustained;  // FLOP per ps
     double best = 0;
     for (const Tile& tile : kTiles) {
       const double tiles = divide_up(g.m, tile.m) * divide_up(g.n, tile.n) * static_cast<double>(g.batch);
       const double waves = divide_up(static_cast<std::int64_t>(tiles), p_.multiprocessors);
-      const double flops = 2.0 * static_cast<double>(tile.m * tile.n) * static_cast<double>(g.k + p_.pipeline_depth);
+      const double flops =
+          2.0 * static_cast<double>(tile.m * tile.n) * static_cast<double>(g.k + p_.pipeline_depth);
       const double time = waves * flops / (per_sm * tile.rate);
       if (best == 0 || time < best) best = time;
     }
@@ -103,11 +113,12 @@ std::unique_ptr<ComputeModel> make(const RooflineParameters& p, const ConfigNode
 }
 
 const Registration<ComputeModel> kRoofline{
-    "roofline", "GEMMs by tiles and waves, other kernels by memory bandwidth; give it any accelerator's data sheet",
+    "roofline",
+    "GEMMs by tiles and waves, other kernels by memory bandwidth; give it any accelerator's data sheet",
     parameters(), make};
 // The defaults above are its data sheet (NVIDIA A100 80GB SXM: 312 TFLOP/s dense FP16, 108 SMs, 2,039 GB/s).
-const Registration<ComputeModel> kA100{"a100_80gb", "NVIDIA A100 SXM 80 GB: the roofline model with its data sheet",
-                                       parameters(), make};
+const Registration<ComputeModel> kA100{
+    "a100_80gb", "NVIDIA A100 SXM 80 GB: the roofline model with its data sheet", parameters(), make};
 
 }  // namespace
 }  // namespace netsim

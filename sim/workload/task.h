@@ -1,5 +1,5 @@
-// Task and TaskSource: all that the executor of a job sees of a workload. A role program of a .pb is one source; trace
-// readers and generators are others.
+// Task and TaskSource: all that the executor of a job sees of a workload. A role program of a .pb is one
+// source; trace readers and generators are others.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Work {
   std::vector<Kernel> kernels;
 };
 
-// CUDA-like streams of a rank: tasks of one stream run in program order. The stream of a communication is also the
-// kind under which its exposed time is reported.
+// CUDA-like streams of a rank: tasks of one stream run in program order. The stream of a communication is
+// also the kind under which its exposed time is reported.
 enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp };
 inline constexpr int kStreams = 6;
 const char* to_string(Stream stream);
@@ -45,17 +45,18 @@ struct Task {
   std::uint32_t id = 0;  // dense per rank, in program order
   TaskKind kind = TaskKind::compute;
   Stream stream = Stream::compute;
-  bool raw = false;             // send, receive: one message on one queue pair, no collective library
+  bool raw = false;  // send, receive: one message on one queue pair, no collective library
   std::uint32_t iteration = 0;
-  std::uint32_t work = 0;       // compute: index in TaskSource::works()
+  std::uint32_t work = 0;  // compute: index in TaskSource::works()
   CollectiveKind collective = CollectiveKind::all_reduce;
-  std::uint32_t root = 0;       // broadcast: index in the group
-  std::uint32_t group = 0;      // collective: id for TaskSource::group()
-  std::uint32_t peer = 0;       // send, receive: the other rank
-  std::uint32_t tag = 0;        // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
+  std::uint32_t root = 0;   // broadcast: index in the group
+  std::uint32_t group = 0;  // collective: id for TaskSource::group()
+  std::uint32_t peer = 0;   // send, receive: the other rank
+  std::uint32_t tag =
+      0;  // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
   Bytes bytes = 0;
-  std::uint32_t name = 0;       // index in TaskSource::names()
-  Time not_before = 0;          // earliest start (flow lists); 0 = none
+  std::uint32_t name = 0;  // index in TaskSource::names()
+  Time not_before = 0;     // earliest start (flow lists); 0 = none
 };
 
 class TaskSource {
@@ -66,13 +67,14 @@ class TaskSource {
   virtual std::uint32_t iterations() const = 0;
   virtual const std::vector<Work>& works() const = 0;
   virtual const std::vector<std::string>& names() const = 0;
-  // Ranks of a group, in group order. Valid as long as the source; the same group has the same id at all its members.
+  // Ranks of a group, in group order. Valid as long as the source; the same group has the same id at all its
+  // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;
   virtual std::uint32_t task_count(std::uint32_t rank) const = 0;
   // Any task of a rank, for tables, predictions and stall reports.
   virtual Task task(std::uint32_t rank, std::uint32_t id) const = 0;
-  // Appends the tasks that are ready at the start / become ready when `task` completes, in program order. Stream order
-  // is the source's business: a task is not ready before its predecessor in its stream is done.
+  // Appends the tasks that are ready at the start / become ready when `task` completes, in program order.
+  // Stream order is the source's business: a task is not ready before its predecessor in its stream is done.
   virtual void start(std::uint32_t rank, std::vector<Task>& ready) = 0;
   virtual void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) = 0;
   // Floating-point operations of the model in one iteration, all ranks together (0 = unknown).

@@ -9,9 +9,10 @@
 
 namespace netsim {
 
-// Reads `path`. InputError (place: the file; offset where there is one) for what cannot be understood: missing magic,
-// newer schema, unknown fields, truncated or empty data, another message, degrees that do not divide, peers out of
-// range. IoError for what cannot be read. `cluster_gpus`: patterns without a size of their own use that many ranks.
+// Reads `path`. InputError (place: the file; offset where there is one) for what cannot be understood:
+// missing magic, newer schema, unknown fields, truncated or empty data, another message, degrees that do not
+// divide, peers out of range. IoError for what cannot be read. `cluster_gpus`: patterns without a size of
+// their own use that many ranks.
 std::unique_ptr<TaskSource> load_workload(const std::string& path, std::uint32_t cluster_gpus);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb, deterministically.

@@ -1,4 +1,5 @@
-// Does the calendar run events in the order of the law, whatever the widths, horizons and insertions while running?
+// Does the calendar run events in the order of the law, whatever the widths, horizons and insertions while
+// running?
 #include "sim/core/event_loop.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,8 @@ TEST(EventLoop, OrdersByTimeThenOriginThenSequence) {
     const auto initial = *rc::gen::inRange<std::uint64_t>(1, 200);
     r.spawn = *rc::gen::inRange<std::uint64_t>(0, 3000);
     const std::uint64_t total = initial + r.spawn;
-    for (std::uint64_t i = 0; i < initial; ++i) r.add(static_cast<Time>(r.random.below(static_cast<std::uint64_t>(r.reach))));
+    for (std::uint64_t i = 0; i < initial; ++i)
+      r.add(static_cast<Time>(r.random.below(static_cast<std::uint64_t>(r.reach))));
     RC_ASSERT(r.loop.pending() == initial);
     RC_ASSERT(r.loop.run() == total);
     RC_ASSERT(r.loop.pending() == 0u);
@@ -55,7 +57,8 @@ TEST(EventLoop, OrdersByTimeThenOriginThenSequence) {
 }
 
 TEST(EventLoop, OrderDoesNotDependOnTheCalendarWidth) {
-  // 300,000 events with a dense and a sparse phase make the width adapt both ways; a plain sort is the reference.
+  // 300,000 events with a dense and a sparse phase make the width adapt both ways; a plain sort is the
+  // reference.
   Recorder r(64);
   RandomStream times(7, "times");
   for (int i = 0; i < 200'000; ++i) r.add(static_cast<Time>(times.below(20'000'000)));

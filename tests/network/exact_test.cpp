@@ -10,16 +10,19 @@ namespace {
 
 using testing::PacketFixture;
 
-constexpr const char* kNoControl = "transport: {congestion_control: none}\nnetwork: {switch: {marker: none}}\n";
+constexpr const char* kNoControl =
+    "transport: {congestion_control: none}\nnetwork: {switch: {marker: none}}\n";
 
 // Wire sizes of a message's packets: payload + 62 B headers (+ 16 B in the first) + 20 B preamble and gap.
 std::vector<Bytes> wire_sizes(Bytes message, Bytes mtu) {
   std::vector<Bytes> sizes;
-  for (Bytes at = 0; at < message; at += mtu) sizes.push_back(std::min(mtu, message - at) + 82 + (at == 0 ? 16 : 0));
+  for (Bytes at = 0; at < message; at += mtu)
+    sizes.push_back(std::min(mtu, message - at) + 82 + (at == 0 ? 16 : 0));
   return sizes;
 }
 
-// Completion at the end of a line of `hops` store-and-forward links: the max-plus recurrence of a tandem of FIFOs.
+// Completion at the end of a line of `hops` store-and-forward links: the max-plus recurrence of a tandem of
+// FIFOs.
 Time tandem(const std::vector<Bytes>& sizes, int hops, BitRate rate, Time delay) {
   std::vector<Time> arrival(sizes.size(), 0);
   for (int hop = 0; hop < hops; ++hop) {
@@ -36,8 +39,8 @@ class OneFlow : public ::testing::TestWithParam<std::tuple<int, Bytes>> {};
 
 TEST_P(OneFlow, OverStoreAndForwardHops) {
   const auto [switches, bytes] = GetParam();
-  PacketFixture f(std::string(kNoControl) + "topology: {kind: switch_line, switches: " + std::to_string(switches) +
-                  ", rate: 100 Gbps, delay: 1 us}\n");
+  PacketFixture f(std::string(kNoControl) + "topology: {kind: switch_line, switches: " +
+                  std::to_string(switches) + ", rate: 100 Gbps, delay: 1 us}\n");
   f.send(0, 1, bytes);
   f.loop.run();
   EXPECT_EQ(f.delivered[0], tandem(wire_sizes(bytes, 4096), switches + 1, 100 * kGbps, kMicrosecond));
@@ -49,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(Hops, OneFlow,
                                             ::testing::Values(1, 4096, 4097, 10'000, 1'000'000)));
 
 TEST(Exact, OneFlowAtARateThatDoesNotDivide) {
-  PacketFixture f(std::string(kNoControl) + "topology: {kind: switch_line, switches: 2, rate: 37 Gbps, delay: 1 us}\n");
+  PacketFixture f(std::string(kNoControl) +
+                  "topology: {kind: switch_line, switches: 2, rate: 37 Gbps, delay: 1 us}\n");
   f.send(0, 1, 100'000);
   f.loop.run();
   EXPECT_EQ(f.delivered[0], tandem(wire_sizes(100'000, 4096), 3, 37 * kGbps, kMicrosecond));
@@ -76,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Senders, Incast, ::testing::Values(1, 2, 8, 31));
 
 // ACKs come back one round trip later: last data at the receiver + ACK over the same links.
 TEST(Exact, TheSenderKnowsWhenTheLastAckIsBack) {
-  PacketFixture f(std::string(kNoControl) + "topology: {kind: switch_line, switches: 3, rate: 100 Gbps, delay: 1 us}\n");
+  PacketFixture f(std::string(kNoControl) +
+                  "topology: {kind: switch_line, switches: 3, rate: 100 Gbps, delay: 1 us}\n");
   f.send(0, 1, 4096);
   f.loop.run();
   EXPECT_EQ(f.sent[0] - f.delivered[0], 4 * (transmission_time(86, 100 * kGbps) + kMicrosecond));
@@ -97,13 +102,16 @@ TEST(Exact, NvlinkPiecesPassTheSwitchCutThrough) {
       if (f.cluster.graph.port(port).peer_node == f.cluster.gpus[5].node) down = f.cluster.graph.port(port);
     }
     const Time expected = up.link.delay + down.link.delay + transmission_time(bytes, up.link.rate);
-    EXPECT_NEAR(static_cast<double>(f.delivered[0]), static_cast<double>(expected), 100) << piece;  // 1 ps a piece
+    EXPECT_NEAR(static_cast<double>(f.delivered[0]), static_cast<double>(expected), 100)
+        << piece;  // 1 ps a piece
   }
 }
 
-// GPU to GPU of another host: over PCIe into the NIC, the fabric, PCIe out of the NIC. One packet, so no pipelining.
+// GPU to GPU of another host: over PCIe into the NIC, the fabric, PCIe out of the NIC. One packet, so no
+// pipelining.
 TEST(Exact, OnePacketBetweenDgxHosts) {
-  PacketFixture f(std::string(kNoControl) + "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
+  PacketFixture f(std::string(kNoControl) +
+                  "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
                   "host: {kind: dgx_a100}\n");
   f.send(3, 11, 4096);
   f.loop.run();
@@ -113,14 +121,17 @@ TEST(Exact, OnePacketBetweenDgxHosts) {
     if (graph.port(port).link.kind == LinkKind::pcie) pcie = graph.port(port);
   }
   const Bytes counted = 4096 + 78;
-  const Time expected = 2 * (transmission_time(counted + pcie.link.overhead, pcie.link.rate) + pcie.link.delay) +
-                        2 * (transmission_time(counted + 20, 200 * kGbps) + kMicrosecond);
+  const Time expected =
+      2 * (transmission_time(counted + pcie.link.overhead, pcie.link.rate) + pcie.link.delay) +
+      2 * (transmission_time(counted + 20, 200 * kGbps) + kMicrosecond);
   EXPECT_EQ(f.delivered[0], expected);
 }
 
-// PCIe is faster than the wire: a long message runs at the wire's rate although it is fetched packet by packet.
+// PCIe is faster than the wire: a long message runs at the wire's rate although it is fetched packet by
+// packet.
 TEST(Exact, PcieFetchKeepsTheWireBusy) {
-  PacketFixture f(std::string(kNoControl) + "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
+  PacketFixture f(std::string(kNoControl) +
+                  "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
                   "host: {kind: dgx_a100}\n");
   const Bytes bytes = 10'000'000;
   f.send(0, 8, bytes);

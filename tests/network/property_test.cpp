@@ -1,4 +1,5 @@
-// Does the network keep its promises on random traffic? Conservation, losslessness, order, pauses that end, symmetry.
+// Does the network keep its promises on random traffic? Conservation, losslessness, order, pauses that end,
+// symmetry.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -23,10 +24,13 @@ std::string random_cluster() {
 }
 
 std::string random_network() {
-  const std::string control = *rc::gen::element<std::string>("none", "dcqcn", "{kind: dcqcn, profile: sigcomm15}");
+  const std::string control =
+      *rc::gen::element<std::string>("none", "dcqcn", "{kind: dcqcn, profile: sigcomm15}");
   const std::string buffer = *rc::gen::element<std::string>("2 MB", "4 MB", "32 MB");
-  const std::string marker = *rc::gen::element<std::string>("none", "red", "{kind: red, kmin: 10 KB, kmax: 100 KB}");
-  return "transport: {congestion_control: " + control + ", ack_every: " + std::to_string(*rc::gen::inRange(1, 20)) +
+  const std::string marker =
+      *rc::gen::element<std::string>("none", "red", "{kind: red, kmin: 10 KB, kmax: 100 KB}");
+  return "transport: {congestion_control: " + control +
+         ", ack_every: " + std::to_string(*rc::gen::inRange(1, 20)) +
          "}\nnetwork: {switch: {buffer: " + buffer + ", marker: " + marker + "}}\n";
 }
 
@@ -40,7 +44,8 @@ TEST(Property, BytesAreConservedNothingIsDroppedOrderIsKeptAndPausesEnd) {
       const auto from = *rc::gen::inRange<std::uint32_t>(0, gpus);
       const auto to = (from + *rc::gen::inRange<std::uint32_t>(1, gpus)) % gpus;
       const auto bytes = *rc::gen::inRange<Bytes>(1, 400'000);
-      f.send(from, to, bytes, *rc::gen::inRange<Time>(0, 20 * kMicrosecond), *rc::gen::inRange<std::uint32_t>(0, 6));
+      f.send(from, to, bytes, *rc::gen::inRange<Time>(0, 20 * kMicrosecond),
+             *rc::gen::inRange<std::uint32_t>(0, 6));
       if (!f.cluster.same_host(from, to)) scale_out += bytes;
     }
     f.loop.run();
@@ -54,8 +59,8 @@ TEST(Property, BytesAreConservedNothingIsDroppedOrderIsKeptAndPausesEnd) {
     RC_ASSERT(f.network->waiting(10).empty());
     for (std::size_t i = 0; i < f.requests.size(); ++i) {
       RC_ASSERT(f.delivered[i] >= 0);
-      RC_ASSERT(f.sent[i] >= f.delivered[i] || f.cluster.same_host(f.requests[i].source, f.requests[i].destination) ||
-                f.sent[i] > 0);
+      RC_ASSERT(f.sent[i] >= f.delivered[i] ||
+                f.cluster.same_host(f.requests[i].source, f.requests[i].destination) || f.sent[i] > 0);
     }
     // In order within each (source, destination, queue pair): starts order deliveries.
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Time> last_start;
@@ -67,8 +72,8 @@ TEST(Property, BytesAreConservedNothingIsDroppedOrderIsKeptAndPausesEnd) {
   }));
 }
 
-// Packets of one priority leave a port in the order in which they came, whatever else waits there; higher priorities
-// overtake.
+// Packets of one priority leave a port in the order in which they came, whatever else waits there; higher
+// priorities overtake.
 TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
   EXPECT_TRUE(rc::check([] {
     Graph graph;
@@ -110,13 +115,15 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
       const Packet& k = seen.packets[i];
       RC_ASSERT(static_cast<std::int64_t>(k.psn) > last[k.priority]);
       last[k.priority] = k.psn;
-      // The first packet went out at once; after it nothing of lower priority precedes what waited from the start.
+      // The first packet went out at once; after it nothing of lower priority precedes what waited from the
+      // start.
       if (i > 1) RC_ASSERT(seen.packets[i - 1].priority <= k.priority || seen.packets[i].psn == 0u);
     }
   }));
 }
 
-// On a star without marking and congestion control, hosts are interchangeable: permuting them permutes the flow times.
+// On a star without marking and congestion control, hosts are interchangeable: permuting them permutes the
+// flow times.
 TEST(Property, PermutingHostsOfAStarPermutesFlowTimes) {
   EXPECT_TRUE(rc::check([] {
     constexpr std::uint32_t kHosts = 10;
@@ -126,12 +133,13 @@ TEST(Property, PermutingHostsOfAStarPermutesFlowTimes) {
     std::vector<std::uint32_t> permutation(kHosts);
     std::iota(permutation.begin(), permutation.end(), 0);
     RandomStream random(*rc::gen::arbitrary<std::uint64_t>(), "permutation");
-    for (std::uint32_t i = kHosts - 1; i > 0; --i) std::swap(permutation[i], permutation[random.below(i + 1)]);
+    for (std::uint32_t i = kHosts - 1; i > 0; --i)
+      std::swap(permutation[i], permutation[random.below(i + 1)]);
     PacketFixture plain(yaml), permuted(yaml);
     const int flows = *rc::gen::inRange(1, 9);
     for (int i = 0; i < flows; ++i) {
-      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps), so that no two packets of
-      // different senders ever reach a queue at the same picosecond by way of equal arithmetic.
+      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps), so that no two
+      // packets of different senders ever reach a queue at the same picosecond by way of equal arithmetic.
       const auto from = static_cast<std::uint32_t>(i);
       const auto to = kHosts - 1;
       const Bytes bytes = *rc::gen::inRange<Bytes>(1, 300'000);
@@ -159,8 +167,10 @@ TEST(Pfc, ComputedHeadroomIsEnoughForAnyIncastAndHalfOfItIsNot) {
     EXPECT_GT(c.pfc_pauses, 0u) << n;
     EXPECT_EQ(c.pfc_pauses, c.pfc_resumes) << n;
   }
-  PacketFixture half("topology: {kind: star, hosts: 17, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"
-                     "network: {switch: {marker: none, buffer: 4 MB, headroom: 16 KB}}\n");
+  PacketFixture half(
+      "topology: {kind: star, hosts: 17, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: "
+      "none}\n"
+      "network: {switch: {marker: none, buffer: 4 MB, headroom: 16 KB}}\n");
   for (std::uint32_t i = 0; i < 16; ++i) half.send(i, 16, 3'000'000);
   half.loop.run();
   EXPECT_GT(half.network->counters().drops, 0u);
@@ -171,7 +181,9 @@ TEST(Pfc, ComputedHeadroomIsEnoughForAnyIncastAndHalfOfItIsNot) {
 
 TEST(Pfc, HeadroomAndReservesBeyondTheBufferAreRefused) {
   try {
-    PacketFixture f("topology: {kind: star, hosts: 64, rate: 100 Gbps, delay: 1 us}\nnetwork: {switch: {buffer: 1 MB}}\n");
+    PacketFixture f(
+        "topology: {kind: star, hosts: 64, rate: 100 Gbps, delay: 1 us}\nnetwork: {switch: {buffer: 1 "
+        "MB}}\n");
     FAIL();
   } catch (const ConfigError& error) {
     const std::string what = error.what();
@@ -183,8 +195,9 @@ TEST(Pfc, HeadroomAndReservesBeyondTheBufferAreRefused) {
 
 // Lossy: without PFC the switch drops above the dynamic threshold and go-back-N repairs it.
 TEST(Pfc, WithoutItDropsAreRepairedByGoBackN) {
-  PacketFixture f("topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"
-                  "network: {switch: {marker: none, buffer: 1 MB, pfc: false}}\n");
+  PacketFixture f(
+      "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"
+      "network: {switch: {marker: none, buffer: 1 MB, pfc: false}}\n");
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 1'000'000);
   f.loop.run();
   const NetworkCounters c = f.network->counters();
@@ -201,8 +214,8 @@ struct Prints {
 };
 
 Prints incast(const std::string& rate, const std::string& control, std::uint64_t seed) {
-  PacketFixture f("topology: {kind: star, hosts: 9, rate: " + rate + ", delay: 1 us}\ntransport: {congestion_control: " +
-                      control + "}\n",
+  PacketFixture f("topology: {kind: star, hosts: 9, rate: " + rate +
+                      ", delay: 1 us}\ntransport: {congestion_control: " + control + "}\n",
                   seed);
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 2'000'000);
   f.loop.run();

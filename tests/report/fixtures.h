@@ -34,7 +34,8 @@ class TinySource final : public TaskSource {
   std::vector<std::uint32_t> group_{0, 1};
 };
 
-// A job of two ranks and two iterations: rank times that add up to 4 ms, means that are easy to check by hand.
+// A job of two ranks and two iterations: rank times that add up to 4 ms, means that are easy to check by
+// hand.
 inline JobResult two_rank_job() {
   JobResult job;
   job.name = "pair";

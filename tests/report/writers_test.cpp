@@ -71,15 +71,16 @@ FlowRecord flow_record() {
 
 TEST(SummaryJson, HasEveryKeyThatScriptsRelyOn) {
   const json summary = json::parse(summary_json(two_rank_results()));
-  for (const char* key : {"netsim", "fingerprint", "simulated_time_s", "events", "packets", "packet_hops", "jobs",
-                          "network", "flows", "notes"}) {
+  for (const char* key : {"netsim", "fingerprint", "simulated_time_s", "events", "packets", "packet_hops",
+                          "jobs", "network", "flows", "notes"}) {
     EXPECT_TRUE(summary.contains(key)) << key;
   }
   for (const char* key : {"results", "packets", "events"}) {
     EXPECT_EQ(summary["fingerprint"][key].get<std::string>().size(), 16u) << key;
   }
-  for (const char* key : {"name", "ranks", "jct_s", "iterations", "iteration_time_s", "compute_s", "communication_s",
-                          "exposed_communication_s", "idle_s", "tflops_per_gpu", "exposed_by"}) {
+  for (const char* key :
+       {"name", "ranks", "jct_s", "iterations", "iteration_time_s", "compute_s", "communication_s",
+        "exposed_communication_s", "idle_s", "tflops_per_gpu", "exposed_by"}) {
     EXPECT_TRUE(summary["jobs"][0].contains(key)) << key;
   }
   for (const char* key : {"drops", "ecn_marks", "cnps", "pfc_pauses", "max_queue_bytes"}) {
@@ -182,8 +183,10 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   EXPECT_THAT(collective, HasSubstr(",00000000000000ab,"));
   EXPECT_THAT(collective, HasSubstr(",0.002,1.000,1.500"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
   EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",3,4,0,0,100,5,25,20"));
-  EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2], "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
-  EXPECT_THAT(lines_of(directory.text("links.csv"))[1], StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
+  EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2],
+            "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
+  EXPECT_THAT(lines_of(directory.text("links.csv"))[1],
+              StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
 }
 
 TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {

@@ -40,13 +40,15 @@ class NetsimProgram : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
   Ended run(const std::string& arguments) const {
-    const std::string command = "cd '" + directory_.path() + "' && '" NETSIM_BINARY "' " + arguments + " >out.txt 2>err.txt";
+    const std::string command =
+        "cd '" + directory_.path() + "' && '" NETSIM_BINARY "' " + arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), directory_.text("out.txt"),
             directory_.text("err.txt")};
   }
   // One line that begins with "netsim: error: " and holds all of `parts`; nothing on stdout.
-  void expect_error(const std::string& arguments, ExitCode code, const std::vector<std::string>& parts) const {
+  void expect_error(const std::string& arguments, ExitCode code,
+                    const std::vector<std::string>& parts) const {
     const Ended ended = run(arguments);
     EXPECT_EQ(ended.code, static_cast<int>(code)) << arguments << "\n" << ended.err;
     EXPECT_THAT(ended.err, StartsWith("netsim: error: ")) << arguments;
@@ -82,13 +84,14 @@ TEST_F(NetsimProgram, SummaryCountsWhatWasSent) {
 
 TEST_F(NetsimProgram, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
   EXPECT_EQ(summary("").dump(), summary("").dump());
-  EXPECT_NE(summary("")["fingerprint"]["results"], summary("--set topology.rate='50 Gbps'")["fingerprint"]["results"]);
+  EXPECT_NE(summary("")["fingerprint"]["results"],
+            summary("--set topology.rate='50 Gbps'")["fingerprint"]["results"]);
 }
 
 TEST_F(NetsimProgram, WritesItsFiles) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --seed 3 --out deep/results").code, 0);
-  for (const char* name : {"summary.json", "manifest.json", "jobs.csv", "iterations.csv", "ranks.csv", "tasks.csv",
-                           "collectives.csv", "flows.csv", "links.csv"}) {
+  for (const char* name : {"summary.json", "manifest.json", "jobs.csv", "iterations.csv", "ranks.csv",
+                           "tasks.csv", "collectives.csv", "flows.csv", "links.csv"}) {
     EXPECT_TRUE(directory_.has(std::string("deep/results/") + name)) << name;
   }
   const json manifest = json::parse(directory_.text("deep/results/manifest.json"));
@@ -137,8 +140,10 @@ TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
 TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
   // A lossy switch with next to no buffer, and queue pairs that give up at once.
   const std::string lossy =
-      "--config star.yaml --workload incast.yaml --set network.switch.pfc=false --set network.switch.buffer=64KB "
-      "--set network.switch.reserve=0 --set network.switch.headroom=1B --set transport.congestion_control=none "
+      "--config star.yaml --workload incast.yaml --set network.switch.pfc=false --set "
+      "network.switch.buffer=64KB "
+      "--set network.switch.reserve=0 --set network.switch.headroom=1B --set "
+      "transport.congestion_control=none "
       "--set transport.retries=0 --set transport.retransmission_timeout=10us";
   const Ended shown = run(lossy);
   EXPECT_EQ(shown.code, static_cast<int>(ExitCode::stalled));
@@ -155,8 +160,8 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     if (chdir(directory_.path().c_str()) != 0) _exit(99);
-    execl(NETSIM_BINARY, "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out", "results",
-          static_cast<char*>(nullptr));
+    execl(NETSIM_BINARY, "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out",
+          "results", static_cast<char*>(nullptr));
     _exit(98);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -184,7 +189,8 @@ TEST_F(NetsimProgram, PrintedConfigurationIsAConfiguration) {
   EXPECT_THAT(first.out, HasSubstr("# default"));
   write("resolved.yaml", first.out);
   EXPECT_EQ(run("--config resolved.yaml --workload incast.yaml --quiet").code, 0);
-  EXPECT_THAT(run("--config star.yaml --print-config --set topology.rate=1Gbps").out, HasSubstr("rate: 1Gbps  # --set"));
+  EXPECT_THAT(run("--config star.yaml --print-config --set topology.rate=1Gbps").out,
+              HasSubstr("rate: 1Gbps  # --set"));
 }
 
 TEST_F(NetsimProgram, IdealNetworkNeedsNoTransport) {
@@ -209,7 +215,8 @@ TEST_F(NetsimProgram, TellsWhatThereIs) {
 TEST_F(NetsimProgram, RefusesWrongCommandLines) {
   expect_error("", ExitCode::usage, {"--config is missing"});
   expect_error("--confg x", ExitCode::usage, {"--confg", "'--config'"});
-  expect_error("--config star.yaml --workload incast.yaml --threads 8", ExitCode::usage, {"--threads", "8", "1"});
+  expect_error("--config star.yaml --workload incast.yaml --threads 8", ExitCode::usage,
+               {"--threads", "8", "1"});
   expect_error("--describe dqcn", ExitCode::usage, {"'dqcn'", "'dcqcn'"});
   expect_error("--list topolgy", ExitCode::usage, {"'topolgy'", "'topology'"});
 }
@@ -218,14 +225,18 @@ TEST_F(NetsimProgram, RefusesWrongConfigurations) {
   write("typo.yaml", "topology: {kind: star, hosts: 4, rte: 100 Gbps}\n");
   expect_error("--config typo.yaml --workload incast.yaml", ExitCode::usage, {"typo.yaml:1:", "rte", "rate"});
   write("section.yaml", "topolgy: {kind: star}\n");
-  expect_error("--config section.yaml --workload incast.yaml", ExitCode::usage, {"section.yaml:1:1", "topolgy", "topology"});
+  expect_error("--config section.yaml --workload incast.yaml", ExitCode::usage,
+               {"section.yaml:1:1", "topolgy", "topology"});
   write("unit.yaml", "topology: {kind: star, hosts: 4, rate: 100 MB}\n");
-  expect_error("--config unit.yaml --workload incast.yaml", ExitCode::usage, {"unit.yaml:1:", "topology.rate", "100 MB"});
+  expect_error("--config unit.yaml --workload incast.yaml", ExitCode::usage,
+               {"unit.yaml:1:", "topology.rate", "100 MB"});
   write("kind.yaml", "topology: {kind: sta, hosts: 4}\n");
   expect_error("--config kind.yaml --workload incast.yaml", ExitCode::usage, {"'sta'", "star"});
   write("network.yaml", "topology: {kind: star, hosts: 4}\nnetwork: idael\n");
-  expect_error("--config network.yaml --workload incast.yaml", ExitCode::usage, {"network.yaml:2:", "idael", "packet, ideal"});
-  expect_error("--config star.yaml --workload incast.yaml --set output.max_rows=-1", ExitCode::usage, {"output.max_rows"});
+  expect_error("--config network.yaml --workload incast.yaml", ExitCode::usage,
+               {"network.yaml:2:", "idael", "packet, ideal"});
+  expect_error("--config star.yaml --workload incast.yaml --set output.max_rows=-1", ExitCode::usage,
+               {"output.max_rows"});
   expect_error("--config star.yaml --workload incast.yaml --set nonsense", ExitCode::usage, {"nonsense"});
   expect_error("--config missing.yaml --workload incast.yaml", ExitCode::io, {"missing.yaml"});
 }
@@ -242,13 +253,16 @@ TEST_F(NetsimProgram, RefusesWrongWorkloads) {
 
 TEST_F(NetsimProgram, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
   write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
-  expect_error("--config star.yaml --workload long.yaml --out star.yaml/results", ExitCode::io, {"star.yaml/results"});
+  expect_error("--config star.yaml --workload long.yaml --out star.yaml/results", ExitCode::io,
+               {"star.yaml/results"});
 }
 
 TEST_F(NetsimProgram, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-  const std::string command = "cd '" + directory_.path() + "' && '" NETSIM_BINARY
-                              "' --config star.yaml --workload incast.yaml --quiet --json - >/dev/full 2>err.txt";
+  const std::string command =
+      "cd '" + directory_.path() +
+      "' && '" NETSIM_BINARY
+      "' --config star.yaml --workload incast.yaml --quiet --json - >/dev/full 2>err.txt";
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::io));
   EXPECT_THAT(directory_.text("err.txt"), HasSubstr("stdout"));

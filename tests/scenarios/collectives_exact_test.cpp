@@ -1,8 +1,9 @@
-// Do collectives over real packets take what their closed forms say, to the picosecond? One-packet chunks on a star of
-// idle 100 Gb/s links, no library latencies.
+// Do collectives over real packets take what their closed forms say, to the picosecond? One-packet chunks on
+// a star of idle 100 Gb/s links, no library latencies.
 //
-// A step: the data crosses two links, D = 2 (t_data + delay). The receiver acknowledges before it sends its next chunk,
-// on the same port: every step but the first starts t_ack later. So n steps take n D + (n - 1) t_ack.
+// A step: the data crosses two links, D = 2 (t_data + delay). The receiver acknowledges before it sends its
+// next chunk, on the same port: every step but the first starts t_ack later. So n steps take n D + (n - 1)
+// t_ack.
 #include <gtest/gtest.h>
 
 #include "sim/collectives/executor.h"
@@ -16,7 +17,8 @@ class Collective : public CommunicationListener {
   Collective(std::uint32_t ranks, const std::string& algorithm, CollectiveKind kind, Bytes chunk)
       : fixture("topology: {kind: star, hosts: " + std::to_string(ranks) +
                 ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"),
-        executor(Executor::create(fixture.loop, *fixture.network, parse_config(settings(algorithm), "collectives"),
+        executor(Executor::create(fixture.loop, *fixture.network,
+                                  parse_config(settings(algorithm), "collectives"),
                                   static_cast<std::uint32_t>(fixture.cluster.graph.port_count()))) {
     executor->set_listener(this);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) members.push_back(rank);
@@ -36,7 +38,8 @@ class Collective : public CommunicationListener {
     end = fixture.loop.now();
   }
   static std::string settings(const std::string& algorithm) {
-    return (algorithm == "double_binary_tree" ? std::string("all_reduce: double_binary_tree\n") : std::string()) +
+    return (algorithm == "double_binary_tree" ? std::string("all_reduce: double_binary_tree\n")
+                                              : std::string()) +
            "base_latency_ring: 0\nbase_latency_tree: 0\nhop_latency_net_ring: 0\nhop_latency_net_tree: 0\n"
            "scale_out_channels: 1\n";
   }
@@ -75,9 +78,11 @@ TEST_P(Sizes, PairwiseAllToAllTakesRanksMinusOneSteps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Exact, Sizes,
-                         ::testing::Combine(::testing::Values(2U, 3U, 4U, 8U, 17U), ::testing::Values(1, 1000, 4096)));
+                         ::testing::Combine(::testing::Values(2U, 3U, 4U, 8U, 17U),
+                                            ::testing::Values(1, 1000, 4096)));
 
-// Two ranks: each is the root of one of the two trees, so both send their leaf's chunk up at once and back down.
+// Two ranks: each is the root of one of the two trees, so both send their leaf's chunk up at once and back
+// down.
 TEST(Exact, DoubleBinaryTreeOfTwoRanksGoesUpAndDown) {
   for (const Bytes chunk : {1, 1000, 4096}) {
     EXPECT_EQ(Collective(2, "double_binary_tree", CollectiveKind::all_reduce, chunk).end, steps(2, chunk));
@@ -92,7 +97,8 @@ TEST(Exact, DoubleBinaryTreeIsBoundedByItsDepth) {
     const Time end = Collective(p, "double_binary_tree", CollectiveKind::all_reduce, 4096).end;
     const Time data = transmission_time(4096 + 98, 100 * kGbps), hop = 2 * (data + kMicrosecond);
     EXPECT_GE(end, 2 * (depth - 1) * hop) << p;
-    // Each rank takes in at most two children per tree and sends to two: at most three more packets wait at a port a level.
+    // Each rank takes in at most two children per tree and sends to two: at most three more packets wait at a
+    // port a level.
     EXPECT_LE(end, 2 * depth * (hop + 3 * data)) << p;
   }
 }

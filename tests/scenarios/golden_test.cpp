@@ -1,5 +1,6 @@
-// Golden scenarios: YAML in, fingerprints out, the same in every build, on every machine. The expected values are in
-// golden/fingerprints.json; NETSIM_UPDATE_GOLDEN=1 writes them anew (then the commit says why they changed).
+// Golden scenarios: YAML in, fingerprints out, the same in every build, on every machine. The expected values
+// are in golden/fingerprints.json; NETSIM_UPDATE_GOLDEN=1 writes them anew (then the commit says why they
+// changed).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -28,7 +29,10 @@ const std::vector<Scenario>& scenarios() {
        "bench/incast_8to1.yaml",
        "bench/incast_8to1_10MB.yaml",
        {"transport.congestion_control={kind: dcqcn, profile: sigcomm15}"}},
-      {"incast_pfc_only", "bench/incast_8to1.yaml", "bench/incast_8to1_10MB.yaml", {"transport.congestion_control=none"}},
+      {"incast_pfc_only",
+       "bench/incast_8to1.yaml",
+       "bench/incast_8to1_10MB.yaml",
+       {"transport.congestion_control=none"}},
       {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
       {"ptdp_ideal", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"network={kind: ideal}"}},
       {"ptdp_tree",
@@ -97,8 +101,9 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
 TEST(Golden, TheCpusInstructionsDoNotShow) {
   const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
   const auto run_program = [&](const std::string& environment) {
-    const std::string command = environment + " '" + NETSIM_BINARY + "' --config '" + configs + "two_dgx.yaml' --workload '" +
-                                configs + "workloads/small_gpt_ptdp.yaml' --json - --quiet";
+    const std::string command = environment + " '" + NETSIM_BINARY + "' --config '" + configs +
+                                "two_dgx.yaml' --workload '" + configs +
+                                "workloads/small_gpt_ptdp.yaml' --json - --quiet";
     std::string output;
     std::FILE* pipe = ::popen(command.c_str(), "r");
     EXPECT_NE(pipe, nullptr);
@@ -108,7 +113,8 @@ TEST(Golden, TheCpusInstructionsDoNotShow) {
     return nlohmann::json::parse(output);
   };
   const nlohmann::json plain = run_program("");
-  const nlohmann::json without = run_program("GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-AVX2_Usable,-FMA_Usable");
+  const nlohmann::json without =
+      run_program("GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2,-AVX2_Usable,-FMA_Usable");
   EXPECT_EQ(plain["fingerprint"], without["fingerprint"]);
   EXPECT_EQ(plain, without) << "nothing in the summary depends on the machine";
 }

@@ -23,8 +23,9 @@ std::string error_of(const std::vector<std::string>& arguments) {
 }
 
 TEST(CommandLine, OfARun) {
-  const Options options = parse_options({"--config", "c.yaml", "--workload=w.pb", "--set", "a=1", "--set", "b.c=2 MB", "--out",
-                                         "results", "--seed", "7", "--until", "2ms", "--threads", "1", "--quiet"});
+  const Options options =
+      parse_options({"--config", "c.yaml", "--workload=w.pb", "--set", "a=1", "--set", "b.c=2 MB", "--out",
+                     "results", "--seed", "7", "--until", "2ms", "--threads", "1", "--quiet"});
   EXPECT_EQ(options.action, Action::run);
   EXPECT_EQ(options.config, "c.yaml");
   EXPECT_EQ(options.workload, "w.pb");

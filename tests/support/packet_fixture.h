@@ -1,4 +1,5 @@
-// A cluster and its packet network from YAML text, with flows sent at given times: for tests below the collectives.
+// A cluster and its packet network from YAML text, with flows sent at given times: for tests below the
+// collectives.
 #pragma once
 
 #include <map>
@@ -22,7 +23,8 @@ class PacketFixture : public MessageListener {
     network->set_listener(this);
     loop.set_handler(
         EventKind::job,
-        [](void* self, const Event& event) { static_cast<PacketFixture*>(self)->start(event.argument); }, this);
+        [](void* self, const Event& event) { static_cast<PacketFixture*>(self)->start(event.argument); },
+        this);
   }
 
   void send(std::uint32_t from, std::uint32_t to, Bytes bytes, Time at = 0, std::uint32_t channel = 0) {

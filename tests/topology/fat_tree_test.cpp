@@ -148,8 +148,7 @@ TEST(FatTree, CoresAreJoinedByGroups) {
 }
 
 TEST(FatTree, LinksHaveTheConfiguredRates) {
-  const Cluster cluster =
-      cluster_of(fat_tree(4, "rate: 200 Gbps, uplink_rate: 400 Gbps, delay: 500 ns"));
+  const Cluster cluster = cluster_of(fat_tree(4, "rate: 200 Gbps, uplink_rate: 400 Gbps, delay: 500 ns"));
   for (PortId p = 0; p < cluster.graph.port_count(); ++p) {
     const PortSpec& port = cluster.graph.port(p);
     const bool host_link = cluster.graph.node(port.node).kind == NodeKind::nic ||

@@ -58,7 +58,8 @@ class Driver {
   std::set<std::pair<Time, unsigned>> timers_;
 };
 
-// The vendor's rules, microsecond by microsecond, straight from the description in the component's header comment.
+// The vendor's rules, microsecond by microsecond, straight from the description in the component's header
+// comment.
 struct Reference {
   double line, rate, target = 0, alpha = 1;
   Time start = -1, increase_at = kNever;

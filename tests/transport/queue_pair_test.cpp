@@ -13,11 +13,12 @@ using testing::PacketFixture;
 constexpr const char* kStar = "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";
 
-// Every byte on the wire: data 4096 + 62 + 20 (+ 16 first), one ACK of 66 + 20 for every `ack_every` and the last.
+// Every byte on the wire: data 4096 + 62 + 20 (+ 16 first), one ACK of 66 + 20 for every `ack_every` and the
+// last.
 TEST(QueuePair, WireBytesAreTheFramingsAndTheAcks) {
   for (const int every : {1, 3, 16, 1000}) {
-    PacketFixture f(std::string(kStar) + kQuiet + "transport: {congestion_control: none, ack_every: " +
-                    std::to_string(every) + "}\n");
+    PacketFixture f(std::string(kStar) + kQuiet +
+                    "transport: {congestion_control: none, ack_every: " + std::to_string(every) + "}\n");
     const int packets = 100;
     f.send(0, 1, packets * 4096);
     f.loop.run();
@@ -46,7 +47,8 @@ TEST(QueuePair, TheWireIsSharedRoundRobin) {
   f.loop.run();
   EXPECT_NEAR(static_cast<double>(f.delivered[0]), static_cast<double>(f.delivered[1]), 2 * 334'240);
   const auto wire = static_cast<double>(transmission_time(4178, 100 * kGbps));
-  EXPECT_NEAR(static_cast<double>(f.delivered[2]), 1500 * wire, 70 * wire) << "a third of the wire from 10 us on";
+  EXPECT_NEAR(static_cast<double>(f.delivered[2]), 1500 * wire, 70 * wire)
+      << "a third of the wire from 10 us on";
 }
 
 // Messages of one queue pair keep their order even when a later one is tiny; other queue pairs overtake.
@@ -59,12 +61,14 @@ TEST(QueuePair, OrderWithinAndOvertakingBetweenQueuePairs) {
   EXPECT_EQ(f.delivery_order, (std::vector<std::uint64_t>{2, 0, 1}));
 }
 
-// Congestion: marks make CNPs, CNPs make the senders slow down, and with them the queue stays short of the pauses.
+// Congestion: marks make CNPs, CNPs make the senders slow down, and with them the queue stays short of the
+// pauses.
 TEST(QueuePair, DcqcnKeepsTheQueueShorterThanPfcAlone) {
   Bytes queue[2];
   for (const int with : {0, 1}) {
-    PacketFixture f("topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " +
-                    std::string(with != 0 ? "dcqcn" : "none") + "}\n");
+    PacketFixture f(
+        "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " +
+        std::string(with != 0 ? "dcqcn" : "none") + "}\n");
     for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 20'000'000);
     f.loop.run();
     const NetworkCounters c = f.network->counters();
@@ -76,12 +80,13 @@ TEST(QueuePair, DcqcnKeepsTheQueueShorterThanPfcAlone) {
   EXPECT_LT(queue[1], queue[0]);
 }
 
-// A receiver that never answers (all it sends is dropped by a lossy, tiny buffer) cannot be built from YAML; but a lossy
-// switch drops tails of messages, which only the retransmission timer can repair.
+// A receiver that never answers (all it sends is dropped by a lossy, tiny buffer) cannot be built from YAML;
+// but a lossy switch drops tails of messages, which only the retransmission timer can repair.
 TEST(QueuePair, LostTailsAreRepairedByTheTimer) {
-  PacketFixture f("topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\n"
-                  "network: {switch: {marker: none, buffer: 40 KB, pfc: false}}\n"
-                  "transport: {congestion_control: none, retransmission_timeout: 100 us, retries: 1000}\n");
+  PacketFixture f(
+      "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\n"
+      "network: {switch: {marker: none, buffer: 40 KB, pfc: false}}\n"
+      "transport: {congestion_control: none, retransmission_timeout: 100 us, retries: 1000}\n");
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 3 * 4096);
   f.loop.run();
   EXPECT_GT(f.network->counters().drops, 0u);
