@@ -7,6 +7,9 @@ build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program
                 libspdlog-dev libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev)
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3)
 
+# Compilations are shared between build directories and clones.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 

@@ -11,9 +11,8 @@
 namespace netsim {
 namespace {
 
-// Measured on one core of a 2.x GHz server with PFC, ECN and DCQCN on; see docs/validation.md for this
-// version's.
-constexpr double kPacketHopsPerSecond = 3.5e6;
+// Measured with the main job on one core, PFC, ECN and DCQCN on: see docs/validation.md, Speed.
+constexpr double kPacketHopsPerSecond = 4.5e6;
 // Queue pairs and packets in flight of one GPU: about a bandwidth-delay product of 64-byte packets each way.
 constexpr std::uint64_t kMemoryPerGpu = 256 << 10;
 constexpr std::uint64_t kMemoryPerFlow = 8;
