@@ -153,6 +153,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   void connect_scale_out(std::uint32_t id, const Names& names);
   std::uint32_t injector(PortId first, PortId gate);
   std::uint32_t add_message(std::uint32_t id, const SendRequest& request);
+  void join_ring(std::uint32_t id);
   void make_ready(std::uint32_t id);
   std::uint32_t make_packet(std::uint32_t id);
   void pace(std::uint32_t id, Bytes wire_bytes);
@@ -384,7 +385,8 @@ void PacketNetworkImpl::send(const SendRequest& request) {
   if (!s.ready && !s.pacing && !s.failed) make_ready(id);
 }
 
-void PacketNetworkImpl::make_ready(std::uint32_t id) {
+// To the end of its injector's ring.
+void PacketNetworkImpl::join_ring(std::uint32_t id) {
   Sender& s = senders_[id];
   Injector& in = injectors_[s.injector];
   s.ready = true;
@@ -395,6 +397,11 @@ void PacketNetworkImpl::make_ready(std::uint32_t id) {
     senders_[in.tail].next_ready = id;
   }
   in.tail = id;
+}
+
+void PacketNetworkImpl::make_ready(std::uint32_t id) {
+  join_ring(id);
+  const Injector& in = injectors_[senders_[id].injector];
   fabric_.set_source_ready(in.port, true);
   fabric_.wake(in.port);
 }
@@ -460,17 +467,7 @@ void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
   if (s.rate >= s.line_rate) {
-    if (s.current != kNone) {
-      Injector& in = injectors_[s.injector];
-      s.ready = true;
-      s.next_ready = kNone;
-      if (in.head == kNone) {
-        in.head = id;
-      } else {
-        senders_[in.tail].next_ready = id;
-      }
-      in.tail = id;
-    }
+    if (s.current != kNone) join_ring(id);
     return;
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
