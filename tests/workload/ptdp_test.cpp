@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <chrono>
 #include <fstream>
 #include <map>
 
@@ -249,21 +248,19 @@ std::size_t resident_bytes() {
 
 // The paper's largest row: 1T parameters, t = 8, p = 64, d = 6, 3,072 sequences.
 TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
-  const auto begin = std::chrono::steady_clock::now();
   const std::string bytes =
       parse_workload(
           "{kind: ptdp, model: {layers: 128, hidden: 25600, heads: 160}, parallel: {tensor: 8, pipeline: "
           "64, data: 6, virtual_stages: 2}, microbatches: 512}")
           ->compile();
   EXPECT_LT(bytes.size(), 2'000'000U);
-  const std::size_t before = resident_bytes();
+  [[maybe_unused]] const std::size_t before = resident_bytes();
   const auto source = make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
   EXPECT_EQ(source->ranks(), 3072U);
   EXPECT_GT(source->task_count(3071), 10'000U);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 100'000'000U);
 #endif
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 std::string refusal(const std::string& yaml) {
