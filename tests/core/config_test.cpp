@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -167,10 +166,8 @@ TEST(Config, HostileDocumentsEndSoon) {
   for (const char* piece : {"[",      "{",   "- ",   "? ", "a: ", "'",   "\"",    "[a, ",   "{a: ",  "a",
                             " ",      "\n",  "#",    "!",  "&a ", "%",   "---\n", "\"\\\n", "- a\n", "|\n",
                             "k: v\n", "a\n", "a:\n", "|",  ">",   "'' ", ", ",    "]",      "\r",    "\\"}) {
-    const auto start = std::chrono::steady_clock::now();
-    (void)parse_error(repeated(piece));
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(passed.count(), 30) << "repeated: " << piece;
+    SCOPED_TRACE(piece);
+    (void)parse_error(repeated(piece));  // returns: the test's time limit is what a hang would meet
   }
 }
 
