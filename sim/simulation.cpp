@@ -203,15 +203,21 @@ bool Simulation::stuck() {
   return false;
 }
 
+// Rough weights of a task and of a packet in the fabric, in events, for the progress display only: those of
+// the main job.
+constexpr double kEventsPerTask = 260, kEventsPerPacket = 17;
+
 Advance Simulation::advance(Bytes predicted) const {
   Advance advance;
   const System& system = system_;
-  if (predicted > 0 && system.packets() != nullptr) {
-    advance.fraction =
-        static_cast<double>(system.packets()->counters().bytes_delivered) / static_cast<double>(predicted);
-  } else if (job_->tasks_total() > 0) {
-    advance.fraction = static_cast<double>(job_->tasks_done()) / static_cast<double>(job_->tasks_total());
-  }
+  const auto cost = [&](double tasks, Bytes bytes) {
+    return kEventsPerTask * tasks +
+           kEventsPerPacket * static_cast<double>(bytes) / static_cast<double>(system.mtu());
+  };
+  const bool packets = system.packets() != nullptr;
+  const double all = cost(static_cast<double>(job_->tasks_total()), packets ? predicted : 0);
+  const Bytes delivered = packets ? system.packets()->counters().bytes_delivered : 0;
+  if (all > 0) advance.fraction = cost(static_cast<double>(job_->tasks_done()), delivered) / all;
   advance.simulated = system.loop().now();
   advance.events = system.loop().executed();
   return advance;

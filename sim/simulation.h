@@ -67,7 +67,7 @@ struct SimulationSetup {
 
 // Where a run is: for progress displays.
 struct Advance {
-  double fraction = 0;  // of the predicted bytes, or of the tasks where no byte crosses the fabric
+  double fraction = 0;  // of the predicted work: tasks, and bytes over the fabric
   Time simulated = 0;
   std::uint64_t events = 0;
 };
