@@ -4,7 +4,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program-options-dev libyaml-cpp-dev
-                libspdlog-dev libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev)
+                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev)
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3)
 
 # Compilations are shared between build directories and clones.
