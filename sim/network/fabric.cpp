@@ -50,7 +50,7 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
       graph_(graph),
       parameters_(parameters),
       mtu_(mtu),
-      seed_(RandomStream(seed, "ecmp").key()) {
+      seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)) {
   const std::size_t n = graph.port_count();
   ports_.resize(n);
   ports_base_ = ports_.data();
@@ -104,13 +104,13 @@ Bytes Fabric::computed_headroom(PortId port) const {
 }
 
 void Fabric::build_buffers(const ConfigNode& node) {
-  buffer_of_atom_.assign(graph_.atom_count(), kNone);
+  std::vector<std::uint32_t> buffer_of_atom(graph_.atom_count(), kNone);
   std::vector<Bytes> set_aside;
   for (PortId id = 0; id < graph_.port_count(); ++id) {
     const PortSpec& spec = graph_.port(id);
     const Node& owner = graph_.node(spec.node);
     if (owner.kind != NodeKind::fabric_switch) continue;
-    std::uint32_t& index = buffer_of_atom_[owner.atom];
+    std::uint32_t& index = buffer_of_atom[owner.atom];
     if (index == kNone) {
       index = static_cast<std::uint32_t>(buffers_.size());
       buffers_.emplace_back();
@@ -213,7 +213,6 @@ bool Fabric::admit_lossless(Buffer& buffer, const Packet& packet) {
     in.used += size;
   } else if (in.headroom_used + size <= in.headroom) {
     in.headroom_used += size;
-    peak_headroom_ = std::max(peak_headroom_, in.headroom_used);
   } else {
     return false;
   }
@@ -311,11 +310,6 @@ Bytes Fabric::queued(PortId port) const {
   return sum;
 }
 
-Bytes Fabric::shared_used(AtomId atom) const {
-  const std::uint32_t index = buffer_of_atom_[atom];
-  return index == kNone ? 0 : buffers_[index].shared_used;
-}
-
 std::vector<std::string> Fabric::notes() const {
   std::vector<std::string> notes;
   if (!parameters_.pfc || parameters_.headroom == 0) return notes;
@@ -338,7 +332,8 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
     if (bytes == 0) continue;
     lines.push_back(fmt::format(
         "port {}: {} B wait{}", graph_.port_name(id), bytes,
-        port_paused(id) ? fmt::format(", paused by {}", graph_.node(graph_.port(id).peer_node).name) : ""));
+        ports_[id].paused != 0 ? fmt::format(", paused by {}", graph_.node(graph_.port(id).peer_node).name)
+                               : ""));
   }
   return lines;
 }

@@ -93,7 +93,6 @@ class Fabric {
   // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the
   // packet.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps);
-  std::uint32_t step(std::uint32_t path) const { return paths_[path]; }
 
   // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the
   // packet over. packet.path must index the step after `port`.
@@ -101,12 +100,7 @@ class Fabric {
   // Transmits a packet made for the free port `port`. Only from PacketSource::port_free or when
   // can_transmit().
   void transmit(PortId port, std::uint32_t packet);
-  bool idle(PortId port) const {
-    const Port& p = ports_[port];
-    return !p.wake && loop_.now() >= p.busy_until && (p.waiting & ~p.paused) == 0;
-  }
   bool paused(PortId port, std::uint8_t priority) const { return (ports_[port].paused >> priority & 1) != 0; }
-  Time busy_until(PortId port) const { return ports_[port].busy_until; }
   // Makes sure that the port asks for work as soon as it is free.
   void wake(PortId port) {
     Port& p = ports_[port];
@@ -116,7 +110,8 @@ class Fabric {
   }
   Origin& origin(PortId port) { return ports_[port].origin; }
 
-  std::uint64_t flow_seed(NodeId node) const { return hash_combine(seed_, node); }
+  // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
+  std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
 
   // Counters and state, for tables, laws and reports.
@@ -129,10 +124,6 @@ class Fabric {
   std::uint64_t pfc_pauses() const { return pauses_sent_; }
   std::uint64_t pfc_resumes() const { return resumes_sent_; }
   std::uint64_t events_fingerprint() const;
-  Bytes queued(PortId port) const;
-  bool port_paused(PortId port) const { return ports_[port].paused != 0; }
-  Bytes shared_used(AtomId atom) const;
-  Bytes peak_headroom() const { return peak_headroom_; }
   // PFC headroom of the link into `port ^ 1`'s node, by the formula in fabric.cpp.
   Bytes computed_headroom(PortId port) const;
   std::vector<std::string> notes() const;
@@ -192,6 +183,7 @@ class Fabric {
     Time paused_time = 0;
   };
 
+  Bytes queued(PortId port) const;
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[port * kPriorities + priority]; }
   const Queue& queue(PortId port, std::uint32_t priority) const {
     return queues_[port * kPriorities + priority];
@@ -221,11 +213,9 @@ class Fabric {
   std::vector<Queue> queues_;
   std::vector<Ingress> ingress_;
   std::vector<Buffer> buffers_;
-  std::vector<std::uint32_t> buffer_of_atom_;
   std::vector<Rare> rare_;
   std::vector<std::uint32_t> paths_;
   std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0;
-  Bytes peak_headroom_ = 0;
 };
 
 // --- the packet path, inline

@@ -154,7 +154,7 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, const Names& names) 
   const Gpu& to = cluster_.gpus[names.destination];
   Sender& s = senders_[id];
   Receiver& r = receivers_[id];
-  const std::uint64_t seed = fabric_.flow_seed(0);
+  const std::uint64_t seed = fabric_.routing_seed();
   std::vector<std::uint32_t> path = scale_out_path(cluster_, from, to, fabric_.routing(), r.key, seed);
   const std::size_t wire = from.node != from.nic ? 1 : 0;  // the NIC's port in the path
   s.injector = injector(path.front(), path[wire]);

@@ -34,6 +34,7 @@ const std::vector<Scenario>& scenarios() {
        "bench/incast_8to1_10MB.yaml",
        {"transport.congestion_control=none"}},
       {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
+      {"ptdp_fat_tree", "fat_tree.yaml", "workloads/small_gpt_ptdp.yaml", {"hosts=2"}},
       {"ptdp_ideal", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"network={kind: ideal}"}},
       {"ptdp_tree",
        "two_dgx.yaml",
