@@ -36,4 +36,24 @@ std::string format_real(double value) {
   return {text, end};
 }
 
+ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "section";
+  info.children = std::move(parameters);
+  info.doc = std::move(doc);
+  return info;
+}
+
+ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
+                             std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "component";
+  info.component_kind = std::move(component_kind);
+  info.default_text = std::move(default_name);
+  info.doc = std::move(doc);
+  return info;
+}
+
 }  // namespace netsim

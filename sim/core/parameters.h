@@ -47,6 +47,12 @@ struct ParameterInfo {
 };
 using ParameterTable = std::vector<ParameterInfo>;
 
+// Entries of a table: a map with fixed keys, or a component of the registry `component_kind` ("" as
+// default_name: `kind` must be given).
+ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc);
+ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
+                             std::string doc);
+
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
                                const std::string& maximum);
@@ -172,12 +178,7 @@ template <class P>
 template <class S>
 Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Parameters<S>& nested,
                                        std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "section";
-  info.doc = std::move(doc);
-  info.children = nested.table();
-  table_.push_back(std::move(info));
+  table_.push_back(section_info(std::move(name), nested.table(), std::move(doc)));
   bindings_.push_back(
       {[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); }, false});
   return std::move(*this);
@@ -186,13 +187,8 @@ Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Par
 template <class P>
 Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::*member, std::string component_kind,
                                          std::string default_name, std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "component";
-  info.component_kind = std::move(component_kind);
-  info.default_text = std::move(default_name);
-  info.doc = std::move(doc);
-  table_.push_back(std::move(info));
+  table_.push_back(
+      component_info(std::move(name), std::move(component_kind), std::move(default_name), std::move(doc)));
   bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
   return std::move(*this);
 }

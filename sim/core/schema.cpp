@@ -153,26 +153,6 @@ void add_missing(const ParameterTable& table, Json& definitions) {
 
 }  // namespace
 
-ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "section";
-  info.children = std::move(parameters);
-  info.doc = std::move(doc);
-  return info;
-}
-
-ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
-                             std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "component";
-  info.component_kind = std::move(component_kind);
-  info.default_text = std::move(default_name);
-  info.doc = std::move(doc);
-  return info;
-}
-
 std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue) {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "netsim configuration"}};

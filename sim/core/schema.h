@@ -13,12 +13,6 @@
 
 namespace netsim {
 
-// Entries of the top-level table: a map with fixed keys, or a component of the registry `component_kind`
-// ("" as default_name: `kind` must be given).
-ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc);
-ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
-                             std::string doc);
-
 // The schema of a file whose top-level keys are `top_level`. Components of each kind come from `catalogue`.
 // Deterministic text, indented by two blanks, ending with a line break.
 std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue);

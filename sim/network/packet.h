@@ -42,7 +42,6 @@ class PacketArena {
   }
   Packet& operator[](std::uint32_t index) { return packets_[index]; }
   const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
-  std::size_t size() const { return packets_.size(); }
   // For EventLoop::set_prefetch.
   const void* const* base() const { return &base_; }
 
