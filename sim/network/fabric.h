@@ -121,6 +121,7 @@ class Fabric {
     Time paused = 0;
   };
   Counters counters(PortId port) const;
+  Bytes queued(PortId port) const;
   std::uint64_t pfc_pauses() const { return pauses_sent_; }
   std::uint64_t pfc_resumes() const { return resumes_sent_; }
   std::uint64_t events_fingerprint() const;
@@ -183,7 +184,6 @@ class Fabric {
     Time paused_time = 0;
   };
 
-  Bytes queued(PortId port) const;
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[port * kPriorities + priority]; }
   const Queue& queue(PortId port, std::uint32_t priority) const {
     return queues_[port * kPriorities + priority];

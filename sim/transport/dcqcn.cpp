@@ -76,7 +76,7 @@ struct State {
   std::int32_t timer_stage, byte_stage;
   bool started, cnp_in_period, cnp_since_decrease, increased;
 };
-static_assert(sizeof(State) <= kCongestionStateBytes);
+static_assert(sizeof(State) <= kMaxCongestionStateBytes);
 
 constexpr unsigned kIncrease = 0, kDecrease = 1;
 
@@ -104,8 +104,10 @@ class Dcqcn final : public CongestionControl {
     fill(p_.byte_counter, vendor ? 0 : 10 * kMegabyte);
   }
 
-  bool wants_sent_bytes() const override { return p_.byte_counter != 0; }
-  Time cnp_interval() const override { return p_.cnp_interval; }
+  CongestionNeeds needs() const override {
+    return {
+        .sent_bytes = p_.byte_counter != 0, .cnp_interval = p_.cnp_interval, .state_bytes = sizeof(State)};
+  }
 
   void on_cnp(CongestionContext& c) const override {
     State& s = state(c);

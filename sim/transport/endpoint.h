@@ -22,6 +22,7 @@ struct SendRequest {
   Bytes bytes = 0;                // > 0
   std::uint32_t channel = 0;  // messages of one (source, destination, channel) arrive in order; scale-out:
                               // the queue pair is channel mod `queue_pairs` of the transport
+  std::uint8_t traffic_class = 0;  // scale-out: which of the network's data classes it travels in
   std::uint32_t job = 0;
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business

@@ -65,9 +65,8 @@ PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, co
       congestion_control_(
           Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")) {
   fabric_.set_source(this);
-  wants_acks_ = congestion_control_->wants_acks();
-  wants_sent_ = congestion_control_->wants_sent_bytes();
-  cnp_interval_ = congestion_control_->cnp_interval();
+  needs_ = congestion_control_->needs();
+  state_stride_ = (needs_.state_bytes + 15) / 16 * 16;
   injector_of_port_.assign(cluster.graph.port_count(), kNone);
   gate_of_port_.assign(cluster.graph.port_count(), kNone);
   connections_.resize(cluster.gpus.size());
@@ -102,6 +101,7 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   known.insert(at, {key, id});
   senders_.emplace_back();
   receivers_.emplace_back();
+  congestion_.resize(congestion_.size() + state_stride_);
   senders_base_ = senders_.data();
   receivers_base_ = receivers_.data();
   names_.push_back({request.source, request.destination, number});
@@ -175,10 +175,7 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, const Names& names) 
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
   r.back_path = fabric_.add_path(back) + 1;
-  CongestionContext context;
-  context.now = loop_.now();
-  context.line_rate = context.rate = s.line_rate;
-  context.state = s.congestion;
+  CongestionContext context = congestion_context(id);
   congestion_control_->start(context);
   s.rate = context.rate;
 }
@@ -204,6 +201,13 @@ NetworkCounters PacketNetworkImpl::counters() const {
 PortCounters PacketNetworkImpl::port_counters(PortId port) const {
   const Fabric::Counters c = fabric_.counters(port);
   return {c.wire_bytes, c.data_packets, c.marks, c.drops, c.pauses, c.paused, c.max_queue};
+}
+
+QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
+  const Sender& s = senders_[id];
+  const Names& n = names_[id];
+  return {n.source, n.destination,    n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
+          s.rate,   s.oldest != kNone};
 }
 
 std::uint64_t PacketNetworkImpl::events_fingerprint() const {

@@ -25,6 +25,8 @@ struct FlowRecord {
   std::uint32_t queue_pair = 0;  // number within its (source, destination)
   Time start = 0;                // handed to the queue pair
   Time end = 0;                  // last byte delivered
+  Time acknowledged = 0;         // the last acknowledgement is back at the sender
+  Time ideal = 0;                // end - start of this message alone in an idle network
 };
 
 struct PortCounters {
@@ -34,6 +36,15 @@ struct PortCounters {
   std::uint64_t pauses = 0;  // PFC pauses that this port received
   Time paused = 0;           // total time that its data class was paused
   Bytes max_queue = 0;
+  std::uint64_t lost = 0;  // on the link: loss rate, link down
+};
+
+// A queue pair as it is now, for samples.
+struct QueuePairView {
+  std::uint32_t source = 0, destination = 0, number = 0;  // GPUs, number among the pairs of these two
+  Bytes acknowledged = 0;                                 // payload, since the beginning
+  BitRate rate = 0;                                       // that congestion control allows
+  bool busy = false;                                      // has unfinished messages
 };
 
 struct NetworkCounters {
@@ -61,6 +72,11 @@ class PacketNetwork : public Endpoint {
 
   virtual NetworkCounters counters() const = 0;
   virtual PortCounters port_counters(PortId port) const = 0;
+  // What waits at a port now, as buffers count it.
+  virtual Bytes queued(PortId port) const = 0;
+  // Scale-out queue pairs in the order of their first use: 0 .. queue_pairs() - 1.
+  virtual std::uint32_t queue_pairs() const = 0;
+  virtual QueuePairView queue_pair_view(std::uint32_t id) const = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;
   virtual std::uint64_t events_fingerprint() const = 0;
   // Queue pairs with unfinished messages and paused ports with waiting bytes, one line each.

@@ -28,6 +28,9 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   NetworkCounters counters() const override;
   PortCounters port_counters(PortId port) const override;
+  Bytes queued(PortId port) const override { return fabric_.queued(port); }
+  std::uint32_t queue_pairs() const override { return static_cast<std::uint32_t>(senders_.size()); }
+  QueuePairView queue_pair_view(std::uint32_t id) const override;
   std::uint64_t packets_fingerprint() const override { return packets_fingerprint_; }
   std::uint64_t events_fingerprint() const override;
   std::vector<std::string> waiting(std::size_t limit) const override;
@@ -60,6 +63,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   void on_retransmission(const Event& event);
   void delivered(std::uint32_t id, std::uint32_t message);
   void release(std::uint32_t message);
+  CongestionContext congestion_context(std::uint32_t id);
   template <class Call>
   void control(std::uint32_t id, Call call);
 
@@ -70,8 +74,9 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   FlowObserver observer_;
   MessageListener* listener_ = nullptr;
   std::unique_ptr<CongestionControl> congestion_control_;
-  bool wants_acks_ = false, wants_sent_ = false;
-  Time cnp_interval_ = kNever;
+  CongestionNeeds needs_;
+  std::vector<std::byte> congestion_;  // state_stride_ bytes a queue pair
+  std::size_t state_stride_ = 0;
   std::vector<Sender> senders_;
   std::vector<Receiver> receivers_;
   const void* senders_base_ = nullptr;

@@ -65,7 +65,6 @@ struct alignas(64) Sender {
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;
   bool failed = false;
-  alignas(16) std::byte congestion[kCongestionStateBytes] = {};
 };
 
 // The receiver's half, at the destination.

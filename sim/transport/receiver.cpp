@@ -9,7 +9,8 @@ void PacketNetworkImpl::on_receive(const Event& event) {
   Receiver& r = receivers_[id];
   r.digest = Fabric::digest(r.digest, event);
   const Packet& k = fabric_.packets()[packet];
-  if (k.marked && cnp_interval_ != kNever && (!r.cnp_sent || loop_.now() - r.last_cnp >= cnp_interval_)) {
+  if (k.marked && needs_.cnp_interval != kNever &&
+      (!r.cnp_sent || loop_.now() - r.last_cnp >= needs_.cnp_interval)) {
     r.cnp_sent = true;
     r.last_cnp = loop_.now();
     ++counts_.cnps;

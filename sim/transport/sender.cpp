@@ -120,7 +120,7 @@ std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id) {
 // Puts the queue pair back in the ring, now or when its rate allows the next packet.
 void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
   Sender& s = senders_[id];
-  if (wants_sent_ && !s.scale_up) {
+  if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
   if (s.rate >= s.line_rate) {
@@ -152,14 +152,22 @@ void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
 
 // ---- Acknowledgements and congestion control
 
-template <class Call>
-void PacketNetworkImpl::control(std::uint32_t id, Call call) {
-  Sender& s = senders_[id];
+CongestionContext PacketNetworkImpl::congestion_context(std::uint32_t id) {
+  const Sender& s = senders_[id];
   CongestionContext context;
   context.now = loop_.now();
   context.line_rate = s.line_rate;
+  context.mtu = s.mtu;
+  context.next_psn = s.next_psn;
   context.rate = s.rate;
-  context.state = s.congestion;
+  context.state = congestion_.data() + id * state_stride_;
+  return context;
+}
+
+template <class Call>
+void PacketNetworkImpl::control(std::uint32_t id, Call call) {
+  Sender& s = senders_[id];
+  CongestionContext context = congestion_context(id);
   call(context);
   s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
   for (unsigned i = 0; i < kCongestionTimers; ++i) {
@@ -193,9 +201,12 @@ void PacketNetworkImpl::on_ack(std::uint32_t id, std::uint32_t next_expected) {
   s->acknowledged = next_expected;
   // An ACK that overtook a go-back: what it covers need not be sent again.
   if (static_cast<std::int32_t>(next_expected - s->next_psn) > 0) go_back(id);
-  if (wants_acks_) {
-    const Bytes bytes = static_cast<Bytes>(fresh) * s->mtu;
-    control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, bytes); });
+  if (needs_.acks) {
+    Feedback feedback;
+    feedback.acknowledged_psn = next_expected;
+    feedback.packets = static_cast<std::uint32_t>(fresh);
+    feedback.bytes = static_cast<Bytes>(fresh) * s->mtu;
+    control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
   }
   while (s->oldest != kNone) {
     const Message& m = messages_[s->oldest];

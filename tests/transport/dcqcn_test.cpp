@@ -54,7 +54,7 @@ class Driver {
   }
   std::unique_ptr<CongestionControl> control_;
   CongestionContext context_;
-  alignas(16) std::byte state_[kCongestionStateBytes] = {};
+  alignas(16) std::byte state_[kMaxCongestionStateBytes] = {};
   std::set<std::pair<Time, unsigned>> timers_;
 };
 
