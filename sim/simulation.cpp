@@ -164,13 +164,17 @@ Outcome Simulation::play(const Watch& watch) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
     if (loop.run_some(kSlice, watch.until) == 0)
       return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
-    if (stuck()) return Outcome::stalled;
+    if (deadlocked() || stuck()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
       watch.report(advance(predicted));
       reported = WallClock::now();
     }
   }
   return Outcome::done;
+}
+
+bool Simulation::deadlocked() const {
+  return system_.packets() != nullptr && system_.packets()->deadlocked();
 }
 
 // Executes what a finished job left behind. All timers of the network end by themselves.

@@ -101,6 +101,7 @@ class Simulation {
   void create_job();
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
+  bool deadlocked() const;
   bool stuck();
   Advance advance(Bytes predicted) const;
   Results collect(Outcome outcome, const Watch& watch) const;

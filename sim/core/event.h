@@ -10,13 +10,16 @@ namespace netsim {
 // The kind selects the handler in the event loop. One list for the whole house, because a kind is part of the
 // event's plain data (a message to another process is the event itself).
 enum class EventKind : std::uint32_t {
-  arrival,           // target: egress port that the packet wants next, argument: packet
-  receive,           // target: queue pair at the destination's NIC, argument: packet
-  control,           // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
-  deliver,           // target: queue pair at the destination's GPU, argument: packet
-  pfc,               // target: port to pause or resume, argument: priority << 1 | pause
-  departure,         // target: port that may transmit again
-  pace,              // target: queue pair that may send again
+  arrival,       // target: egress port that the packet wants next, argument: packet
+  receive,       // target: queue pair at the destination's NIC, argument: packet
+  control,       // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
+  deliver,       // target: queue pair at the destination's GPU, argument: packet
+  route,         // target: routed destination, argument: packet at a switch that has yet to choose its port
+  link_control,  // target: port to pause, resume or give credit, argument: see LinkControl
+  link_state,    // target: port, argument: index of the change (sim/network/faults.h)
+  watch,         // target: port that was paused, argument: priority
+  departure,     // target: port that may transmit again
+  pace,          // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number
   retransmission,    // target: queue pair, argument: generation
   ideal_delivery,    // target: rank's endpoint, argument: message

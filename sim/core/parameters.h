@@ -36,7 +36,7 @@ struct Range {
 // What is known about one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  std::string type;          // bool integer real time bytes rate text choice component section
+  std::string type;          // bool integer real time bytes rate text choice component section list
   std::string default_text;  // in the notation the user writes; "" = required or computed
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
@@ -101,6 +101,9 @@ class Parameters {
   // are checked when the component is created. A bare scalar NAME stands for {kind: NAME}.
   Parameters&& component(std::string name, ConfigNode P::*member, std::string component_kind,
                          std::string default_name, std::string doc);
+
+  // A list that whoever uses it reads by hand; absent: a null node.
+  Parameters&& list(std::string name, ConfigNode P::*member, std::string doc);
 
   // Makes the last parameter required: absent is a ConfigError at the enclosing map's place.
   Parameters&& required();
@@ -189,6 +192,17 @@ Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::*member
                                          std::string default_name, std::string doc) {
   table_.push_back(
       component_info(std::move(name), std::move(component_kind), std::move(default_name), std::move(doc)));
+  bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::list(std::string name, ConfigNode P::*member, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "list";
+  info.doc = std::move(doc);
+  table_.push_back(std::move(info));
   bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
   return std::move(*this);
 }

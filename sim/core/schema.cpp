@@ -69,6 +69,7 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "choice") return {{"enum", info.choices}};
   if (info.type == "section") return table_schema(info.children);
   if (info.type == "component") return component_schema(info);
+  if (info.type == "list") return {{"type", {"array", "string", "number"}}};  // a single item may stand alone
   return {{"type", {"string", "number", "boolean"}}};  // text: YAML's own idea of its type does not matter
 }
 

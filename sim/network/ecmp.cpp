@@ -1,7 +1,7 @@
 // Equal-cost multi-path by flow hash (RFC 2992), each switch with a seed of its own, so that collisions are
 // real and choices at successive tiers are independent.
-#include "sim/core/random.h"
 #include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -21,9 +21,7 @@ class Ecmp final : public RoutingPolicy {
  public:
   explicit Ecmp(const EcmpParameters& p) : p_(p) {}
   std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    __extension__ using Wide = unsigned __int128;
-    const std::uint64_t hash = hash_combine(flow, p_.per_switch_seed ? seed : 0);
-    return static_cast<std::uint32_t>((static_cast<Wide>(hash) * count) >> 64);
+    return choose_by_hash(flow, p_.per_switch_seed ? seed : 0, count);
   }
 
  private:

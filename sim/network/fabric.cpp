@@ -9,131 +9,162 @@
 namespace netsim {
 namespace {
 
-// PFC frame: 64 B Ethernet frame (IEEE 802.1Qbb).
-constexpr std::uint32_t kPfcFrameBytes = 64;
-// What a buffer counts beyond the payload in the largest frame: RoCEv2 headers of a message's first packet
-// (62 + 16 B).
-constexpr Bytes kLargestHeader = 78;
+// What a cut-through switch reads before it forwards: headers up to those of the transport, a minimum
+// Ethernet frame's worth.
+constexpr Bytes kCutThroughBytes = 64;
 
 }  // namespace
 
 const Parameters<FabricParameters>& fabric_parameters() {
+  using S = SwitchParameters;
   // Buffer, alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
   // switch-mmu.cc): dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
-  static const auto parameters =
-      Parameters<FabricParameters>()
-          .bytes("buffer", &FabricParameters::buffer, {1, 1000 * kGigabyte},
-                 "shared packet buffer of a switch")
-          .real("alpha", &FabricParameters::alpha, {1.0 / 65536, 1024},
+  static const auto switches =
+      Parameters<S>()
+          .bytes("buffer", &S::buffer, {1, 1000 * kGigabyte}, "shared packet buffer of a switch")
+          .real("alpha", &S::alpha, {1.0 / 65536, 1024},
                 "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
                 "shared buffer")
-          .bytes("reserve", &FabricParameters::reserve, {0, 1000 * kGigabyte},
-                 "buffer set aside for each link into a switch, not shared")
-          .bytes("resume_offset", &FabricParameters::resume_offset, {0, 1000 * kGigabyte},
+          .bytes("reserve", &S::reserve, {0, 1000 * kGigabyte},
+                 "buffer set aside for each link into a switch and lossless class, not shared")
+          .bytes("resume_offset", &S::resume_offset, {0, 1000 * kGigabyte},
                  "a paused link is resumed when it uses this much less than the threshold")
-          .flag("pfc", &FabricParameters::pfc, "data is lossless (PFC); false: dropped above the threshold")
-          .bytes("headroom", &FabricParameters::headroom, {0, 1000 * kGigabyte},
-                 "buffer set aside for each link to hold what arrives after a pause was sent; 0: computed "
-                 "from the link's "
-                 "speed and delay")
-          .time("pfc_response", &FabricParameters::pfc_response, {0, 1 * kSecond},
+          .choice(
+              "flow_control", &S::flow_control,
+              {{"pfc", FlowControl::pfc}, {"credits", FlowControl::credits}, {"none", FlowControl::none}},
+              "pause frames for lossless classes (Ethernet), credits for each link and class (InfiniBand), "
+              "or dropping above the threshold")
+          .bytes(
+              "headroom", &S::headroom, {0, 1000 * kGigabyte},
+              "pfc: buffer set aside for each link to hold what arrives after a pause was sent; 0: computed "
+              "from the link's speed and delay")
+          .time("pfc_response", &S::pfc_response, {0, 1 * kSecond},
                 "time a paused sender needs to stop, for the computed headroom")
-          .component("marker", &FabricParameters::marker, "marker", "red", "ECN marking at each switch port")
-          .component("routing", &FabricParameters::routing, "routing_policy", "ecmp",
-                     "choice among equal-cost next hops");
+          .bytes("pfc_frame", &S::pfc_frame, {1, 1 * kMegabyte}, "size of a PFC frame (64 B: IEEE 802.1Qbb)")
+          .bytes("credit_buffer", &S::credit_buffer, {0, 1 * kGigabyte},
+                 "credits: buffer of each link and class; 0: computed, as much as keeps the link busy")
+          .integer("classes", &S::classes, {1, kMaxClasses},
+                   "data classes (priorities, virtual lanes): flows choose theirs")
+          .list("lossless", &S::lossless, "pfc: which classes are lossless: all (default), none, or a list")
+          .component("scheduler", &S::scheduler, "queue_discipline", "strict",
+                     "which class a port serves next")
+          .component("marker", &S::marker, "marker", "red", "ECN marking at each switch port")
+          .component("routing", &S::routing, "routing_policy", "ecmp", "choice among equal-cost next hops")
+          .choice(
+              "forwarding", &S::forwarding,
+              {{"store_and_forward", Forwarding::store_and_forward},
+               {"cut_through", Forwarding::cut_through}},
+              "when a switch passes a packet on: when it is complete, or after its first 64 B where no link "
+              "of the switch is faster than the one it comes from")
+          .time("latency", &S::latency, {0, 1 * kSecond},
+                "a packet's way through a switch besides queueing and transmission")
+          .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
+                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit");
+  static const auto parameters =
+      Parameters<FabricParameters>()
+          .section("switch", &FabricParameters::switches, switches,
+                   "buffers, flow control, ECN marking, scheduling and routing of the switches")
+          .list("faults", &FabricParameters::faults,
+                "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
+                "at: "
+                "1 ms}")
+          .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
+                "from a link's going down or coming up until routes follow");
   return parameters;
 }
 
 Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters,
-               const ConfigNode& node, Bytes mtu, std::uint64_t seed)
+               const ConfigNode& node, Bytes largest_packet, std::uint64_t seed)
     : loop_(loop),
       graph_(graph),
-      parameters_(parameters),
-      mtu_(mtu),
-      seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)) {
+      parameters_(parameters.switches),
+      detection_delay_(parameters.detection_delay),
+      largest_packet_(largest_packet),
+      seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
+      classes_(static_cast<std::uint32_t>(parameters_.classes)),
+      queue_shift_(classes_ <= 2 ? 2 : 3),
+      faults_(read_faults(parameters.faults, graph, parameters.detection_delay)) {
   const std::size_t n = graph.port_count();
   ports_.resize(n);
   ports_base_ = ports_.data();
-  queues_.resize(n * kPriorities);
-  ingress_.resize(n);
+  queues_.resize(n << queue_shift_);
+  paused_since_.resize(n << queue_shift_);
+  ingress_.resize(n * classes_);
   rare_.resize(n);
-  routing_ = Registry<RoutingPolicy>::instance().create(parameters.routing, "ecmp");
-  const auto marker = Registry<Marker>::instance().create(parameters.marker, "red");
+  known_down_.resize(n, false);
+  if (parameters_.queue_limit != 0) queue_limit_ = static_cast<std::uint32_t>(parameters_.queue_limit);
+  routing_ = Registry<RoutingPolicy>::instance().create(parameters_.routing, "ecmp");
+  packet_routing_ = routing_->per_packet();
+  const auto discipline = Registry<QueueDiscipline>::instance().create(parameters_.scheduler, "strict");
+  arbiter_ = Arbiter(discipline->compile(classes_), n);
+  const auto marker = Registry<Marker>::instance().create(parameters_.marker, "red");
   for (PortId id = 0; id < n; ++id) {
-    const PortSpec& spec = graph.port(id);
-    Port& p = ports_[id];
-    p.origin = Origin(id);
-    p.delay = spec.link.delay;
-    p.overhead = static_cast<std::uint16_t>(spec.link.overhead);
-    const std::int64_t ps = 8 * kSecond / spec.link.rate;
-    if (8 * kSecond % spec.link.rate == 0 && ps <= UINT16_MAX) p.ps_per_byte = static_cast<std::uint16_t>(ps);
-    if (spec.link.cut_through) p.flags |= kCutThrough;
-    rare_[id].rate = spec.link.rate;
-    if (graph.node(spec.node).kind == NodeKind::fabric_switch) {
-      rare_[id].red = marker->compile(spec.link.rate);
-      rare_[id].random = RandomStream(seed, "ecn", id);
-    }
+    rare_[id].random = RandomStream(seed, "ecn", id);
+    build_port(id, *marker);
+    watch_after_ = std::max(watch_after_, 4 * graph.port(id).link.delay);
   }
+  for (NodeId id = 0; routes_packets() && id < graph.node_count(); ++id) {
+    turns_.push_back(0);
+    choices_.emplace_back(seed, "spray", id);
+  }
+  build_classes(node);
   build_buffers(node);
-  loop.set_handler(
-      EventKind::arrival, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_arrival(e); },
-      this);
-  loop.set_handler(
-      EventKind::departure, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_departure(e); },
-      this);
-  loop.set_handler(
-      EventKind::pfc, [](void* self, const Event& e) { static_cast<Fabric*>(self)->on_pfc(e); }, this);
-  loop.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
-  loop.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
+  build_credits(node);
+  build_faults(seed);
+  set_handlers();
 }
 
-// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent
-// the other way, takes its own time and the link's; meanwhile and until its last bit has come the sender
-// fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
-// frame, as in the survey of switch guides (papers: headroom >= C (2 t_prop + t_proc) + 2 MTU + 64 B), in
-// bytes as buffers count them, plus the packet that crossed the threshold.
-Bytes Fabric::computed_headroom(PortId port) const {
-  const LinkSpec& link = graph_.port(port).link;
-  const LinkSpec& back = graph_.port(port ^ 1U).link;
-  __extension__ using Wide = __int128;
-  const Time loop_time = link.delay + back.delay + parameters_.pfc_response +
-                         transmission_time(mtu_ + kLargestHeader + back.overhead, back.rate) +
-                         transmission_time(static_cast<Bytes>(kPfcFrameBytes) + back.overhead, back.rate);
-  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
-  return static_cast<Bytes>(in_flight) + 2 * (mtu_ + kLargestHeader);
+void Fabric::set_handlers() {
+  const auto handle = [this]<void (Fabric::*Method)(const Event&)>(EventKind kind) {
+    loop_.set_handler(
+        kind, [](void* self, const Event& e) { (static_cast<Fabric*>(self)->*Method)(e); }, this);
+  };
+  handle.operator()<&Fabric::on_arrival>(EventKind::arrival);
+  handle.operator()<&Fabric::on_departure>(EventKind::departure);
+  handle.operator()<&Fabric::on_link_control>(EventKind::link_control);
+  handle.operator()<&Fabric::on_route>(EventKind::route);
+  handle.operator()<&Fabric::on_link_state>(EventKind::link_state);
+  handle.operator()<&Fabric::on_watch>(EventKind::watch);
+  loop_.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
+  loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
 }
 
-void Fabric::build_buffers(const ConfigNode& node) {
-  std::vector<std::uint32_t> buffer_of_atom(graph_.atom_count(), kNone);
-  std::vector<Bytes> set_aside;
-  for (PortId id = 0; id < graph_.port_count(); ++id) {
-    const PortSpec& spec = graph_.port(id);
-    const Node& owner = graph_.node(spec.node);
-    if (owner.kind != NodeKind::fabric_switch) continue;
-    std::uint32_t& index = buffer_of_atom[owner.atom];
-    if (index == kNone) {
-      index = static_cast<std::uint32_t>(buffers_.size());
-      buffers_.emplace_back();
-      set_aside.push_back(0);
+void Fabric::build_port(PortId id, const Marker& marker) {
+  const PortSpec& spec = graph_.port(id);
+  Port& p = ports_[id];
+  Rare& rare = rare_[id];
+  p.origin = Origin(id);
+  p.overhead = static_cast<std::uint16_t>(spec.link.overhead);
+  p.delay = rare.link_delay = spec.link.delay;
+  set_rate(id, spec.link.rate);
+  if (spec.link.cut_through) p.flags |= kCutThrough;
+  if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
+    p.delay += parameters_.latency;
+    BitRate fastest = 0;
+    for (const PortId next : graph_.ports_of(spec.peer_node))
+      fastest = std::max(fastest, graph_.port(next).link.rate);
+    if (parameters_.forwarding == Forwarding::cut_through && fastest <= spec.link.rate) {
+      p.flags |= kCutThrough;
+      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, spec.link.rate);
     }
-    ports_[id].buffer = index;
-    ports_[id].flags |= kBuffered;
-    Ingress& in = ingress_[id ^ 1U];
-    if (parameters_.pfc)
-      in.headroom = parameters_.headroom != 0 ? parameters_.headroom : computed_headroom(id ^ 1U);
-    set_aside[index] += in.headroom + (parameters_.pfc ? parameters_.reserve : 0);
   }
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (set_aside[i] >= parameters_.buffer) {
-      const ConfigNode* given = node.find("buffer");
-      (given != nullptr ? *given : node)
-          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, "
-                            "{} B: allowed is "
-                            "more than that (or a smaller headroom or reserve)",
-                            parameters_.buffer, set_aside[i]));
-    }
-    buffers_[i].shared_total = parameters_.buffer - set_aside[i];
-    buffers_[i].alpha_2_16 = static_cast<std::int64_t>(parameters_.alpha * 65536.0);
+  if (!at_switch(id)) return;
+  rare.red = marker.compile(spec.link.rate);
+  if (rare.red.at_enqueue) p.flags |= kMarksAtEnqueue;
+  if (arbiter_.kind() != DisciplinePlan::Kind::strict) p.flags |= kArbitrated;
+}
+
+void Fabric::set_rate(PortId port, BitRate rate) {
+  const std::int64_t ps = 8 * kSecond / rate;
+  rare_[port].rate = rate;
+  ports_[port].ps_per_byte =
+      8 * kSecond % rate == 0 && ps <= UINT16_MAX ? static_cast<std::uint16_t>(ps) : std::uint16_t{0};
+}
+
+void Fabric::enable_telemetry() {
+  packets_.enable_telemetry();
+  for (PortId id = 0; id < ports_.size(); ++id) {
+    if (at_switch(id)) ports_[id].flags |= kTelemetry;
   }
 }
 
@@ -143,6 +174,37 @@ std::uint32_t Fabric::add_path(const std::vector<std::uint32_t>& steps) {
   return first;
 }
 
+std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
+  std::size_t end = first;
+  while (paths_[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;
+  return {paths_.data() + first, end - first};
+}
+
+// What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.
+bool Fabric::transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
+  Port& p = ports_[port];
+  Packet& k = packets_[packet];
+  Rare& rare = rare_[port];
+  if ((p.flags & kFaulty) != 0) {
+    const bool cut = rare.down || arrival > rare.next_down;
+    if (cut ||
+        (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
+      ++rare.lost;
+      if ((p.flags & kTellsDepartures) != 0 && k.kind == PacketKind::data) source_->departed(port, k.bytes);
+      packets_.release(packet);
+      return false;
+    }
+  }
+  if (k.kind == PacketKind::link_control) return true;
+  if ((p.flags & kCredits) != 0) consume_credit(port, k.priority, k.bytes);
+  if ((p.flags & kTelemetry) != 0 && k.kind == PacketKind::data) {
+    Telemetry& t = packets_.telemetry(packet);
+    if (t.hops < kTelemetryHops)
+      t.hop[t.hops++] = {loop_.now(), p.wire_bytes - wire, queued(port), rare.rate};
+  }
+  return true;
+}
+
 void Fabric::on_arrival(const Event& event) {
   Port& p = ports_[event.target];
   p.digest = digest(p.digest, event);
@@ -150,15 +212,22 @@ void Fabric::on_arrival(const Event& event) {
 }
 
 void Fabric::on_departure(const Event& event) {
-  Port& p = ports_[event.target];
+  const PortId port = event.target;
+  Port& p = ports_[port];
   p.digest = digest(p.digest, event);
   p.wake = false;
   const std::uint32_t ready = p.waiting & ~static_cast<std::uint32_t>(p.paused);
   if (ready != 0) {
-    transmit(event.target, dequeue(event.target, static_cast<std::uint32_t>(std::countr_zero(ready))));
-    if ((p.waiting & ~p.paused) != 0 || (p.flags & kHasSource) != 0) wake(event.target);
+    auto priority = static_cast<std::uint32_t>(std::countr_zero(ready));
+    if ((p.flags & kArbitrated) != 0 && priority >= kDataPriority) [[unlikely]] {
+      priority = kDataPriority + arbiter_.select(port, ready >> kDataPriority, [&](std::uint32_t c) {
+        return packets_[queue(port, kDataPriority + c).head].bytes;
+      });
+    }
+    transmit(port, dequeue(port, priority));
+    if ((p.waiting & ~p.paused) != 0 || (p.flags & kHasSource) != 0) wake(port);
   } else if ((p.flags & kHasSource) != 0) {
-    source_->port_free(event.target);
+    source_->port_free(port);
   }
 }
 
@@ -167,175 +236,61 @@ std::uint32_t Fabric::dequeue(PortId port, std::uint32_t priority) {
   Queue& q = queue(port, priority);
   const std::uint32_t packet = q.head;
   q.head = packets_[packet].next;
+  --q.packets;
   q.bytes -= packets_[packet].bytes;
   if (q.head == kNone) {
     q.tail = kNone;
     p.waiting = static_cast<std::uint8_t>(p.waiting & ~(1U << priority));
+    if (priority >= kDataPriority) arbiter_.emptied(port, priority - kDataPriority);
   }
   if ((p.flags & kBuffered) != 0) {
     leave_buffer(port, packets_[packet]);
-    if (q.bytes > rare_[port].red.kmin && packets_[packet].kind == PacketKind::data) {
+    if ((p.flags & kMarksAtEnqueue) == 0 && q.bytes > rare_[port].red.kmin &&
+        packets_[packet].kind == PacketKind::data) {
       mark(port, packets_[packet], q.bytes);
     }
   }
+  if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
+    return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
   return packet;
 }
 
-void Fabric::mark(PortId port, Packet& packet, Bytes left) {
-  Rare& rare = rare_[port];
-  bool marked = left >= rare.red.kmax;
-  if (!marked) {
-    const double probability = rare.red.pmax * static_cast<double>(left - rare.red.kmin) /
-                               static_cast<double>(rare.red.kmax - rare.red.kmin);
-    marked = rare.random.uniform() < probability;
-  }
-  if (!marked) return;
-  packet.marked = true;
-  ++rare.marks;
-}
-
-bool Fabric::admit(PortId port, const Packet& packet) {
-  Buffer& buffer = buffers_[ports_[port].buffer];
-  if (packet.priority == kControlPriority) return true;
-  if (packet.priority == kDataPriority && parameters_.pfc) return admit_lossless(buffer, packet);
-  if (queue(port, packet.priority).bytes + packet.bytes > buffer.threshold()) return false;
-  buffer.shared_used += packet.bytes;
-  return true;
-}
-
-bool Fabric::admit_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[packet.ingress];
-  const Bytes size = packet.bytes;
-  const Bytes threshold = buffer.threshold();
-  const Bytes beyond = std::max<Bytes>(in.used + size - parameters_.reserve, 0);
-  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0)) {
-    buffer.shared_used += beyond - std::max<Bytes>(in.used - parameters_.reserve, 0);
-    in.used += size;
-  } else if (in.headroom_used + size <= in.headroom) {
-    in.headroom_used += size;
-  } else {
-    return false;
-  }
-  if (!in.pausing && (in.headroom_used > 0 || in.used - parameters_.reserve >= buffer.threshold())) {
-    in.pausing = true;
-    ++pauses_sent_;
-    send_pfc(packet.ingress, true);
-  }
-  return true;
-}
-
-void Fabric::leave_buffer(PortId port, const Packet& packet) {
-  if (packet.priority == kControlPriority) return;
-  Buffer& buffer = buffers_[ports_[port].buffer];
-  if (packet.priority != kDataPriority || !parameters_.pfc) {
-    buffer.shared_used -= packet.bytes;
-    return;
-  }
-  Ingress& in = ingress_[packet.ingress];
-  const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
-  in.headroom_used -= from_headroom;
-  const Bytes before = std::max<Bytes>(in.used - parameters_.reserve, 0);
-  in.used -= packet.bytes - from_headroom;
-  const Bytes after = std::max<Bytes>(in.used - parameters_.reserve, 0);
-  buffer.shared_used -= before - after;
-  if (!in.pausing || in.headroom_used != 0) return;
-  if (after == 0 || after + parameters_.resume_offset <= buffer.threshold()) {
-    in.pausing = false;
-    ++resumes_sent_;
-    send_pfc(packet.ingress, false);
+void Fabric::on_link_control(const Event& event) {
+  const PortId port = event.target;
+  ports_[port].digest = digest(ports_[port].digest, event);
+  const auto priority = static_cast<std::uint32_t>(event.argument >> 2 & 63);
+  switch (static_cast<LinkControl>(event.argument & 3)) {
+    case LinkControl::pause:
+      if ((ports_[port].paused >> priority & 1) != 0) return;
+      ++rare_[port].pauses;
+      set_paused(port, priority);
+      return;
+    case LinkControl::resume:
+      set_running(port, priority);
+      return;
+    case LinkControl::credit:
+      receive_credit(port, priority, static_cast<Bytes>(event.argument >> 8));
+      return;
   }
 }
 
-// Sends a PFC frame to the node whose port is to be paused, over that link's other direction.
-void Fabric::send_pfc(PortId paused_port, bool pause) {
-  const std::uint32_t index = packets_.allocate();
-  Packet& frame = packets_[index];
-  frame = Packet{};
-  frame.bytes = kPfcFrameBytes;
-  frame.kind = PacketKind::pfc;
-  frame.priority = kControlPriority;
-  frame.message = static_cast<std::uint32_t>(kDataPriority) << 1 | (pause ? 1U : 0U);
-  enqueue(paused_port ^ 1U, index);
+void Fabric::set_paused(PortId port, std::uint32_t priority) {
+  ports_[port].paused = static_cast<std::uint8_t>(ports_[port].paused | 1U << priority);
+  paused_since(port, priority) = loop_.now();
+  watch(port, priority);
 }
 
-void Fabric::on_pfc(const Event& event) {
-  Port& p = ports_[event.target];
-  p.digest = digest(p.digest, event);
-  const auto priority = static_cast<std::uint32_t>(event.argument >> 1);
-  Queue& q = queue(event.target, priority);
-  Rare& rare = rare_[event.target];
-  if ((event.argument & 1) != 0) {
-    p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
-    q.paused_since = loop_.now();
-    ++rare.pauses;
-    return;
-  }
+void Fabric::set_running(PortId port, std::uint32_t priority) {
+  Port& p = ports_[port];
+  if ((p.paused >> priority & 1) == 0) return;
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
-  rare.paused_time += loop_.now() - q.paused_since;
-  if (p.waiting != 0 || (p.flags & kHasSource) != 0) wake(event.target);
+  rare_[port].paused_time += loop_.now() - paused_since(port, priority);
+  if (p.waiting != 0 || (p.flags & kHasSource) != 0) wake(port);
 }
 
 void Fabric::drop(PortId port, std::uint32_t packet) {
   ++rare_[port].drops;
   packets_.release(packet);
-}
-
-Fabric::Counters Fabric::counters(PortId port) const {
-  const Port& p = ports_[port];
-  const Rare& rare = rare_[port];
-  Counters c;
-  c.wire_bytes = p.wire_bytes;
-  c.data_packets = p.data_packets;
-  c.marks = rare.marks;
-  c.drops = rare.drops;
-  c.pauses = rare.pauses;
-  c.paused = rare.paused_time;
-  for (std::uint32_t i = 0; i < kPriorities; ++i) {
-    const Queue& q = queue(port, i);
-    c.max_queue = std::max(c.max_queue, q.max_bytes);
-    if ((p.paused >> i & 1) != 0) c.paused += loop_.now() - q.paused_since;
-  }
-  return c;
-}
-
-std::uint64_t Fabric::events_fingerprint() const {
-  std::uint64_t sum = 0;
-  for (PortId id = 0; id < ports_.size(); ++id) sum += hash_combine(id, ports_[id].digest);
-  return sum;
-}
-
-Bytes Fabric::queued(PortId port) const {
-  Bytes sum = 0;
-  for (std::uint32_t i = 0; i < kPriorities; ++i) sum += queue(port, i).bytes;
-  return sum;
-}
-
-std::vector<std::string> Fabric::notes() const {
-  std::vector<std::string> notes;
-  if (!parameters_.pfc || parameters_.headroom == 0) return notes;
-  Bytes needed = 0;
-  for (PortId id = 0; id < ports_.size(); ++id) {
-    if ((ports_[id].flags & kBuffered) != 0) needed = std::max(needed, computed_headroom(id ^ 1U));
-  }
-  if (parameters_.headroom < needed) {
-    notes.push_back(
-        fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
-                    parameters_.headroom, needed));
-  }
-  return notes;
-}
-
-std::vector<std::string> Fabric::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
-  for (PortId id = 0; id < ports_.size() && lines.size() < limit; ++id) {
-    const Bytes bytes = queued(id);
-    if (bytes == 0) continue;
-    lines.push_back(fmt::format(
-        "port {}: {} B wait{}", graph_.port_name(id), bytes,
-        ports_[id].paused != 0 ? fmt::format(", paused by {}", graph_.node(graph_.port(id).peer_node).name)
-                               : ""));
-  }
-  return lines;
 }
 
 }  // namespace netsim

@@ -4,18 +4,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/network/telemetry.h"
+
 namespace netsim {
 
-enum class PacketKind : std::uint8_t { data, ack, nack, cnp, pfc };
+enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
 struct alignas(32) Packet {
   std::uint32_t next;        // in a queue or the free list
   std::uint32_t queue_pair;  // both ends know it under the same number
-  std::uint32_t psn;         // packet sequence number; ack: next expected one
+  std::uint32_t psn;         // packet sequence number; ack: next expected one; link control: bytes of credit
   std::uint32_t bytes;       // as buffers, PFC and ECN count them: payload + headers
   std::uint32_t path;        // index in Fabric's paths of where the packet goes after its present port
   std::uint32_t ingress;     // the port that it was last transmitted from: who is paused if it has to wait
-  std::uint32_t message;     // data: the message that it belongs to; pfc: priority << 1 | pause
+  std::uint32_t
+      message;  // data: the message it belongs to; ack: marks it echoes; link control: see LinkControl
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
   bool marked;            // ECN congestion experienced
@@ -34,6 +37,7 @@ class PacketArena {
     }
     packets_.emplace_back();
     base_ = packets_.data();
+    if (has_telemetry_) telemetry_.emplace_back();
     return static_cast<std::uint32_t>(packets_.size() - 1);
   }
   void release(std::uint32_t index) {
@@ -42,11 +46,16 @@ class PacketArena {
   }
   Packet& operator[](std::uint32_t index) { return packets_[index]; }
   const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
+  // From now on every packet has a place for telemetry. Before the first allocate().
+  void enable_telemetry() { has_telemetry_ = true; }
+  Telemetry& telemetry(std::uint32_t index) { return telemetry_[index]; }
   // For EventLoop::set_prefetch.
   const void* const* base() const { return &base_; }
 
  private:
   std::vector<Packet> packets_;
+  std::vector<Telemetry> telemetry_;
+  bool has_telemetry_ = false;
   const void* base_ = nullptr;
   std::uint32_t free_ = UINT32_MAX;
 };

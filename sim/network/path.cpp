@@ -10,6 +10,28 @@
 namespace netsim {
 namespace {
 
+PortId find_port(const Graph& graph, NodeId from, const std::string& to) {
+  for (PortId port : graph.ports_of(from)) {
+    if (graph.node(graph.port(port).peer_node).name == to) return port;
+  }
+  throw ConfigError("network.switch.routing.paths: " + graph.node(from).name + " has no link to '" + to +
+                    "'");
+}
+
+std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
+                                    const std::vector<std::string>& through) {
+  std::vector<PortId> path;
+  NodeId at = from;
+  for (const std::string& name : through) {
+    path.push_back(find_port(graph, at, name));
+    at = graph.port(path.back()).peer_node;
+  }
+  path.push_back(find_port(graph, at, graph.node(to).name));
+  return path;
+}
+
+}  // namespace
+
 PortId port_between(const Graph& graph, NodeId from, NodeId to) {
   for (PortId port : graph.ports_of(from)) {
     if (graph.port(port).peer_node == to) return port;
@@ -17,30 +39,21 @@ PortId port_between(const Graph& graph, NodeId from, NodeId to) {
   NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + graph.node(to).name);
 }
 
-}  // namespace
-
-std::vector<PortId> nic_path(const Cluster& cluster, NodeId from, NodeId to, const RoutingPolicy& policy,
-                             std::uint64_t flow, std::uint64_t seed) {
+std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                             const RoutingPolicy& policy, std::uint64_t flow, std::uint64_t seed) {
+  if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
+    return prescribed_path(graph, from, to, *fixed);
+  }
   std::vector<PortId> path;
-  const std::size_t limit = cluster.graph.node_count();
+  const std::size_t limit = graph.node_count();
   for (NodeId at = from; at != to;) {
-    const auto hops = cluster.routes->next_hops(at, to);
-    NETSIM_CHECK(!hops.empty() && path.size() < limit, "no route from " + cluster.graph.node(at).name);
+    const auto hops = routes.next_hops(at, to);
+    if (hops.empty()) return {};
+    NETSIM_CHECK(path.size() < limit, "routes run in a circle at " + graph.node(at).name);
     const auto count = static_cast<std::uint32_t>(hops.size());
     const PortId port = hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, at), count)];
     path.push_back(port);
-    at = cluster.graph.port(port).peer_node;
-  }
-  return path;
-}
-
-std::vector<PortId> scale_out_path(const Cluster& cluster, const Gpu& source, const Gpu& destination,
-                                   const RoutingPolicy& policy, std::uint64_t flow, std::uint64_t seed) {
-  std::vector<PortId> path;
-  if (source.node != source.nic) path.push_back(port_between(cluster.graph, source.node, source.nic));
-  for (PortId port : nic_path(cluster, source.nic, destination.nic, policy, flow, seed)) path.push_back(port);
-  if (destination.node != destination.nic) {
-    path.push_back(port_between(cluster.graph, destination.nic, destination.node));
+    at = graph.port(port).peer_node;
   }
   return path;
 }

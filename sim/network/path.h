@@ -9,13 +9,13 @@
 
 namespace netsim {
 
-// From the source's GPU (or NIC, where they are one node) through the fabric to the destination's GPU. `flow`
-// is the hash of the five-tuple; switch s hashes with hash_combine(seed, s).
-std::vector<PortId> scale_out_path(const Cluster& cluster, const Gpu& source, const Gpu& destination,
-                                   const RoutingPolicy& policy, std::uint64_t flow, std::uint64_t seed);
-// Between two NICs only (acknowledgements).
-std::vector<PortId> nic_path(const Cluster& cluster, NodeId from, NodeId to, const RoutingPolicy& policy,
-                             std::uint64_t flow, std::uint64_t seed);
+// Between two NICs, by the routes' next hops. `flow` is the hash of the five-tuple; switch s hashes with
+// hash_combine(seed, s). Empty if links that are down leave no way. ConfigError where the policy prescribes a
+// path that is none.
+std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                             const RoutingPolicy& policy, std::uint64_t flow, std::uint64_t seed);
+// The link from a node to its neighbour.
+PortId port_between(const Graph& graph, NodeId from, NodeId to);
 // Within a host: over the scale-up links (NVLink) with fewest hops, never through a NIC. Empty if there is no
 // way.
 std::vector<PortId> scale_up_path(const Graph& graph, NodeId from, NodeId to);

@@ -10,6 +10,7 @@ struct RedParameters {
   Bytes kmax = 1600 * kKilobyte;
   double pmax = 0.2;
   BitRate reference_rate = 100 * kGbps;
+  bool at_enqueue = false;
 };
 
 // Defaults: HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 / 1600 KB at 100 Gb/s, linear in
@@ -22,14 +23,16 @@ Parameters<RedParameters> parameters() {
              "queue length at reference_rate above which every packet is marked")
       .real("pmax", &RedParameters::pmax, {0, 1}, "marking probability at kmax")
       .rate("reference_rate", &RedParameters::reference_rate, {1 * kMbps, 100'000 * kGbps},
-            "the link speed that kmin and kmax are given for; ports of other speeds scale them linearly");
+            "the link speed that kmin and kmax are given for; ports of other speeds scale them linearly")
+      .choice("at", &RedParameters::at_enqueue, {{"dequeue", false}, {"enqueue", true}},
+              "when a packet is marked: leaving the queue, on what remains, or joining it, on what is there");
 }
 
 class Red final : public Marker {
  public:
   explicit Red(const RedParameters& p) : p_(p) {}
   RedLine compile(BitRate rate) const override {
-    return {scale(p_.kmin, rate), scale(p_.kmax, rate), p_.pmax};
+    return {scale(p_.kmin, rate), scale(p_.kmax, rate), p_.pmax, p_.at_enqueue};
   }
 
  private:

@@ -41,6 +41,9 @@ struct LinkSpec {
   Bytes mtu = 4096;          // scale-up links: largest piece of a message; scale-out: transport.mtu decides
   Bytes overhead = 0;        // bytes that each packet costs on the wire beyond those it is counted with
   bool cut_through = false;  // the far end may go on `delay` after the transmission's start
+  Bytes credits =
+      0;  // room of the receiver's buffer for this link, by credits that it returns; 0: no credits of
+          // its own (what the fabric's switches do for their links is the network's business)
 };
 
 struct PortSpec {
@@ -85,8 +88,8 @@ class Graph {
 class Routes {
  public:
   virtual ~Routes() = default;
-  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Never empty for a connected fabric. The span
-  // stays valid as long as the graph, and when it is moved.
+  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Empty only where links that are down leave no
+  // way. The span stays valid as long as the graph, and when it is moved.
   virtual std::span<const PortId> next_hops(NodeId at, NodeId destination) const = 0;
 };
 

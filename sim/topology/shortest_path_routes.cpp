@@ -9,8 +9,8 @@ namespace {
 
 class ShortestPathRoutes final : public Routes {
  public:
-  ShortestPathRoutes(const Graph& graph, const std::vector<NodeId>& nics)
-      : access_(graph.node_count(), {kNoId, kNoId}) {
+  ShortestPathRoutes(const Graph& graph, const std::vector<NodeId>& nics, const std::vector<bool>& down)
+      : down_ports_(down), access_(graph.node_count(), {kNoId, kNoId}) {
     index_switches(graph);
     for (NodeId nic : nics) attach(graph, nic);
     for (std::size_t column = 0; column < access_switches_.size(); ++column)
@@ -58,11 +58,30 @@ class ShortestPathRoutes final : public Routes {
     NETSIM_CHECK(false, graph.node(nic).name + " is not joined to the fabric");
   }
 
+  bool usable(PortId port) const { return down_ports_.empty() || !down_ports_[port]; }
+
+  // Links between a switch and `target` over switches and links that are up; kNoId where there is no way.
+  std::vector<std::uint32_t> distances(const Graph& graph, NodeId target) const {
+    std::vector<std::uint32_t> distance(graph.node_count(), kNoId);
+    std::vector<NodeId> reached{target};
+    distance[target] = 0;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (PortId port : graph.ports_of(reached[i])) {
+        const NodeId from = graph.port(port).peer_node;
+        if (row_[from] == kNoId || distance[from] != kNoId || !usable(port ^ 1U)) continue;
+        distance[from] = distance[reached[i]] + 1;
+        reached.push_back(from);
+      }
+    }
+    return distance;
+  }
+
   // Appends the next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
   void search(const Graph& graph, NodeId target) {
-    const std::vector<std::uint32_t> distance = graph.fabric_distances(target);
+    const std::vector<std::uint32_t> distance = distances(graph, target);
     for (NodeId at : switches_) {
       for (PortId port : graph.ports_of(at)) {
+        if (!usable(port)) continue;
         const std::uint32_t peer_distance = distance[graph.port(port).peer_node];
         if (peer_distance != kNoId && peer_distance + 1 == distance[at]) hops_.push_back(port);
       }
@@ -70,6 +89,7 @@ class ShortestPathRoutes final : public Routes {
     }
   }
 
+  std::vector<bool> down_ports_;
   std::vector<NodeId> switches_;         // row -> node
   std::vector<std::uint32_t> row_;       // node -> row; kNoId for other than fabric switches
   std::vector<std::uint32_t> column_;    // row -> column; kNoId for switches without NICs
@@ -82,8 +102,9 @@ class ShortestPathRoutes final : public Routes {
 
 }  // namespace
 
-std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics) {
-  return std::make_unique<ShortestPathRoutes>(graph, nics);
+std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics,
+                                             const std::vector<bool>& down) {
+  return std::make_unique<ShortestPathRoutes>(graph, nics, down);
 }
 
 }  // namespace netsim

@@ -66,7 +66,9 @@ struct Cluster {
 Cluster build_cluster(const ConfigNode& root);
 
 // Equal-cost shortest-path next hops for any graph, by breadth-first search from every NIC's switch: for
-// topologies without arithmetic of their own.
-std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics);
+// topologies without arithmetic of their own, and for any while links are down (`down`: by port; empty: none
+// is). Where links that are down leave no way, next_hops() of a switch is empty.
+std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics,
+                                             const std::vector<bool>& down = {});
 
 }  // namespace netsim

@@ -28,7 +28,6 @@ struct CongestionContext {
   std::uint32_t next_psn = 0;  // the next packet to be sent
   BitRate rate = 0;            // in and out: paced rate, integer bit/s, clamped to 1 .. line_rate
   Bytes window = kNoWindow;    // in and out: payload that may be unacknowledged when a packet is started
-  bool pace_again = false;     // out: a changed rate applies to the wait for the next packet that has begun
   std::byte* state = nullptr;  // state_bytes(), zeroed before start(), aligned to 16
   std::array<Time, kCongestionTimers> timer{kNever, kNever};  // out: call on_timer(i) then (later than now)
 };
@@ -49,6 +48,7 @@ struct CongestionNeeds {
   bool sent_bytes = false;     // on_sent
   bool ack_echo = false;       // ECN marks come back in ACKs even where the transport's `ecn_echo` says CNP
   bool timestamps = false;     // Feedback::rtt
+  bool pace_again = false;     // a changed rate applies to the wait for the next packet that has begun
   bool telemetry = false;      // Feedback::hops: switches write INT into data packets
   Time cnp_interval = kNever;  // receiver: the least time between two CNPs of a queue pair; kNever: none
   std::uint32_t data_header = 0;  // bytes that it adds to every data packet

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sim/core/registry.h"
-#include "sim/network/path.h"
 #include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
@@ -19,54 +18,101 @@ const Parameters<TransportParameters>& transport() {
   static const auto parameters =
       Parameters<P>()
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
-          .integer("queue_pairs", &P::queue_pairs, {1, 256},
+          .integer("queue_pairs", &P::queue_pairs, {1, 65536},
                    "queue pairs between two GPUs' NICs; each has a path of its own")
           .integer("ack_every", &P::ack_every, {1, 65536},
                    "the receiver acknowledges every so many packets, and the last of each message")
+          .choice(
+              "framing", &P::framing,
+              {{"roce_v2", FramingKind::roce_v2},
+               {"infiniband", FramingKind::infiniband},
+               {"ns3", FramingKind::ns3}},
+              "headers of packets: RoCEv2 62 B (+16 first), ACK 66; InfiniBand 26 B (+16 first), ACK 30; the "
+              "HPCC-family ns-3 model 36 B, ACK 48")
+          .choice("ecn_echo", &P::ecn_echo, {{"cnp", EcnEcho::cnp}, {"ack", EcnEcho::ack}},
+                  "how ECN marks come back: in CNPs of their own, or as a flag of the ACK (the ns-3 model)")
           .bytes("nic_buffer", &P::nic_buffer, {4 * kKibibyte, 1 * kGigabyte},
                  "data that a NIC fetches over PCIe ahead of its wire")
+          .component("reliability", &P::reliability, "reliability", "go_back_n",
+                     "what happens when packets do not arrive, or not in order")
           .time("retransmission_timeout", &P::retransmission_timeout, {1 * kMicrosecond, 100 * kSecond},
-                "go-back-N from the first unacknowledged packet after this long without progress")
+                "after this long without progress a queue pair starts again from the first unacknowledged "
+                "packet")
+          .integer("retransmission_backoff", &P::retransmission_backoff, {1, 16},
+                   "each timeout in a row is so many times as long as the one before")
           .integer("retries", &P::retries, {0, 1000}, "timeouts in a row after which a queue pair gives up")
+          .bytes("window", &P::window, {0, 1000 * kGigabyte},
+                 "payload that a queue pair may have unacknowledged when it starts a packet, whatever "
+                 "congestion "
+                 "control says; 0: no limit")
+          .flag("window_scales", &P::window_scales,
+                "the window shrinks with the rate that congestion control allows: x rate / line rate")
+          .time("base_rtt", &P::base_rtt, {0, 1 * kSecond},
+                "round trip of an idle network, for congestion control; 0: computed for each path")
           .component("congestion_control", &P::congestion_control, "congestion_control", "dcqcn",
                      "how fast a queue pair may send");
   return parameters;
 }
-
-struct NetworkParameters {
-  FabricParameters fabric;
-};
-
-const Parameters<NetworkParameters>& network() {
-  static const auto parameters =
-      Parameters<NetworkParameters>().section("switch", &NetworkParameters::fabric, fabric_parameters(),
-                                              "buffers, PFC, ECN marking and routing of the switches");
-  return parameters;
-}
-
-TransportParameters read_transport(const ConfigNode& node) { return transport().parse(node); }
 
 const ConfigNode& switch_section(const ConfigNode& network_node) {
   const ConfigNode* section = network_node.find("switch");
   return section != nullptr ? *section : network_node;
 }
 
+ReliabilityPlan reliability(const TransportParameters& parameters) {
+  ReliabilityPlan plan =
+      Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
+  if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
+  return plan;
+}
+
 }  // namespace
+
+// RoCEv2 (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
+// FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK; a CNP carries 16 reserved bytes after the
+// BTH. InfiniBand within a subnet (section 5): LRH 8, BTH 12, ICRC 4, VCRC 2. ns3: PPP 2, IPv4 20, UDP 8,
+// sequence number 6; its ACK is padded to 48 and carries the congestion notification.
+Framing framing(FramingKind kind) {
+  switch (kind) {
+    case FramingKind::roce_v2:
+      return {62, 16, 66, 78};
+    case FramingKind::infiniband:
+      return {26, 16, 30, 42};
+    case FramingKind::ns3:
+      break;
+  }
+  return {36, 0, 48, 48};
+}
+
+Bytes PacketNetworkImpl::largest_packet() const {
+  const Framing f = framing(parameters_.framing);
+  return parameters_.mtu + f.header + f.first_header + needs_.data_header;
+}
 
 PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, const ConfigNode& network_node,
                                      const ConfigNode& transport_node, std::uint64_t seed,
                                      FlowObserver observer)
     : loop_(loop),
       cluster_(cluster),
-      parameters_(read_transport(transport_node)),
-      fabric_(loop, cluster.graph, network().parse(network_node, {"kind"}).fabric,
-              switch_section(network_node), parameters_.mtu, seed),
-      observer_(std::move(observer)),
+      parameters_(transport().parse(transport_node)),
+      framing_(framing(parameters_.framing)),
+      reliability_(reliability(parameters_)),
       congestion_control_(
-          Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")) {
+          Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")),
+      needs_(congestion_control_->needs()),
+      echo_in_acks_(needs_.ack_echo || parameters_.ecn_echo == EcnEcho::ack),
+      stamps_(needs_.telemetry || needs_.timestamps),
+      fabric_(loop, cluster.graph, fabric_parameters().parse(network_node, {"kind"}),
+              switch_section(network_node), largest_packet(), seed),
+      observer_(std::move(observer)),
+      routes_(cluster.routes.get()),
+      state_stride_((needs_.state_bytes + 15) / 16 * 16) {
+  framing_.header += needs_.data_header;
+  framing_.ack += needs_.ack_header;
   fabric_.set_source(this);
-  needs_ = congestion_control_->needs();
-  state_stride_ = (needs_.state_bytes + 15) / 16 * 16;
+  fabric_.set_routes(routes_);
+  if (needs_.telemetry) fabric_.enable_telemetry();
+  if (needs_.timestamps) fabric_.enable_timestamps();
   injector_of_port_.assign(cluster.graph.port_count(), kNone);
   gate_of_port_.assign(cluster.graph.port_count(), kNone);
   connections_.resize(cluster.gpus.size());
@@ -86,100 +132,6 @@ PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, co
   loop_.set_prefetch(EventKind::pace, &senders_base_, sizeof(Sender), nullptr, 0);
 }
 
-// ---- Connections
-
-std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
-  const std::uint32_t number = cluster_.same_host(request.source, request.destination)
-                                   ? 0
-                                   : request.channel % static_cast<std::uint32_t>(parameters_.queue_pairs);
-  auto& known = connections_[request.source];
-  const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 8 | number;
-  const auto at =
-      std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
-  if (at != known.end() && at->first == key) return at->second;
-  const auto id = static_cast<std::uint32_t>(senders_.size());
-  known.insert(at, {key, id});
-  senders_.emplace_back();
-  receivers_.emplace_back();
-  congestion_.resize(congestion_.size() + state_stride_);
-  senders_base_ = senders_.data();
-  receivers_base_ = receivers_.data();
-  names_.push_back({request.source, request.destination, number});
-  receivers_[id].key =
-      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, number);
-  if (cluster_.same_host(request.source, request.destination)) {
-    connect_scale_up(id, names_.back());
-  } else {
-    connect_scale_out(id, names_.back());
-  }
-  return id;
-}
-
-std::uint32_t PacketNetworkImpl::injector(PortId first, PortId gate) {
-  std::uint32_t& index = injector_of_port_[first];
-  if (index != kNone) return index;
-  index = static_cast<std::uint32_t>(injectors_.size());
-  Injector made;
-  made.port = first;
-  if (gate != first) {
-    std::uint32_t& gate_index = gate_of_port_[gate];
-    if (gate_index == kNone) {
-      gate_index = static_cast<std::uint32_t>(gates_.size());
-      gates_.push_back({parameters_.nic_buffer, {}});
-      fabric_.set_departure_hook(gate);
-    }
-    gates_[gate_index].injectors.push_back(index);
-    made.gate = gate_index;
-  }
-  injectors_.push_back(made);
-  return index;
-}
-
-void PacketNetworkImpl::connect_scale_up(std::uint32_t id, const Names& names) {
-  const Gpu& from = cluster_.gpus[names.source];
-  const Gpu& to = cluster_.gpus[names.destination];
-  std::vector<std::uint32_t> path = scale_up_path(cluster_.graph, from.node, to.node);
-  NETSIM_CHECK(!path.empty(), "GPUs of one host are not joined: " + cluster_.graph.node(from.node).name);
-  Sender& s = senders_[id];
-  s.injector = injector(path.front(), path.front());
-  s.scale_up = true;
-  s.mtu = static_cast<std::uint32_t>(cluster_.graph.port(path.front()).link.mtu);
-  s.rate = s.line_rate = cluster_.graph.port(path.front()).link.rate;
-  path.push_back(make_step(StepKind::deliver, id));
-  s.path = fabric_.add_path(path) + 1;
-}
-
-void PacketNetworkImpl::connect_scale_out(std::uint32_t id, const Names& names) {
-  const Gpu& from = cluster_.gpus[names.source];
-  const Gpu& to = cluster_.gpus[names.destination];
-  Sender& s = senders_[id];
-  Receiver& r = receivers_[id];
-  const std::uint64_t seed = fabric_.routing_seed();
-  std::vector<std::uint32_t> path = scale_out_path(cluster_, from, to, fabric_.routing(), r.key, seed);
-  const std::size_t wire = from.node != from.nic ? 1 : 0;  // the NIC's port in the path
-  s.injector = injector(path.front(), path[wire]);
-  s.mtu = static_cast<std::uint32_t>(parameters_.mtu);
-  s.line_rate = s.rate = cluster_.graph.port(path[wire]).link.rate;
-  r.pcie = to.node != to.nic;
-  if (r.pcie) {
-    r.gpu_port = path.back();
-    path.back() = make_step(StepKind::receive, id);  // the receiver hands it on to gpu_port itself
-    path.push_back(make_step(StepKind::deliver, id));
-  } else {
-    path.push_back(make_step(StepKind::receive, id));
-  }
-  s.path = fabric_.add_path(path) + 1;
-  // The ACKs' five-tuple is another one, so they may take another way.
-  std::vector<std::uint32_t> back =
-      nic_path(cluster_, to.nic, from.nic, fabric_.routing(), hash_combine(r.key, 1), seed);
-  r.back_port = back.front();
-  back.push_back(make_step(StepKind::control, id));
-  r.back_path = fabric_.add_path(back) + 1;
-  CongestionContext context = congestion_context(id);
-  congestion_control_->start(context);
-  s.rate = context.rate;
-}
-
 // ---- Reports
 
 NetworkCounters PacketNetworkImpl::counters() const {
@@ -190,6 +142,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
     c.ecn_marks += port.marks;
     c.drops += port.drops;
+    c.lost += port.lost;
     if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
       c.max_queue = std::max(c.max_queue, port.max_queue);
   }
@@ -200,7 +153,18 @@ NetworkCounters PacketNetworkImpl::counters() const {
 
 PortCounters PacketNetworkImpl::port_counters(PortId port) const {
   const Fabric::Counters c = fabric_.counters(port);
-  return {c.wire_bytes, c.data_packets, c.marks, c.drops, c.pauses, c.paused, c.max_queue};
+  PortCounters result;
+  result.wire_bytes = c.wire_bytes;
+  result.data_packets = c.data_packets;
+  result.ecn_marks = c.marks;
+  result.drops = c.drops;
+  result.pauses = c.pauses;
+  result.paused = c.paused;
+  result.max_queue = c.max_queue;
+  result.headroom = c.headroom;
+  result.max_headroom = c.max_headroom;
+  result.lost = c.lost;
+  return result;
 }
 
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
@@ -221,6 +185,7 @@ std::uint64_t PacketNetworkImpl::events_fingerprint() const {
 
 std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
+  if (deadlocked()) lines = fabric_.waiting(limit);
   for (std::size_t id = 0; id < senders_.size() && lines.size() < limit; ++id) {
     const Sender& s = senders_[id];
     if (s.oldest == kNone) continue;
@@ -229,8 +194,19 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
                                 n.destination, n.number, s.acknowledged, s.end_psn,
                                 s.failed ? ", gave up after its retries" : ""));
   }
+  if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
   return lines;
+}
+
+std::vector<std::string> PacketNetworkImpl::notes() const {
+  std::vector<std::string> notes = fabric_.notes();
+  if (fabric_.routes_packets() && !reliability_.selective) {
+    notes.push_back(
+        "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
+        "overtakes another makes the sender start again");
+  }
+  return notes;
 }
 
 std::unique_ptr<PacketNetwork> PacketNetwork::create(EventLoop& loop, const Cluster& cluster,
@@ -241,7 +217,7 @@ std::unique_ptr<PacketNetwork> PacketNetwork::create(EventLoop& loop, const Clus
                                              std::move(observer));
 }
 
-const ParameterTable& PacketNetwork::network_parameters() { return network().table(); }
+const ParameterTable& PacketNetwork::network_parameters() { return fabric_parameters().table(); }
 const ParameterTable& PacketNetwork::transport_parameters() { return transport().table(); }
 
 }  // namespace netsim

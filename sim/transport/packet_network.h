@@ -36,6 +36,8 @@ struct PortCounters {
   std::uint64_t pauses = 0;  // PFC pauses that this port received
   Time paused = 0;           // total time that its data class was paused
   Bytes max_queue = 0;
+  Bytes headroom = 0,
+        max_headroom = 0;  // PFC headroom (or credits) of this link at its far end, and most used
   std::uint64_t lost = 0;  // on the link: loss rate, link down
 };
 
@@ -50,6 +52,7 @@ struct QueuePairView {
 struct NetworkCounters {
   std::uint64_t packets = 0;                            // data packets delivered, all link kinds
   std::array<std::uint64_t, kLinkKinds> packet_hops{};  // data packets x links, by LinkKind
+  std::uint64_t lost = 0;                               // on links: loss rate, link down
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   std::uint64_t flows_started = 0, flows_done = 0;
   Bytes bytes_delivered = 0;  // payload, scale-out
@@ -79,6 +82,9 @@ class PacketNetwork : public Endpoint {
   virtual QueuePairView queue_pair_view(std::uint32_t id) const = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;
   virtual std::uint64_t events_fingerprint() const = 0;
+  // Whether ports wait for each other in a circle; the event loop is then stopped, and waiting() names them
+  // first.
+  virtual bool deadlocked() const = 0;
   // Queue pairs with unfinished messages and paused ports with waiting bytes, one line each.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
   // Things the user should know ("headroom below the formula ...").

@@ -2,30 +2,48 @@
 // of. Private to the packet network.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/network/policies.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/congestion_control.h"
 #include "sim/transport/endpoint.h"
+#include "sim/transport/psn_window.h"
 
 namespace netsim {
 
-// RoCEv2 framing (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12,
-// ICRC 4, FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK. A CNP carries 16 reserved bytes after
-// the BTH.
-constexpr std::uint32_t kHeaderBytes = 62, kRethBytes = 16, kAckBytes = 66, kCnpBytes = 78;
+// What packets carry besides payload, in bytes as buffers count them.
+struct Framing {
+  std::uint32_t header = 0;        // of every data packet
+  std::uint32_t first_header = 0;  // more in a message's first packet
+  std::uint32_t ack = 0;           // whole ACK or NACK
+  std::uint32_t cnp = 0;           // whole congestion notification
+};
+enum class FramingKind : std::uint8_t { roce_v2, infiniband, ns3 };
+Framing framing(FramingKind kind);
+
+enum class EcnEcho : std::uint8_t { cnp, ack };
 
 // The `transport` section.
 struct TransportParameters {
   Bytes mtu = 4096;
   std::int64_t queue_pairs = 4;
   std::int64_t ack_every = 1;
+  FramingKind framing = FramingKind::roce_v2;
+  EcnEcho ecn_echo = EcnEcho::cnp;
   Bytes nic_buffer = 64 * kKibibyte;
+  ConfigNode reliability;
   Time retransmission_timeout = 67'108'864 * kNanosecond;
+  std::int64_t retransmission_backoff = 1;
   std::int64_t retries = 7;
+  Bytes window = 0;
+  bool window_scales = false;
+  Time base_rtt = 0;
   ConfigNode congestion_control;
 };
 
@@ -34,6 +52,7 @@ inline constexpr std::uint32_t kNone = UINT32_MAX;
 struct Message {
   SendRequest request;
   Time start = 0;
+  Time delivered = 0, acknowledged = 0;
   std::uint64_t number = 0;    // within its queue pair
   std::uint32_t next = kNone;  // in the queue pair, oldest first
   std::uint32_t first_psn = 0;
@@ -41,31 +60,42 @@ struct Message {
   std::uint32_t holders = 0;  // sender until acknowledged, receiver until delivered
 };
 
-// The sender's half of a queue pair, at the source's NIC.
+// The sender's half of a queue pair, at the source's NIC. The first cache line is what making a packet
+// touches.
 struct alignas(64) Sender {
   std::uint32_t path = 0;  // of data, after the first port
   std::uint32_t injector = 0;
   std::uint32_t next_psn = 0;
-  std::uint32_t acknowledged = 0;  // first psn not acknowledged
-  std::uint32_t sent_end = 0;      // one past the highest psn ever sent
-  std::uint32_t current = kNone;   // message that next_psn belongs to
-  std::uint32_t oldest = kNone;    // first message not fully acknowledged
-  std::uint32_t newest = kNone;
+  std::uint32_t acknowledged = 0;     // first psn not acknowledged
+  std::uint32_t sent_end = 0;         // one past the highest psn ever sent
+  std::uint32_t current = kNone;      // message that next_psn belongs to
+  std::uint32_t window = UINT32_MAX;  // packets that may be unacknowledged when one is started
   std::uint32_t next_ready = kNone;
-  bool ready = false;   // in its injector's ring
-  bool pacing = false;  // a pace event is pending
-  bool scale_up = false;
-  bool timer = false;  // a retransmission event is pending
   BitRate rate = 0;
   BitRate line_rate = 0;
+  std::uint32_t mtu = 0;
+  std::uint16_t overhead = 0;  // of the wire, which pacing counts
+  std::uint8_t traffic_class = 0;
+  bool scale_up = false;
+  bool ready = false;   // in its injector's ring
+  bool pacing = false;  // a pace event is pending
+  bool timer = false;   // a retransmission event is pending
+  bool failed = false;
+  std::uint32_t last_wire = 0;  // bytes of the last packet, which the wait that has begun was for
+
+  Time pace_at = 0;
+  std::uint32_t oldest = kNone;  // first message not fully acknowledged
+  std::uint32_t newest = kNone;
+  std::uint32_t end_psn = 0;         // one past the last psn of the newest message
   std::uint32_t timer_snapshot = 0;  // `acknowledged` when the timer was set
   std::uint32_t timeouts = 0;        // in a row
-  std::uint32_t end_psn = 0;         // one past the last psn of the newest message
-  std::uint32_t mtu = 0;
+  std::uint32_t hops = 0;
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;
-  bool failed = false;
+  Time base_rtt = 0;
+  Bytes congestion_window = kNoWindow;  // what congestion control last said
 };
+static_assert(sizeof(Sender) == 128);
 
 // The receiver's half, at the destination.
 struct alignas(64) Receiver {
@@ -74,22 +104,45 @@ struct alignas(64) Receiver {
   std::uint64_t digest = 0;
   std::uint32_t expected = 0;
   std::uint32_t unacknowledged = 0;
+  std::uint32_t marked = 0;     // packets with a mark since the last ACK
+  std::uint32_t latest = 0;     // psn of the last packet that came out of order
   std::uint32_t back_path = 0;  // of ACKs, after the first port
   PortId back_port = 0;         // the NIC's port
+  PortId gpu_port = 0;          // the NIC's port to the GPU
   bool cnp_sent = false;
   bool nack_sent = false;
-  bool pcie = false;    // goes on to the GPU over PCIe
-  PortId gpu_port = 0;  // the NIC's port to the GPU
+  bool pcie = false;  // goes on to the GPU over PCIe
+  std::uint8_t traffic_class = 0;
+};
+static_assert(sizeof(Receiver) == 64);
+
+// What selective repeat remembers of a queue pair besides.
+struct Selective {
+  // Sender: what arrived out of order, and which of the gaps are to be sent again.
+  PsnWindow<std::uint8_t> arrived{0};
+  std::uint32_t arrived_count = 0;
+  std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
+  std::uint32_t repeat_end = 0;   // gaps before this one are to be
+  // Receiver: message << 1 | last of the packets that came out of order.
+  PsnWindow<std::uint32_t> kept{kNone};
+  std::deque<std::uint32_t> completed;  // messages on their way over PCIe
 };
 
 // What makes packets for one first port: a NIC (Ethernet port, or the PCIe link that feeds it), or a GPU's
 // NVLink port.
 struct Injector {
+  struct Ring {
+    std::uint32_t head = kNone, tail = kNone;
+  };
   PortId port = 0;
-  std::uint32_t gate = kNone;                // PCIe: limits what is between GPU and wire
-  std::uint32_t head = kNone, tail = kNone;  // ring of queue pairs that may send, served round robin
+  std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
+  std::uint32_t turn = 0;      // class that is asked first, where classes share
+  std::uint32_t ready = 0;     // bit per class with a ring that is not empty
+  // Queue pairs that may send, by class, served round robin.
+  std::array<Ring, kMaxClasses> rings;
 };
 
+// PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
 struct Gate {
   Bytes credit = 0;
   std::vector<std::uint32_t> injectors;
@@ -97,6 +150,7 @@ struct Gate {
 
 struct Names {
   std::uint32_t source, destination, number;
+  std::uint32_t idle_path = 0;  // the ports of a way from GPU to GPU, for ideal times
 };
 
 }  // namespace netsim

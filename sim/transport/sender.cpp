@@ -1,11 +1,11 @@
-// The sender's half: messages, arbitration, pacing, acknowledgements, go-back-N.
+// The sender's half: messages, arbitration, windows, pacing, acknowledgements, congestion control, go-back-N.
 #include <algorithm>
 
 #include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
 
-std::uint32_t PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest& request) {
+void PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest& request) {
   std::uint32_t index = free_message_;
   if (index == kNone) {
     index = static_cast<std::uint32_t>(messages_.size());
@@ -27,7 +27,6 @@ std::uint32_t PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest
   s.newest = index;
   if (s.oldest == kNone) s.oldest = index;
   if (s.current == kNone) s.current = index;
-  return index;
 }
 
 void PacketNetworkImpl::send(const SendRequest& request) {
@@ -39,104 +38,88 @@ void PacketNetworkImpl::send(const SendRequest& request) {
     ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
   }
-  if (!s.ready && !s.pacing && !s.failed) make_ready(id);
+  make_ready(id);
+}
+
+// ---- Arbitration: a queue pair is in its injector's ring while it may send.
+
+bool PacketNetworkImpl::has_work(std::uint32_t id) {
+  const Sender& s = senders_[id];
+  if (s.failed) return false;
+  if (reliability_.selective && !s.scale_up)
+    return has_gap(id) || (s.current != kNone && in_flight(id) < s.window);
+  return s.current != kNone && s.next_psn - s.acknowledged < s.window;
 }
 
 // To the end of its injector's ring.
 void PacketNetworkImpl::join_ring(std::uint32_t id) {
   Sender& s = senders_[id];
   Injector& in = injectors_[s.injector];
+  Injector::Ring& ring = in.rings[s.traffic_class];
   s.ready = true;
   s.next_ready = kNone;
-  if (in.head == kNone) {
-    in.head = id;
+  if (ring.head == kNone) {
+    ring.head = id;
+    in.ready |= 1U << s.traffic_class;
   } else {
-    senders_[in.tail].next_ready = id;
+    senders_[ring.tail].next_ready = id;
   }
-  in.tail = id;
+  ring.tail = id;
 }
 
+// If it may send and is not waiting for its turn or its pace already.
 void PacketNetworkImpl::make_ready(std::uint32_t id) {
+  const Sender& s = senders_[id];
+  if (s.ready || s.pacing || !has_work(id)) return;
   join_ring(id);
-  const Injector& in = injectors_[senders_[id].injector];
+  const Injector& in = injectors_[s.injector];
   fabric_.set_source_ready(in.port, true);
   fabric_.wake(in.port);
 }
 
+// Of the classes that have queue pairs waiting and are not held back: the first, or where classes share a
+// port the next in turn. kNone: all are held back.
+std::uint32_t PacketNetworkImpl::next_class(const Injector& in) const {
+  for (std::uint32_t i = 0; i < kMaxClasses; ++i) {
+    const std::uint32_t c = (in.turn + i) % kMaxClasses;
+    if ((in.ready >> c & 1) == 0) continue;
+    if (!fabric_.paused(in.port, static_cast<std::uint8_t>(kDataPriority + c))) return c;
+  }
+  return kNone;
+}
+
+std::uint32_t PacketNetworkImpl::take_from_ring(Injector& in, std::uint32_t traffic_class) {
+  Injector::Ring& ring = in.rings[traffic_class];
+  const std::uint32_t id = ring.head;
+  ring.head = senders_[id].next_ready;
+  senders_[id].ready = false;
+  if (ring.head == kNone) {
+    ring.tail = kNone;
+    in.ready &= ~(1U << traffic_class);
+  } else {
+    __builtin_prefetch(&senders_[ring.head], 1);
+  }
+  return id;
+}
+
 void PacketNetworkImpl::port_free(PortId port) {
   Injector& in = injectors_[injector_of_port_[port]];
-  if (in.head == kNone || (in.gate != kNone && gates_[in.gate].credit <= 0)) {
-    fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
-    return;
-  }
-  // Data held back by PFC: the resume wakes the port.
-  if (fabric_.paused(port, kDataPriority)) return;
-  const std::uint32_t id = in.head;
-  in.head = senders_[id].next_ready;
-  if (in.head == kNone) in.tail = kNone;
-  senders_[id].ready = false;
-  if (senders_[id].current != kNone) {
-    const std::uint32_t packet = make_packet(id);
+  while (in.ready != 0 && (in.gate == kNone || gates_[in.gate].credit > 0)) {
+    const std::uint32_t traffic_class = next_class(in);
+    if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
+    const std::uint32_t id = take_from_ring(in, traffic_class);
+    if (!has_work(id)) continue;  // its window has shrunk
+    if (fabric_.discipline() != DisciplinePlan::Kind::strict) in.turn = (traffic_class + 1) % kMaxClasses;
+    const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     if (in.gate != kNone) gates_[in.gate].credit -= bytes;
     fabric_.transmit(port, packet);
-    pace(id, bytes + 20);
-  }
-  if (in.head != kNone) {
+    pace(id, bytes + senders_[id].overhead);
+    if (in.ready == 0) break;
     fabric_.wake(port);
-  } else {
-    fabric_.set_source_ready(port, false);
-  }
-}
-
-std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id) {
-  Sender& s = senders_[id];
-  const Message& m = messages_[s.current];
-  const std::uint32_t number = s.next_psn - m.first_psn;
-  const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
-  const std::uint32_t index = fabric_.packets().allocate();
-  Packet& k = fabric_.packets()[index];
-  k.queue_pair = id;
-  k.psn = s.next_psn++;
-  k.bytes =
-      static_cast<std::uint32_t>(payload) + (s.scale_up ? 0 : kHeaderBytes + (number == 0 ? kRethBytes : 0));
-  k.path = s.path;
-  k.message = s.current;
-  k.kind = PacketKind::data;
-  k.priority = kDataPriority;
-  k.marked = false;
-  k.last = number + 1 == m.packets;
-  if (k.last) s.current = m.next;
-  if (s.scale_up) return index;
-  if (static_cast<std::int32_t>(s.next_psn - s.sent_end) > 0) {
-    s.sent_end = s.next_psn;
-  } else {
-    ++counts_.retransmissions;
-  }
-  if (!s.timer) arm_timer(id);
-  return index;
-}
-
-// Puts the queue pair back in the ring, now or when its rate allows the next packet.
-void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
-  Sender& s = senders_[id];
-  if (needs_.sent_bytes && !s.scale_up) {
-    control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
-  }
-  if (s.rate >= s.line_rate) {
-    if (s.current != kNone) join_ring(id);
     return;
   }
-  s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  loop_.schedule(loop_.now() + transmission_time(wire_bytes, s.rate),
-                 fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
-}
-
-void PacketNetworkImpl::on_pace(const Event& event) {
-  Sender& s = senders_[event.target];
-  s.digest = Fabric::digest(s.digest, event);
-  s.pacing = false;
-  if (s.current != kNone && !s.ready) make_ready(event.target);
+  fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
 }
 
 void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
@@ -144,22 +127,118 @@ void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
   gate.credit += bytes;
   for (std::uint32_t index : gate.injectors) {
     const Injector& in = injectors_[index];
-    if (in.head == kNone) continue;
+    if (in.ready == 0) continue;
     fabric_.set_source_ready(in.port, true);
     fabric_.wake(in.port);
   }
 }
 
-// ---- Acknowledgements and congestion control
+// ---- Packets
+
+// What is missing goes before what is new.
+std::uint32_t PacketNetworkImpl::next_packet(std::uint32_t id) {
+  Sender& s = senders_[id];
+  if (reliability_.selective && !s.scale_up && has_gap(id)) {
+    const std::uint32_t psn = take_gap(id);
+    ++counts_.retransmissions;
+    return make_packet(id, message_of(id, psn), psn);
+  }
+  const std::uint32_t message = s.current;
+  const std::uint32_t psn = s.next_psn++;
+  const Message& m = messages_[message];
+  if (psn + 1 == m.first_psn + m.packets) s.current = m.next;
+  if (!s.scale_up) {
+    if (static_cast<std::int32_t>(s.next_psn - s.sent_end) > 0) {
+      s.sent_end = s.next_psn;
+    } else {
+      ++counts_.retransmissions;
+    }
+  }
+  return make_packet(id, message, psn);
+}
+
+std::uint32_t PacketNetworkImpl::message_of(std::uint32_t id, std::uint32_t psn) const {
+  std::uint32_t message = senders_[id].oldest;
+  while (psn - messages_[message].first_psn >= messages_[message].packets) message = messages_[message].next;
+  return message;
+}
+
+std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn) {
+  const Sender& s = senders_[id];
+  const Message& m = messages_[message];
+  const std::uint32_t number = psn - m.first_psn;
+  const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
+  const std::uint32_t index = fabric_.packets().allocate();
+  Packet& k = fabric_.packets()[index];
+  k.queue_pair = id;
+  k.psn = psn;
+  k.bytes = static_cast<std::uint32_t>(payload);
+  k.path = s.path;
+  k.message = message;
+  k.kind = PacketKind::data;
+  k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
+  k.marked = false;
+  k.last = number + 1 == m.packets;
+  if (s.scale_up) return index;
+  k.bytes += framing_.header + (number == 0 ? framing_.first_header : 0);
+  if (stamps_) {
+    Telemetry& t = fabric_.packets().telemetry(index);
+    t.sent = loop_.now();
+    t.hops = 0;
+  }
+  if (!s.timer) arm_timer(id);
+  return index;
+}
+
+// ---- Pacing
+
+// Puts the queue pair back in the ring, now or when its rate allows the next packet.
+void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
+  Sender& s = senders_[id];
+  if (needs_.sent_bytes && !s.scale_up) {
+    control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
+  }
+  s.last_wire = static_cast<std::uint32_t>(wire_bytes);
+  if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
+    if (has_work(id)) join_ring(id);
+    return;
+  }
+  s.pacing = true;  // also after the last packet: a following message must not overtake its rate
+  s.pace_at = loop_.now() + transmission_time(wire_bytes, s.rate);
+  loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
+}
+
+// The rate has changed while the wait for the next packet lasts: as much longer or shorter as the last packet
+// takes.
+void PacketNetworkImpl::move_pace(std::uint32_t id, BitRate before) {
+  Sender& s = senders_[id];
+  if (!s.pacing || s.rate == before) return;
+  s.pace_at += transmission_time(s.last_wire, s.rate) - transmission_time(s.last_wire, before);
+  s.pace_at = std::max(s.pace_at, loop_.now());
+  loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
+}
+
+void PacketNetworkImpl::on_pace(const Event& event) {
+  Sender& s = senders_[event.target];
+  s.digest = Fabric::digest(s.digest, event);
+  if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
+  s.pacing = false;
+  make_ready(event.target);
+}
+
+// ---- Congestion control
 
 CongestionContext PacketNetworkImpl::congestion_context(std::uint32_t id) {
   const Sender& s = senders_[id];
   CongestionContext context;
   context.now = loop_.now();
   context.line_rate = s.line_rate;
+  context.base_rtt = s.base_rtt;
   context.mtu = s.mtu;
+  context.hops = s.hops;
   context.next_psn = s.next_psn;
   context.rate = s.rate;
+  context.window = s.congestion_window;
   context.state = congestion_.data() + id * state_stride_;
   return context;
 }
@@ -169,7 +248,12 @@ void PacketNetworkImpl::control(std::uint32_t id, Call call) {
   Sender& s = senders_[id];
   CongestionContext context = congestion_context(id);
   call(context);
+  const BitRate before = s.rate;
   s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
+  if (s.rate != before || context.window != s.congestion_window) {
+    set_window(id, context.window);
+    if (needs_.pace_again) move_pace(id, before);
+  }
   for (unsigned i = 0; i < kCongestionTimers; ++i) {
     if (context.timer[i] == kNever) continue;
     loop_.schedule(context.timer[i], fabric_.origin(injectors_[s.injector].port), EventKind::congestion_timer,
@@ -177,47 +261,107 @@ void PacketNetworkImpl::control(std::uint32_t id, Call call) {
   }
 }
 
+// The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
+// up: a packet may be started while less than the window is unacknowledged.
+void PacketNetworkImpl::set_window(std::uint32_t id, Bytes window) {
+  __extension__ using Wide = __int128;
+  Sender& s = senders_[id];
+  s.congestion_window = window;
+  Bytes least = window;
+  if (parameters_.window != 0) {
+    const Bytes own = parameters_.window_scales
+                          ? static_cast<Bytes>(static_cast<Wide>(parameters_.window) * s.rate / s.line_rate)
+                          : parameters_.window;
+    least = std::min(least, own);
+  }
+  if (reliability_.bdp_cap > 0) {
+    const double packets = static_cast<double>(s.line_rate) * static_cast<double>(s.base_rtt) /
+                           (8.0 * static_cast<double>(kSecond)) /
+                           static_cast<double>(s.mtu + framing_.header + s.overhead);
+    const double cap = reliability_.bdp_cap * packets * static_cast<double>(s.mtu);
+    if (cap < static_cast<double>(least)) least = static_cast<Bytes>(cap);
+  }
+  const Bytes packets = least / s.mtu + (least % s.mtu != 0 ? 1 : 0);
+  s.window = static_cast<std::uint32_t>(std::clamp<Bytes>(packets, 1, UINT32_MAX));
+}
+
+void PacketNetworkImpl::on_congestion_timer(const Event& event) {
+  Sender& s = senders_[event.target];
+  s.digest = Fabric::digest(s.digest, event);
+  const auto timer = static_cast<unsigned>(event.argument);
+  control(event.target, [&](CongestionContext& c) { congestion_control_->on_timer(c, timer); });
+  make_ready(event.target);
+}
+
+// ---- Acknowledgements
+
 void PacketNetworkImpl::on_control(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Sender& s = senders_[id];
   s.digest = Fabric::digest(s.digest, event);
-  const Packet& k = fabric_.packets()[packet];
-  const PacketKind kind = k.kind;
-  const std::uint32_t psn = k.psn;
-  fabric_.packets().release(packet);
-  if (kind == PacketKind::cnp) {
+  const Packet k = fabric_.packets()[packet];
+  if (k.kind == PacketKind::cnp) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
-    return;
+  } else {
+    on_ack(id, k, packet);
   }
-  on_ack(id, psn);
-  if (kind == PacketKind::nack) go_back(id);
+  fabric_.packets().release(packet);
+  make_ready(id);
 }
 
-void PacketNetworkImpl::on_ack(std::uint32_t id, std::uint32_t next_expected) {
-  Sender* s = &senders_[id];
-  const auto fresh = static_cast<std::int32_t>(next_expected - s->acknowledged);
-  if (fresh <= 0) return;
-  s->acknowledged = next_expected;
-  // An ACK that overtook a go-back: what it covers need not be sent again.
-  if (static_cast<std::int32_t>(next_expected - s->next_psn) > 0) go_back(id);
-  if (needs_.acks) {
-    Feedback feedback;
-    feedback.acknowledged_psn = next_expected;
-    feedback.packets = static_cast<std::uint32_t>(fresh);
-    feedback.bytes = static_cast<Bytes>(fresh) * s->mtu;
-    control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
+void PacketNetworkImpl::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
+  Sender& s = senders_[id];
+  const bool nack = ack.kind == PacketKind::nack;
+  const auto fresh = std::max(static_cast<std::int32_t>(ack.psn - s.acknowledged), 0);
+  if (fresh > 0) {
+    if (reliability_.selective) forget_arrivals(id, ack.psn);
+    s.acknowledged = ack.psn;
+    // An ACK that overtook a go-back: what it covers need not be sent again.
+    if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(id);
   }
-  while (s->oldest != kNone) {
-    const Message& m = messages_[s->oldest];
-    if (static_cast<std::int32_t>(s->acknowledged - (m.first_psn + m.packets)) < 0) break;
-    const std::uint32_t done = s->oldest;
+  if (nack && reliability_.selective) {
+    note_arrival(id, ack.message);
+  } else if (nack && fresh >= 0 && ack.psn == s.acknowledged) {
+    go_back(id);
+  }
+  if (needs_.acks && (fresh > 0 || nack)) {
+    tell_congestion_control(id, static_cast<std::uint32_t>(fresh), ack, packet);
+  }
+  if (parameters_.ecn_echo == EcnEcho::ack && marks_of(ack) != 0) {
+    control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
+  }
+  if (fresh > 0) finish_messages(id);
+}
+
+void PacketNetworkImpl::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
+                                                std::uint32_t packet) {
+  Feedback feedback;
+  feedback.acknowledged_psn = ack.psn;
+  feedback.packets = fresh;
+  feedback.bytes = static_cast<Bytes>(fresh) * senders_[id].mtu;
+  feedback.marked = marks_of(ack);
+  if (stamps_) {
+    const Telemetry& t = fabric_.packets().telemetry(packet);
+    feedback.rtt = loop_.now() - t.sent;
+    feedback.hops = {t.hop.data(), t.hops};
+  }
+  control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
+}
+
+void PacketNetworkImpl::finish_messages(std::uint32_t id) {
+  for (;;) {
+    Sender& s = senders_[id];  // the listener may send on a new queue pair
+    if (s.oldest == kNone) return;
+    Message& m = messages_[s.oldest];
+    if (static_cast<std::int32_t>(s.acknowledged - (m.first_psn + m.packets)) < 0) return;
+    const std::uint32_t done = s.oldest;
     const SendRequest request = m.request;
-    s->oldest = m.next;
-    if (s->oldest == kNone) s->newest = kNone;
-    release(done);
+    m.acknowledged = loop_.now();
+    s.oldest = m.next;
+    if (s.oldest == kNone) s.newest = kNone;
+    release(id, done);
     listener_->message_sent(request);
-    s = &senders_[id];  // the listener may have sent on a new queue pair
   }
 }
 
@@ -231,22 +375,22 @@ void PacketNetworkImpl::go_back(std::uint32_t id) {
     if (static_cast<std::int32_t>(s.next_psn - (m.first_psn + m.packets)) < 0) break;
     s.current = m.next;
   }
-  if (s.current != kNone && !s.ready && !s.pacing && !s.failed) make_ready(id);
 }
 
-void PacketNetworkImpl::on_congestion_timer(const Event& event) {
-  Sender& s = senders_[event.target];
-  s.digest = Fabric::digest(s.digest, event);
-  const auto timer = static_cast<unsigned>(event.argument);
-  control(event.target, [&](CongestionContext& c) { congestion_control_->on_timer(c, timer); });
-}
+// ---- Timeouts
 
 void PacketNetworkImpl::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
-  loop_.schedule(loop_.now() + parameters_.retransmission_timeout,
-                 fabric_.origin(injectors_[s.injector].port), EventKind::retransmission, id);
+  Time wait = reliability_.timeout;
+  if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
+    wait = reliability_.low_timeout;
+  constexpr Time kLongest = 100 * kSecond;
+  for (std::uint32_t i = 0; i < s.timeouts && wait < kLongest; ++i)
+    wait *= parameters_.retransmission_backoff;
+  loop_.schedule(loop_.now() + wait, fabric_.origin(injectors_[s.injector].port), EventKind::retransmission,
+                 id);
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
@@ -263,9 +407,12 @@ void PacketNetworkImpl::on_retransmission(const Event& event) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
+  } else if (reliability_.selective) {
+    repeat_all(id);
   } else {
     go_back(id);
   }
+  make_ready(id);
   arm_timer(id);
 }
 

@@ -109,7 +109,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
     }
     loop.run();
     RC_ASSERT(seen.packets.size() == static_cast<std::size_t>(count));
-    std::array<std::int64_t, kPriorities> last;
+    std::array<std::int64_t, 8> last;
     last.fill(-1);
     for (std::size_t i = 0; i < seen.packets.size(); ++i) {
       const Packet& k = seen.packets[i];
@@ -197,7 +197,7 @@ TEST(Pfc, HeadroomAndReservesBeyondTheBufferAreRefused) {
 TEST(Pfc, WithoutItDropsAreRepairedByGoBackN) {
   PacketFixture f(
       "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"
-      "network: {switch: {marker: none, buffer: 1 MB, pfc: false}}\n");
+      "network: {switch: {marker: none, buffer: 1 MB, flow_control: none}}\n");
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 1'000'000);
   f.loop.run();
   const NetworkCounters c = f.network->counters();

@@ -140,7 +140,7 @@ TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
 TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
   // A lossy switch with next to no buffer, and queue pairs that give up at once.
   const std::string lossy =
-      "--config star.yaml --workload incast.yaml --set network.switch.pfc=false --set "
+      "--config star.yaml --workload incast.yaml --set network.switch.flow_control=none --set "
       "network.switch.buffer=64KB "
       "--set network.switch.reserve=0 --set network.switch.headroom=1B --set "
       "transport.congestion_control=none "

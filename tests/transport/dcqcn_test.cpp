@@ -132,12 +132,12 @@ TEST(Dcqcn, PaperProfileHalvesAtTheFirstCnpAndRecoversInFiveSteps) {
     expected = (expected + 40 * kGbps) / 2;
     EXPECT_EQ(driver.rate(), expected) << step;
   }
-  EXPECT_EQ(driver.control().cnp_interval(), 50 * kMicrosecond);
+  EXPECT_EQ(driver.control().needs().cnp_interval, 50 * kMicrosecond);
 }
 
 TEST(Dcqcn, ByteCounterIncreasesToo) {
   Driver driver("{kind: dcqcn, profile: sigcomm15}", 40 * kGbps);
-  ASSERT_TRUE(driver.control().wants_sent_bytes());
+  ASSERT_TRUE(driver.control().needs().sent_bytes);
   driver.cnp(0);
   driver.sent(1 * kMicrosecond, 9'999'999);
   EXPECT_EQ(driver.rate(), 20 * kGbps);

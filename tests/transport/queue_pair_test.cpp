@@ -85,7 +85,7 @@ TEST(QueuePair, DcqcnKeepsTheQueueShorterThanPfcAlone) {
 TEST(QueuePair, LostTailsAreRepairedByTheTimer) {
   PacketFixture f(
       "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\n"
-      "network: {switch: {marker: none, buffer: 40 KB, pfc: false}}\n"
+      "network: {switch: {marker: none, buffer: 40 KB, flow_control: none}}\n"
       "transport: {congestion_control: none, retransmission_timeout: 100 us, retries: 1000}\n");
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 3 * 4096);
   f.loop.run();

@@ -1,0 +1,29 @@
+// Adaptive routing by the local queue, as switches of InfiniBand and Spectrum do: each data packet goes to
+// the equal next hop that has the least to send (the shortest queue of DRILL, Ghorbani et al., SIGCOMM 2017,
+// over all ports).
+#include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct NoParameters {};
+
+class Adaptive final : public RoutingPolicy {
+ public:
+  PacketRouting per_packet() const override { return PacketRouting::adaptive; }
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
+  }
+};
+
+const Registration<RoutingPolicy> kAdaptive{
+    "adaptive",
+    "every data packet goes to the equal next hop with the fewest bytes before it; needs a transport "
+    "that accepts packets in any order (reliability: irn)",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Adaptive>(); }};
+
+}  // namespace
+}  // namespace netsim

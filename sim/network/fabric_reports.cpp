@@ -1,0 +1,203 @@
+// What the fabric tells about itself: counters, notes, what waits, and the search for deadlocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/network/fabric.h"
+
+namespace netsim {
+
+Fabric::Counters Fabric::counters(PortId port) const {
+  const Port& p = ports_[port];
+  const Rare& rare = rare_[port];
+  Counters c;
+  c.wire_bytes = p.wire_bytes;
+  c.data_packets = p.data_packets;
+  c.marks = rare.marks;
+  c.drops = rare.drops;
+  c.pauses = rare.pauses;
+  c.lost = rare.lost;
+  c.paused = rare.paused_time;
+  for (std::uint32_t i = 0; i < 1U << queue_shift_; ++i) {
+    c.max_queue = std::max(c.max_queue, queue(port, i).max_bytes);
+    if ((p.paused >> i & 1) != 0) c.paused += loop_.now() - paused_since_[port << queue_shift_ | i];
+  }
+  for (std::uint32_t i = 0; i < classes_; ++i) {
+    const Ingress& in = ingress_[port * classes_ + i];
+    c.headroom += in.headroom;
+    c.max_headroom = std::max<Bytes>(c.max_headroom, in.max_headroom_used);
+  }
+  return c;
+}
+
+std::uint64_t Fabric::events_fingerprint() const {
+  std::uint64_t sum = 0;
+  for (PortId id = 0; id < ports_.size(); ++id) sum += hash_combine(id, ports_[id].digest);
+  return sum;
+}
+
+Bytes Fabric::queued(PortId port) const {
+  Bytes sum = 0;
+  for (std::uint32_t i = 0; i < 1U << queue_shift_; ++i) sum += queue(port, i).bytes;
+  return sum;
+}
+
+std::vector<std::string> Fabric::notes() const {
+  std::vector<std::string> notes;
+  if (lossless_ == 0 || parameters_.headroom == 0) return notes;
+  Bytes needed = 0;
+  for (PortId id = 0; id < ports_.size(); ++id) {
+    if ((ports_[id].flags & kBuffered) != 0) needed = std::max(needed, computed_headroom(id ^ 1U));
+  }
+  if (parameters_.headroom < needed) {
+    notes.push_back(
+        fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
+                    parameters_.headroom, needed));
+  }
+  return notes;
+}
+
+std::vector<std::string> Fabric::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < deadlock_.size() && lines.size() < limit; ++i) {
+    const PortId next = deadlock_[(i + 1) % deadlock_.size()];
+    lines.push_back(fmt::format(
+        "deadlock: port {} is held back by {} until port {} moves", graph_.port_name(deadlock_[i]),
+        graph_.node(graph_.port(deadlock_[i]).peer_node).name, graph_.port_name(next)));
+  }
+  for (PortId id = 0; id < ports_.size() && lines.size() < limit; ++id) {
+    const Bytes bytes = queued(id);
+    if (bytes == 0) continue;
+    lines.push_back(fmt::format(
+        "port {}: {} B wait{}", graph_.port_name(id), bytes,
+        ports_[id].paused != 0 ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
+                               : ""));
+  }
+  return lines;
+}
+
+// ---- Deadlock: a search over ports that have been held back for a while, not over an empty event queue, so
+// that timers that go on do not hide it.
+
+// Looks at the port again when it has been held back for `watch_after_`. Ports of hosts cannot be part of a
+// circle.
+void Fabric::watch(PortId port, std::uint32_t priority) {
+  Rare& rare = rare_[port];
+  if ((rare.watched >> priority & 1) != 0 || !at_switch(port)) return;
+  rare.watched = static_cast<std::uint8_t>(rare.watched | 1U << priority);
+  loop_.schedule(paused_since(port, priority) + watch_after_, ports_[port].origin, EventKind::watch, port,
+                 priority);
+}
+
+void Fabric::on_watch(const Event& event) {
+  const PortId port = event.target;
+  const auto priority = static_cast<std::uint32_t>(event.argument);
+  ports_[port].digest = digest(ports_[port].digest, event);
+  Rare& rare = rare_[port];
+  rare.watched = static_cast<std::uint8_t>(rare.watched & ~(1U << priority));
+  if ((ports_[port].paused >> priority & 1) == 0) return;
+  const bool due = loop_.now() - paused_since(port, priority) >= watch_after_;
+  if (due && find_deadlock()) {
+    loop_.stop();
+    return;
+  }
+  rare.watched = static_cast<std::uint8_t>(rare.watched | 1U << priority);
+  const Time from = due ? loop_.now() : paused_since(port, priority);
+  loop_.schedule(from + watch_after_, ports_[port].origin, EventKind::watch, port, priority);
+}
+
+// The queues of the node behind `port`'s link that hold packets which came over it in this priority's class.
+std::vector<PortId> Fabric::waits_for(PortId port, std::uint32_t priority) const {
+  std::vector<PortId> result;
+  for (const PortId next : graph_.ports_of(graph_.port(port).peer_node)) {
+    for (std::uint32_t at = queue(next, priority).head; at != kNone; at = packets_[at].next) {
+      if (packets_[at].ingress != port) continue;
+      result.push_back(next);
+      break;
+    }
+  }
+  return result;
+}
+
+// Held-back queues all of whose blockers are such queues themselves: nothing in them can move any more. The
+// largest such set, by taking away those that have a blocker outside.
+std::vector<bool> Fabric::stuck_queues() const {
+  std::vector<bool> stuck(queues_.size(), false);
+  std::vector<std::size_t> members;
+  for (std::size_t index = 0; index < queues_.size(); ++index) {
+    const auto port = static_cast<PortId>(index >> queue_shift_);
+    const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
+    if ((ports_[port].paused >> priority & 1) == 0 || queues_[index].head == kNone || !at_switch(port))
+      continue;
+    // A resume or a credit may still be on its way to what was held back only now.
+    if (loop_.now() - paused_since_[index] < watch_after_ / 2) continue;
+    stuck[index] = true;
+    members.push_back(index);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t index : members) {
+      if (!stuck[index]) continue;
+      const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
+      const std::vector<PortId> blockers = waits_for(static_cast<PortId>(index >> queue_shift_), priority);
+      const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
+                          return !stuck[next << queue_shift_ | priority];
+                        });
+      if (!free) continue;
+      stuck[index] = false;
+      changed = true;
+    }
+  }
+  return stuck;
+}
+
+bool Fabric::find_deadlock() {
+  for (const LinkChange& change : faults_.changes) {
+    if (change.at > loop_.now()) return false;  // a link that goes down sets free what waits for it
+  }
+  const std::vector<bool> stuck = stuck_queues();
+  const auto first = std::find(stuck.begin(), stuck.end(), true);
+  if (first == stuck.end()) return false;
+  const auto index = static_cast<std::size_t>(first - stuck.begin());
+  const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
+  std::vector<PortId> way{static_cast<PortId>(index >> queue_shift_)};
+  for (;;) {
+    const PortId next = waits_for(way.back(), priority).front();
+    const auto seen = std::find(way.begin(), way.end(), next);
+    if (seen != way.end()) {
+      deadlock_.assign(seen, way.end());
+      return true;
+    }
+    way.push_back(next);
+  }
+}
+
+// ---- Ideal times
+
+Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes,
+                        Bytes full_bytes, Bytes last_bytes) const {
+  // Of the first, the one before the last, and the last packet: when it is at the next node. Full packets
+  // follow each other at the pace of the slowest link so far.
+  Time first = 0, last = 0, slowest = 0;
+  for (const PortId port : path) {
+    const LinkSpec& link = graph_.port(port).link;
+    const auto time = [&](Bytes bytes) { return transmission_time(bytes + link.overhead, link.rate); };
+    const bool cut_through = (ports_[port].flags & kCutThrough) != 0;
+    const Time delay = ports_[port].delay;
+    const Time full = time(full_bytes);
+    if (packets == 1) {
+      last += (cut_through ? 0 : time(last_bytes)) + delay;
+      continue;
+    }
+    slowest = std::max(slowest, full);
+    const auto between = static_cast<Time>(packets - 2) * slowest;
+    const Time head = time(first_bytes);
+    const Time before_last = first + (packets == 2 ? head : std::max(head, full) + between);
+    const Time start = std::max(last, before_last);
+    last = start + (cut_through ? 0 : time(last_bytes)) + delay;
+    first += (cut_through ? 0 : head) + delay;
+  }
+  return last;
+}
+
+}  // namespace netsim

@@ -1,0 +1,93 @@
+#include "sim/network/faults.h"
+
+#include <string>
+
+namespace netsim {
+namespace {
+
+constexpr Range<Time> kTimes{0, 1'000'000 * kSecond};
+constexpr Range<BitRate> kRates{1 * kMbps, 100'000 * kGbps};
+
+const ConfigNode* given(const ConfigNode& fault, const char* key) {
+  const ConfigNode* node = fault.find(key);
+  return node != nullptr && !node->is_null() ? node : nullptr;
+}
+
+// Ports named "a->b", or both of "a-b". Names may themselves hold a dash, so names are compared, not cut
+// apart.
+std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
+  const std::string name = read_text(node);
+  std::vector<PortId> ports;
+  for (PortId id = 0; id < graph.port_count(); ++id) {
+    const PortSpec& port = graph.port(id);
+    const std::string both = graph.node(port.node).name + "-" + graph.node(port.peer_node).name;
+    if (graph.port_name(id) == name) ports.push_back(id);
+    if (both == name) {
+      ports.push_back(id);
+      ports.push_back(id ^ 1U);
+    }
+  }
+  if (ports.empty()) {
+    std::vector<std::string> names;
+    for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
+    const std::string near = nearest(name, names);
+    node.fail("no link '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+              " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv)");
+  }
+  return ports;
+}
+
+template <class Value>
+Value in_range(const ConfigNode& node, Value value, Value low, Value high, const std::string& allowed) {
+  if (value < low || value > high) node.fail("'" + node.text() + "' is out of range: " + allowed);
+  return value;
+}
+
+Time read_moment(const ConfigNode& node) {
+  return in_range(node, read_time(node), kTimes.minimum, kTimes.maximum, "0 to 10^6 s");
+}
+
+}  // namespace
+
+FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay) {
+  FaultPlan plan;
+  if (faults.is_null()) return plan;
+  if (!faults.is_sequence()) faults.fail("expected a list of faults");
+  for (const ConfigNode& fault : faults.items()) {
+    fault.allow_keys({"link", "loss", "down", "up", "rate", "at"});
+    const ConfigNode* link = given(fault, "link");
+    if (link == nullptr) fault.fail("'link' is missing: \"a->b\" or \"a-b\"");
+    const ConfigNode* down = given(fault, "down");
+    const ConfigNode* up = given(fault, "up");
+    const ConfigNode* rate = given(fault, "rate");
+    const ConfigNode* at = given(fault, "at");
+    const ConfigNode* loss = given(fault, "loss");
+    if (down == nullptr && up == nullptr && rate == nullptr && loss == nullptr) {
+      fault.fail("nothing happens to the link: give loss, down, up, or rate with at");
+    }
+    if ((rate == nullptr) != (at == nullptr)) fault.fail("'rate' and 'at' belong together");
+    if (up != nullptr && down == nullptr) fault.fail("'up' without 'down': links start up");
+    if (up != nullptr && read_moment(*up) <= read_moment(*down)) up->fail("'up' must be later than 'down'");
+    for (const PortId port : ports_of_link(*link, graph)) {
+      if (loss != nullptr) {
+        plan.losses.push_back({port, in_range(*loss, read_real(*loss), 0.0, 1.0, "0 to 1")});
+      }
+      const auto change = [&](const ConfigNode* when, LinkChange::Kind kind) {
+        if (when == nullptr) return;
+        const Time time = read_moment(*when);
+        plan.changes.push_back({time, port, kind, 0});
+        plan.changes.push_back({time + detection_delay, port, LinkChange::Kind::detected, 0});
+      };
+      change(down, LinkChange::Kind::down);
+      change(up, LinkChange::Kind::up);
+      if (rate != nullptr) {
+        plan.changes.push_back(
+            {read_moment(*at), port, LinkChange::Kind::rate,
+             in_range(*rate, read_rate(*rate), kRates.minimum, kRates.maximum, "1 Mbps to 100 Tbps")});
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace netsim

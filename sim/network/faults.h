@@ -1,0 +1,36 @@
+// Faults of links over time, as the section `network.faults` gives them: loss rates, links that go down and
+// come back, rates that change.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/topology/graph.h"
+
+namespace netsim {
+
+struct LinkChange {
+  enum class Kind : std::uint8_t { down, up, rate, detected };
+  Time at = 0;
+  PortId port = 0;
+  Kind kind = Kind::down;
+  BitRate rate = 0;  // Kind::rate
+};
+
+struct FaultPlan {
+  struct Loss {
+    PortId port;
+    double probability;
+  };
+  std::vector<Loss> losses;
+  std::vector<LinkChange> changes;  // in the order given; `detected` follows every down and up
+};
+
+// `faults`: a list of {link: "a-b" (both directions) or "a->b", then any of loss: 0..1, down: TIME, up: TIME
+// and rate: RATE with at: TIME}; null: none. `detection_delay`: from a link's going down or coming up until
+// routes know.
+FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
+
+}  // namespace netsim

@@ -1,0 +1,14 @@
+// A flow's choice among equal next hops by hash, which policies fall back on where they leave a flow
+// together.
+#pragma once
+
+#include "sim/core/random.h"
+
+namespace netsim {
+
+inline std::uint32_t choose_by_hash(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint32_t>((static_cast<Wide>(hash_combine(flow, seed)) * count) >> 64);
+}
+
+}  // namespace netsim

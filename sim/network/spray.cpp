@@ -1,0 +1,40 @@
+// Packet spraying (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM 2013):
+// every packet takes a way of its own, and may overtake others of its flow.
+#include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct SprayParameters {
+  PacketRouting choice = PacketRouting::random;
+};
+
+Parameters<SprayParameters> parameters() {
+  return Parameters<SprayParameters>().choice(
+      "choice", &SprayParameters::choice,
+      {{"random", PacketRouting::random}, {"round_robin", PacketRouting::round_robin}},
+      "how a switch picks a port: by chance, or in turn");
+}
+
+class Spray final : public RoutingPolicy {
+ public:
+  explicit Spray(const SprayParameters& p) : p_(p) {}
+  PacketRouting per_packet() const override { return p_.choice; }
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
+  }
+
+ private:
+  SprayParameters p_;
+};
+
+const Registration<RoutingPolicy> kSpray{
+    "spray",
+    "every data packet takes any of the equal next hops, by chance or in turn; needs a transport that "
+    "accepts packets in any order (reliability: irn)",
+    parameters(), [](const SprayParameters& p, const ConfigNode&) { return std::make_unique<Spray>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,65 @@
+// Static paths: the ways between given hosts are prescribed switch by switch; all other flows go by hash.
+#include <map>
+#include <utility>
+
+#include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct StaticParameters {
+  ConfigNode paths;
+};
+
+Parameters<StaticParameters> parameters() {
+  return Parameters<StaticParameters>().list(
+      "paths", &StaticParameters::paths,
+      "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes");
+}
+
+using Ends = std::pair<std::string, std::string>;
+
+class StaticPaths final : public RoutingPolicy {
+ public:
+  explicit StaticPaths(std::map<Ends, std::vector<std::string>> paths) : paths_(std::move(paths)) {}
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    return choose_by_hash(flow, seed, count);
+  }
+  const std::vector<std::string>* fixed_path(const std::string& from, const std::string& to) const override {
+    const auto at = paths_.find({from, to});
+    return at != paths_.end() ? &at->second : nullptr;
+  }
+
+ private:
+  std::map<Ends, std::vector<std::string>> paths_;
+};
+
+const ConfigNode& entry(const ConfigNode& path, const char* key) {
+  const ConfigNode* node = path.find(key);
+  if (node == nullptr) path.fail(std::string("'") + key + "' is missing");
+  return *node;
+}
+
+std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&) {
+  std::map<Ends, std::vector<std::string>> paths;
+  if (!p.paths.is_null() && !p.paths.is_sequence()) p.paths.fail("expected a list of paths");
+  for (const ConfigNode& path : p.paths.items()) {
+    path.allow_keys({"from", "to", "through"});
+    const Ends ends{read_text(entry(path, "from")), read_text(entry(path, "to"))};
+    const ConfigNode& through = entry(path, "through");
+    if (!through.is_sequence() || through.items().empty()) through.fail("expected a list of switches");
+    std::vector<std::string>& names = paths[ends];
+    if (!names.empty()) path.fail("a second path from " + ends.first + " to " + ends.second);
+    for (const ConfigNode& name : through.items()) names.push_back(read_text(name));
+  }
+  return std::make_unique<StaticPaths>(std::move(paths));
+}
+
+const Registration<RoutingPolicy> kStatic{
+    "static", "prescribed ways between given NICs, switch by switch; other flows by hash", parameters(),
+    make};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,21 @@
+// Strict priority: class 0 first.
+#include "sim/core/registry.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct NoParameters {};
+
+class Strict final : public QueueDiscipline {
+ public:
+  DisciplinePlan compile(std::uint32_t) const override { return {}; }
+};
+
+const Registration<QueueDiscipline> kStrict{
+    "strict", "the lowest-numbered class that may send goes first, whatever the others wait",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Strict>(); }};
+
+}  // namespace
+}  // namespace netsim

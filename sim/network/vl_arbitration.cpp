@@ -1,0 +1,88 @@
+// Virtual lane arbitration of InfiniBand (InfiniBand Architecture Specification 1.4, volume 1,
+// section 7.6.9): two tables of (virtual lane, weight); the entries of one table are served in turn, each for
+// its weight's worth of bytes. The high-priority table goes first, until it has sent its limit while the
+// other one waits.
+#include "sim/core/registry.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::int64_t kWeightUnit = 64;   // bytes
+constexpr std::int64_t kLimitUnit = 4096;  // bytes
+
+struct VlParameters {
+  ConfigNode high, low;
+  std::int64_t limit_of_high_priority = 255;
+};
+
+Parameters<VlParameters> parameters() {
+  using P = VlParameters;
+  return Parameters<P>()
+      .list("high", &P::high, "high-priority table: entries [virtual lane, weight]; weights count 64 B")
+      .list("low", &P::low,
+            "low-priority table, alike; default: every virtual lane with weight 64 that is not in `high`")
+      .integer("limit_of_high_priority", &P::limit_of_high_priority, {0, 255},
+               "x 4096 B that the high-priority table may send before a waiting packet of the other goes; 0: "
+               "one packet, 255: no limit");
+}
+
+std::vector<DisciplinePlan::Share> read_table(const ConfigNode& table) {
+  std::vector<DisciplinePlan::Share> shares;
+  if (!table.is_null() && !table.is_sequence()) table.fail("expected a list of [virtual lane, weight]");
+  for (const ConfigNode& entry : table.items()) {
+    if (!entry.is_sequence() || entry.items().size() != 2) entry.fail("expected [virtual lane, weight]");
+    const std::int64_t lane = read_integer(entry.items()[0]);
+    const std::int64_t weight = read_integer(entry.items()[1]);
+    if (lane < 0 || lane >= kMaxClasses) {
+      out_of_range(entry.items()[0], "0", std::to_string(kMaxClasses - 1));
+    }
+    if (weight < 1 || weight > 255) out_of_range(entry.items()[1], "1", "255");
+    shares.push_back({static_cast<std::uint8_t>(lane), weight * kWeightUnit});
+  }
+  return shares;
+}
+
+class VlArbitration final : public QueueDiscipline {
+ public:
+  VlArbitration(const VlParameters& p, ConfigNode node)
+      : high_(read_table(p.high)),
+        low_(read_table(p.low)),
+        limit_(p.limit_of_high_priority),
+        node_(std::move(node)) {}
+
+  DisciplinePlan compile(std::uint32_t classes) const override {
+    DisciplinePlan plan;
+    plan.kind = DisciplinePlan::Kind::vl_arbitration;
+    plan.high_shares = high_;
+    plan.shares = low_;
+    plan.high_limit = limit_ == 255 ? INT64_MAX : limit_ * kLimitUnit;
+    for (std::uint32_t lane = 0; lane < classes; ++lane) {
+      if (listed(high_, lane) || listed(low_, lane)) continue;
+      if (!low_.empty()) {
+        node_.fail("virtual lane " + std::to_string(lane) + " is in neither table and would never be served");
+      }
+      plan.shares.push_back({static_cast<std::uint8_t>(lane), 64 * kWeightUnit});
+    }
+    return plan;
+  }
+
+ private:
+  static bool listed(const std::vector<DisciplinePlan::Share>& table, std::uint32_t lane) {
+    for (const auto& share : table) {
+      if (share.traffic_class == lane) return true;
+    }
+    return false;
+  }
+  std::vector<DisciplinePlan::Share> high_, low_;
+  std::int64_t limit_;
+  ConfigNode node_;
+};
+
+const Registration<QueueDiscipline> kVlArbitration{
+    "vl_arbitration", "InfiniBand's two tables of weighted virtual lanes with a limit of high priority",
+    parameters(),
+    [](const VlParameters& p, const ConfigNode& node) { return std::make_unique<VlArbitration>(p, node); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,62 @@
+// IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018): selective repeat. The receiver
+// keeps packets that come out of order and names them in its NACKs; the sender repeats only what is missing,
+// and bounds what is in flight by the bandwidth-delay product (BDP-FC), so that a network without PFC loses
+// little.
+//
+// Timeouts: RTO_high 320 us, RTO_low 100 us while at most 3 packets are in flight (sections 3.1 and 4.1). The
+// cap is 1 BDP of the network's longest path in the paper; here it is taken of the queue pair's own path,
+// and 1.25 by default, because a cap of exactly one BDP loses throughput to every packet that is known to be
+// missing.
+#include "sim/core/registry.h"
+#include "sim/transport/reliability.h"
+
+namespace netsim {
+namespace {
+
+struct IrnParameters {
+  Time timeout_high = 320 * kMicrosecond;
+  Time timeout_low = 100 * kMicrosecond;
+  std::int64_t low_packets = 3;
+  double bdp_cap = 1.25;
+  std::int64_t reorder_tolerance = 0;
+};
+
+Parameters<IrnParameters> parameters() {
+  using P = IrnParameters;
+  return Parameters<P>()
+      .time("timeout_high", &P::timeout_high, {1 * kMicrosecond, 100 * kSecond},
+            "retransmission timeout with more than low_packets in flight")
+      .time("timeout_low", &P::timeout_low, {1 * kMicrosecond, 100 * kSecond},
+            "retransmission timeout with at most low_packets in flight")
+      .integer("low_packets", &P::low_packets, {0, 1'000'000}, "see timeout_low")
+      .real("bdp_cap", &P::bdp_cap, {0, 1'000'000},
+            "packets in flight, in bandwidth-delay products of the path; 0: no limit")
+      .integer("reorder_tolerance", &P::reorder_tolerance, {0, 1'000'000'000},
+               "a packet counts as lost when one that many later arrived before it; raise it for per-packet "
+               "routing, which reorders");
+}
+
+class Irn final : public Reliability {
+ public:
+  explicit Irn(const IrnParameters& p) : p_(p) {}
+  ReliabilityPlan compile() const override {
+    ReliabilityPlan plan;
+    plan.selective = true;
+    plan.timeout = p_.timeout_high;
+    plan.low_timeout = p_.timeout_low;
+    plan.low_packets = static_cast<std::uint32_t>(p_.low_packets);
+    plan.bdp_cap = p_.bdp_cap;
+    plan.reorder_tolerance = static_cast<std::uint32_t>(p_.reorder_tolerance);
+    return plan;
+  }
+
+ private:
+  IrnParameters p_;
+};
+
+const Registration<Reliability> kIrn{
+    "irn", "selective repeat: packets are taken in any order, only lost ones are sent again (SIGCOMM 2018)",
+    parameters(), [](const IrnParameters& p, const ConfigNode&) { return std::make_unique<Irn>(p); }};
+
+}  // namespace
+}  // namespace netsim

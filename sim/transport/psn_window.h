@@ -1,0 +1,38 @@
+// PsnWindow: a value for each packet sequence number of a moving window, in a ring that grows with the
+// window.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace netsim {
+
+// Values outside what was written are `empty`. Sequence numbers wrap at 2^32.
+template <class T>
+class PsnWindow {
+ public:
+  explicit PsnWindow(T empty = T{}) : empty_(empty), ring_(kStart, empty) {}
+
+  T get(std::uint32_t psn) const { return ring_[psn & (ring_.size() - 1)]; }
+  void clear(std::uint32_t psn) { ring_[psn & (ring_.size() - 1)] = empty_; }
+  // `base`: the first number of the window; all before it must have been cleared.
+  void set(std::uint32_t base, std::uint32_t psn, T value) {
+    const std::uint32_t span = psn - base + 1;
+    if (span > ring_.size()) grow(base, span);
+    ring_[psn & (ring_.size() - 1)] = value;
+  }
+
+ private:
+  static constexpr std::size_t kStart = 64;
+  void grow(std::uint32_t base, std::uint32_t span) {
+    std::vector<T> larger(std::bit_ceil(static_cast<std::size_t>(span)), empty_);
+    for (std::uint32_t i = 0; i < ring_.size(); ++i) larger[(base + i) & (larger.size() - 1)] = get(base + i);
+    ring_.swap(larger);
+  }
+  T empty_;
+  std::vector<T> ring_;  // a power of two
+};
+
+}  // namespace netsim

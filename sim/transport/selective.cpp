@@ -1,0 +1,115 @@
+// Selective repeat, both halves: the sender knows what arrived out of order and repeats the gaps before it;
+// the receiver keeps what comes out of order.
+#include <algorithm>
+
+#include "sim/transport/packet_network_impl.h"
+
+namespace netsim {
+namespace {
+
+bool earlier(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+
+}  // namespace
+
+// ---- Sender
+
+// What has not come back: neither acknowledged nor known to have arrived out of order.
+std::uint32_t PacketNetworkImpl::in_flight(std::uint32_t id) const {
+  const Sender& s = senders_[id];
+  const std::uint32_t sent = s.next_psn - s.acknowledged;
+  return reliability_.selective && !s.scale_up ? sent - selective_[id].arrived_count : sent;
+}
+
+// Moves to the next gap that is to be repeated; false if there is none.
+bool PacketNetworkImpl::has_gap(std::uint32_t id) {
+  Selective& v = selective_[id];
+  const Sender& s = senders_[id];
+  if (earlier(v.repeat_next, s.acknowledged)) v.repeat_next = s.acknowledged;
+  while (earlier(v.repeat_next, v.repeat_end) && v.arrived.get(v.repeat_next) != 0) ++v.repeat_next;
+  return earlier(v.repeat_next, v.repeat_end);
+}
+
+std::uint32_t PacketNetworkImpl::take_gap(std::uint32_t id) { return selective_[id].repeat_next++; }
+
+// A NACK names a packet that arrived: what was sent before it and did not is taken for lost.
+void PacketNetworkImpl::note_arrival(std::uint32_t id, std::uint32_t psn) {
+  Selective& v = selective_[id];
+  const Sender& s = senders_[id];
+  if (earlier(psn, s.acknowledged) || v.arrived.get(psn) != 0) return;
+  v.arrived.set(s.acknowledged, psn, 1);
+  ++v.arrived_count;
+  const std::uint32_t lost_before = psn - std::min(reliability_.reorder_tolerance, psn - s.acknowledged);
+  if (earlier(v.repeat_end, s.acknowledged)) v.repeat_end = s.acknowledged;
+  if (earlier(v.repeat_end, lost_before)) v.repeat_end = lost_before;
+}
+
+// All before `before` is acknowledged.
+void PacketNetworkImpl::forget_arrivals(std::uint32_t id, std::uint32_t before) {
+  Selective& v = selective_[id];
+  for (std::uint32_t psn = senders_[id].acknowledged; v.arrived_count > 0 && psn != before; ++psn) {
+    if (v.arrived.get(psn) == 0) continue;
+    v.arrived.clear(psn);
+    --v.arrived_count;
+  }
+}
+
+// After a timeout nothing is known of what is in flight: all that has not arrived is sent again.
+void PacketNetworkImpl::repeat_all(std::uint32_t id) {
+  Selective& v = selective_[id];
+  v.repeat_next = senders_[id].acknowledged;
+  v.repeat_end = senders_[id].next_psn;
+}
+
+// ---- Receiver
+
+void PacketNetworkImpl::accept_any(std::uint32_t id, std::uint32_t packet) {
+  Receiver& r = receivers_[id];
+  Selective& v = selective_[id];
+  const Packet k = fabric_.packets()[packet];
+  const bool late = earlier(k.psn, r.expected);
+  if (late || (k.psn != r.expected && v.kept.get(k.psn) != kNone)) {  // it came twice
+    if (late) {
+      reply(id, PacketKind::ack, packet, 0);
+    } else {
+      reply(id, PacketKind::nack, packet, k.psn);
+    }
+    fabric_.packets().release(packet);
+    return;
+  }
+  count_arrival(id, k.psn);
+  complete_.clear();
+  if (k.psn == r.expected) {
+    advance(id, k, complete_);
+    const bool acknowledge =
+        !complete_.empty() || ++r.unacknowledged >= static_cast<std::uint32_t>(parameters_.ack_every);
+    if (acknowledge) reply(id, PacketKind::ack, packet, 0);
+  } else {
+    v.kept.set(r.expected, k.psn, k.message << 1 | (k.last ? 1U : 0U));
+    reply(id, PacketKind::nack, packet, k.psn);
+  }
+  if (r.pcie) {
+    for (const std::uint32_t message : complete_) v.completed.push_back(message);
+    Packet& onward = fabric_.packets()[packet];
+    onward.last = !complete_.empty();
+    onward.message = static_cast<std::uint32_t>(complete_.size());
+    fabric_.enqueue(r.gpu_port, packet);
+    return;
+  }
+  fabric_.packets().release(packet);
+  const std::vector<std::uint32_t> complete = complete_;
+  for (const std::uint32_t message : complete) delivered(id, message);
+}
+
+// The expected packet is here: `complete` are the messages whose last packet is now in order, oldest first.
+void PacketNetworkImpl::advance(std::uint32_t id, const Packet& first, std::vector<std::uint32_t>& complete) {
+  Receiver& r = receivers_[id];
+  PsnWindow<std::uint32_t>& kept = selective_[id].kept;
+  if (first.last) complete.push_back(first.message);
+  for (++r.expected; kept.get(r.expected) != kNone; ++r.expected) {
+    const std::uint32_t entry = kept.get(r.expected);
+    if ((entry & 1) != 0) complete.push_back(entry >> 1);
+    kept.clear(r.expected);
+  }
+}
+
+}  // namespace netsim
