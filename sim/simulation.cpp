@@ -90,6 +90,13 @@ std::vector<Time> durations(const TaskSource& source, const ComputeModel* model,
   return result;
 }
 
+WorkloadContext workload_context(const Cluster& cluster, std::uint64_t seed) {
+  WorkloadContext context(static_cast<std::uint32_t>(cluster.gpus.size()));
+  context.seed = seed;
+  context.host_numbers = cluster.host_numbers;
+  return context;
+}
+
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
   for (std::string& line : more) lines.push_back(std::move(line));
 }
@@ -120,7 +127,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowOb
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
       system_(setup_.config, setup_.seed, [this](const FlowRecord& flow) { recorder_->record(flow); }),
-      source_(load_workload(setup_.workload, static_cast<std::uint32_t>(system_.cluster().gpus.size()))) {
+      source_(load_workload(setup_.workload, workload_context(system_.cluster(), setup_.seed))) {
   const std::size_t gpus = system_.cluster().gpus.size();
   if (source_->ranks() > gpus) {
     throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
@@ -289,6 +296,7 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
     lines.push_back(fmt::format("{} of {} GPUs had no rank", system_.cluster().gpus.size() - source_->ranks(),
                                 system_.cluster().gpus.size()));
   }
+  append(lines, source_->notes());
   if (tables_ != nullptr) append(lines, tables_->notes());
   return lines;
 }

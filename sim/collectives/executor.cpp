@@ -514,7 +514,8 @@ void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint3
   message.source = operation.gpu;
   message.destination = destination;
   message.bytes = bytes;
-  message.channel = lane / operation.threads;
+  message.channel = operation.request.raw ? operation.request.channel : lane / operation.threads;
+  message.traffic_class = operation.request.traffic_class;
   message.job = operation.request.job;
   message.communication = operation.request.communication;
   message.tag = pack(operation.request.index, lane);

@@ -47,6 +47,8 @@ struct CommunicationRequest {
   std::uint32_t job = 0;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
+  std::uint32_t channel = 0;       // raw: SendRequest::channel
+  std::uint8_t traffic_class = 0;  // SendRequest::traffic_class
 };
 
 class CommunicationListener {

@@ -1,4 +1,4 @@
-// What the links of every Ethernet fabric have in common, for the topologies: parameters and the link they
+// What the links of every switched fabric have in common, for the topologies: parameters and the link they
 // describe.
 #pragma once
 
@@ -14,26 +14,50 @@ inline constexpr Bytes kEthernetGap = 20;
 inline constexpr Range<BitRate> kLinkRates{1 * kMbps, 100'000 * kGbps};
 // Between atoms every delay is at least 1 ns (law 3).
 inline constexpr Range<Time> kFabricDelays{1 * kNanosecond, 1 * kSecond};
+inline constexpr Range<Bytes> kLinkOverheads{0, 10 * kKilobyte};
 // More host ports than any cluster has; keeps a slip of the pen from eating the memory.
 inline constexpr std::int64_t kMaxHostPorts = 1 << 20;
+
+// InfiniBand's packets have all that they cost on the wire in their own framing (IBTA 1.7, section 7.8: idle
+// symbols between packets are not needed).
+constexpr Bytes usual_overhead(LinkKind kind) { return kind == LinkKind::ethernet ? kEthernetGap : 0; }
 
 struct EthernetParameters {
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;
+  LinkKind link_kind = LinkKind::ethernet;
+  Bytes overhead = -1;  // usual_overhead()
 
   LinkSpec link() const { return link(rate); }
   LinkSpec link(BitRate at_rate) const {
-    return {.kind = LinkKind::ethernet, .rate = at_rate, .delay = delay, .overhead = kEthernetGap};
+    return {.kind = link_kind,
+            .rate = at_rate,
+            .delay = delay,
+            .overhead = overhead < 0 ? usual_overhead(link_kind) : overhead};
   }
 };
 
-// Adds rate and delay to the parameters of a topology (P derives from EthernetParameters).
+// Adds `link` and `overhead` to the parameters of a topology (P has the members of EthernetParameters).
+template <class P>
+Parameters<P>&& with_link_kind(Parameters<P>&& parameters) {
+  parameters.choice("link", static_cast<LinkKind P::*>(&P::link_kind),
+                    {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
+                    "what the links are; the transport's framing is a choice of its own");
+  parameters
+      .bytes("overhead", &P::overhead, kLinkOverheads,
+             "bytes that a packet costs on the wire beyond its frame; default: 20 B for ethernet (preamble "
+             "and gap), 0 B for infiniband")
+      .computed();
+  return std::move(parameters);
+}
+
+// Adds rate and delay as well (P derives from EthernetParameters).
 template <class P>
 Parameters<P>&& with_ethernet(Parameters<P>&& parameters) {
   parameters.rate("rate", &P::rate, kLinkRates, "rate of a link, each way");
   parameters.time("delay", &P::delay, kFabricDelays,
                   "from the end of a packet's transmission to its arrival: cable and forwarding");
-  return std::move(parameters);
+  return with_link_kind(std::move(parameters));
 }
 
 }  // namespace netsim

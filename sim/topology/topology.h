@@ -44,6 +44,8 @@ class Topology {
   virtual ~Topology() = default;
   // How many NICs it can join.
   virtual std::uint32_t host_ports() const = 0;
+  // What the file that describes the fabric calls its hosts, by host port; empty: 0, 1, 2, ...
+  virtual std::vector<std::uint32_t> host_numbers() const { return {}; }
   // Adds switches and links; NIC i is at host port i. nics.size() <= host_ports().
   virtual std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const = 0;
 };
@@ -55,6 +57,7 @@ struct Cluster {
   std::vector<Gpu> gpus;     // global numbering: host-major, then local
   std::vector<NodeId> nics;  // global numbering: host port order
   std::uint32_t host_count = 0;
+  std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers
   std::string gpu_model;
   bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
     return gpus[gpu_a].host == gpus[gpu_b].host;

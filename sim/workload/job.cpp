@@ -228,7 +228,16 @@ void TaskJob::post(std::uint32_t rank, const Task& task) {
   }
 }
 
-void TaskJob::job_event(const Event& event) { launch(static_cast<std::uint32_t>(event.argument)); }
+void TaskJob::job_event(const Event& event) {
+  const auto slot = static_cast<std::uint32_t>(event.argument);
+  const std::uint32_t rank = active_[slot].rank, id = active_[slot].task.id;
+  launch(slot);
+  std::vector<Task> ready = std::move(ready_);
+  ready.clear();
+  source_.launched(rank, id, ready);
+  post(rank, ready);
+  ready_ = std::move(ready);
+}
 
 std::uint32_t TaskJob::open_active(std::uint32_t rank, const Task& task) {
   auto slot = static_cast<std::uint32_t>(active_.size());
@@ -453,6 +462,8 @@ CommunicationRequest TaskJob::request(const Active& active, const std::vector<st
   request.bytes = active.task.bytes;
   request.communication = active.communication;
   request.raw = active.task.raw;
+  request.channel = active.task.channel;
+  request.traffic_class = active.task.traffic_class;
   return request;
 }
 

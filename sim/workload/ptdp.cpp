@@ -120,7 +120,7 @@ class Ptdp : public WorkloadKind {
   }
 
   std::string compile() const override { return serialize_program(build()); }
-  std::unique_ptr<TaskSource> tasks(std::uint32_t) const override {
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
     return make_role_program_source(build(), file_);
   }
 

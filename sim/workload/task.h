@@ -54,6 +54,8 @@ struct Task {
   std::uint32_t peer = 0;   // send, receive: the other rank
   std::uint32_t tag =
       0;  // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
+  std::uint32_t channel = 0;       // raw messages: SendRequest::channel
+  std::uint8_t traffic_class = 0;  // raw messages: SendRequest::traffic_class
   Bytes bytes = 0;
   std::uint32_t name = 0;  // index in TaskSource::names()
   Time not_before = 0;     // earliest start (flow lists); 0 = none
@@ -77,6 +79,11 @@ class TaskSource {
   // Stream order is the source's business: a task is not ready before its predecessor in its stream is done.
   virtual void start(std::uint32_t rank, std::vector<Task>& ready) = 0;
   virtual void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) = 0;
+  // The same when a task that Task::not_before held back begins: so a source with many of them can hand them
+  // out one after the other. What is appended must itself be held back to a later time.
+  virtual void launched(std::uint32_t, std::uint32_t, std::vector<Task>&) {}
+  // Things the user should know about what was read ("3 priorities of the file are not used").
+  virtual std::vector<std::string> notes() const { return {}; }
   // Floating-point operations of the model in one iteration, all ranks together (0 = unknown).
   virtual double model_flops() const = 0;
 };

@@ -12,6 +12,9 @@ inline constexpr std::int64_t kMaxTrafficRanks = 1 << 20;
 // One message; in packets of the smallest mtu it still counts in 32 bits.
 inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
 inline constexpr Range<Time> kStartTimes{0, 1'000'000 * kSecond};
+// Of the network's data classes; whether it has the one named is the network's business.
+inline constexpr Range<std::int64_t> kTrafficClasses{0, 5};
+inline constexpr std::int64_t kMaxChannel = 1 << 30;
 
 // Where an entry of a section stands, or the section where the user left it out.
 Place place_of(const ConfigNode& section, const char* key);

@@ -4,7 +4,9 @@
 //   flows:
 //     - {from: 0, to: 1, bytes: 10 MB}
 //     - {from: 2, to: 1, bytes: 64 KB, start: 30 us}
-#include <map>
+//
+// Each is a flow of its own on a queue pair of its own (flow_source.h), unless it names a channel. Long lists
+// are better written as CSV (reader_csv.cpp).
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +14,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
-#include "sim/workload/simple_source.h"
+#include "sim/workload/flow_source.h"
 #include "sim/workload/traffic.h"
 #include "sim/workload/workload.h"
 
@@ -20,23 +22,31 @@ namespace netsim {
 
 namespace {
 
-struct Flow {
+struct Entry {
   std::int64_t from = 0;
   std::int64_t to = 0;
   Bytes bytes = 0;
   Time start = 0;
+  std::int64_t traffic_class = 0;
+  std::int64_t channel = -1;
+  std::string name = "flow";
   Place place;
 };
 
-const Parameters<Flow>& flow_parameters() {
-  static const auto p = Parameters<Flow>()
-                            .integer("from", &Flow::from, {0, kMaxTrafficRanks - 1}, "the rank that sends")
-                            .required()
-                            .integer("to", &Flow::to, {0, kMaxTrafficRanks - 1}, "the rank that receives")
-                            .required()
-                            .bytes("bytes", &Flow::bytes, kMessageSizes, "size of the message")
-                            .required()
-                            .time("start", &Flow::start, kStartTimes, "when the sender starts");
+const Parameters<Entry>& flow_parameters() {
+  static const auto p =
+      Parameters<Entry>()
+          .integer("from", &Entry::from, {0, kMaxTrafficRanks - 1}, "the rank that sends")
+          .required()
+          .integer("to", &Entry::to, {0, kMaxTrafficRanks - 1}, "the rank that receives")
+          .required()
+          .bytes("bytes", &Entry::bytes, kMessageSizes, "size of the message")
+          .required()
+          .time("start", &Entry::start, kStartTimes, "when the sender starts")
+          .integer("class", &Entry::traffic_class, kTrafficClasses, "data class that it travels in")
+          .integer("channel", &Entry::channel, {-1, kMaxChannel},
+                   "flows between two ranks with the same channel share a queue pair; -1: its own")
+          .text("name", &Entry::name, "what tables call it");
   return p;
 }
 
@@ -53,23 +63,29 @@ const Parameters<FlowsParameters>& parameters() {
 
 class Flows final : public WorkloadKind {
  public:
-  Flows(std::int64_t ranks, Place ranks_place, std::vector<Flow> flows)
+  Flows(std::int64_t ranks, Place ranks_place, std::vector<Entry> flows)
       : ranks_(ranks), ranks_place_(std::move(ranks_place)), flows_(std::move(flows)) {}
 
-  std::unique_ptr<TaskSource> tasks(std::uint32_t cluster_gpus) const override {
-    const std::uint32_t ranks = traffic_ranks(ranks_, cluster_gpus, ranks_place_);
-    auto source = std::make_unique<SimpleSource>("flows", ranks);
-    const std::uint32_t name = source->add_name("flow");
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> messages;  // so far, by (from, to)
-    for (const Flow& flow : flows_) {
-      const std::uint32_t from = rank(flow, flow.from, ranks), to = rank(flow, flow.to, ranks);
-      source->add_message(from, to, messages[{from, to}]++, flow.bytes, flow.start, name);
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
+    const std::uint32_t ranks = traffic_ranks(ranks_, context.gpus, ranks_place_);
+    auto source = std::make_unique<FlowSource>("flows", ranks);
+    source->reserve(flows_.size());
+    for (const Entry& entry : flows_) {
+      Flow flow{.from = rank(entry, entry.from, ranks),
+                .to = rank(entry, entry.to, ranks),
+                .bytes = entry.bytes,
+                .start = entry.start,
+                .name = source->add_name(entry.name),
+                .traffic_class = static_cast<std::uint8_t>(entry.traffic_class)};
+      if (entry.channel >= 0) flow.channel = static_cast<std::uint32_t>(entry.channel);
+      source->add(flow);
     }
+    source->seal();
     return source;
   }
 
  private:
-  static std::uint32_t rank(const Flow& flow, std::int64_t number, std::uint32_t ranks) {
+  static std::uint32_t rank(const Entry& flow, std::int64_t number, std::uint32_t ranks) {
     if (number >= std::int64_t{ranks}) {
       throw InputError(flow.place,
                        "rank " + std::to_string(number) + "; allowed: 0 to " + std::to_string(ranks - 1));
@@ -79,15 +95,15 @@ class Flows final : public WorkloadKind {
 
   std::int64_t ranks_;
   Place ranks_place_;
-  std::vector<Flow> flows_;
+  std::vector<Entry> flows_;
 };
 
-std::vector<Flow> read_flows(const ConfigNode& section) {
+std::vector<Entry> read_flows(const ConfigNode& section) {
   const ConfigNode* list = section.find("flows");
   if (list == nullptr) section.fail("'flows' is missing: a sequence of {from, to, bytes, start}");
   if (!list->is_sequence() || list->items().empty())
     list->fail("a sequence of {from, to, bytes, start} is expected");
-  std::vector<Flow> flows;
+  std::vector<Entry> flows;
   for (const ConfigNode& item : list->items()) {
     flows.push_back(flow_parameters().parse(item));
     flows.back().place = item.place();

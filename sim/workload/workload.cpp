@@ -33,23 +33,38 @@ bool is_text(std::string_view bytes) {
   });
 }
 
+// Null for a description in YAML.
+std::unique_ptr<WorkloadReader> reader_of(std::string_view text) {
+  const auto& registry = Registry<WorkloadReader>::instance();
+  for (const std::string& name : registry.names()) {
+    std::unique_ptr<WorkloadReader> reader = registry.create(name);
+    if (reader->recognises(text)) return reader;
+  }
+  return nullptr;
+}
+
 std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const std::string& path) {
   if (std::all_of(text.begin(), text.end(), is_space)) {
     throw InputError(Place{path, 0, 0, ""}, "is empty: a workload (.pb or .yaml) was expected");
   }
   const ConfigNode root = parse_config(text, path);
   if (!root.is_map()) {
-    throw InputError(Place{path, 0, 0, ""},
-                     "is not a workload: neither a netsim .pb nor a YAML description with a 'kind'");
+    throw InputError(
+        Place{path, 0, 0, ""},
+        "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor a flow list "
+        "(netsim --list workload_reader)");
   }
   return Registry<WorkloadKind>::instance().create(root, "");
 }
 
 }  // namespace
 
-std::unique_ptr<TaskSource> load_workload(const std::string& path, std::uint32_t cluster_gpus) {
+std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context) {
   const std::string bytes = read_workload_file(path);
-  if (is_text(bytes)) return parse_description(bytes, path)->tasks(cluster_gpus);
+  if (is_text(bytes)) {
+    if (const auto reader = reader_of(bytes); reader != nullptr) return reader->read(bytes, path, context);
+    return parse_description(bytes, path)->tasks(context);
+  }
   return make_role_program_source(parse_program(bytes, path), path);
 }
 

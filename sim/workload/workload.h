@@ -1,19 +1,31 @@
 // Workloads: from what the user has (a .pb, a .yaml) to a TaskSource. The kind is recognised by content.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/core/config.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
 
+// What a workload may ask about the cluster and the run.
+struct WorkloadContext {
+  // NOLINTNEXTLINE(google-explicit-constructor): a number of GPUs is a context
+  WorkloadContext(std::uint32_t gpu_count) : gpus(gpu_count) {}
+  std::uint32_t gpus;  // patterns without a size of their own use that many ranks
+  std::uint64_t seed = 1;
+  // Cluster::host_numbers: what flow files of other tools call the hosts.
+  std::vector<std::uint32_t> host_numbers;
+};
+
 // Reads `path`. InputError (place: the file; offset where there is one) for what cannot be understood:
 // missing magic, newer schema, unknown fields, truncated or empty data, another message, degrees that do not
-// divide, peers out of range. IoError for what cannot be read. `cluster_gpus`: patterns without a size of
-// their own use that many ranks.
-std::unique_ptr<TaskSource> load_workload(const std::string& path, std::uint32_t cluster_gpus);
+// divide, peers out of range. IoError for what cannot be read.
+std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb, deterministically.
 std::string compile_workload(const std::string& yaml_path);
@@ -25,7 +37,19 @@ class WorkloadKind {
   virtual ~WorkloadKind() = default;
   // The serialized workload.proto message, or "" where the kind has no .pb form (then tasks() is used).
   virtual std::string compile() const { return {}; }
-  virtual std::unique_ptr<TaskSource> tasks(std::uint32_t cluster_gpus) const = 0;
+  virtual std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const = 0;
+};
+
+// Flow lists in the notations of other tools, one reader each.
+class WorkloadReader {
+ public:
+  static constexpr const char* kComponentKind = "workload_reader";
+  virtual ~WorkloadReader() = default;
+  // From the beginning of the text, without errors: only one reader may say yes.
+  virtual bool recognises(std::string_view text) const = 0;
+  // InputError for what is wrong with it. `text` need not outlive the call.
+  virtual std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
+                                           const WorkloadContext& context) const = 0;
 };
 
 }  // namespace netsim

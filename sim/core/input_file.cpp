@@ -1,0 +1,198 @@
+#include "sim/core/input_file.h"
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+namespace netsim {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' || c == '\n'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMax = 40;
+  return "'" + std::string(text.substr(0, kMax)) + (text.size() > kMax ? "...'" : "'");
+}
+
+// digits * 10^exponent.
+struct Decimal {
+  std::string digits;  // no leading zeros; empty: 0
+  std::int64_t exponent = 0;
+};
+
+std::optional<Decimal> parse_decimal(std::string_view text) {
+  Decimal decimal;
+  bool any = false, point = false;
+  std::size_t i = 0;
+  for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !point)); ++i) {
+    if (text[i] == '.') {
+      point = true;
+      continue;
+    }
+    any = true;
+    if (point) --decimal.exponent;
+    if (!decimal.digits.empty() || text[i] != '0') decimal.digits += text[i];
+  }
+  if (!any) return std::nullopt;
+  if (i == text.size()) return decimal;
+  if (text[i] != 'e' && text[i] != 'E') return std::nullopt;
+  if (++i < text.size() && text[i] == '+') ++i;
+  std::int32_t exponent = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data() + i, end, exponent);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  decimal.exponent += exponent;
+  return decimal;
+}
+
+}  // namespace
+
+std::string find_input_file(const std::string& name, const std::string& named_in) {
+  namespace fs = std::filesystem;
+  const fs::path path(name);
+  if (path.is_absolute()) return name;
+  std::vector<fs::path> candidates;
+  if (!named_in.empty() && named_in != "--set") {
+    const fs::path folder = fs::path(named_in).parent_path();
+    candidates.push_back(folder / path);
+    candidates.push_back(folder / ".." / path);
+  }
+  candidates.push_back(path);
+  std::string looked_at;
+  for (const fs::path& candidate : candidates) {
+    std::error_code error;
+    if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
+    looked_at += (looked_at.empty() ? "" : ", ") + candidate.lexically_normal().string();
+  }
+  throw IoError((named_in.empty() ? std::string() : named_in + ": ") + "no file '" + name + "' (looked for " +
+                looked_at + ")");
+}
+
+std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor) {
+  // A double's 17 digits and more; what is behind them cannot change a rounding that anybody means.
+  constexpr std::size_t kDigits = 19;
+  std::optional<Decimal> decimal = parse_decimal(text);
+  if (!decimal) return std::nullopt;
+  if (decimal->digits.size() > kDigits) {
+    decimal->exponent += static_cast<std::int64_t>(decimal->digits.size() - kDigits);
+    decimal->digits.resize(kDigits);
+  }
+  Wide value = 0;
+  for (const char c : decimal->digits) value = value * 10 + static_cast<Wide>(c - '0');
+  value *= static_cast<Wide>(factor);  // below 10^19 * 2^63: fits
+  for (; decimal->exponent > 0 && value != 0; --decimal->exponent) {
+    value *= 10;
+    if (value > static_cast<Wide>(INT64_MAX)) return std::nullopt;
+  }
+  Wide divisor = 1;
+  for (; decimal->exponent < 0; ++decimal->exponent) {
+    if (divisor > value * 2 + 2) return 0;
+    divisor *= 10;
+  }
+  value = (value + divisor / 2) / divisor;
+  if (value > static_cast<Wide>(INT64_MAX)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+void TextReader::skip_space() {
+  for (; at_ < text_.size() && is_space(text_[at_]); ++at_) {
+    if (text_[at_] != '\n') continue;
+    ++line_;
+    line_start_ = at_ + 1;
+  }
+}
+
+// At a word's first character.
+Word TextReader::take_word() {
+  const std::size_t begin = at_;
+  while (at_ < text_.size() && !is_space(text_[at_])) ++at_;
+  return {text_.substr(begin, at_ - begin), line_, static_cast<int>(begin - line_start_) + 1};
+}
+
+bool TextReader::next_line(std::vector<Word>& words) {
+  words.clear();
+  skip_space();
+  const int line = line_;
+  while (at_ < text_.size() && line_ == line) {
+    words.push_back(take_word());
+    while (at_ < text_.size() && is_space(text_[at_]) && text_[at_] != '\n') ++at_;
+    if (at_ < text_.size() && text_[at_] == '\n') break;
+  }
+  return !words.empty();
+}
+
+bool TextReader::at_end() {
+  skip_space();
+  return at_ == text_.size();
+}
+
+Word TextReader::next(const std::string& what) {
+  if (at_end()) {
+    const Word end{"", line_, static_cast<int>(at_ - line_start_) + 1};
+    fail(end, "the file ends where " + what + " is expected");
+  }
+  return take_word();
+}
+
+void TextReader::fail(const Word& word, const std::string& message) const {
+  throw InputError(place(word), message);
+}
+
+std::int64_t TextReader::integer(const Word& word, const std::string& what, Range<std::int64_t> range) const {
+  std::int64_t value = 0;
+  const char* end = word.text.data() + word.text.size();
+  const auto result = std::from_chars(word.text.data(), end, value);
+  const bool whole = result.ec == std::errc() && result.ptr == end;
+  if (!whole || value < range.minimum || value > range.maximum) {
+    fail(word, what + " is " + shown(word.text) + "; allowed: an integer from " +
+                   std::to_string(range.minimum) + " to " + std::to_string(range.maximum));
+  }
+  return value;
+}
+
+double TextReader::real(const Word& word, const std::string& what, Range<double> range) const {
+  double value = 0;
+  const char* end = word.text.data() + word.text.size();
+  const auto result = std::from_chars(word.text.data(), end, value);
+  const bool number = result.ec == std::errc() && result.ptr == end && std::isfinite(value);
+  if (!number || value < range.minimum || value > range.maximum) {
+    fail(word, what + " is " + shown(word.text) + "; allowed: a number from " + format_real(range.minimum) +
+                   " to " + format_real(range.maximum));
+  }
+  return value;
+}
+
+Time TextReader::time_in(const Word& word, const std::string& what, Time unit, Range<Time> range) const {
+  const std::optional<std::int64_t> value = scaled_decimal(word.text, unit);
+  if (!value || *value < range.minimum || *value > range.maximum) {
+    fail(word, what + " is " + shown(word.text) + "; allowed: a number of units of " + format_time(unit) +
+                   ", " + format_time(range.minimum) + " to " + format_time(range.maximum));
+  }
+  return *value;
+}
+
+Time TextReader::time(const Word& word, const std::string& what, Range<Time> range) const {
+  const Time value =
+      as_input([&] { return read_time(ConfigNode::scalar(std::string(word.text), place(word))); });
+  if (value < range.minimum || value > range.maximum) {
+    fail(word, what + " is " + shown(word.text) + "; allowed: " + format_time(range.minimum) + " to " +
+                   format_time(range.maximum));
+  }
+  return value;
+}
+
+BitRate TextReader::rate(const Word& word, const std::string& what, Range<BitRate> range) const {
+  const BitRate value =
+      as_input([&] { return read_rate(ConfigNode::scalar(std::string(word.text), place(word))); });
+  if (value < range.minimum || value > range.maximum) {
+    fail(word, what + " is " + shown(word.text) + "; allowed: " + format_rate(range.minimum) + " to " +
+                   format_rate(range.maximum));
+  }
+  return value;
+}
+
+}  // namespace netsim

@@ -1,0 +1,45 @@
+// LinkList: a fabric written down link by link, for topologies that come from lists and files. Routes are the
+// shortest paths.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+// A switch, or the host port of that number.
+struct LinkEnd {
+  bool host = false;
+  std::uint32_t index = 0;
+  bool operator==(const LinkEnd&) const = default;
+};
+
+struct ListedLink {
+  LinkEnd a, b;
+  LinkSpec forward, backward;  // a to b, b to a
+  Place place;
+};
+
+struct LinkList {
+  struct Switch {
+    std::string name;
+    int tier = 0;
+  };
+  std::vector<Switch> switches;
+  std::vector<ListedLink> links;
+  std::uint32_t host_ports = 0;
+
+  std::string name(LinkEnd end) const;
+  // The first link that cannot be (index in `links`; links.size(): the list as a whole) and why; "" where all
+  // is well: every host port has one link, which leads to a switch; there is a way between any two host
+  // ports.
+  std::string problem(std::size_t& link) const;
+  // For a list without a problem. Host ports beyond nics.size() stay empty.
+  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const;
+};
+
+}  // namespace netsim

@@ -1,0 +1,97 @@
+// FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns: up to millions
+// of them, some 50 bytes each.
+//
+// A rank is handed its tasks one start time ahead, so that neither the job nor the executor holds a million
+// flows that are far in the future. A flow may wait for others instead of a time: for messages that its
+// sender sends or receives (only its own: nothing happens at two hosts at once).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// A flow of its own, on a queue pair of its own, as ns-3 and htsim have it: its channel is then its running
+// number among the flows of its (source, destination). The transport maps channels to queue pairs (`channel
+// mod queue_pairs`, SendRequest), so flows keep apart as long as it offers as many.
+inline constexpr std::uint32_t kOwnChannel = UINT32_MAX;
+
+struct Flow {
+  std::uint32_t from = 0, to = 0;  // ranks, different
+  Bytes bytes = 0;
+  Time start = 0;
+  std::uint32_t channel = kOwnChannel;
+  std::uint32_t name = 0;
+  std::uint32_t needs = 0;  // it starts with the so-many-th event of add_dependency(); 0: at `start`
+  std::uint8_t traffic_class = 0;
+};
+
+class FlowSource final : public TaskSource {
+ public:
+  FlowSource(std::string job_name, std::uint32_t ranks);
+
+  // The same text gets the same index.
+  std::uint32_t add_name(const std::string& name);
+  void reserve(std::size_t flows) { flows_.reserve(flows); }
+  // Returns its number: 0, 1, ...
+  std::uint32_t add(const Flow& flow);
+  enum class End : std::uint8_t { sent, received };
+  // When `flow` was sent (acknowledged, at its sender) or received, that is one event for `after`, which must
+  // start at that rank and have `needs` > 0.
+  void add_dependency(std::uint32_t flow, End end, std::uint32_t after);
+  // For notes().
+  void add_note(std::string note) { notes_.push_back(std::move(note)); }
+  // Once, after all of these and before everything below.
+  void seal();
+
+  const std::vector<Flow>& flows() const { return flows_; }
+  const std::string& job_name() const override { return job_name_; }
+  std::uint32_t ranks() const override { return static_cast<std::uint32_t>(begin_.size() - 1); }
+  std::uint32_t iterations() const override { return 1; }
+  const std::vector<Work>& works() const override { return works_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<std::uint32_t>& group(std::uint32_t) const override { return no_group_; }
+  std::uint32_t task_count(std::uint32_t rank) const override { return begin_[rank + 1] - begin_[rank]; }
+  Task task(std::uint32_t rank, std::uint32_t id) const override;
+  void start(std::uint32_t rank, std::vector<Task>& ready) override;
+  void launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
+  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
+  double model_flops() const override { return 0; }
+  std::vector<std::string> notes() const override { return notes_; }
+
+ private:
+  struct Dependency {
+    std::uint32_t flow;
+    End end;
+    std::uint32_t after;
+    auto operator<=>(const Dependency&) const = default;
+  };
+
+  void number_messages();
+  void order_tasks();
+  void hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready);
+  std::uint32_t same_start(std::uint32_t rank, std::uint32_t first) const;
+  const Flow& flow_at(std::uint32_t rank, std::uint32_t id) const {
+    return flows_[order_[begin_[rank] + id]];
+  }
+
+  std::string job_name_;
+  std::vector<Work> works_;
+  std::vector<std::string> names_, notes_;
+  std::map<std::string, std::uint32_t> name_index_;
+  std::vector<std::uint32_t> no_group_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> tags_;            // by flow: its number within its (source, destination)
+  std::vector<std::uint32_t> begin_;           // rank -> its tasks in order_
+  std::vector<std::uint32_t> order_;           // tasks: flows, by rank, start and number
+  std::vector<std::uint32_t> next_;            // by rank: the first task not yet handed out
+  std::vector<Dependency> dependencies_;       // sorted
+  std::vector<std::uint32_t> task_at_sender_;  // by flow, where there are dependencies
+};
+
+}  // namespace netsim
