@@ -69,7 +69,11 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "choice") return {{"enum", info.choices}};
   if (info.type == "section") return table_schema(info.children);
   if (info.type == "component") return component_schema(info);
-  return {{"type", {"string", "number", "boolean"}}};  // text: YAML's own idea of its type does not matter
+  // Text: YAML's own idea of its type does not matter.
+  Json text = {{"type", {"string", "number", "boolean"}}};
+  if (info.type != "names") return text;
+  Json list = {{"type", "array"}, {"items", text}};
+  return {{"anyOf", {std::move(text), std::move(list)}}};
 }
 
 Json default_value(const ParameterInfo& info) {
