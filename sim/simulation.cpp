@@ -170,7 +170,7 @@ Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
   const Outcome outcome = play(watch);
   if (outcome == Outcome::done) settle(watch);
-  if (sampler_ != nullptr) sampler_->finish(outcome == Outcome::limit ? watch.until : system_.loop().now());
+  if (sampler_ != nullptr) finish_samples(outcome, watch);
   Results results = collect(outcome, watch);
   results.wall_seconds = seconds_since(start);
   return results;
@@ -193,6 +193,15 @@ bool Simulation::slice(Time until) {
     ++samples;
   }
   return loop.executed() > before || samples > 0;
+}
+
+// The interval in which the last event was; only as much of it as there is where the run was cut.
+void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
+  if (outcome == Outcome::done || outcome == Outcome::stalled) {
+    sampler_->sample();
+  } else {
+    sampler_->finish(outcome == Outcome::limit ? watch.until : system_.loop().now());
+  }
 }
 
 Outcome Simulation::play(const Watch& watch) {

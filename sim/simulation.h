@@ -105,6 +105,7 @@ class Simulation {
   bool slice(Time until);
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
+  void finish_samples(Outcome outcome, const Watch& watch);
   bool stuck();
   Advance advance(Bytes predicted) const;
   Results collect(Outcome outcome, const Watch& watch) const;

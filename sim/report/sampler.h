@@ -33,7 +33,7 @@ class Sampler {
   bool quiet() const { return quiet_; }
   // Only when quiet(): the first event since then has happened, at `now`. Afterwards next() >= now.
   void skip_to(Time now);
-  // The run ended: looks at what is left of the last interval.
+  // The run was cut at `end`: looks at what there is of the last interval.
   void finish(Time end);
 
   QueueStatistics queues() const;
