@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "sim/core/registry.h"
 #include "sim/report/configuration.h"
+#include "sim/transport/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/workload.h"
 
@@ -16,7 +18,8 @@ namespace {
 
 using WallClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kSlice = 200'000;  // events between two looks at the world: some 25 ms
+constexpr std::uint64_t kSlice = 200'000;      // events between two looks at the world: some 25 ms
+constexpr std::uint64_t kSliceSamples = 1000;  // samples between two looks at the world
 constexpr std::chrono::milliseconds kReportEvery(100);
 constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: nothing but timers since the last move
 constexpr Time kStuckTime = kSecond;
@@ -97,6 +100,21 @@ WorkloadContext workload_context(const Cluster& cluster, std::uint64_t seed) {
   return context;
 }
 
+Knobs knobs(const ConfigNode& root) {
+  Knobs knobs;
+  knobs.congestion_control = configured(root, "transport.congestion_control");
+  knobs.reliability = configured(root, "transport.reliability");
+  knobs.marker = configured(root, "network.switch.marker");
+  knobs.routing = configured(root, "network.switch.routing");
+  knobs.flow_control = configured(root, "network.switch.flow_control");
+  const ConfigNode* given = section(root, "transport").find("congestion_control");
+  const CongestionNeeds needs = Registry<CongestionControl>::instance()
+                                    .create(given != nullptr ? *given : absent(), knobs.congestion_control)
+                                    ->needs();
+  knobs.hears_marks = needs.cnp_interval != kNever || needs.ack_echo;
+  return knobs;
+}
+
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
   for (std::string& line : more) lines.push_back(std::move(line));
 }
@@ -112,6 +130,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowOb
   if (network_kind(root) == "ideal") {
     const IdealParameters ideal = ideal_parameters().parse(network_section(root), {"kind"});
     endpoint_ = std::make_unique<IdealEndpoint>(loop_, gpus, ideal.delay, next_origin_);
+    output_.sample.interval = 0;
   } else {
     auto packets = PacketNetwork::create(loop_, cluster_, network_section(root), section(root, "transport"),
                                          seed, std::move(observer));
@@ -137,6 +156,9 @@ Simulation::Simulation(SimulationSetup setup)
     tables_ = std::make_unique<Tables>(setup_.output_directory, system_.output(), *source_);
   }
   recorder_ = std::make_unique<Recorder>(tables_.get());
+  if (const SampleParameters& sample = system_.output().sample; sample.interval > 0) {
+    sampler_ = std::make_unique<Sampler>(sample, *system_.packets(), system_.cluster().graph, tables_.get());
+  }
   create_job();
 }
 
@@ -155,9 +177,38 @@ Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
   const Outcome outcome = play(watch);
   if (outcome == Outcome::done) settle(watch);
+  if (sampler_ != nullptr) finish_samples(outcome, watch);
   Results results = collect(outcome, watch);
   results.wall_seconds = seconds_since(start);
   return results;
+}
+
+bool Simulation::slice(Time until) {
+  EventLoop& loop = system_.loop();
+  if (sampler_ == nullptr) return loop.run_some(kSlice, until) > 0;
+  const std::uint64_t before = loop.executed();
+  std::uint64_t samples = 0;
+  while (loop.executed() - before < kSlice && samples < kSliceSamples) {
+    if (sampler_->quiet()) {
+      if (loop.run_some(1, until) == 0) break;
+      sampler_->skip_to(loop.now());
+    }
+    const std::uint64_t left = kSlice - (loop.executed() - before);
+    if (left == 0 || loop.run_some(left, std::min(until, sampler_->next())) == left) break;
+    if (loop.pending() == 0 || sampler_->next() > until) break;
+    sampler_->sample();
+    ++samples;
+  }
+  return loop.executed() > before || samples > 0;
+}
+
+// The interval in which the last event was; only as much of it as there is where the run was cut.
+void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
+  if (outcome == Outcome::done || outcome == Outcome::stalled) {
+    sampler_->sample();
+  } else {
+    sampler_->finish(outcome == Outcome::limit ? watch.until : system_.loop().now());
+  }
 }
 
 Outcome Simulation::play(const Watch& watch) {
@@ -169,8 +220,7 @@ Outcome Simulation::play(const Watch& watch) {
   job_->start();
   while (!job_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (loop.run_some(kSlice, watch.until) == 0)
-      return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
+    if (!slice(watch.until)) return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
     if (deadlocked() || stuck()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
       watch.report(advance(predicted));
@@ -186,8 +236,7 @@ bool Simulation::deadlocked() const {
 
 // Executes what a finished job left behind. All timers of the network end by themselves.
 void Simulation::settle(const Watch& watch) {
-  EventLoop& loop = system_.loop();
-  while (loop.run_some(kSlice) > 0) {
+  while (slice(kNever)) {
     if (watch.interrupted && watch.interrupted()) return;
   }
   if (system_.packets() == nullptr) return;
@@ -244,10 +293,15 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   results.events = loop.executed();
   results.packet_network = system_.packets() != nullptr;
   results.flows = recorder_->flow_times();
+  results.slowdowns = recorder_->slowdowns();
+  for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
+    results.slowdowns_by_size[bin] = recorder_->slowdowns(bin);
+  if (sampler_ != nullptr && system_.output().sample.queues) results.sampled_queues = sampler_->queues();
   results.jobs.push_back(job_result(results.simulated));
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
     const Graph& graph = system_.cluster().graph;
     results.network = packets->counters();
+    results.knobs = knobs(setup_.config);
     for (PortId port = 0; port < graph.port_count(); ++port) {
       const LinkSpec& link = graph.port(port).link;
       results.links.push_back({graph.port_name(port), link.kind, link.rate, packets->port_counters(port)});
@@ -291,6 +345,10 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   if (system_.packets() != nullptr) append(lines, system_.packets()->notes());
   if (system_.packets() == nullptr && !section(setup_.config, "transport").is_null()) {
     lines.push_back("`transport` was not used: the network is ideal");
+  }
+  const bool asked = output_parameters().parse(section(setup_.config, "output")).sample.interval > 0;
+  if (system_.packets() == nullptr && asked) {
+    lines.push_back("`output.sample` was not used: the network is ideal");
   }
   if (source_->ranks() < system_.cluster().gpus.size()) {
     lines.push_back(fmt::format("{} of {} GPUs had no rank", system_.cluster().gpus.size() - source_->ranks(),

@@ -16,6 +16,7 @@
 #include "sim/report/prediction.h"
 #include "sim/report/recorder.h"
 #include "sim/report/results.h"
+#include "sim/report/sampler.h"
 #include "sim/report/tables.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
@@ -40,6 +41,7 @@ class System {
   const PacketNetwork* packets() const { return packets_; }
   // Null where neither `compute` nor the host names a model.
   const ComputeModel* compute() const { return compute_.get(); }
+  // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }
   // Payload of a packet on the fabric.
   Bytes mtu() const { return mtu_; }
@@ -99,9 +101,12 @@ class Simulation {
 
  private:
   void create_job();
+  // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
+  bool slice(Time until);
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
   bool deadlocked() const;
+  void finish_samples(Outcome outcome, const Watch& watch);
   bool stuck();
   Advance advance(Bytes predicted) const;
   Results collect(Outcome outcome, const Watch& watch) const;
@@ -120,6 +125,7 @@ class Simulation {
   std::unique_ptr<TaskSource> source_;
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<Job> job_;
   LastMove last_move_;
 };

@@ -45,6 +45,25 @@ ParameterInfo section_info(std::string name, ParameterTable parameters, std::str
   return info;
 }
 
+ParameterInfo names_info(std::string name, std::string default_name, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "names";
+  info.default_text = std::move(default_name);
+  info.doc = std::move(doc);
+  return info;
+}
+
+std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name) {
+  if (node.is_null()) return {ConfigNode::scalar(default_name, {})};
+  if (node.is_map()) node.fail("a name or a list of names");
+  if (!node.is_sequence()) return {node};
+  for (const ConfigNode& item : node.items()) {
+    if (!item.is_scalar()) item.fail("a name");
+  }
+  return node.items();
+}
+
 ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
                              std::string doc) {
   ParameterInfo info;

@@ -36,7 +36,7 @@ struct Range {
 // What is known about one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  std::string type;          // bool integer real time bytes rate text choice component section list
+  std::string type;          // bool integer real time bytes rate text choice names component section list
   std::string default_text;  // in the notation the user writes; "" = required or computed
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
@@ -52,6 +52,10 @@ using ParameterTable = std::vector<ParameterInfo>;
 ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc);
 ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
                              std::string doc);
+
+ParameterInfo names_info(std::string name, std::string default_name, std::string doc);
+// What a parameter of type `names` holds, as nodes that know their places.
+std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
 
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
@@ -89,6 +93,9 @@ class Parameters {
     return add<std::string>(std::move(name), "text", member, std::nullopt, std::move(doc), read_text,
                             [](const std::string& v) { return v; });
   }
+  // A name or a list of names, whose meaning its user knows and checks: the node is kept, read_names() reads
+  // it. Absent it stays null, which read_names() takes for `default_name`.
+  Parameters&& names(std::string name, ConfigNode P::*member, std::string default_name, std::string doc);
   // One of a few names, mapped to an enum.
   template <class E>
   Parameters&& choice(std::string name, E P::*member, std::vector<std::pair<std::string, E>> names,
@@ -208,6 +215,14 @@ Parameters<P>&& Parameters<P>::list(std::string name, ConfigNode P::*member, std
   info.type = "list";
   info.doc = std::move(doc);
   table_.push_back(std::move(info));
+  bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::names(std::string name, ConfigNode P::*member, std::string default_name,
+                                     std::string doc) {
+  table_.push_back(names_info(std::move(name), std::move(default_name), std::move(doc)));
   bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
   return std::move(*this);
 }

@@ -70,7 +70,11 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "section") return table_schema(info.children);
   if (info.type == "component") return component_schema(info);
   if (info.type == "list") return {{"type", {"array", "string", "number"}}};  // a single item may stand alone
-  return {{"type", {"string", "number", "boolean"}}};  // text: YAML's own idea of its type does not matter
+  // Text: YAML's own idea of its type does not matter.
+  Json text = {{"type", {"string", "number", "boolean"}}};
+  if (info.type != "names") return text;
+  Json list = {{"type", "array"}, {"items", text}};
+  return {{"anyOf", {std::move(text), std::move(list)}}};
 }
 
 Json default_value(const ParameterInfo& info) {

@@ -49,6 +49,12 @@ ParameterTable make_table() {
       section_info("output", output_parameters().table(), "tables")};
 }
 
+// Where a component's name stands: in its `kind`, or as a bare name.
+const ConfigNode* kind_of(const ConfigNode* given) {
+  if (given == nullptr || given->is_scalar()) return given;
+  return given->find("kind");
+}
+
 // Writes a parameter table with the values of a configuration as YAML.
 class Resolver {
  public:
@@ -83,11 +89,6 @@ class Resolver {
     const Place& place = node.place();
     return place.line > 0 ? fmt::format("{}:{}", place.file, place.line) : place.file;
   }
-  static const ConfigNode* kind_of(const ConfigNode* given) {
-    if (given == nullptr || given->is_scalar()) return given;
-    return given->find("kind");
-  }
-
   void indent(int depth) { text_.append(static_cast<std::size_t>(depth) * 2, ' '); }
   void open(const std::string& name, int depth) {
     indent(depth);
@@ -181,6 +182,31 @@ std::string network_kind(const ConfigNode& root) {
   const std::string name = read_text(*kind);
   if (name != "packet" && name != "ideal") kind->fail("'" + name + "' is not one of: packet, ideal");
   return name;
+}
+
+std::string configured(const ConfigNode& root, const std::string& path) {
+  const ConfigNode* node = &root;
+  const ParameterTable* table = &configuration_table();
+  for (std::size_t from = 0;;) {
+    const std::size_t dot = path.find('.', from);
+    const std::string name = path.substr(from, dot == std::string::npos ? dot : dot - from);
+    const auto info = std::find_if(table->begin(), table->end(),
+                                   [&](const ParameterInfo& candidate) { return candidate.name == name; });
+    if (info == table->end()) return "";
+    node = node != nullptr ? node->find(name) : nullptr;
+    if (node != nullptr && node->is_null()) node = nullptr;
+    std::string text = info->default_text;
+    table = &info->children;
+    if (info->type == "component") {
+      if (const ConfigNode* kind = kind_of(node); kind != nullptr) text = kind->text();
+      const ComponentInfo* known = Catalogue::instance().find(info->component_kind, text);
+      table = known != nullptr ? &known->parameters : &info->children;
+    } else if (node != nullptr) {
+      text = node->is_scalar() ? node->text() : "";
+    }
+    if (dot == std::string::npos) return text;
+    from = dot + 1;
+  }
 }
 
 std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model) {

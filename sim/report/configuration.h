@@ -25,6 +25,10 @@ void check_sections(const ConfigNode& root);
 // "packet" or "ideal"; ConfigError for anything else.
 std::string network_kind(const ConfigNode& root);
 
+// What the configuration holds at a dotted path ("transport.congestion_control"): the name of a component,
+// the text of another scalar, also where it is a default; "" for lists, maps and what does not exist.
+std::string configured(const ConfigNode& root, const std::string& path);
+
 // The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes
 // from. Only for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`,
 // may be "".

@@ -5,12 +5,20 @@ namespace {
 
 // Keeps equal numbers of different sorts apart.
 constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
-                        kFlow = hash_name("flow"), kLink = hash_name("link"), kNetwork = hash_name("network");
+                        kFlow = hash_name("flow"), kLink = hash_name("link"), kLost = hash_name("lost"),
+                        kNetwork = hash_name("network");
 
 template <class... Values>
 std::uint64_t hash_all(std::uint64_t start, Values... values) {
   ((start = hash_combine(start, static_cast<std::uint64_t>(values))), ...);
   return start;
+}
+
+Slowdowns statistics(const Quantiles& millionths) {
+  const auto ratio = [&](std::uint64_t percent) {
+    return static_cast<double>(millionths.quantile(percent)) / 1e6;
+  };
+  return {millionths.count(), millionths.mean() / 1e6, ratio(50), ratio(95), ratio(99)};
 }
 
 }  // namespace
@@ -28,8 +36,18 @@ void Recorder::record(const CommunicationRecord& communication) {
 void Recorder::record(const FlowRecord& flow) {
   ends_.add(hash_all(kFlow, flow.id, flow.end));
   flow_times_.push_back(flow.end - flow.start);
+  if (flow.ideal > 0) {
+    std::size_t bin = 0;
+    while (flow.request.bytes >= kSizeBins[bin]) ++bin;
+    const std::int64_t slowdown = slowdown_millionths(flow);
+    slowdowns_.add(slowdown);
+    slowdowns_by_size_[bin].add(slowdown);
+  }
   if (tables_ != nullptr) tables_->add(flow);
 }
+
+Slowdowns Recorder::slowdowns() const { return statistics(slowdowns_); }
+Slowdowns Recorder::slowdowns(std::size_t bin) const { return statistics(slowdowns_by_size_[bin]); }
 
 std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
                                     const std::vector<LinkResult>& links) const {
@@ -38,6 +56,7 @@ std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
     const PortCounters& c = links[port].counters;
     all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
                      c.max_queue));
+    if (c.lost > 0) all.add(hash_all(kLost, port, c.lost));
   }
   std::uint64_t counters =
       hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps, network.pfc_pauses,

@@ -2,10 +2,12 @@
 // the `results` fingerprint, the flow completion times, and the streamed tables if there are any.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "sim/core/fingerprint.h"
+#include "sim/report/quantiles.h"
 #include "sim/report/results.h"
 #include "sim/report/tables.h"
 
@@ -21,6 +23,9 @@ class Recorder {
   void record(const FlowRecord& flow);
 
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
+  Slowdowns slowdowns() const;
+  // Of the flows in bin `bin` of kSizeBins.
+  Slowdowns slowdowns(std::size_t bin) const;
   // Hash of the end times of all that was recorded, whatever the order, and of the counters given.
   std::uint64_t fingerprint(const NetworkCounters& network, const std::vector<LinkResult>& links) const;
 
@@ -28,6 +33,8 @@ class Recorder {
   Tables* tables_;
   Fingerprint ends_;
   std::vector<Time> flow_times_;  // 8 B a flow
+  Quantiles slowdowns_;           // millionths
+  std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;
 };
 
 }  // namespace netsim

@@ -20,15 +20,50 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size()) / per;
 }
 
-void note_congestion(const Results& results, std::vector<std::string>& notes) {
+// A knob that could not act: marks that nobody made, marks that nobody heard.
+void note_marks(const Results& results, std::vector<std::string>& notes) {
   const NetworkCounters& network = results.network;
-  if (network.flows_done > 0 && network.ecn_marks == 0) {
-    notes.push_back("0 ECN marks: no queue reached its marking threshold, so congestion control never acted");
+  const Knobs& knobs = results.knobs;
+  if (knobs.hears_marks && network.flows_done > 0 && network.ecn_marks == 0) {
+    notes.push_back(fmt::format("0 ECN marks: {}, so congestion control ({}) never heard anything",
+                                knobs.marker == "none" ? "the switches do not mark (marker: none)"
+                                                       : "no queue reached its marking threshold",
+                                knobs.congestion_control));
   }
-  if (network.drops > 0) {
-    notes.push_back(fmt::format("{} packets dropped, {} sent again: the fabric was not lossless",
-                                network.drops, network.retransmissions));
+  if (!knobs.hears_marks && network.ecn_marks > 0) {
+    notes.push_back(
+        fmt::format("{} ECN marks changed nothing: congestion control `{}` does not listen to them",
+                    network.ecn_marks, knobs.congestion_control));
   }
+}
+
+void note_drops(const Results& results, std::vector<std::string>& notes) {
+  const NetworkCounters& network = results.network;
+  if (network.drops == 0) return;
+  notes.push_back(
+      fmt::format("{} packets dropped, {} sent again: {}", network.drops, network.retransmissions,
+                  results.knobs.flow_control == "pfc"
+                      ? "PFC is on, but some traffic is not lossless or the headroom was too small"
+                      : "the fabric was not lossless"));
+}
+
+void note_losses(const Results& results, std::vector<std::string>& notes) {
+  std::uint64_t lost = 0;
+  const LinkResult* worst = nullptr;
+  for (const LinkResult& link : results.links) {
+    lost += link.counters.lost;
+    if (worst == nullptr || link.counters.lost > worst->counters.lost) worst = &link;
+  }
+  if (lost > 0) {
+    notes.push_back(fmt::format("{} packets were lost on links, {} of them on {}", lost, worst->counters.lost,
+                                worst->name));
+  }
+  const NetworkCounters& network = results.network;
+  if (network.retransmissions == 0 || network.drops > 0 || lost > 0) return;
+  const bool one_path = results.knobs.routing == "ecmp" || results.knobs.routing == "static";
+  notes.push_back(fmt::format(
+      "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
+      one_path ? "the retransmission timeout is shorter than some waits" : "reordering was taken for loss"));
 }
 
 void note_full_links(const Results& results, std::vector<std::string>& notes) {
@@ -99,6 +134,13 @@ FlowTimes flow_times(std::vector<Time> times) {
   return result;
 }
 
+std::int64_t slowdown_millionths(const FlowRecord& flow) {
+  if (flow.ideal <= 0) return 0;
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>((static_cast<Wide>(flow.end - flow.start) * 1'000'000 + flow.ideal / 2) /
+                                   flow.ideal);
+}
+
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
   const std::size_t ended = job.done ? job.iterations : job.iteration_ends.size();
@@ -154,7 +196,9 @@ std::vector<std::string> derive_notes(const Results& results) {
   if (results.packet_network && results.network.flows_started == 0) {
     notes.push_back("nothing crossed the scale-out fabric");
   }
-  note_congestion(results, notes);
+  note_marks(results, notes);
+  note_drops(results, notes);
+  note_losses(results, notes);
   note_full_links(results, notes);
   return notes;
 }

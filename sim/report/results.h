@@ -51,6 +51,32 @@ struct FlowTimes {
 };
 FlowTimes flow_times(std::vector<Time> times);
 
+// Slowdowns: completion times over what the same flow takes in an idle network; of the flows whose ideal time
+// is known. Quantiles as above, rounded to millionths.
+struct Slowdowns {
+  std::uint64_t count = 0;
+  double mean = 0, p50 = 0, p95 = 0, p99 = 0;
+};
+// Millionths; 0 where the ideal time is unknown.
+std::int64_t slowdown_millionths(const FlowRecord& flow);
+
+// Flows by size: each bin holds those below its limit and not below the one before.
+inline constexpr std::array<Bytes, 3> kSizeBins{30 * kKilobyte, 1 * kMegabyte, INT64_MAX};
+
+// Lengths of queues that were not empty, over all sampled ports and times.
+struct QueueStatistics {
+  std::uint64_t count = 0;
+  double mean = 0;
+  Bytes p50 = 0, p95 = 0, p99 = 0, maximum = 0;
+};
+
+// What of the configuration the Notes speak of.
+struct Knobs {
+  std::string congestion_control;  // names of components and choices; "" where there is none
+  std::string marker, routing, flow_control, reliability;
+  bool hears_marks = false;  // whether ECN marks mean anything to the congestion control
+};
+
 struct Fingerprints {
   std::uint64_t results = 0, packets = 0, events = 0;
 };
@@ -64,6 +90,10 @@ struct Results {
   NetworkCounters network;
   Fingerprints fingerprints;
   FlowTimes flows;
+  Slowdowns slowdowns;
+  std::array<Slowdowns, kSizeBins.size()> slowdowns_by_size;
+  std::optional<QueueStatistics> sampled_queues;  // if queues were sampled
+  Knobs knobs;
   std::vector<JobResult> jobs;
   std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
   std::vector<std::string> notes;

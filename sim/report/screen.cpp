@@ -129,8 +129,19 @@ void network(Text out, const Results& results) {
                    human_seconds(to_seconds(results.flows.p99)),
                    human_seconds(to_seconds(results.flows.maximum)));
   }
+  if (results.slowdowns.count > 0) {
+    fmt::format_to(out, "\n  slowdown  mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}",
+                   results.slowdowns.mean, results.slowdowns.p50, results.slowdowns.p95,
+                   results.slowdowns.p99);
+  }
   fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} pauses, longest queue {}\n", n.drops,
                  n.ecn_marks, n.cnps, n.pfc_pauses, human_bytes(static_cast<double>(n.max_queue)));
+  if (const auto& queues = results.sampled_queues; queues && queues->count > 0) {
+    fmt::format_to(out, "  queues    sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}\n",
+                   human_bytes(queues->mean), human_bytes(static_cast<double>(queues->p50)),
+                   human_bytes(static_cast<double>(queues->p95)),
+                   human_bytes(static_cast<double>(queues->p99)));
+  }
 }
 
 void effort(Text out, const Results& results) {

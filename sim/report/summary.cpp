@@ -50,23 +50,58 @@ Json job_json(const JobResult& job) {
           {"exposed_by", exposed}};
 }
 
-Json network_json(const NetworkCounters& network) {
-  return {{"drops", network.drops},
-          {"ecn_marks", network.ecn_marks},
-          {"cnps", network.cnps},
-          {"pfc_pauses", network.pfc_pauses},
-          {"max_queue_bytes", network.max_queue},
-          {"pfc_resumes", network.pfc_resumes},
-          {"retransmissions", network.retransmissions},
-          {"bytes_delivered", network.bytes_delivered}};
+Json network_json(const Results& results) {
+  const NetworkCounters& network = results.network;
+  std::uint64_t lost = 0;
+  for (const LinkResult& link : results.links) lost += link.counters.lost;
+  Json json = {{"drops", network.drops},
+               {"ecn_marks", network.ecn_marks},
+               {"cnps", network.cnps},
+               {"pfc_pauses", network.pfc_pauses},
+               {"max_queue_bytes", network.max_queue},
+               {"pfc_resumes", network.pfc_resumes},
+               {"lost", lost},
+               {"retransmissions", network.retransmissions},
+               {"bytes_delivered", network.bytes_delivered}};
+  const auto sampled = [&](const char* key, auto value) {
+    json[key] = results.sampled_queues ? Json(value) : Json(nullptr);
+  };
+  const QueueStatistics queues = results.sampled_queues.value_or(QueueStatistics{});
+  sampled("queue_samples", queues.count);
+  sampled("queue_mean_bytes", queues.mean);
+  sampled("queue_p50_bytes", queues.p50);
+  sampled("queue_p95_bytes", queues.p95);
+  sampled("queue_p99_bytes", queues.p99);
+  sampled("queue_max_bytes", queues.maximum);
+  return json;
 }
 
-Json flows_json(const FlowTimes& flows) {
-  return {{"count", flows.count},
-          {"fct_mean_s", flows.mean * 1e-12},
-          {"fct_p50_s", to_seconds(flows.p50)},
-          {"fct_p99_s", to_seconds(flows.p99)},
-          {"fct_max_s", to_seconds(flows.maximum)}};
+void add_slowdowns(Json& json, const Slowdowns& slowdowns) {
+  const auto known = [&](double value) { return slowdowns.count > 0 ? Json(value) : Json(nullptr); };
+  json["slowdown_mean"] = known(slowdowns.mean);
+  json["slowdown_p50"] = known(slowdowns.p50);
+  json["slowdown_p95"] = known(slowdowns.p95);
+  json["slowdown_p99"] = known(slowdowns.p99);
+}
+
+Json flows_json(const Results& results) {
+  const FlowTimes& flows = results.flows;
+  Json json = {{"count", flows.count},
+               {"fct_mean_s", flows.mean * 1e-12},
+               {"fct_p50_s", to_seconds(flows.p50)},
+               {"fct_p99_s", to_seconds(flows.p99)},
+               {"fct_max_s", to_seconds(flows.maximum)}};
+  add_slowdowns(json, results.slowdowns);
+  Json bins = Json::array();
+  for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin) {
+    const Slowdowns& slowdowns = results.slowdowns_by_size[bin];
+    Json entry = {{"below_bytes", kSizeBins[bin] < INT64_MAX ? Json(kSizeBins[bin]) : Json(nullptr)},
+                  {"count", slowdowns.count}};
+    add_slowdowns(entry, slowdowns);
+    bins.push_back(std::move(entry));
+  }
+  json["by_size"] = std::move(bins);
+  return json;
 }
 
 std::string text_of(const Json& json) {
@@ -86,8 +121,8 @@ std::string summary_json(const Results& results) {
                {"packets", results.network.packets},
                {"packet_hops", hops_json(results.network)},
                {"jobs", jobs},
-               {"network", network_json(results.network)},
-               {"flows", flows_json(results.flows)},
+               {"network", network_json(results)},
+               {"flows", flows_json(results)},
                {"notes", results.notes}};
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);

@@ -86,12 +86,12 @@ std::string ranks_csv(const Results& results) {
 std::string links_csv(const Results& results) {
   std::string text =
       "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,pauses,paused_ps,drops,"
-      "max_queue_bytes\n";
+      "lost,max_queue_bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_cell(link.name), to_string(link.kind),
-                        link.rate, c.wire_bytes, utilisation(link, results.simulated), c.data_packets,
-                        c.ecn_marks, c.pauses, c.paused, c.drops, c.max_queue);
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{}\n", csv_cell(link.name),
+                        to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
+                        c.data_packets, c.ecn_marks, c.pauses, c.paused, c.drops, c.lost, c.max_queue);
   }
   return text;
 }
@@ -102,14 +102,23 @@ constexpr const char* kCollectivesHeader =
     "job,communication,name,kind,stream,ranks,first_rank,bytes,first_start_ps,last_start_ps,end_ps,wait_s,"
     "algbw_GBps,busbw_GBps\n";
 constexpr const char* kFlowsHeader =
-    "flow,job,communication,source_gpu,destination_gpu,channel,queue_pair,bytes,start_ps,end_ps,fct_ps\n";
+    "flow,job,communication,source_gpu,destination_gpu,channel,queue_pair,bytes,start_ps,end_ps,fct_ps,"
+    "acknowledged_ps,ideal_ps,slowdown\n";
+constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
+constexpr const char* kLinkSamplesHeader = "time_ps,link,wire_bytes,utilisation,pauses,ecn_marks,drops\n";
+constexpr const char* kFlowSamplesHeader =
+    "time_ps,source_gpu,destination_gpu,queue_pair,delivered_bps,allowed_bps\n";
 
 }  // namespace
 
 const Parameters<OutputParameters>& output_parameters() {
-  static const auto parameters = Parameters<OutputParameters>().integer(
-      "max_rows", &OutputParameters::max_rows, {0, 1'000'000'000'000},
-      "rows of each of tasks.csv, collectives.csv and flows.csv; what comes after is counted, not written");
+  static const auto parameters =
+      Parameters<OutputParameters>()
+          .integer("max_rows", &OutputParameters::max_rows, {0, 1'000'000'000'000},
+                   "rows of each of tasks.csv, collectives.csv, flows.csv and the tables of samples; what "
+                   "comes after is counted, not written")
+          .section("sample", &OutputParameters::sample, sample_parameters(),
+                   "queues, links and flows over time");
   return parameters;
 }
 
@@ -145,72 +154,125 @@ void Tables::Rows::cell_hex(std::uint64_t value) {
 void Tables::Rows::end_row() { file.write("\n"); }
 
 Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source)
-    : directory_(prepared(directory)),
-      job_(csv_cell(source.job_name())),
-      tasks_(file_in(directory, "tasks.csv"), kTasksHeader, static_cast<std::uint64_t>(parameters.max_rows)),
-      collectives_(file_in(directory, "collectives.csv"), kCollectivesHeader,
-                   static_cast<std::uint64_t>(parameters.max_rows)),
-      flows_(file_in(directory, "flows.csv"), kFlowsHeader, static_cast<std::uint64_t>(parameters.max_rows)) {
+    : directory_(prepared(directory)), job_(csv_cell(source.job_name())) {
   for (const std::string& name : source.names()) names_.push_back(csv_cell(name));
+  const auto open = [&](const char* name, const char* header) {
+    return std::make_unique<Rows>(file_in(directory_, name), header,
+                                  static_cast<std::uint64_t>(parameters.max_rows));
+  };
+  tasks_ = open("tasks.csv", kTasksHeader);
+  collectives_ = open("collectives.csv", kCollectivesHeader);
+  flows_ = open("flows.csv", kFlowsHeader);
+  const SampleParameters& sample = parameters.sample;
+  if (sample.interval == 0) return;
+  if (sample.queues) queue_samples_ = open("queue_samples.csv", kQueueSamplesHeader);
+  if (sample.links) link_samples_ = open("link_samples.csv", kLinkSamplesHeader);
+  if (sample.flows) flow_samples_ = open("flow_samples.csv", kFlowSamplesHeader);
+}
+
+std::vector<Tables::Rows*> Tables::streamed() const {
+  std::vector<Rows*> tables;
+  for (const auto* table :
+       {&tasks_, &collectives_, &flows_, &queue_samples_, &link_samples_, &flow_samples_}) {
+    if (*table != nullptr) tables.push_back(table->get());
+  }
+  return tables;
 }
 
 void Tables::add(const TaskRecord& record) {
-  if (!tasks_.begin_row()) return;
+  if (!tasks_->begin_row()) return;
   const Task& task = record.task;
   const bool paired = task.kind == TaskKind::send || task.kind == TaskKind::receive;
-  tasks_.cell(job_);
-  tasks_.cell(std::int64_t{task.iteration});
-  tasks_.cell(std::int64_t{record.rank});
-  tasks_.cell(std::int64_t{task.id});
-  tasks_.cell(task.name < names_.size() ? std::string_view(names_[task.name]) : std::string_view());
-  tasks_.cell(to_string(task.kind));
-  tasks_.cell(to_string(task.stream));
-  tasks_.cell(task.kind == TaskKind::collective ? to_string(task.collective) : "");
+  tasks_->cell(job_);
+  tasks_->cell(std::int64_t{task.iteration});
+  tasks_->cell(std::int64_t{record.rank});
+  tasks_->cell(std::int64_t{task.id});
+  tasks_->cell(task.name < names_.size() ? std::string_view(names_[task.name]) : std::string_view());
+  tasks_->cell(to_string(task.kind));
+  tasks_->cell(to_string(task.stream));
+  tasks_->cell(task.kind == TaskKind::collective ? to_string(task.collective) : "");
   if (paired) {
-    tasks_.cell(std::int64_t{task.peer});
+    tasks_->cell(std::int64_t{task.peer});
   } else {
-    tasks_.cell("");
+    tasks_->cell("");
   }
-  tasks_.cell(task.bytes);
-  tasks_.cell(record.posted);
-  tasks_.cell(record.start);
-  tasks_.cell(record.end);
-  tasks_.end_row();
+  tasks_->cell(task.bytes);
+  tasks_->cell(record.posted);
+  tasks_->cell(record.start);
+  tasks_->cell(record.end);
+  tasks_->end_row();
 }
 
 void Tables::add(const CommunicationRecord& record) {
-  if (!collectives_.begin_row()) return;
-  collectives_.cell(job_);
-  collectives_.cell_hex(record.id);
-  collectives_.cell(record.name < names_.size() ? std::string_view(names_[record.name]) : std::string_view());
-  collectives_.cell(to_string(record.kind));
-  collectives_.cell(to_string(record.stream));
-  collectives_.cell(std::int64_t{record.ranks});
-  collectives_.cell(std::int64_t{record.first_rank});
-  collectives_.cell(record.bytes);
-  collectives_.cell(record.first_start);
-  collectives_.cell(record.last_start);
-  collectives_.cell(record.end);
-  collectives_.cell(fmt::format("{}", to_seconds(record.last_start - record.first_start)));
-  collectives_.cell(fmt::format("{:.3f}", algorithm_bandwidth(record) * 1e-9));
-  collectives_.cell(fmt::format("{:.3f}", bus_bandwidth(record) * 1e-9));
-  collectives_.end_row();
+  if (!collectives_->begin_row()) return;
+  collectives_->cell(job_);
+  collectives_->cell_hex(record.id);
+  collectives_->cell(record.name < names_.size() ? std::string_view(names_[record.name])
+                                                 : std::string_view());
+  collectives_->cell(to_string(record.kind));
+  collectives_->cell(to_string(record.stream));
+  collectives_->cell(std::int64_t{record.ranks});
+  collectives_->cell(std::int64_t{record.first_rank});
+  collectives_->cell(record.bytes);
+  collectives_->cell(record.first_start);
+  collectives_->cell(record.last_start);
+  collectives_->cell(record.end);
+  collectives_->cell(fmt::format("{}", to_seconds(record.last_start - record.first_start)));
+  collectives_->cell(fmt::format("{:.3f}", algorithm_bandwidth(record) * 1e-9));
+  collectives_->cell(fmt::format("{:.3f}", bus_bandwidth(record) * 1e-9));
+  collectives_->end_row();
 }
 
 void Tables::add(const FlowRecord& record) {
-  if (!flows_.begin_row()) return;
-  flows_.cell_hex(record.id);
-  flows_.cell(job_);
-  flows_.cell_hex(record.request.communication);
-  flows_.cell(std::int64_t{record.request.source});
-  flows_.cell(std::int64_t{record.request.destination});
-  flows_.cell(std::int64_t{record.request.channel});
-  flows_.cell(std::int64_t{record.queue_pair});
-  flows_.cell(record.request.bytes);
-  flows_.cell(record.start);
-  flows_.cell(record.end);
-  flows_.cell(record.end - record.start);
-  flows_.end_row();
+  if (!flows_->begin_row()) return;
+  flows_->cell_hex(record.id);
+  flows_->cell(job_);
+  flows_->cell_hex(record.request.communication);
+  flows_->cell(std::int64_t{record.request.source});
+  flows_->cell(std::int64_t{record.request.destination});
+  flows_->cell(std::int64_t{record.request.channel});
+  flows_->cell(std::int64_t{record.queue_pair});
+  flows_->cell(record.request.bytes);
+  flows_->cell(record.start);
+  flows_->cell(record.end);
+  flows_->cell(record.end - record.start);
+  const auto known = [this](std::int64_t value) { value > 0 ? flows_->cell(value) : flows_->cell(""); };
+  known(record.acknowledged);
+  known(record.ideal);
+  const std::int64_t slowdown = slowdown_millionths(record);
+  flows_->cell(slowdown > 0 ? fmt::format("{}.{:06}", slowdown / 1'000'000, slowdown % 1'000'000) : "");
+  flows_->end_row();
+}
+
+void Tables::add(const QueueSample& sample) {
+  if (!queue_samples_->begin_row()) return;
+  queue_samples_->cell(sample.time);
+  queue_samples_->cell(sample.port);
+  queue_samples_->cell(sample.bytes);
+  queue_samples_->end_row();
+}
+
+void Tables::add(const LinkSample& sample) {
+  if (!link_samples_->begin_row()) return;
+  link_samples_->cell(sample.time);
+  link_samples_->cell(sample.port);
+  link_samples_->cell(sample.wire_bytes);
+  link_samples_->cell(fmt::format("{:.6f}", sample.utilisation));
+  link_samples_->cell(static_cast<std::int64_t>(sample.pauses));
+  link_samples_->cell(static_cast<std::int64_t>(sample.ecn_marks));
+  link_samples_->cell(static_cast<std::int64_t>(sample.drops));
+  link_samples_->end_row();
+}
+
+void Tables::add(const FlowSample& sample) {
+  if (!flow_samples_->begin_row()) return;
+  flow_samples_->cell(sample.time);
+  flow_samples_->cell(std::int64_t{sample.source});
+  flow_samples_->cell(std::int64_t{sample.destination});
+  flow_samples_->cell(std::int64_t{sample.queue_pair});
+  flow_samples_->cell(sample.delivered);
+  flow_samples_->cell(sample.allowed);
+  flow_samples_->end_row();
 }
 
 void Tables::finish(const Results& results) {
@@ -218,12 +280,12 @@ void Tables::finish(const Results& results) {
   write_table(directory_, "iterations.csv", iterations_csv(results));
   write_table(directory_, "ranks.csv", ranks_csv(results));
   write_table(directory_, "links.csv", links_csv(results));
-  for (Rows* table : {&tasks_, &collectives_, &flows_}) table->file.commit();
+  for (Rows* table : streamed()) table->file.commit();
 }
 
 std::vector<std::string> Tables::notes() const {
   std::vector<std::string> notes;
-  for (const Rows* table : {&tasks_, &collectives_, &flows_}) {
+  for (const Rows* table : streamed()) {
     if (table->rows <= table->limit) continue;
     notes.push_back(fmt::format("{} holds the first {} of {} rows; more with --set output.max_rows={}",
                                 table->name, table->limit, table->rows, table->rows));

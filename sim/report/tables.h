@@ -1,5 +1,6 @@
-// Tables: tidy CSV files, units in the headers. tasks.csv, collectives.csv and flows.csv are streamed while
-// the run goes on; the others are written at its end. A file appears under its name only when it is complete.
+// Tables: tidy CSV files, units in the headers. tasks.csv, collectives.csv, flows.csv and samples are
+// streamed while the run goes on; the others are written at its end. A file appears under its name only when
+// it is complete.
 //
 // Columns are documented in docs/results.md.
 #pragma once
@@ -13,6 +14,7 @@
 #include "sim/core/output.h"
 #include "sim/core/parameters.h"
 #include "sim/report/results.h"
+#include "sim/report/samples.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -20,6 +22,7 @@ namespace netsim {
 // The configuration's `output` section.
 struct OutputParameters {
   std::int64_t max_rows = 1'000'000;  // of each streamed table
+  SampleParameters sample;
 };
 const Parameters<OutputParameters>& output_parameters();
 
@@ -31,6 +34,10 @@ class Tables {
   void add(const TaskRecord& record);
   void add(const CommunicationRecord& record);
   void add(const FlowRecord& record);
+  // Only what OutputParameters::sample asks for.
+  void add(const QueueSample& sample);
+  void add(const LinkSample& sample);
+  void add(const FlowSample& sample);
 
   // Completes the streamed tables and writes the others; afterwards all are there.
   void finish(const Results& results);
@@ -54,10 +61,14 @@ class Tables {
     bool first = true;
   };
 
+  // The streamed tables that there are.
+  std::vector<Rows*> streamed() const;
+
   std::string directory_;
   std::string job_;
   std::vector<std::string> names_;  // of tasks, ready as cells
-  Rows tasks_, collectives_, flows_;
+  std::unique_ptr<Rows> tasks_, collectives_, flows_;
+  std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for
 };
 
 // Bandwidths of a collective in byte/s, from the last rank's arrival to the end, as nccl-tests define them

@@ -32,6 +32,7 @@ struct Vehicle {
   Colour colour = Colour::red;
   Wheel wheel;
   ConfigNode engine;
+  ConfigNode drivers;
 };
 
 Parameters<Wheel> wheel_parameters() {
@@ -48,7 +49,8 @@ Parameters<Vehicle> vehicle_parameters() {
       .text("name", &Vehicle::name, "what it is called")
       .choice("colour", &Vehicle::colour, {{"red", Colour::red}, {"green", Colour::green}}, "how it looks")
       .section("wheel", &Vehicle::wheel, wheel_parameters(), "what it stands on")
-      .component("engine", &Vehicle::engine, "test_engine", "steam", "what moves it");
+      .component("engine", &Vehicle::engine, "test_engine", "steam", "what moves it")
+      .names("drivers", &Vehicle::drivers, "anyone", "who may drive it");
 }
 
 class Engine {
@@ -117,6 +119,20 @@ TEST(Parameters, ReadsEveryType) {
   EXPECT_EQ(v.wheel.grip, 0.2);
   EXPECT_EQ(v.wheel.size, 4000);
   EXPECT_EQ(v.engine.find("kind")->text(), "sail");
+}
+
+TEST(ParametersNames, AreOneOrSeveral) {
+  const auto drivers = [](const std::string& yaml) {
+    const Vehicle v = vehicle_parameters().parse(parse_config(yaml, "x.yaml"));
+    std::vector<std::string> names;
+    for (const ConfigNode& name : read_names(v.drivers, "anyone")) names.push_back(name.text());
+    return names;
+  };
+  EXPECT_THAT(drivers("{}"), ElementsAre("anyone"));
+  EXPECT_THAT(drivers("{drivers: Anna}"), ElementsAre("Anna"));
+  EXPECT_THAT(drivers("{drivers: [Anna, Ben]}"), ElementsAre("Anna", "Ben"));
+  EXPECT_THROW(drivers("{drivers: {Anna: 1}}"), ConfigError);
+  EXPECT_THROW(drivers("{drivers: [Anna, [Ben]]}"), ConfigError);
 }
 
 TEST(Parameters, NullStandsForTheDefault) {
@@ -208,6 +224,7 @@ TEST(Schema, NestsSectionsAndRefersToComponents) {
   EXPECT_EQ(vehicle["delay"]["default"], "1 us");
   EXPECT_EQ(vehicle["colour"]["anyOf"][0]["enum"], (nlohmann::json{"red", "green"}));
   EXPECT_EQ(vehicle["engine"]["anyOf"][0]["anyOf"][1]["$ref"], "#/$defs/test_engine.steam");
+  EXPECT_EQ(vehicle["drivers"]["anyOf"][0]["anyOf"][1]["type"], "array");
   const auto& kind = schema["$defs"]["test_engine"]["oneOf"];
   EXPECT_EQ(kind[0]["enum"], (nlohmann::json{"sail", "steam"}));
   EXPECT_EQ(kind[1]["allOf"][0]["$ref"], "#/$defs/test_engine.sail");

@@ -13,6 +13,7 @@ namespace {
 
 using test::two_rank_job;
 using test::two_rank_results;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -63,6 +64,22 @@ TEST(ReportFlowTimes, DoNotDependOnTheOrderOfCompletion) {
   }));
 }
 
+TEST(ReportSlowdown, IsRoundedToMillionths) {
+  FlowRecord flow;
+  flow.start = 100;
+  flow.end = 300;
+  EXPECT_EQ(slowdown_millionths(flow), 0);  // unknown
+  flow.ideal = 200;
+  EXPECT_EQ(slowdown_millionths(flow), 1'000'000);
+  flow.ideal = 60;
+  EXPECT_EQ(slowdown_millionths(flow), 3'333'333);
+  flow.ideal = 120;
+  EXPECT_EQ(slowdown_millionths(flow), 1'666'667);
+  flow.end = 100 + 1000 * kSecond;
+  flow.ideal = kSecond;
+  EXPECT_EQ(slowdown_millionths(flow), 1'000'000'000);
+}
+
 TEST(ReportSummary, IsPerIterationMeansOverRanks) {
   const JobSummary summary = summarise(two_rank_job());
   EXPECT_DOUBLE_EQ(*summary.jct_s, 4e-3);
@@ -98,7 +115,57 @@ TEST(ReportNotes, SayThatCongestionControlHeardNothing) {
   Results results = two_rank_results();
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("ECN"))));
   results.network.ecn_marks = 0;
-  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("0 ECN marks")));
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(HasSubstr("0 ECN marks"), HasSubstr("threshold"), HasSubstr("(dcqcn)"))));
+  results.knobs.marker = "none";
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("0 ECN marks"), HasSubstr("marker: none"))));
+  results.knobs.congestion_control = "swift";  // needs none
+  results.knobs.hears_marks = false;
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("ECN"))));
+}
+
+TEST(ReportNotes, SayThatNobodyHeardTheMarks) {
+  Results results = two_rank_results();
+  results.knobs.congestion_control = "none";
+  results.knobs.hears_marks = false;
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(HasSubstr("5 ECN marks changed nothing"), HasSubstr("`none`"))));
+}
+
+TEST(ReportNotes, SayNothingOfPfcThatHadNoReasonToPause) {
+  const Results results = two_rank_results();
+  ASSERT_EQ(results.network.pfc_pauses, 0u);
+  EXPECT_THAT(derive_notes(results), ::testing::IsEmpty());
+}
+
+TEST(ReportNotes, SayWhyPacketsWereDropped) {
+  Results results = two_rank_results();
+  results.network.drops = 3;
+  results.network.retransmissions = 7;
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("3 packets dropped"), HasSubstr("headroom"))));
+  results.knobs.flow_control = "none";
+  EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped, 7 sent again: the fabric was")));
+}
+
+TEST(ReportNotes, SayWhereLinksLostPackets) {
+  Results results = two_rank_results();
+  results.links.push_back(results.links[0]);
+  results.links[1].name = "edge1->agg1";
+  results.links[0].counters.lost = 2;
+  results.links[1].counters.lost = 9;
+  results.network.retransmissions = 20;
+  EXPECT_THAT(derive_notes(results),
+              ::testing::ElementsAre("11 packets were lost on links, 9 of them on edge1->agg1"));
+}
+
+TEST(ReportNotes, SayThatNothingWasLostYetPacketsWereSentAgain) {
+  Results results = two_rank_results();
+  results.network.retransmissions = 20;
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(HasSubstr("20 packets were sent again"), HasSubstr("timeout"))));
+  results.knobs.routing = "spray";
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(HasSubstr("20 packets were sent again"), HasSubstr("reordering"))));
 }
 
 TEST(ReportNotes, NameTheFullestLink) {

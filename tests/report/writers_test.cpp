@@ -20,6 +20,7 @@ using nlohmann::json;
 using test::Directory;
 using test::TinySource;
 using test::two_rank_results;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -86,7 +87,12 @@ TEST(SummaryJson, HasEveryKeyThatScriptsRelyOn) {
   for (const char* key : {"drops", "ecn_marks", "cnps", "pfc_pauses", "max_queue_bytes"}) {
     EXPECT_TRUE(summary["network"].contains(key)) << key;
   }
-  for (const char* key : {"count", "fct_mean_s", "fct_p50_s", "fct_p99_s", "fct_max_s"}) {
+  for (const char* key : {"lost", "queue_samples", "queue_mean_bytes", "queue_p50_bytes", "queue_p95_bytes",
+                          "queue_p99_bytes", "queue_max_bytes"}) {
+    EXPECT_TRUE(summary["network"].contains(key)) << key;
+  }
+  for (const char* key : {"count", "fct_mean_s", "fct_p50_s", "fct_p99_s", "fct_max_s", "slowdown_mean",
+                          "slowdown_p50", "slowdown_p95", "slowdown_p99", "by_size"}) {
     EXPECT_TRUE(summary["flows"].contains(key)) << key;
   }
 }
@@ -104,6 +110,21 @@ TEST(SummaryJson, HoldsTheValues) {
   EXPECT_DOUBLE_EQ(summary["jobs"][0]["exposed_by"]["ep"].get<double>(), 0);
   EXPECT_DOUBLE_EQ(summary["flows"]["fct_p50_s"].get<double>(), 20e-12);
   EXPECT_FALSE(summary.contains("waiting"));
+}
+
+TEST(SummaryJson, HasNoSampledQueuesWithoutSamplesAndNoSlowdownWithoutIdealTimes) {
+  Results results = two_rank_results();
+  json summary = json::parse(summary_json(results));
+  EXPECT_TRUE(summary["network"]["queue_p95_bytes"].is_null());
+  EXPECT_TRUE(summary["flows"]["slowdown_p99"].is_null());
+  results.sampled_queues = QueueStatistics{4, 2.5, 2, 3, 4, 5};
+  results.slowdowns = {3, 2, 1.5, 2.5, 3};
+  summary = json::parse(summary_json(results));
+  EXPECT_EQ(summary["network"]["queue_samples"], 4);
+  EXPECT_EQ(summary["network"]["queue_mean_bytes"], 2.5);
+  EXPECT_EQ(summary["network"]["queue_p95_bytes"], 3);
+  EXPECT_EQ(summary["network"]["queue_max_bytes"], 5);
+  EXPECT_EQ(summary["flows"]["slowdown_p95"], 2.5);
 }
 
 TEST(SummaryJson, OfAnUnfinishedRunKeepsItsKeys) {
@@ -182,11 +203,26 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
   EXPECT_THAT(collective, HasSubstr(",00000000000000ab,"));
   EXPECT_THAT(collective, HasSubstr(",0.002,1.000,1.500"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
-  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",3,4,0,0,100,5,25,20"));
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], EndsWith(",3,4,0,0,100,5,25,20,,,"));
   EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2],
             "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
   EXPECT_THAT(lines_of(directory.text("links.csv"))[1],
               StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
+}
+
+TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, source);
+  FlowRecord flow = flow_record();
+  flow.acknowledged = 30;
+  flow.ideal = 6;
+  tables.add(flow);
+  flow.ideal = 19;
+  tables.add(flow);
+  tables.finish(two_rank_results());
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], EndsWith(",5,25,20,30,6,3.333333"));
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[2], EndsWith(",5,25,20,30,19,1.052632"));
 }
 
 TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
@@ -225,7 +261,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
 TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {2}, source);
+  Tables tables(directory.path(), {2, {}}, source);
   for (int i = 0; i < 5; ++i) tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("flows.csv")).size(), 3u);
@@ -276,6 +312,26 @@ TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
   EXPECT_NE(forward.fingerprint({}, {}), later.fingerprint({}, {}));
 }
 
+TEST(ReportRecorder, KeepsSlowdownsBySize) {
+  Recorder recorder(nullptr);
+  FlowRecord flow = flow_record();
+  recorder.record(flow);  // ideal time unknown
+  flow.ideal = 10;
+  for (const Bytes bytes : {1, 29'999, 30'000, 999'999, 1'000'000}) {
+    flow.request.bytes = bytes;
+    flow.end = flow.start + 10 * (bytes < 30'000 ? 1 : bytes < 1'000'000 ? 2 : 3);
+    recorder.record(flow);
+  }
+  EXPECT_EQ(recorder.slowdowns().count, 5u);
+  EXPECT_DOUBLE_EQ(recorder.slowdowns().mean, 9.0 / 5);
+  EXPECT_DOUBLE_EQ(recorder.slowdowns().p99, 3);
+  const std::uint64_t counts[] = {2, 2, 1};
+  for (std::size_t bin = 0; bin < 3; ++bin) {
+    EXPECT_EQ(recorder.slowdowns(bin).count, counts[bin]);
+    EXPECT_DOUBLE_EQ(recorder.slowdowns(bin).p50, static_cast<double>(bin) + 1);
+  }
+}
+
 TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
   const Recorder recorder(nullptr);
   LinkResult idle, busy;
@@ -284,6 +340,9 @@ TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
   marked.ecn_marks = 1;
   EXPECT_NE(recorder.fingerprint({}, {idle, busy}), recorder.fingerprint({}, {busy, idle}));
   EXPECT_NE(recorder.fingerprint({}, {}), recorder.fingerprint(marked, {}));
+  LinkResult lossy = busy;
+  lossy.counters.lost = 1;
+  EXPECT_NE(recorder.fingerprint({}, {busy}), recorder.fingerprint({}, {lossy}));
 }
 
 TEST(ReportScreen, ShowsWhatOneAsksFirst) {

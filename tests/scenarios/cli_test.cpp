@@ -126,6 +126,32 @@ TEST_F(NetsimProgram, TablesAreCutWhereTheUserSays) {
   EXPECT_THAT(ended.out, HasSubstr("flows.csv holds the first 1 of 3 rows"));
 }
 
+TEST_F(NetsimProgram, NotesNameKnobsThatCouldNotAct) {
+  const auto notes = [this](const std::string& arguments) { return summary(arguments)["notes"].dump(); };
+  EXPECT_THAT(notes("--set network.switch.marker=none"),
+              HasSubstr("0 ECN marks: the switches do not mark (marker: none)"));
+  EXPECT_THAT(notes("--set network.switch.marker='{kind: red, kmin: 10 MB, kmax: 20 MB}'"),
+              HasSubstr("0 ECN marks: no queue reached its marking threshold"));
+  EXPECT_THAT(notes("--set transport.congestion_control=none"),
+              HasSubstr("ECN marks changed nothing: congestion control `none`"));
+  EXPECT_THAT(notes("--set network=ideal --set output.sample.interval='1 us'"),
+              HasSubstr("`output.sample` was not used"));
+}
+
+TEST_F(NetsimProgram, SamplesAreFilesAndWrongPortsAreRefused) {
+  ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results "
+                "--set output.sample.interval='1 us' --set output.sample.flows=false")
+                .code,
+            0);
+  EXPECT_TRUE(directory_.has("results/queue_samples.csv"));
+  EXPECT_TRUE(directory_.has("results/link_samples.csv"));
+  EXPECT_FALSE(directory_.has("results/flow_samples.csv"));
+  expect_error(
+      "--config star.yaml --workload incast.yaml --set output.sample.interval='1 us' "
+      "--set output.sample.ports='[switch0->host9]'",
+      ExitCode::usage, {"output.sample.ports.0", "'switch0->host9'", "did you mean"});
+}
+
 TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --until 20us --out results");
   EXPECT_EQ(ended.code, static_cast<int>(ExitCode::limit)) << ended.err;

@@ -1,0 +1,137 @@
+#include "sim/report/sampler.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+
+namespace netsim {
+namespace {
+
+bool has(const std::vector<ConfigNode>& names, const char* name) {
+  return std::any_of(names.begin(), names.end(), [name](const ConfigNode& n) { return n.text() == name; });
+}
+
+PortId port_of_name(const std::vector<std::string>& names, const ConfigNode& wanted) {
+  const auto at = std::find(names.begin(), names.end(), wanted.text());
+  if (at != names.end()) return static_cast<PortId>(at - names.begin());
+  const std::string near = nearest(wanted.text(), names);
+  wanted.fail("no port is called '" + wanted.text() + "'" +
+              (near.empty() ? "" : ", did you mean '" + near + "'?") +
+              " (all, switches, or names as in links.csv)");
+}
+
+// The ports that the names stand for, in the order of their ids.
+std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wanted) {
+  std::vector<std::string> names;
+  for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
+  const bool all = has(wanted, "all"), switches = has(wanted, "switches");
+  std::vector<PortId> ports;
+  for (PortId id = 0; id < graph.port_count(); ++id) {
+    const bool of_switch = graph.node(graph.port(id).node).kind == NodeKind::fabric_switch;
+    if (all || (switches && of_switch)) ports.push_back(id);
+  }
+  for (const ConfigNode& name : wanted) {
+    if (name.text() != "all" && name.text() != "switches") ports.push_back(port_of_name(names, name));
+  }
+  std::sort(ports.begin(), ports.end());
+  ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
+  return ports;
+}
+
+BitRate rate_of(Bytes bytes, Time time) {
+  __extension__ using Wide = __int128;
+  return static_cast<BitRate>(static_cast<Wide>(bytes) * 8 * kSecond / time);
+}
+
+}  // namespace
+
+const Parameters<SampleParameters>& sample_parameters() {
+  using P = SampleParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .time("interval", &P::interval, {0, kSecond}, "time between two looks at the network; 0: none")
+          .flag("queues", &P::queues, "write queue_samples.csv: what waits at each port")
+          .flag("links", &P::links,
+                "write link_samples.csv: utilisation, pauses, marks and drops of each port")
+          .flag("flows", &P::flows, "write flow_samples.csv: rates of each queue pair")
+          .names("ports", &P::ports, kDefaultSampledPorts,
+                 "which ports: all, switches (those of fabric switches), or a list of names as in links.csv");
+  return parameters;
+}
+
+Sampler::Sampler(const SampleParameters& parameters, const PacketNetwork& network, const Graph& graph,
+                 Tables* tables)
+    : parameters_(parameters), network_(network), tables_(tables) {
+  NETSIM_CHECK(parameters.interval > 0, "a sampler without an interval");
+  for (const PortId id : select(graph, read_names(parameters.ports, kDefaultSampledPorts))) {
+    ports_.push_back({id, csv_cell(graph.port_name(id)), graph.port(id).link.rate, 0, {}});
+  }
+}
+
+void Sampler::look(Time time) {
+  quiet_ = true;
+  for (SampledPort& port : ports_) {
+    if (parameters_.queues) look_at_queue(port, time);
+    if (parameters_.links) look_at_link(port, time);
+  }
+  if (parameters_.flows) look_at_flows(time);
+  last_ = time;
+}
+
+void Sampler::look_at_queue(SampledPort& port, Time time) {
+  const Bytes before = port.queued;
+  port.queued = network_.queued(port.id);
+  if (before == 0 && port.queued == 0) return;
+  quiet_ = false;
+  if (port.queued > 0) lengths_.add(port.queued);
+  if (tables_ != nullptr) tables_->add(QueueSample{time, port.name, port.queued});
+}
+
+void Sampler::look_at_link(SampledPort& port, Time time) {
+  const PortCounters before = port.counters;
+  const PortCounters& now = port.counters = network_.port_counters(port.id);
+  LinkSample sample;
+  sample.time = time;
+  sample.port = port.name;
+  sample.wire_bytes = now.wire_bytes - before.wire_bytes;
+  sample.pauses = now.pauses - before.pauses;
+  sample.ecn_marks = now.ecn_marks - before.ecn_marks;
+  sample.drops = now.drops - before.drops;
+  if (sample.wire_bytes == 0 && sample.pauses == 0 && sample.ecn_marks == 0 && sample.drops == 0) return;
+  quiet_ = false;
+  sample.utilisation = static_cast<double>(sample.wire_bytes) * 8 /
+                       (static_cast<double>(port.rate) * to_seconds(time - last_));
+  if (tables_ != nullptr) tables_->add(sample);
+}
+
+void Sampler::look_at_flows(Time time) {
+  acknowledged_.resize(network_.queue_pairs(), 0);
+  for (std::uint32_t id = 0; id < acknowledged_.size(); ++id) {
+    const QueuePairView view = network_.queue_pair_view(id);
+    const Bytes bytes = view.acknowledged - acknowledged_[id];
+    acknowledged_[id] = view.acknowledged;
+    if (bytes == 0 && !view.busy) continue;
+    quiet_ = false;
+    if (tables_ == nullptr) continue;
+    tables_->add(FlowSample{time, view.source, view.destination, view.number, rate_of(bytes, time - last_),
+                            view.rate});
+  }
+}
+
+void Sampler::skip_to(Time now) {
+  NETSIM_CHECK(quiet_, "samples skipped while something went on");
+  if (now > next()) last_ += (now - last_ - 1) / parameters_.interval * parameters_.interval;
+  quiet_ = false;
+}
+
+void Sampler::finish(Time end) {
+  if (end > last_) look(end);
+}
+
+QueueStatistics Sampler::queues() const {
+  return {lengths_.count(),      lengths_.mean(),       lengths_.quantile(50),
+          lengths_.quantile(95), lengths_.quantile(99), lengths_.maximum()};
+}
+
+}  // namespace netsim

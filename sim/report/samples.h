@@ -1,0 +1,43 @@
+// Samples: what is looked at over time (section `output.sample` of the configuration), as plain data. One
+// sample stands for the interval that ends at its time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+struct SampleParameters {
+  Time interval = 0;  // 0: no samples
+  bool queues = true, links = true, flows = true;
+  ConfigNode ports;  // names; "switches" if absent
+};
+const Parameters<SampleParameters>& sample_parameters();
+inline constexpr const char* kDefaultSampledPorts = "switches";
+
+struct QueueSample {
+  Time time = 0;
+  std::string_view port;  // name, ready as a cell; the same below
+  Bytes bytes = 0;        // waiting at `time`
+};
+
+struct LinkSample {
+  Time time = 0;
+  std::string_view port;
+  Bytes wire_bytes = 0;    // of transmissions that began in the interval
+  double utilisation = 0;  // their share of what the interval has room for
+  std::uint64_t pauses = 0, ecn_marks = 0, drops = 0;
+};
+
+struct FlowSample {
+  Time time = 0;
+  std::uint32_t source = 0, destination = 0, queue_pair = 0;  // GPUs, number among the pairs of these two
+  BitRate delivered = 0;                                      // payload acknowledged in the interval
+  BitRate allowed = 0;                                        // by congestion control at `time`
+};
+
+}  // namespace netsim
