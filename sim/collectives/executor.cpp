@@ -515,6 +515,7 @@ void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint3
   message.destination = destination;
   message.bytes = bytes;
   message.channel = operation.request.raw ? operation.request.channel : lane / operation.threads;
+  message.own_queue_pair = operation.request.raw;
   message.traffic_class = operation.request.traffic_class;
   message.job = operation.request.job;
   message.communication = operation.request.communication;

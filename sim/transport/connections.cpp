@@ -9,9 +9,8 @@ namespace netsim {
 std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const auto shared = static_cast<std::uint32_t>(parameters_.queue_pairs);
   const bool same_host = cluster_.same_host(request.source, request.destination);
-  const std::uint32_t number = same_host                ? 0
-                               : request.own_queue_pair ? shared + request.channel
-                                                        : request.channel % shared;
+  std::uint32_t number = 0;
+  if (!same_host) number = request.own_queue_pair ? request.channel : request.channel % shared;
   auto& known = connections_[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 32 | number;
   const auto at =
