@@ -43,7 +43,7 @@ struct DcqcnParameters {
   std::optional<Time> cnp_interval;
 };
 
-// sigcomm15: section 5.2 of the paper and figure 14 (g 1/256, K and T 55 us, B 10 MB, F 5, RAI 40 Mb/s, CNPs
+// sigcomm15: section 5 of the paper (g 1/256, K and T 55 us, B 10 MB, F 5, RAI 40 Mb/s, CNPs
 // at most every 50 us); the paper gives no RHAI and no floor: ten times RAI as QCN (IEEE 802.1Qau, DCQCN's
 // model), and 1/1000 of the line rate. vendor: run.py "dcqcn" of the simulator (1, 4 and 300 us, g 1/256, one
 // fast recovery step, RAI 5 and RHAI 50 Mb/s per 25 Gb/s, floor 1 Gb/s at 100 Gb/s); CNPs at most every 4 us,

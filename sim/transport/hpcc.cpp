@@ -97,6 +97,7 @@ class Hpcc final : public CongestionControl {
 
   CongestionNeeds needs() const override {
     return {.acks = true,
+            .pace_again = true,
             .telemetry = true,
             .data_header = static_cast<std::uint32_t>(p_.data_header),
             .ack_header = static_cast<std::uint32_t>(p_.ack_header),
@@ -181,10 +182,8 @@ class Hpcc final : public CongestionControl {
       }
     }
     if (p_.rates == Rates::single) rate = step(c, s.loop[0], busiest, busiest_elapsed, base, round_over);
-    const BitRate before = c.rate;
     c.rate = to_rate(rate, c.line_rate);
     c.window = to_window(bytes_in(rate, base));
-    c.pace_again = c.rate != before;
   }
 
   // One reading u, taken over `dt`, of the link that the loop is about: the rate that it allows.

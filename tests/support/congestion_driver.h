@@ -69,7 +69,6 @@ class CongestionDriver {
 
   BitRate rate() const { return context_.rate; }
   Bytes window() const { return context_.window; }
-  bool pace_again() const { return context_.pace_again; }
   std::size_t timers() const { return timers_.size(); }
   CongestionNeeds needs() const { return control_->needs(); }
 
@@ -77,7 +76,6 @@ class CongestionDriver {
   template <class Call>
   void call(Time at, Call body) {
     context_.now = at;
-    context_.pace_again = false;
     context_.timer.fill(kNever);
     body();
     for (unsigned i = 0; i < kCongestionTimers; ++i) {
