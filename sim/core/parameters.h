@@ -38,6 +38,7 @@ struct ParameterInfo {
   std::string name;
   std::string type;          // bool integer real time bytes rate text choice names component section list
   std::string default_text;  // in the notation the user writes; "" = required or computed
+  std::string computed;      // in words, where the default depends on other values: "by profile"
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
   std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
@@ -89,6 +90,31 @@ class Parameters {
   Parameters&& rate(std::string name, BitRate P::*member, Range<BitRate> range, std::string doc) {
     return add<BitRate>(std::move(name), "rate", member, range, std::move(doc), read_rate, format_rate);
   }
+  // The same for values whose default depends on other parameters or on the network: absent leaves the member
+  // empty, and `computed` says in words what then holds.
+  Parameters&& integer(std::string name, std::optional<std::int64_t> P::*member, Range<std::int64_t> range,
+                       std::string computed, std::string doc) {
+    return compute(add<std::int64_t>(std::move(name), "integer", member, range, std::move(doc), read_integer,
+                                     [](std::int64_t v) { return std::to_string(v); }),
+                   std::move(computed));
+  }
+  Parameters&& time(std::string name, std::optional<Time> P::*member, Range<Time> range, std::string computed,
+                    std::string doc) {
+    return compute(add<Time>(std::move(name), "time", member, range, std::move(doc), read_time, format_time),
+                   std::move(computed));
+  }
+  Parameters&& bytes(std::string name, std::optional<Bytes> P::*member, Range<Bytes> range,
+                     std::string computed, std::string doc) {
+    return compute(
+        add<Bytes>(std::move(name), "bytes", member, range, std::move(doc), read_bytes, format_bytes),
+        std::move(computed));
+  }
+  Parameters&& rate(std::string name, std::optional<BitRate> P::*member, Range<BitRate> range,
+                    std::string computed, std::string doc) {
+    return compute(
+        add<BitRate>(std::move(name), "rate", member, range, std::move(doc), read_rate, format_rate),
+        std::move(computed));
+  }
   Parameters&& text(std::string name, std::string P::*member, std::string doc) {
     return add<std::string>(std::move(name), "text", member, std::nullopt, std::move(doc), read_text,
                             [](const std::string& v) { return v; });
@@ -136,7 +162,8 @@ class Parameters {
     info.name = std::move(name);
     info.type = std::move(type);
     info.doc = std::move(doc);
-    info.default_text = format(P{}.*member);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(P{}.*member)>, T>)
+      info.default_text = format(P{}.*member);
     Binding binding;
     if constexpr (std::is_same_v<Limits, std::nullopt_t>) {
       binding.read = [member, read](P& p, const ConfigNode& node) { p.*member = read(node); };
@@ -153,6 +180,12 @@ class Parameters {
     table_.push_back(std::move(info));
     bindings_.push_back(std::move(binding));
     return std::move(*this);
+  }
+
+  // Marks the parameter just added.
+  static Parameters&& compute(Parameters&& parameters, std::string computed) {
+    parameters.table_.back().computed = std::move(computed);
+    return std::move(parameters);
   }
 
   ParameterTable table_;

@@ -66,7 +66,8 @@ void add_rows(const ParameterTable& table, const std::string& prefix, std::vecto
   for (const ParameterInfo& info : table) {
     const bool component = info.type == "component";
     const std::string range = component ? "a " + info.component_kind : limits(info);
-    const std::string standard = info.required ? "required" : info.default_text;
+    const std::string known = info.computed.empty() ? info.default_text : info.computed;
+    const std::string standard = info.required ? "required" : known;
     rows.push_back({prefix + info.name, info.type, standard, range, info.doc});
     add_rows(info.children, prefix + info.name + ".", rows);
   }

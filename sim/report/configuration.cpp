@@ -72,7 +72,8 @@ class Resolver {
     } else if (given != nullptr) {
       value(info.name, *given, depth);
     } else {
-      line(info.name, info.default_text.empty() ? "null" : scalar(info.default_text), "default", depth);
+      line(info.name, info.default_text.empty() ? "null" : scalar(info.default_text),
+           info.computed.empty() ? "default" : "default: " + info.computed, depth);
     }
   }
   std::string take() { return std::move(text_); }

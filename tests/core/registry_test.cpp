@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "sim/core/schema.h"
@@ -137,6 +138,30 @@ TEST(ParametersNames, AreOneOrSeveral) {
 
 TEST(Parameters, NullStandsForTheDefault) {
   EXPECT_EQ(vehicle_parameters().parse(yaml("seats: ~")).seats, 4);
+}
+
+TEST(Parameters, AComputedDefaultIsAbsentAndSaidInWords) {
+  struct Balloon {
+    std::optional<Time> delay;
+    std::optional<BitRate> rate;
+    std::optional<Bytes> size;
+    std::optional<std::int64_t> seats;
+  };
+  const auto parameters = Parameters<Balloon>()
+                              .time("delay", &Balloon::delay, {0, kSecond}, "by weather", "before it starts")
+                              .rate("rate", &Balloon::rate, {0, kGbps}, "that of the wind", "how fast")
+                              .bytes("size", &Balloon::size, {0, kGigabyte}, "by seats", "how large")
+                              .integer("seats", &Balloon::seats, {0, 9}, "by size", "how many");
+  EXPECT_FALSE(parameters.parse(yaml("{}")).delay.has_value());
+  EXPECT_FALSE(parameters.parse(yaml("delay: ~")).delay.has_value());
+  const Balloon given = parameters.parse(yaml("{delay: 0, rate: 1 Mbps, size: 0 B, seats: 0}"));
+  EXPECT_EQ(given.delay, 0) << "zero is a value";
+  EXPECT_EQ(given.rate, kMbps);
+  EXPECT_EQ(given.size, 0);
+  EXPECT_EQ(given.seats, 0);
+  EXPECT_THROW((void)parameters.parse(yaml("seats: 10")), ConfigError);
+  EXPECT_EQ(parameters.table()[0].default_text, "");
+  EXPECT_THAT(describe_parameters(parameters.table()), HasSubstr("by weather"));
 }
 
 TEST(Parameters, ErrorsSayWhatIsAllowed) {
