@@ -69,7 +69,11 @@ const Parameters<FabricParameters>& fabric_parameters() {
                 "at: "
                 "1 ms}")
           .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
-                "from a link's going down or coming up until routes follow");
+                "from a link's going down or coming up until routes follow")
+          .time("transmission_resolution", &FabricParameters::transmission_resolution, {0, 1 * kMicrosecond},
+                "serialisation and pacing times are rounded to multiples of it, as a simulator with a clock "
+                "of 1 ns "
+                "(ns-3) does; 0: exact, to the picosecond");
   return parameters;
 }
 
@@ -79,6 +83,7 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
       graph_(graph),
       parameters_(parameters.switches),
       detection_delay_(parameters.detection_delay),
+      resolution_(parameters.transmission_resolution),
       largest_packet_(largest_packet),
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       classes_(static_cast<std::uint32_t>(parameters_.classes)),
@@ -157,8 +162,9 @@ void Fabric::build_port(PortId id, const Marker& marker) {
 void Fabric::set_rate(PortId port, BitRate rate) {
   const std::int64_t ps = 8 * kSecond / rate;
   rare_[port].rate = rate;
-  ports_[port].ps_per_byte =
-      8 * kSecond % rate == 0 && ps <= UINT16_MAX ? static_cast<std::uint16_t>(ps) : std::uint16_t{0};
+  ports_[port].ps_per_byte = resolution_ == 0 && 8 * kSecond % rate == 0 && ps <= UINT16_MAX
+                                 ? static_cast<std::uint16_t>(ps)
+                                 : std::uint16_t{0};
 }
 
 void Fabric::enable_telemetry() {

@@ -97,6 +97,7 @@ struct FabricParameters {
   SwitchParameters switches;
   ConfigNode faults;
   Time detection_delay = 100 * kMicrosecond;
+  Time transmission_resolution = 0;
 };
 const Parameters<FabricParameters>& fabric_parameters();
 
@@ -173,6 +174,11 @@ class Fabric {
   }
   Origin& origin(PortId port) { return ports_[port].origin; }
   Bytes overhead(PortId port) const { return ports_[port].overhead; }
+  // Time to put so many bytes on a wire of this rate, or to pace them, in the network's resolution.
+  Time serialisation(Bytes wire, BitRate rate) const {
+    const Time exact = transmission_time(wire, rate);
+    return resolution_ == 0 ? exact : (exact + resolution_ / 2) / resolution_ * resolution_;
+  }
   DisciplinePlan::Kind discipline() const { return arbiter_.kind(); }
 
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
@@ -348,6 +354,7 @@ class Fabric {
   const Graph& graph_;
   SwitchParameters parameters_;
   Time detection_delay_;
+  Time resolution_;
   Bytes largest_packet_;
   std::uint64_t seed_;
   PacketSource* source_ = nullptr;
@@ -387,7 +394,7 @@ inline void Fabric::transmit(PortId port, std::uint32_t packet) {
   Packet& k = packets_[packet];
   const Time now = loop_.now();
   const std::int64_t wire = static_cast<std::int64_t>(k.bytes) + p.overhead;
-  const Time busy = p.ps_per_byte != 0 ? wire * p.ps_per_byte : transmission_time(wire, rare_[port].rate);
+  const Time busy = p.ps_per_byte != 0 ? wire * p.ps_per_byte : serialisation(wire, rare_[port].rate);
   p.busy_until = now + busy;
   p.wire_bytes += wire;
   p.data_packets += k.kind == PacketKind::data ? 1 : 0;

@@ -181,7 +181,7 @@ Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Byt
   Time first = 0, last = 0, slowest = 0;
   for (const PortId port : path) {
     const LinkSpec& link = graph_.port(port).link;
-    const auto time = [&](Bytes bytes) { return transmission_time(bytes + link.overhead, link.rate); };
+    const auto time = [&](Bytes bytes) { return serialisation(bytes + link.overhead, link.rate); };
     const bool cut_through = (ports_[port].flags & kCutThrough) != 0;
     const Time delay = ports_[port].delay;
     const Time full = time(full_bytes);

@@ -204,7 +204,7 @@ void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
     return;
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  s.pace_at = loop_.now() + transmission_time(wire_bytes, s.rate);
+  s.pace_at = loop_.now() + fabric_.serialisation(wire_bytes, s.rate);
   loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
 }
 
@@ -213,7 +213,7 @@ void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
 void PacketNetworkImpl::move_pace(std::uint32_t id, BitRate before) {
   Sender& s = senders_[id];
   if (!s.pacing || s.rate == before) return;
-  s.pace_at += transmission_time(s.last_wire, s.rate) - transmission_time(s.last_wire, before);
+  s.pace_at += fabric_.serialisation(s.last_wire, s.rate) - fabric_.serialisation(s.last_wire, before);
   s.pace_at = std::max(s.pace_at, loop_.now());
   loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
 }
