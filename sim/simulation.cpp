@@ -195,7 +195,7 @@ bool Simulation::slice(Time until) {
     }
     const std::uint64_t left = kSlice - (loop.executed() - before);
     if (left == 0 || loop.run_some(left, std::min(until, sampler_->next())) == left) break;
-    if (loop.pending() == 0 || sampler_->next() > until) break;
+    if (loop.stopped() || loop.pending() == 0 || sampler_->next() > until) break;
     sampler_->sample();
     ++samples;
   }
@@ -204,7 +204,7 @@ bool Simulation::slice(Time until) {
 
 // The interval in which the last event was; only as much of it as there is where the run was cut.
 void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
-  if (outcome == Outcome::done || outcome == Outcome::stalled) {
+  if (system_.loop().pending() == 0) {
     sampler_->sample();
   } else {
     sampler_->finish(outcome == Outcome::limit ? watch.until : system_.loop().now());

@@ -48,18 +48,15 @@ void note_drops(const Results& results, std::vector<std::string>& notes) {
 }
 
 void note_losses(const Results& results, std::vector<std::string>& notes) {
-  std::uint64_t lost = 0;
-  const LinkResult* worst = nullptr;
-  for (const LinkResult& link : results.links) {
-    lost += link.counters.lost;
-    if (worst == nullptr || link.counters.lost > worst->counters.lost) worst = &link;
-  }
-  if (lost > 0) {
-    notes.push_back(fmt::format("{} packets were lost on links, {} of them on {}", lost, worst->counters.lost,
-                                worst->name));
-  }
   const NetworkCounters& network = results.network;
-  if (network.retransmissions == 0 || network.drops > 0 || lost > 0) return;
+  if (network.lost > 0) {
+    const auto worst = std::max_element(
+        results.links.begin(), results.links.end(),
+        [](const LinkResult& a, const LinkResult& b) { return a.counters.lost < b.counters.lost; });
+    notes.push_back(fmt::format("{} packets were lost on links, {} of them on {}", network.lost,
+                                worst->counters.lost, worst->name));
+  }
+  if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0) return;
   const bool one_path = results.knobs.routing == "ecmp" || results.knobs.routing == "static";
   notes.push_back(fmt::format(
       "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,

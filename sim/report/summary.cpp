@@ -52,15 +52,13 @@ Json job_json(const JobResult& job) {
 
 Json network_json(const Results& results) {
   const NetworkCounters& network = results.network;
-  std::uint64_t lost = 0;
-  for (const LinkResult& link : results.links) lost += link.counters.lost;
   Json json = {{"drops", network.drops},
                {"ecn_marks", network.ecn_marks},
                {"cnps", network.cnps},
                {"pfc_pauses", network.pfc_pauses},
                {"max_queue_bytes", network.max_queue},
                {"pfc_resumes", network.pfc_resumes},
-               {"lost", lost},
+               {"lost", network.lost},
                {"retransmissions", network.retransmissions},
                {"bytes_delivered", network.bytes_delivered}};
   const auto sampled = [&](const char* key, auto value) {

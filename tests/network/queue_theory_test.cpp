@@ -1,5 +1,6 @@
 // Are queues of the fabric the queues of theory? Mean waits of M/D/1 and M/M/1 against Pollaczek-Khinchine,
-// D/D/1 and tandem lines to the picosecond, Little's law on sample paths as an equality of integers.
+// loss of M/M/1/K, D/D/1 and tandem lines to the picosecond, Little's law on sample paths as an equality of
+// integers.
 //
 // Tests whose names begin with `Long` take minutes and run with scripts/test.sh --long.
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ using testing::PortFixture;
 __extension__ using Wide = __int128;
 
 // Room for everything: no marks, no pauses, no drops.
-constexpr const char* kEndless = "{buffer: 1000 GB, alpha: 1, marker: none}";
+constexpr const char* kEndless = "{switch: {buffer: 1000 GB, alpha: 1, marker: none}}";
 
 // Mean and standard error of a sequence by batch means: batches so long that their means are independent.
 class BatchMeans {
@@ -144,6 +145,58 @@ const Point kPoints[] = {{0.5, false, 0.0032}, {0.8, false, 0.0096}, {0.9, false
                          {0.9, true, 0.020},   {0.95, true, 0.039}};
 INSTANTIATE_TEST_SUITE_P(Loads, QueueTheory, ::testing::ValuesIn(kPoints));
 INSTANTIATE_TEST_SUITE_P(Long, QueueTheoryAtLength, ::testing::ValuesIn(kPoints));
+
+// --- M/M/1/K
+
+struct LossPoint {
+  double load;
+  std::int64_t queue_limit;
+};
+
+void PrintTo(const LossPoint& point, std::ostream* out) {
+  *out << "load " << point.load << " queue_limit " << point.queue_limit;
+}
+
+// The share of packets that a queue limited in packets drops. K is one more than may wait: a packet leaves
+// its queue when its transmission starts. Standard error by batches of packets.
+void expect_loss(const LossPoint& point, std::uint64_t packets) {
+  const std::string network =
+      "{switch: {buffer: 1000 GB, alpha: 1, marker: none, flow_control: none, queue_limit: " +
+      std::to_string(point.queue_limit) + "}}";
+  PortFixture f({{kRate, kMicrosecond}}, network, PoissonArrivals(point.load, true, packets, 1),
+                [](const PortFixture::Passage&) {});
+  const auto drops = [&f] { return static_cast<std::int64_t>(f.fabric->counters(f.ports[0]).drops); };
+  BatchMeans losses(1);
+  std::int64_t before = 0;
+  for (std::uint64_t batch = 1; batch <= kBatches; ++batch) {
+    while (f.arrived() < batch * packets / kBatches) f.loop.run_some(1);
+    losses.add(drops() - before);
+    before = drops();
+  }
+  f.loop.run();
+  EXPECT_EQ(f.left() + static_cast<std::uint64_t>(drops()), packets);
+  double power = 1;  // load^K
+  for (std::int64_t i = 0; i <= point.queue_limit; ++i) power *= point.load;
+  const double theory = (1 - point.load) * power / (1 - power * point.load);
+  const double per_batch = static_cast<double>(packets) / kBatches;
+  ::testing::Test::RecordProperty("loss", std::to_string(losses.mean() / per_batch));
+  ::testing::Test::RecordProperty("theory", std::to_string(theory));
+  ::testing::Test::RecordProperty("standard_error", std::to_string(losses.standard_error() / per_batch));
+  EXPECT_NEAR(losses.mean() / per_batch, theory, 4 * losses.standard_error() / per_batch);
+  EXPECT_LT(losses.standard_error() / per_batch, theory / 10);  // so that it says something
+}
+
+class QueueLoss : public ::testing::TestWithParam<LossPoint> {};
+
+TEST_P(QueueLoss, IsThatOfMM1K) { expect_loss(GetParam(), kShortRun); }
+
+class QueueLossAtLength : public ::testing::TestWithParam<LossPoint> {};
+
+TEST_P(QueueLossAtLength, IsThatOfMM1K) { expect_loss(GetParam(), kLongRun); }
+
+const LossPoint kLossPoints[] = {{0.5, 1}, {0.5, 6}, {0.8, 9}, {0.95, 19}, {1.2, 4}, {2.0, 9}};
+INSTANTIATE_TEST_SUITE_P(Limits, QueueLoss, ::testing::ValuesIn(kLossPoints));
+INSTANTIATE_TEST_SUITE_P(Long, QueueLossAtLength, ::testing::ValuesIn(kLossPoints));
 
 // --- D/D/1
 

@@ -17,7 +17,7 @@ TEST(ReportConfigured, IsTheDefaultWhereNothingIsGiven) {
   EXPECT_EQ(at("{}", "network.switch.routing"), "ecmp");
   EXPECT_EQ(at("network: {switch: }", "network.switch.marker"), "red");
   EXPECT_EQ(at("{}", "output.max_rows"), "1000000");
-  EXPECT_EQ(at("{}", "output.sample.ports"), "switches");
+  EXPECT_EQ(at("{}", "network.switch.flow_control"), "pfc");
 }
 
 TEST(ReportConfigured, IsWhatIsGiven) {

@@ -153,6 +153,7 @@ TEST(ReportNotes, SayWhereLinksLostPackets) {
   results.links[1].name = "edge1->agg1";
   results.links[0].counters.lost = 2;
   results.links[1].counters.lost = 9;
+  results.network.lost = 11;
   results.network.retransmissions = 20;
   EXPECT_THAT(derive_notes(results),
               ::testing::ElementsAre("11 packets were lost on links, 9 of them on edge1->agg1"));

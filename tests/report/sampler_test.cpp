@@ -35,6 +35,7 @@ class FakeNetwork final : public PacketNetwork {
   QueuePairView queue_pair_view(std::uint32_t id) const override { return pairs[id]; }
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }
+  bool deadlocked() const override { return false; }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
   std::vector<std::string> notes() const override { return {}; }
 

@@ -100,7 +100,7 @@ TEST(Sampling, ChangesNothingOfATrainingJob) {
 // Samples must not keep a network going in which nothing else happens.
 TEST(Sampling, AStallStaysAStall) {
   const std::vector<std::string> lossy{
-      "network={switch: {pfc: false, buffer: 64 KB, reserve: 0, headroom: 1 B}}",
+      "network={switch: {flow_control: none, buffer: 64 KB, reserve: 0, headroom: 1 B}}",
       "transport={congestion_control: none, retries: 0, retransmission_timeout: 10 us}"};
   std::vector<std::string> off = lossy;
   off.push_back(kOff[0]);

@@ -34,7 +34,7 @@ class PortFixture {
   using Arrivals = std::function<Arrival()>;
   using Observer = std::function<void(const Passage&)>;
 
-  // `network`: the switches' parameters, YAML. Each hop is the link out of one more switch.
+  // `network`: the section of that name, YAML. Each hop is the link out of one more switch.
   PortFixture(const std::vector<Hop>& hops, const std::string& network, Arrivals arrivals, Observer observer)
       : arrivals_(std::move(arrivals)), observer_(std::move(observer)) {
     build(hops, network);
