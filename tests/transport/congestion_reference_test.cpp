@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kTraces = 1000, kRecords = 60;
+constexpr int kTraces = 1000, kRecords = 50;
 constexpr double kTolerance = 1e-9;
 
 struct Decision {
