@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
@@ -18,6 +19,7 @@
 #include "sim/report/screen.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
+#include "sim/workload/ns3_config.h"
 #include "sim/workload/workload.h"
 
 namespace {
@@ -53,15 +55,16 @@ void complain(const std::string& message) {
   std::fprintf(stderr, "netsim: error: %s\n", line.c_str());
 }
 
-ConfigNode read_configuration(const Options& options) {
-  ConfigNode root = load_config(options.config);
-  for (const std::string& assignment : options.assignments) overlay_config(root, assignment);
-  return root;
+// The configuration, and what it says besides where it is another tool's; the command line goes before both.
+ConfiguredRun read_configuration(const Options& options) {
+  ConfiguredRun run = load_run(options.config);
+  for (const std::string& assignment : options.assignments) overlay_config(run.config, assignment);
+  return run;
 }
 
 // Builds what the configuration describes, so that its errors are found, and prints it with all defaults.
 void print_configuration(const Options& options) {
-  const ConfigNode root = read_configuration(options);
+  const ConfigNode root = read_configuration(options).config;
   const System system(root, options.seed, nullptr);
   print(resolved_configuration(root, system.cluster().gpu_model));
 }
@@ -74,11 +77,17 @@ void compile(const Options& options) {
   if (!options.quiet) print(fmt::format("{}: {} bytes\n", options.subject, bytes.size()));
 }
 
-SimulationSetup setup_of(const Options& options) {
-  return {read_configuration(options), options.workload, options.seed, options.output_directory};
+// Completes `options` with what the configuration says.
+SimulationSetup setup_of(Options& options) {
+  ConfiguredRun run = read_configuration(options);
+  if (options.workload.empty()) options.workload = run.workload;
+  if (options.until == kNever) options.until = run.until;
+  require_workload(options);
+  return {std::move(run.config), options.workload, options.seed, options.output_directory,
+          std::move(run.notes)};
 }
 
-void dry_run(const Options& options) {
+void dry_run(Options options) {
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   Simulation simulation(std::move(setup));
@@ -117,7 +126,7 @@ void show(const Options& options, const Results& results) {
   for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", line.c_str());
 }
 
-ExitCode run(const Options& options, const std::string& command) {
+ExitCode run(Options options, const std::string& command) {
   Simulation simulation(setup_of(options));
   const bool files = !options.output_directory.empty();
   const Manifest manifest =

@@ -18,8 +18,10 @@ po::options_description described_options() {
   po::options_description all("Options", 110, 70);
   const auto text = [] { return po::value<std::string>(); };
   auto add = all.add_options();
-  add("config", text()->value_name("C.yaml"), "the cluster: topology, hosts, network, transport, ...");
-  add("workload", text()->value_name("W"), "what runs on it: a .pb, or a .yaml that describes it");
+  add("config", text()->value_name("C.yaml"),
+      "the cluster: topology, hosts, network, transport, ...; also a config.txt of HPCC's ns-3");
+  add("workload", text()->value_name("W"),
+      "what runs on it: a .pb, a .yaml that describes it, a flow list (--list workload_reader)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
   add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
@@ -123,14 +125,10 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
   return chosen;
 }
 
-void require(const Options& options, bool config, bool workload) {
-  if (config && options.config.empty()) {
+void require_config(const Options& options) {
+  if (options.config.empty()) {
     throw ConfigError(
         "--config is missing: the cluster, e.g. --config configs/fat_tree.yaml (--help lists all)");
-  }
-  if (workload && options.workload.empty()) {
-    throw ConfigError(
-        "--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
   }
 }
 
@@ -139,17 +137,23 @@ void check_complete(const Options& options) {
   switch (options.action) {
     case Action::run:
     case Action::dry_run:
-      return require(options, true, true);
     case Action::print_config:
-      return require(options, true, false);
+      return require_config(options);
     case Action::compile:
-      return require(options, false, true);
+      return require_workload(options);
     default:
       return;
   }
 }
 
 }  // namespace
+
+void require_workload(const Options& options) {
+  if (options.workload.empty()) {
+    throw ConfigError(
+        "--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
+  }
+}
 
 Options parse_options(const std::vector<std::string>& arguments) {
   Parsed parsed = parse_words(arguments);

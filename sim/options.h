@@ -14,7 +14,7 @@ struct Options {
 
   Action action = Action::run;
   std::string config;                    // --config: cluster, YAML
-  std::string workload;                  // --workload: what runs on it
+  std::string workload;                  // --workload: what runs on it; "" = the configuration may say
   std::vector<std::string> assignments;  // --set path=value, in order
   std::string output_directory;          // --out; "" = no files
   std::uint64_t seed = 1;
@@ -25,9 +25,11 @@ struct Options {
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest
-// name), a missing or wrong value, options that an action needs and that are absent, and actions that exclude
-// each other.
+// name), a missing or wrong value, options that an action needs and that are absent (but for the workload of
+// a run, which the configuration may name), and actions that exclude each other.
 Options parse_options(const std::vector<std::string>& arguments);
+// ConfigError where no workload is known.
+void require_workload(const Options& options);
 
 // What --help prints.
 std::string usage();

@@ -64,7 +64,8 @@ struct SimulationSetup {
   ConfigNode config;
   std::string workload;  // path
   std::uint64_t seed = 1;
-  std::string output_directory;  // "" = no files
+  std::string output_directory;    // "" = no files
+  std::vector<std::string> notes;  // of whoever made the configuration, for Results::notes
 };
 
 // Where a run is: for progress displays.

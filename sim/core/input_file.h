@@ -63,13 +63,22 @@ class TextReader {
   int line_ = 1;
 };
 
-// A ConfigError's message as an InputError: for readings shared with the configuration.
+// A ConfigError's message as an InputError, and the other way round: for readings that both kinds of files
+// share.
 template <class Read>
 auto as_input(Read read) {
   try {
     return read();
   } catch (const ConfigError& error) {
     throw InputError(error.what());
+  }
+}
+template <class Read>
+auto as_config(Read read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    throw ConfigError(error.what());
   }
 }
 

@@ -75,7 +75,7 @@ TEST(CommandLine, WrongValuesSayWhatIsAllowed) {
 
 TEST(CommandLine, SaysWhatIsMissing) {
   EXPECT_THAT(error_of({}), HasSubstr("--config is missing"));
-  EXPECT_THAT(error_of({"--config", "c"}), HasSubstr("--workload is missing"));
+  EXPECT_EQ(parse_options({"--config", "c"}).workload, "");  // the configuration may name it
   EXPECT_THAT(error_of({"--compile", "x.pb"}), HasSubstr("--workload is missing"));
   EXPECT_THAT(error_of({"--list", "--schema"}), HasSubstr("exclude each other"));
 }

@@ -51,14 +51,13 @@ std::vector<Message> sends(const TaskSource& source) {
   return result;
 }
 
-// Receives as the sends that they wait for; not_before of receives must be 0.
+// Receives as the sends that they wait for.
 std::vector<Message> receives(const TaskSource& source) {
   std::vector<Message> result;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
     for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
       const Task task = source.task(rank, id);
       if (task.kind != TaskKind::receive) continue;
-      EXPECT_EQ(task.not_before, 0);
       result.emplace_back(task.peer, rank, task.tag, task.bytes, 0);
     }
   }
@@ -71,8 +70,8 @@ std::vector<std::uint32_t> ids(const std::vector<Task>& tasks) {
   return result;
 }
 
-// Every send has its receive, all are raw messages on the stream dp that are ready at the start, and nothing
-// follows.
+// Every send has its receive, all are raw messages on the stream dp that wait for nothing but their time, and
+// nothing follows.
 void expect_independent_messages(TaskSource& source) {
   std::vector<Message> sent = sends(source);
   for (Message& message : sent) std::get<4>(message) = 0;
@@ -85,6 +84,9 @@ void expect_independent_messages(TaskSource& source) {
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
     std::vector<Task> ready;
     source.start(rank, ready);
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if (ready[i].not_before > 0) source.launched(rank, ready[i].id, ready);
+    }
     ASSERT_EQ(ready.size(), source.task_count(rank));
     for (std::uint32_t id = 0; id < ready.size(); ++id) {
       EXPECT_EQ(ready[id].id, id);
@@ -190,9 +192,8 @@ TEST(Flows, AreWhatIsWritten) {
       "  - {from: 2, to: 1, bytes: 1 B, start: 7 ps}\n",
       8);
   EXPECT_EQ(source->ranks(), 8u);
-  EXPECT_THAT(sends(*source),
-              ElementsAre(Message{0, 1, 0, 10 * kMegabyte, 0},
-                          Message{2, 1, 0, 64 * kKilobyte, 30 * kMicrosecond}, Message{2, 1, 1, 1, 7}));
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 10 * kMegabyte, 0}, Message{2, 1, 1, 1, 7},
+                                          Message{2, 1, 0, 64 * kKilobyte, 30 * kMicrosecond}));
   expect_independent_messages(*source);
 }
 
@@ -210,6 +211,155 @@ TEST(Flows, RefuseNonsense) {
   EXPECT_THAT(traffic_error("{kind: flows, ranks: 9, flows: [{from: 0, to: 1, bytes: 1 B}]}"),
               HasSubstr("8 GPUs"));
   EXPECT_THAT(traffic_error("{kind: flows, flow: [{from: 0, to: 1, bytes: 1 B}]}"), HasSubstr("'flows'"));
+}
+
+TEST(Flows, HaveQueuePairsOfTheirOwnUnlessTold) {
+  const auto source = source_of(
+      "kind: flows\n"
+      "flows:\n"
+      "  - {from: 0, to: 1, bytes: 1 B}\n"
+      "  - {from: 0, to: 1, bytes: 2 B, class: 3, name: mouse}\n"
+      "  - {from: 0, to: 1, bytes: 3 B, channel: 7}\n"
+      "  - {from: 0, to: 1, bytes: 4 B, channel: 7}\n"
+      "  - {from: 0, to: 2, bytes: 5 B}\n",
+      8);
+  std::vector<std::uint32_t> channels, classes;
+  for (std::uint32_t id = 0; id < 5; ++id) {
+    channels.push_back(source->task(0, id).channel);
+    classes.push_back(source->task(0, id).traffic_class);
+  }
+  EXPECT_THAT(channels, ElementsAre(0, 1, 7, 7, 0));
+  EXPECT_THAT(classes, ElementsAre(0, 3, 0, 0, 0));
+  EXPECT_EQ(source->names()[source->task(0, 1).name], "mouse");
+  expect_independent_messages(*source);
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 1, bytes: 1 B, class: 6}]}"),
+              HasSubstr("class"));
+}
+
+TEST(AllToAll, SendsFromEveryRankToEveryOtherInTurn) {
+  const auto source = source_of("{kind: all_to_all, bytes: 1 KB, ranks: 3, stagger: 1 us}", 8);
+  EXPECT_EQ(source->ranks(), 3u);
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 1000, 0}, Message{0, 2, 0, 1000, kMicrosecond},
+                                          Message{1, 2, 0, 1000, 0}, Message{1, 0, 0, 1000, kMicrosecond},
+                                          Message{2, 0, 0, 1000, 0}, Message{2, 1, 0, 1000, kMicrosecond}));
+  expect_independent_messages(*source);
+}
+
+TEST(AllToAll, RefusesNonsense) {
+  EXPECT_THAT(traffic_error("{kind: all_to_all, ranks: 1}"), HasSubstr("at least 2"));
+  EXPECT_THAT(traffic_error("{kind: all_to_all, ranks: 9}"), HasSubstr("8 GPUs"));
+  EXPECT_THAT(traffic_error("{kind: all_to_all, bytes: 0 B}"), HasSubstr("bytes"));
+  EXPECT_THAT(traffic_error("kind: all_to_all", 10'000),
+              AllOf(HasSubstr("99990000 flows"), HasSubstr("16777216")));
+}
+
+TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
+  const auto source = source_of("{kind: ring, bytes: 1 KB, ranks: 3, rounds: 2}", 8);
+  // Rank 0: its sends of rounds 0 and 1 and its receives of both.
+  ASSERT_EQ(source->task_count(0), 4u);
+  std::vector<Task> ready;
+  source->start(0, ready);
+  std::vector<std::uint32_t> send_ids, receive_ids;
+  for (std::uint32_t id = 0; id < 4; ++id) {
+    (source->task(0, id).kind == TaskKind::send ? send_ids : receive_ids).push_back(id);
+  }
+  EXPECT_THAT(ids(ready),
+              ElementsAre(receive_ids[0] < send_ids[0] ? receive_ids[0] : send_ids[0],
+                          receive_ids[0] < send_ids[0] ? send_ids[0] : receive_ids[0], receive_ids[1]));
+  ready.clear();
+  source->complete(0, send_ids[0], ready);
+  EXPECT_THAT(ready, IsEmpty());
+  source->complete(0, receive_ids[0], ready);
+  EXPECT_THAT(ids(ready), ElementsAre(send_ids[1]));
+  ready.clear();
+  source->complete(0, send_ids[1], ready);
+  source->complete(0, receive_ids[1], ready);
+  EXPECT_THAT(ready, IsEmpty());
+  for (const auto& [from, to, tag, bytes, start] : sends(*source)) EXPECT_EQ(to, (from + 1) % 3);
+  EXPECT_THAT(traffic_error("{kind: ring, rounds: 0}"), HasSubstr("rounds"));
+  EXPECT_THAT(traffic_error("{kind: ring, rounds: 1000000}", 100), HasSubstr("messages"));
+}
+
+// Sends of all ranks: what a Poisson workload offers.
+double offered(const TaskSource& source) {
+  double bytes = 0;
+  for (const Message& message : sends(source)) bytes += static_cast<double>(std::get<3>(message));
+  return bytes;
+}
+
+TEST(Poisson, OffersTheLoadInItsTime) {
+  // Fixed sizes: the load differs from its mean by the number of flows only, here 16,000 +- 0.8 %.
+  const auto source = source_of(
+      "{kind: poisson, hosts: 16, rate: 100 Gbps, load: 0.5, duration: 16 ms, cdf: [[100 KB, 100]]}", 16);
+  const double expected = 16 * 0.5 * 100e9 / 8 * 16e-3;
+  EXPECT_NEAR(offered(*source) / expected, 1, 5 * 0.008);
+  std::map<std::uint32_t, int> to;
+  for (const Message& message : sends(*source)) {
+    EXPECT_NE(std::get<0>(message), std::get<1>(message));
+    EXPECT_LT(std::get<4>(message), 16 * kMillisecond);
+    EXPECT_EQ(std::get<3>(message), 100 * kKilobyte);
+    ++to[std::get<1>(message)];
+  }
+  ASSERT_EQ(to.size(), 16u);
+  for (const auto& [rank, count] : to) EXPECT_NEAR(count, 1000, 5 * 32) << rank;
+  expect_independent_messages(*source);
+}
+
+TEST(Poisson, GapsAreExponential) {
+  const auto source = source_of(
+      "{kind: poisson, hosts: 2, rate: 100 Gbps, load: 0.5, duration: 100 ms, cdf: [[10 KB, 100]]}", 2);
+  std::vector<Time> starts;
+  for (const Message& message : sends(*source)) {
+    if (std::get<0>(message) == 0) starts.push_back(std::get<4>(message));
+  }
+  const double mean = 1.6e6;  // ps: 10 KB at 50 Gb/s
+  double sum = 0, squares = 0, longer = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i) {
+    const auto gap = static_cast<double>(starts[i] - starts[i - 1]);
+    sum += gap;
+    squares += gap * gap;
+    longer += gap > 2 * mean ? 1 : 0;
+  }
+  const auto count = static_cast<double>(starts.size() - 1);  // some 62,500
+  EXPECT_NEAR(count, 62'500, 5 * 250);
+  EXPECT_NEAR(sum / count / mean, 1, 0.02);
+  EXPECT_NEAR(squares / count / (2 * mean * mean), 1, 0.05);
+  EXPECT_NEAR(longer / count, 0.1353, 0.01);  // e^-2
+}
+
+TEST(Poisson, IsAMatterOfTheSeedAlone) {
+  const std::string text =
+      "{kind: poisson, rate: 1 Gbps, load: 1, duration: 10 ms, cdf: [[1 KB, 0], [9 KB, 100]]";
+  WorkloadContext first(4), second(4);
+  second.seed = 2;
+  const auto kind = Registry<WorkloadKind>::instance().create(parse_config(text + "}", "test.yaml"), "");
+  EXPECT_EQ(sends(*kind->tasks(first)), sends(*kind->tasks(first)));
+  EXPECT_NE(sends(*kind->tasks(first)), sends(*kind->tasks(second)));
+  const auto fixed =
+      Registry<WorkloadKind>::instance().create(parse_config(text + ", seed: 2}", "test.yaml"), "");
+  EXPECT_EQ(sends(*fixed->tasks(first)), sends(*kind->tasks(second)));
+}
+
+TEST(Poisson, RefusesNonsense) {
+  const auto with = [](const std::string& more) {
+    return traffic_error("{kind: poisson, rate: 1 Gbps, duration: 1 ms, " + more + "}");
+  };
+  EXPECT_THAT(traffic_error("kind: poisson"), HasSubstr("'rate' is missing"));
+  EXPECT_THAT(traffic_error("{kind: poisson, rate: 1 Gbps}"), HasSubstr("'duration' is missing"));
+  EXPECT_THAT(with("load: 1"), HasSubstr("'cdf' is missing"));
+  EXPECT_THAT(with("cdf: []"), AllOf(HasSubstr("3 test.yaml"), HasSubstr("at least one point")));
+  EXPECT_THAT(with("cdf: [5]"), HasSubstr("pair"));
+  EXPECT_THAT(with("cdf: [[1 KB, 0], [2 KB, 90]]"), HasSubstr("must be 100"));
+  EXPECT_THAT(with("cdf: [[2 KB, 0], [1 KB, 100]]"), HasSubstr("must rise"));
+  EXPECT_THAT(with("cdf: [[1 KB, 50], [2 KB, 40], [3 KB, 100]]"), HasSubstr("must not fall"));
+  EXPECT_THAT(with("cdf: [[0, 100]]"), HasSubstr("mean size is 0"));
+  EXPECT_THAT(with("cdf: [[1 KB, 101]]"), HasSubstr("0 to 100"));
+  EXPECT_THAT(with("cdf: [[1 ms, 100]]"), HasSubstr("unit of a time"));
+  EXPECT_THAT(with("cdf: nowhere.cdf"), HasSubstr("no file 'nowhere.cdf'"));
+  EXPECT_THAT(with("load: 0, cdf: [[1 KB, 100]]"), HasSubstr("load"));
+  EXPECT_THAT(with("cdf: [[100 GB, 100]]"), HasSubstr("no flow starts within"));
+  EXPECT_THAT(traffic_error("{kind: poisson, rate: 1 Gbps, duration: 1000 s, cdf: [[1 KB, 100]]}"),
+              HasSubstr("flows; at most"));
 }
 
 TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
