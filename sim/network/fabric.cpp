@@ -190,6 +190,9 @@ bool Fabric::transmit_special(PortId port, std::uint32_t packet, std::int64_t wi
     if (cut ||
         (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
       ++rare.lost;
+      // Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.
+      if (k.kind == PacketKind::link_control && k.psn != 0)
+        ingress_[class_index(port ^ 1U, k.message >> 2)].headroom_used += k.psn;
       if ((p.flags & kTellsDepartures) != 0 && k.kind == PacketKind::data) source_->departed(port, k.bytes);
       packets_.release(packet);
       return false;
@@ -215,7 +218,6 @@ void Fabric::on_departure(const Event& event) {
   const PortId port = event.target;
   Port& p = ports_[port];
   p.digest = digest(p.digest, event);
-  p.wake = false;
   const std::uint32_t ready = p.waiting & ~static_cast<std::uint32_t>(p.paused);
   if (ready != 0) {
     auto priority = static_cast<std::uint32_t>(std::countr_zero(ready));
@@ -224,11 +226,14 @@ void Fabric::on_departure(const Event& event) {
         return packets_[queue(port, kDataPriority + c).head].bytes;
       });
     }
-    transmit(port, dequeue(port, priority));
+    const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
+    p.wake = false;
+    transmit(port, packet);
     if ((p.waiting & ~p.paused) != 0 || (p.flags & kHasSource) != 0) wake(port);
-  } else if ((p.flags & kHasSource) != 0) {
-    source_->port_free(port);
+    return;
   }
+  p.wake = false;
+  if ((p.flags & kHasSource) != 0) source_->port_free(port);
 }
 
 std::uint32_t Fabric::dequeue(PortId port, std::uint32_t priority) {
@@ -290,6 +295,8 @@ void Fabric::set_running(PortId port, std::uint32_t priority) {
 
 void Fabric::drop(PortId port, std::uint32_t packet) {
   ++rare_[port].drops;
+  const Packet& k = packets_[packet];
+  return_credit(k.ingress, k.priority, k.bytes);
   packets_.release(packet);
 }
 

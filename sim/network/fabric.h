@@ -412,9 +412,10 @@ inline void Fabric::enqueue(PortId port, std::uint32_t packet) {
   const std::uint8_t priority = packets_[packet].priority;
   if (!p.wake && loop_.now() >= p.busy_until && ((p.waiting & ~p.paused) | (p.paused >> priority & 1)) == 0)
       [[likely]] {
-    if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
-      return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
+    const std::uint32_t ingress = packets_[packet].ingress, bytes = packets_[packet].bytes;
     transmit(port, packet);
+    if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
+      return_credit(ingress, priority, bytes);
     if ((p.flags & kHasSource) != 0) wake(port);
     return;
   }

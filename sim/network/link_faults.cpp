@@ -49,11 +49,11 @@ void Fabric::on_link_state(const Event& event) {
   }
 }
 
-// Nobody can resume this port now: its pauses end with the link.
+// Nobody can resume this port now, so what waits there is sent, and lost, whatever it was held back by.
 void Fabric::take_down(PortId port) {
   rare_[port].down = true;
   for (std::uint32_t priority = kDataPriority; priority < kDataPriority + classes_; ++priority) {
-    if (lossless(priority)) set_running(port, priority);
+    set_running(port, priority);
   }
 }
 
@@ -62,11 +62,15 @@ void Fabric::bring_up(PortId port) {
   rare_[port].down = false;
   rare_[port].next_down = next_down(port, loop_.now());
   const PortId back = port ^ 1U;
+  const bool credits = (ports_[port].flags & kCredits) != 0;
   for (std::uint32_t priority = kDataPriority; priority < kDataPriority + classes_; ++priority) {
     Ingress& in = ingress_[class_index(back, priority)];  // what this end holds of the far end's packets
-    if (in.pausing) {
-      send_control(back, make_link_control(LinkControl::pause, priority), 0, parameters_.pfc_frame);
+    if (lossless(priority) && (ports_[port].flags & kBuffered) != 0) {  // a frame of before may be lost
+      const LinkControl state = in.pausing ? LinkControl::pause : LinkControl::resume;
+      send_control(back, make_link_control(state, priority), 0, parameters_.pfc_frame);
     }
+    if (credits && credits_[class_index(port, priority)].left < credits_[class_index(port, priority)].largest)
+      set_paused(port, priority);
     if ((ports_[back].flags & kCredits) != 0 && in.headroom_used > 0) {
       const Credits& credits = credits_[class_index(back, priority)];
       const auto given = static_cast<std::uint32_t>(in.headroom_used);
