@@ -256,7 +256,8 @@ class Fabric {
   struct alignas(64) Buffer {
     Bytes shared_total = 0, shared_used = 0;
     std::int64_t alpha_2_16 = 0;
-    Bytes threshold() const { return ((shared_total - shared_used) * alpha_2_16) >> 16; }
+    Bytes free() const { return shared_total - shared_used; }
+    Bytes threshold() const { return (free() * alpha_2_16) >> 16; }
   };
   struct Rare {
     BitRate rate = 0;
