@@ -103,6 +103,7 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
     build_port(id, *marker);
     watch_after_ = std::max(watch_after_, 4 * graph.port(id).link.delay);
   }
+  for (PortId id = 0; id < n; ++id) set_forwarding(id);
   for (NodeId id = 0; routes_packets() && id < graph.node_count(); ++id) {
     turns_.push_back(0);
     choices_.emplace_back(seed, "spray", id);
@@ -135,23 +136,28 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   Rare& rare = rare_[id];
   p.origin = Origin(id);
   p.overhead = static_cast<std::uint16_t>(spec.link.overhead);
-  p.delay = rare.link_delay = spec.link.delay;
+  rare.link_delay = spec.link.delay;
   set_rate(id, spec.link.rate);
-  if (spec.link.cut_through) p.flags |= kCutThrough;
-  if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
-    p.delay += parameters_.latency;
-    BitRate fastest = 0;
-    for (const PortId next : graph_.ports_of(spec.peer_node))
-      fastest = std::max(fastest, graph_.port(next).link.rate);
-    if (parameters_.forwarding == Forwarding::cut_through && fastest <= spec.link.rate) {
-      p.flags |= kCutThrough;
-      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, spec.link.rate);
-    }
-  }
   if (!at_switch(id)) return;
   rare.red = marker.compile(spec.link.rate);
   if (rare.red.at_enqueue) p.flags |= kMarksAtEnqueue;
   if (arbiter_.kind() != DisciplinePlan::Kind::strict) p.flags |= kArbitrated;
+}
+
+// How long after its transmission's end, or start, a packet from `id` may go on at the far end.
+void Fabric::set_forwarding(PortId id) {
+  const PortSpec& spec = graph_.port(id);
+  Port& p = ports_[id];
+  p.delay = rare_[id].link_delay;
+  p.flags = spec.link.cut_through ? p.flags | kCutThrough : p.flags & ~kCutThrough;
+  if (graph_.node(spec.peer_node).kind != NodeKind::fabric_switch) return;
+  p.delay += parameters_.latency;
+  BitRate fastest = 0;
+  for (const PortId next : graph_.ports_of(spec.peer_node)) fastest = std::max(fastest, rare_[next].rate);
+  if (parameters_.forwarding == Forwarding::cut_through && fastest <= rare_[id].rate) {
+    p.flags |= kCutThrough;
+    p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare_[id].rate);
+  }
 }
 
 void Fabric::set_rate(PortId port, BitRate rate) {

@@ -305,6 +305,7 @@ class Fabric {
   void build_buffers(const ConfigNode& node);
   void build_credits(const ConfigNode& node);
   void set_rate(PortId port, BitRate rate);
+  void set_forwarding(PortId port);
   bool transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
   void on_arrival(const Event& event);
   void on_departure(const Event& event);

@@ -40,6 +40,8 @@ void Fabric::on_link_state(const Event& event) {
       return;
     case LinkChange::Kind::rate:
       set_rate(change.port, change.rate);
+      set_forwarding(change.port);  // and that of the links into its node, which it may now outrun
+      for (const PortId next : graph_.ports_of(graph_.port(change.port).node)) set_forwarding(next ^ 1U);
       return;
     case LinkChange::Kind::detected:
       if (known_down_[change.port] == rare_[change.port].down) return;
@@ -62,15 +64,16 @@ void Fabric::bring_up(PortId port) {
   rare_[port].down = false;
   rare_[port].next_down = next_down(port, loop_.now());
   const PortId back = port ^ 1U;
-  const bool credits = (ports_[port].flags & kCredits) != 0;
   for (std::uint32_t priority = kDataPriority; priority < kDataPriority + classes_; ++priority) {
     Ingress& in = ingress_[class_index(back, priority)];  // what this end holds of the far end's packets
     if (lossless(priority) && (ports_[port].flags & kBuffered) != 0) {  // a frame of before may be lost
       const LinkControl state = in.pausing ? LinkControl::pause : LinkControl::resume;
       send_control(back, make_link_control(state, priority), 0, parameters_.pfc_frame);
     }
-    if (credits && credits_[class_index(port, priority)].left < credits_[class_index(port, priority)].largest)
-      set_paused(port, priority);
+    if ((ports_[port].flags & kCredits) != 0) {
+      const Credits& own = credits_[class_index(port, priority)];
+      if (own.left < own.largest) set_paused(port, priority);
+    }
     if ((ports_[back].flags & kCredits) != 0 && in.headroom_used > 0) {
       const Credits& credits = credits_[class_index(back, priority)];
       const auto given = static_cast<std::uint32_t>(in.headroom_used);
