@@ -108,6 +108,7 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
     build_port(id, *marker);
     watch_after_ = std::max(watch_after_, 4 * graph.port(id).link.delay);
   }
+  for (PortId id = 0; id < n; ++id) set_forwarding(id);
   for (NodeId id = 0; routes_packets() && id < graph.node_count(); ++id) {
     turns_.push_back(0);
     choices_.emplace_back(seed, "spray", id);
@@ -140,23 +141,28 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   Rare& rare = rare_[id];
   p.origin = Origin(id);
   p.overhead = static_cast<std::uint16_t>(spec.link.overhead);
-  p.delay = rare.link_delay = spec.link.delay;
+  rare.link_delay = spec.link.delay;
   set_rate(id, spec.link.rate);
-  if (spec.link.cut_through) p.flags |= kCutThrough;
-  if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
-    p.delay += parameters_.latency;
-    BitRate fastest = 0;
-    for (const PortId next : graph_.ports_of(spec.peer_node))
-      fastest = std::max(fastest, graph_.port(next).link.rate);
-    if (parameters_.forwarding == Forwarding::cut_through && fastest <= spec.link.rate) {
-      p.flags |= kCutThrough;
-      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, spec.link.rate);
-    }
-  }
   if (!at_switch(id)) return;
   rare.red = marker.compile(spec.link.rate);
   if (rare.red.at_enqueue) p.flags |= kMarksAtEnqueue;
   if (arbiter_.kind() != DisciplinePlan::Kind::strict) p.flags |= kArbitrated;
+}
+
+// How long after its transmission's end, or start, a packet from `id` may go on at the far end.
+void Fabric::set_forwarding(PortId id) {
+  const PortSpec& spec = graph_.port(id);
+  Port& p = ports_[id];
+  p.delay = rare_[id].link_delay;
+  p.flags = spec.link.cut_through ? p.flags | kCutThrough : p.flags & ~kCutThrough;
+  if (graph_.node(spec.peer_node).kind != NodeKind::fabric_switch) return;
+  p.delay += parameters_.latency;
+  BitRate fastest = 0;
+  for (const PortId next : graph_.ports_of(spec.peer_node)) fastest = std::max(fastest, rare_[next].rate);
+  if (parameters_.forwarding == Forwarding::cut_through && fastest <= rare_[id].rate) {
+    p.flags |= kCutThrough;
+    p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare_[id].rate);
+  }
 }
 
 void Fabric::set_rate(PortId port, BitRate rate) {
@@ -196,6 +202,9 @@ bool Fabric::transmit_special(PortId port, std::uint32_t packet, std::int64_t wi
     if (cut ||
         (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
       ++rare.lost;
+      // Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.
+      if (k.kind == PacketKind::link_control && k.psn != 0)
+        ingress_[class_index(port ^ 1U, k.message >> 2)].headroom_used += k.psn;
       if ((p.flags & kTellsDepartures) != 0 && k.kind == PacketKind::data) source_->departed(port, k.bytes);
       packets_.release(packet);
       return false;
@@ -221,7 +230,6 @@ void Fabric::on_departure(const Event& event) {
   const PortId port = event.target;
   Port& p = ports_[port];
   p.digest = digest(p.digest, event);
-  p.wake = false;
   const std::uint32_t ready = p.waiting & ~static_cast<std::uint32_t>(p.paused);
   if (ready != 0) {
     auto priority = static_cast<std::uint32_t>(std::countr_zero(ready));
@@ -230,11 +238,14 @@ void Fabric::on_departure(const Event& event) {
         return packets_[queue(port, kDataPriority + c).head].bytes;
       });
     }
-    transmit(port, dequeue(port, priority));
+    const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
+    p.wake = false;
+    transmit(port, packet);
     if ((p.waiting & ~p.paused) != 0 || (p.flags & kHasSource) != 0) wake(port);
-  } else if ((p.flags & kHasSource) != 0) {
-    source_->port_free(port);
+    return;
   }
+  p.wake = false;
+  if ((p.flags & kHasSource) != 0) source_->port_free(port);
 }
 
 std::uint32_t Fabric::dequeue(PortId port, std::uint32_t priority) {
@@ -296,6 +307,8 @@ void Fabric::set_running(PortId port, std::uint32_t priority) {
 
 void Fabric::drop(PortId port, std::uint32_t packet) {
   ++rare_[port].drops;
+  const Packet& k = packets_[packet];
+  return_credit(k.ingress, k.priority, k.bytes);
   packets_.release(packet);
 }
 

@@ -262,7 +262,8 @@ class Fabric {
   struct alignas(64) Buffer {
     Bytes shared_total = 0, shared_used = 0;
     std::int64_t alpha_2_16 = 0;
-    Bytes threshold() const { return ((shared_total - shared_used) * alpha_2_16) >> 16; }
+    Bytes free() const { return shared_total - shared_used; }
+    Bytes threshold() const { return (free() * alpha_2_16) >> 16; }
   };
   struct Rare {
     BitRate rate = 0;
@@ -310,6 +311,7 @@ class Fabric {
   void build_buffers(const ConfigNode& node);
   void build_credits(const ConfigNode& node);
   void set_rate(PortId port, BitRate rate);
+  void set_forwarding(PortId port);
   bool transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
   void on_arrival(const Event& event);
   void on_departure(const Event& event);
@@ -419,9 +421,10 @@ inline void Fabric::enqueue(PortId port, std::uint32_t packet) {
   const std::uint8_t priority = packets_[packet].priority;
   if (!p.wake && loop_.now() >= p.busy_until && ((p.waiting & ~p.paused) | (p.paused >> priority & 1)) == 0)
       [[likely]] {
-    if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
-      return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
+    const std::uint32_t ingress = packets_[packet].ingress, bytes = packets_[packet].bytes;
     transmit(port, packet);
+    if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
+      return_credit(ingress, priority, bytes);
     if ((p.flags & kHasSource) != 0) wake(port);
     return;
   }

@@ -174,28 +174,36 @@ bool Fabric::find_deadlock() {
 
 // ---- Ideal times
 
+// When the last packet starts on each link in turn: when it is there and the one before it has been sent.
+// That one, the last of a train of equal packets behind the first, starts when the longest of these chains
+// ends: the first packet up to some link, the second from there on, and the others all at the slowest link
+// between there and here (a tandem of queues as a longest path: Glynn and Whitt, Departures from many queues
+// in series, Annals of Applied Probability, 1991).
 Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes,
                         Bytes full_bytes, Bytes last_bytes) const {
-  // Of the first, the one before the last, and the last packet: when it is at the next node. Full packets
-  // follow each other at the pace of the slowest link so far.
-  Time first = 0, last = 0, slowest = 0;
+  struct Chain {
+    Time second = 0;   // start of the second packet on the present link
+    Time slowest = 0;  // of a full packet, on the links from there on
+  };
+  std::vector<Chain> chains;
+  Time first = 0, last = 0;  // when they are at the present link
   for (const PortId port : path) {
     const LinkSpec& link = graph_.port(port).link;
-    const auto time = [&](Bytes bytes) { return serialisation(bytes + link.overhead, link.rate); };
     const bool cut_through = (ports_[port].flags & kCutThrough) != 0;
-    const Time delay = ports_[port].delay;
-    const Time full = time(full_bytes);
-    if (packets == 1) {
-      last += (cut_through ? 0 : time(last_bytes)) + delay;
-      continue;
+    const auto time = [&](Bytes bytes) { return serialisation(bytes + link.overhead, link.rate); };
+    const auto passage = [&](Bytes bytes) { return (cut_through ? 0 : time(bytes)) + ports_[port].delay; };
+    if (packets == 2) last = std::max(last, first + time(first_bytes));
+    if (packets > 2) {
+      const Time full = time(full_bytes);
+      chains.push_back({first + time(first_bytes), 0});
+      for (Chain& chain : chains) {
+        chain.slowest = std::max(chain.slowest, full);
+        last = std::max(last, chain.second + static_cast<Time>(packets - 3) * chain.slowest + full);
+        chain.second += passage(full_bytes);
+      }
     }
-    slowest = std::max(slowest, full);
-    const auto between = static_cast<Time>(packets - 2) * slowest;
-    const Time head = time(first_bytes);
-    const Time before_last = first + (packets == 2 ? head : std::max(head, full) + between);
-    const Time start = std::max(last, before_last);
-    last = start + (cut_through ? 0 : time(last_bytes)) + delay;
-    first += (cut_through ? 0 : head) + delay;
+    last += passage(last_bytes);
+    first += passage(first_bytes);
   }
   return last;
 }

@@ -13,13 +13,20 @@ const ConfigNode* given(const ConfigNode& fault, const char* key) {
   return node != nullptr && !node->is_null() ? node : nullptr;
 }
 
-// Ports named "a->b", or both of "a-b". Names may themselves hold a dash, so names are compared, not cut
-// apart.
+// Nothing repairs what is lost within a host.
+bool of_fabric(const PortSpec& port, const Graph& graph) {
+  return graph.node(port.node).kind == NodeKind::fabric_switch ||
+         graph.node(port.peer_node).kind == NodeKind::fabric_switch;
+}
+
+// Ports of the fabric named "a->b", or both of "a-b". Names may themselves hold a dash, so names are
+// compared, not cut apart.
 std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   const std::string name = read_text(node);
   std::vector<PortId> ports;
   for (PortId id = 0; id < graph.port_count(); ++id) {
     const PortSpec& port = graph.port(id);
+    if (!of_fabric(port, graph)) continue;
     const std::string both = graph.node(port.node).name + "-" + graph.node(port.peer_node).name;
     if (graph.port_name(id) == name) ports.push_back(id);
     if (both == name) {
@@ -29,9 +36,12 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   }
   if (ports.empty()) {
     std::vector<std::string> names;
-    for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
+    for (PortId id = 0; id < graph.port_count(); ++id) {
+      if (of_fabric(graph.port(id), graph)) names.push_back(graph.port_name(id));
+    }
     const std::string near = nearest(name, names);
-    node.fail("no link '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+    node.fail("no link of the fabric '" + name + "'" +
+              (near.empty() ? "" : ", did you mean '" + near + "'?") +
               " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv)");
   }
   return ports;

@@ -40,6 +40,8 @@ void Fabric::on_link_state(const Event& event) {
       return;
     case LinkChange::Kind::rate:
       set_rate(change.port, change.rate);
+      set_forwarding(change.port);  // and that of the links into its node, which it may now outrun
+      for (const PortId next : graph_.ports_of(graph_.port(change.port).node)) set_forwarding(next ^ 1U);
       return;
     case LinkChange::Kind::detected:
       if (known_down_[change.port] == rare_[change.port].down) return;
@@ -49,11 +51,11 @@ void Fabric::on_link_state(const Event& event) {
   }
 }
 
-// Nobody can resume this port now: its pauses end with the link.
+// Nobody can resume this port now, so what waits there is sent, and lost, whatever it was held back by.
 void Fabric::take_down(PortId port) {
   rare_[port].down = true;
   for (std::uint32_t priority = kDataPriority; priority < kDataPriority + classes_; ++priority) {
-    if (lossless(priority)) set_running(port, priority);
+    set_running(port, priority);
   }
 }
 
@@ -64,8 +66,13 @@ void Fabric::bring_up(PortId port) {
   const PortId back = port ^ 1U;
   for (std::uint32_t priority = kDataPriority; priority < kDataPriority + classes_; ++priority) {
     Ingress& in = ingress_[class_index(back, priority)];  // what this end holds of the far end's packets
-    if (in.pausing) {
-      send_control(back, make_link_control(LinkControl::pause, priority), 0, parameters_.pfc_frame);
+    if (lossless(priority) && (ports_[port].flags & kBuffered) != 0) {  // a frame of before may be lost
+      const LinkControl state = in.pausing ? LinkControl::pause : LinkControl::resume;
+      send_control(back, make_link_control(state, priority), 0, parameters_.pfc_frame);
+    }
+    if ((ports_[port].flags & kCredits) != 0) {
+      const Credits& own = credits_[class_index(port, priority)];
+      if (own.left < own.largest) set_paused(port, priority);
     }
     if ((ports_[back].flags & kCredits) != 0 && in.headroom_used > 0) {
       const Credits& credits = credits_[class_index(back, priority)];

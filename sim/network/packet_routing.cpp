@@ -24,7 +24,6 @@ void Fabric::on_route(const Event& event) {
   const NodeId node = graph_.port(k.ingress).peer_node;
   const std::span<const PortId> hops = routes_->next_hops(node, route.destination);
   if (hops.empty()) {  // links are down and no way is left
-    if ((ports_[k.ingress].flags & kCredits) != 0) return_credit(k.ingress, k.priority, k.bytes);
     drop(k.ingress, packet);
     return;
   }

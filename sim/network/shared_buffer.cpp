@@ -142,7 +142,7 @@ bool Fabric::admit(PortId port, const Packet& packet) {
   }
   Buffer& buffer = buffers_[ports_[port].buffer];
   if (lossless(packet.priority)) return admit_lossless(buffer, packet);
-  if (q.bytes + packet.bytes > buffer.threshold()) return false;
+  if (q.bytes + packet.bytes > buffer.threshold() || packet.bytes > buffer.free()) return false;
   buffer.shared_used += packet.bytes;
   return true;
 }
@@ -152,8 +152,9 @@ bool Fabric::admit_lossless(Buffer& buffer, const Packet& packet) {
   const Bytes size = packet.bytes;
   const Bytes threshold = buffer.threshold();
   const Bytes beyond = std::max<Bytes>(in.used + size - parameters_.reserve, 0);
-  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0)) {
-    buffer.shared_used += beyond - std::max<Bytes>(in.used - parameters_.reserve, 0);
+  const Bytes more = beyond - std::max<Bytes>(in.used - parameters_.reserve, 0);  // of the shared pool
+  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) {
+    buffer.shared_used += more;
     in.used += size;
   } else if (in.headroom_used + size <= in.headroom) {
     in.headroom_used += size;

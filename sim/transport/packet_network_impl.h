@@ -93,7 +93,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   std::uint32_t take_gap(std::uint32_t id);
   void note_arrival(std::uint32_t id, std::uint32_t psn);
   void forget_arrivals(std::uint32_t id, std::uint32_t before);
-  void repeat_all(std::uint32_t id);
+  void repeat_overdue(std::uint32_t id);
   std::uint32_t in_flight(std::uint32_t id) const;
   void accept_any(std::uint32_t id, std::uint32_t packet);
   void advance(std::uint32_t id, const Packet& first, std::vector<std::uint32_t>& complete);

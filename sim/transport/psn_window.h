@@ -15,9 +15,12 @@ class PsnWindow {
  public:
   explicit PsnWindow(T empty = T{}) : empty_(empty), ring_(kStart, empty) {}
 
-  T get(std::uint32_t psn) const { return ring_[psn & (ring_.size() - 1)]; }
-  void clear(std::uint32_t psn) { ring_[psn & (ring_.size() - 1)] = empty_; }
   // `base`: the first number of the window; all before it must have been cleared.
+  T get(std::uint32_t base, std::uint32_t psn) const {
+    return psn - base < ring_.size() ? ring_[psn & (ring_.size() - 1)] : empty_;
+  }
+  // Of a number that was set.
+  void clear(std::uint32_t psn) { ring_[psn & (ring_.size() - 1)] = empty_; }
   void set(std::uint32_t base, std::uint32_t psn, T value) {
     const std::uint32_t span = psn - base + 1;
     if (span > ring_.size()) grow(base, span);
@@ -28,7 +31,8 @@ class PsnWindow {
   static constexpr std::size_t kStart = 64;
   void grow(std::uint32_t base, std::uint32_t span) {
     std::vector<T> larger(std::bit_ceil(static_cast<std::size_t>(span)), empty_);
-    for (std::uint32_t i = 0; i < ring_.size(); ++i) larger[(base + i) & (larger.size() - 1)] = get(base + i);
+    for (std::uint32_t i = 0; i < ring_.size(); ++i)
+      larger[(base + i) & (larger.size() - 1)] = get(base, base + i);
     ring_.swap(larger);
   }
   T empty_;

@@ -123,6 +123,7 @@ struct Selective {
   std::uint32_t arrived_count = 0;
   std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
+  std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
   // Receiver: message << 1 | last of the packets that came out of order.
   PsnWindow<std::uint32_t> kept{kNone};
   std::deque<std::uint32_t> completed;  // messages on their way over PCIe

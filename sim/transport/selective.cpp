@@ -25,7 +25,8 @@ bool PacketNetworkImpl::has_gap(std::uint32_t id) {
   Selective& v = selective_[id];
   const Sender& s = senders_[id];
   if (earlier(v.repeat_next, s.acknowledged)) v.repeat_next = s.acknowledged;
-  while (earlier(v.repeat_next, v.repeat_end) && v.arrived.get(v.repeat_next) != 0) ++v.repeat_next;
+  while (earlier(v.repeat_next, v.repeat_end) && v.arrived.get(s.acknowledged, v.repeat_next) != 0)
+    ++v.repeat_next;
   return earlier(v.repeat_next, v.repeat_end);
 }
 
@@ -35,7 +36,7 @@ std::uint32_t PacketNetworkImpl::take_gap(std::uint32_t id) { return selective_[
 void PacketNetworkImpl::note_arrival(std::uint32_t id, std::uint32_t psn) {
   Selective& v = selective_[id];
   const Sender& s = senders_[id];
-  if (earlier(psn, s.acknowledged) || v.arrived.get(psn) != 0) return;
+  if (earlier(psn, s.acknowledged) || v.arrived.get(s.acknowledged, psn) != 0) return;
   v.arrived.set(s.acknowledged, psn, 1);
   ++v.arrived_count;
   const std::uint32_t lost_before = psn - std::min(reliability_.reorder_tolerance, psn - s.acknowledged);
@@ -46,18 +47,20 @@ void PacketNetworkImpl::note_arrival(std::uint32_t id, std::uint32_t psn) {
 // All before `before` is acknowledged.
 void PacketNetworkImpl::forget_arrivals(std::uint32_t id, std::uint32_t before) {
   Selective& v = selective_[id];
-  for (std::uint32_t psn = senders_[id].acknowledged; v.arrived_count > 0 && psn != before; ++psn) {
-    if (v.arrived.get(psn) == 0) continue;
+  const std::uint32_t base = senders_[id].acknowledged;
+  for (std::uint32_t psn = base; v.arrived_count > 0 && psn != before; ++psn) {
+    if (v.arrived.get(base, psn) == 0) continue;
     v.arrived.clear(psn);
     --v.arrived_count;
   }
 }
 
-// After a timeout nothing is known of what is in flight: all that has not arrived is sent again.
-void PacketNetworkImpl::repeat_all(std::uint32_t id) {
+// After a timeout: what was sent before the timer was set and has not arrived is taken for lost; later
+// packets may still be on their way.
+void PacketNetworkImpl::repeat_overdue(std::uint32_t id) {
   Selective& v = selective_[id];
   v.repeat_next = senders_[id].acknowledged;
-  v.repeat_end = senders_[id].next_psn;
+  v.repeat_end = v.timer_end;
 }
 
 // ---- Receiver
@@ -67,7 +70,7 @@ void PacketNetworkImpl::accept_any(std::uint32_t id, std::uint32_t packet) {
   Selective& v = selective_[id];
   const Packet k = fabric_.packets()[packet];
   const bool late = earlier(k.psn, r.expected);
-  if (late || (k.psn != r.expected && v.kept.get(k.psn) != kNone)) {  // it came twice
+  if (late || (k.psn != r.expected && v.kept.get(r.expected, k.psn) != kNone)) {  // it came twice
     if (late) {
       reply(id, PacketKind::ack, packet, 0);
     } else {
@@ -105,8 +108,9 @@ void PacketNetworkImpl::advance(std::uint32_t id, const Packet& first, std::vect
   Receiver& r = receivers_[id];
   PsnWindow<std::uint32_t>& kept = selective_[id].kept;
   if (first.last) complete.push_back(first.message);
-  for (++r.expected; kept.get(r.expected) != kNone; ++r.expected) {
-    const std::uint32_t entry = kept.get(r.expected);
+  for (++r.expected;; ++r.expected) {
+    const std::uint32_t entry = kept.get(r.expected, r.expected);
+    if (entry == kNone) return;
     if ((entry & 1) != 0) complete.push_back(entry >> 1);
     kept.clear(r.expected);
   }

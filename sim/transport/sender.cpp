@@ -383,6 +383,7 @@ void PacketNetworkImpl::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
+  if (reliability_.selective) selective_[id].timer_end = s.next_psn;
   Time wait = reliability_.timeout;
   if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
     wait = reliability_.low_timeout;
@@ -408,7 +409,7 @@ void PacketNetworkImpl::on_retransmission(const Event& event) {
     s.current = kNone;
     return;
   } else if (reliability_.selective) {
-    repeat_all(id);
+    repeat_overdue(id);
   } else {
     go_back(id);
   }

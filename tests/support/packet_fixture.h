@@ -2,7 +2,8 @@
 // collectives.
 #pragma once
 
-#include <map>
+#include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,21 @@ class PacketFixture : public MessageListener {
     request.destination = to;
     request.bytes = bytes;
     request.channel = channel;
+    send(request, at);
+  }
+  // On a queue pair of its own, in a data class.
+  void send_class(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint8_t traffic_class,
+                  Time at = 0) {
+    SendRequest request;
+    request.source = from;
+    request.destination = to;
+    request.bytes = bytes;
+    request.channel = static_cast<std::uint32_t>(requests.size());
+    request.own_queue_pair = true;
+    request.traffic_class = traffic_class;
+    send(request, at);
+  }
+  void send(SendRequest request, Time at) {
     request.tag = requests.size();
     requests.push_back(request);
     delivered.push_back(-1);
@@ -49,6 +65,20 @@ class PacketFixture : public MessageListener {
     static const ConfigNode none;
     const ConfigNode* node = root.find(name);
     return node != nullptr ? *node : none;
+  }
+
+  // The port from one node to a neighbour, by their names.
+  PortId port(const std::string& from, const std::string& to) const {
+    for (PortId id = 0; id < cluster.graph.port_count(); ++id) {
+      if (cluster.graph.port_name(id) == from + "->" + to) return id;
+    }
+    throw std::out_of_range("no port " + from + "->" + to);
+  }
+  PortCounters at(const std::string& from, const std::string& to) const {
+    return network->port_counters(port(from, to));
+  }
+  bool all_delivered() const {
+    return std::all_of(delivered.begin(), delivered.end(), [](Time at) { return at >= 0; });
   }
 
   ConfigNode root;
