@@ -34,12 +34,14 @@ class CongestionDriver {
     return context;
   }
 
-  // Lets the timers up to `to` expire, in order of time, then of number.
+  // Lets the timers up to `to` expire, in order of time. Of two at the same time the later number comes
+  // first: a control must not rely on their order.
   void advance(Time to) {
     while (!timers_.empty() && timers_.begin()->first <= to) {
-      const auto [at, timer] = *timers_.begin();
+      const Time at = timers_.begin()->first;
+      const unsigned timer = kCongestionTimers - 1 - timers_.begin()->second;
       timers_.erase(timers_.begin());
-      call(at, [&, index = timer] { control_->on_timer(context_, index); });
+      call(at, [&] { control_->on_timer(context_, timer); });
     }
   }
   void cnp(Time at) {
@@ -79,13 +81,13 @@ class CongestionDriver {
     context_.timer.fill(kNever);
     body();
     for (unsigned i = 0; i < kCongestionTimers; ++i) {
-      if (context_.timer[i] != kNever) timers_.insert({context_.timer[i], i});
+      if (context_.timer[i] != kNever) timers_.insert({context_.timer[i], kCongestionTimers - 1 - i});
     }
   }
   std::unique_ptr<CongestionControl> control_;
   CongestionContext context_;
   alignas(16) std::byte state_[kMaxCongestionStateBytes];
-  std::set<std::pair<Time, unsigned>> timers_;
+  std::set<std::pair<Time, unsigned>> timers_;  // with their numbers from the end
 };
 
 }  // namespace netsim

@@ -197,9 +197,10 @@ Trace dcqcn(Source& source) {
   rate("rate_hai", vendor ? line / 500 : 400 * kMbps, 4 * kGbps);
   rate("minimum_rate", vendor ? line / 100 : line / 1000, line / 4);
   Recording recording(p, path);
+  const Time grain = source.coin() ? 1 : kMicrosecond;  // on the vendor's grid: CNPs as its periods end
   Time now = 0;
   for (int i = 0; i < kRecords; ++i) {
-    now += source.scaled(100'000, 300'000'000);
+    now += source.scaled(100'000, 300'000'000) / grain * grain + grain;
     const double kind = source.real(0, 1);
     if (kind < 0.4) {
       recording.cnp(now);
@@ -281,7 +282,7 @@ Trace timely(Source& source) {
   const CongestionContext path = source.path();
   const BitRate line = path.line_rate;
   Settings p("timely");
-  p.real("alpha", source.coin() ? 0.875 : source.real(0.01, 1));
+  p.real("alpha", source.coin() ? 0.875 : source.coin() ? 1 : source.real(0.01, 1));
   p.real("beta", source.coin() ? 0.8 : source.real(0, 1));
   const Time low = source.coin() ? 50 * kMicrosecond : source.between(3, 60) * kMicrosecond;
   const Time high = source.coin() ? 500 * kMicrosecond : low + source.between(0, 200) * kMicrosecond;
