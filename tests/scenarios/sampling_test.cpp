@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -30,7 +31,7 @@ std::unique_ptr<Run> run(const std::vector<std::string>& overlays, Time until = 
   SimulationSetup setup;
   setup.config = load_config(kConfigs + "sampling.yaml");
   for (const std::string& overlay : overlays) overlay_config(setup.config, overlay);
-  setup.workload = kConfigs + workload;
+  setup.workload = workload[0] == '/' ? workload : kConfigs + workload;
   setup.output_directory = run->directory.path();
   Simulation simulation(std::move(setup));
   Watch watch;
@@ -107,6 +108,27 @@ TEST(Sampling, AStallStaysAStall) {
   const auto with = run(lossy), without = run(off);
   EXPECT_EQ(with->results.outcome, Outcome::stalled);
   expect_same_run(with->results, without->results);
+}
+
+// The network itself stops the run there, with events left.
+TEST(Sampling, ADeadlockStaysADeadlock) {
+  const std::vector<std::string> ring{
+      "topology={kind: custom, rate: 100 Gbps, delay: 1 us, switches: [s0, s1, s2, s3], links: ["
+      "{from: host0, to: s0}, {from: host1, to: s1}, {from: host2, to: s2}, {from: host3, to: s3}, "
+      "{from: s0, to: s1}, {from: s1, to: s2}, {from: s2, to: s3}, {from: s3, to: s0}]}",
+      "network={switch: {buffer: 4 MB, routing: {kind: static, paths: ["
+      "{from: host0, to: host2, through: [s0, s1, s2]}, {from: host1, to: host3, through: [s1, s2, s3]}, "
+      "{from: host2, to: host0, through: [s2, s3, s0]}, {from: host3, to: host1, through: [s3, s0, s1]}]}}}",
+      "transport.congestion_control=none"};
+  const Directory directory;
+  const std::string workload = directory.path() + "/opposite.yaml";
+  std::ofstream(workload) << "kind: permutation\nranks: 4\nshift: 2\nbytes: 10 MB\n";
+  std::vector<std::string> off = ring;
+  off.push_back(kOff[0]);
+  const auto with = run(ring, kNever, workload), without = run(off, kNever, workload);
+  EXPECT_EQ(with->results.outcome, Outcome::stalled);
+  expect_same_run(with->results, without->results);
+  EXPECT_EQ(with->results.waiting, without->results.waiting);
 }
 
 TEST(Sampling, LinkSamplesAddUpToTheCounters) {
