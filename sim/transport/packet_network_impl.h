@@ -136,7 +136,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   std::vector<std::uint32_t> injector_of_port_;
   std::vector<Gate> gates_;
   std::vector<std::uint32_t> gate_of_port_;
-  // Per source GPU: (destination << 32 | number) to queue pair, sorted.
+  // Per source GPU: (destination << 40 | class << 32 | number) to queue pair, sorted.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> connections_;
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;
