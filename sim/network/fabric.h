@@ -395,6 +395,7 @@ class Fabric {
   std::vector<bool> known_down_;
   std::vector<PortId> deadlock_;
   Time watch_after_ = 1 * kMillisecond;
+  Time searched_ = 0;  // when a deadlock was last looked for
   std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0;
 };
 

@@ -422,7 +422,7 @@ void PacketNetworkImpl::on_retransmission(const Event& event) {
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
-  } else if (++s.timeouts > static_cast<std::uint32_t>(parameters_.retries)) {
+  } else if (++s.timeouts > reliability_.retries) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
