@@ -310,6 +310,7 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
     results.fingerprints.events = packets->events_fingerprint();
   }
   results.fingerprints.results = recorder_->fingerprint(results.network, results.links);
+  results.deadlocked = deadlocked();
   if (outcome == Outcome::stalled) results.waiting = waiting();
   results.notes = notes(results);
   return results;
@@ -334,9 +335,11 @@ JobResult Simulation::job_result(Time now) const {
 }
 
 std::vector<std::string> Simulation::waiting() const {
-  std::vector<std::string> lines = job_->waiting(kWaitingLines);
+  std::vector<std::string> lines;
+  if (deadlocked()) lines = system_.packets()->waiting(kWaitingLines);  // the cause before what it holds up
+  append(lines, job_->waiting(kWaitingLines));
   append(lines, system_.executor().waiting(kWaitingLines));
-  if (system_.packets() != nullptr) append(lines, system_.packets()->waiting(kWaitingLines));
+  if (system_.packets() != nullptr && !deadlocked()) append(lines, system_.packets()->waiting(kWaitingLines));
   return lines;
 }
 

@@ -179,7 +179,17 @@ class Fabric {
     const Time exact = transmission_time(wire, rate);
     return resolution_ == 0 ? exact : (exact + resolution_ / 2) / resolution_ * resolution_;
   }
-  DisciplinePlan::Kind discipline() const { return arbiter_.kind(); }
+  // The NIC's own choice among its classes, by the switches' scheduler: `ready`, bit per class, of which at
+  // least one is not paused; `head(c)`: bytes of the packet that class c would send.
+  template <class Head>
+  std::uint32_t select_class(PortId port, std::uint32_t ready, Head head) {
+    return arbiter_.select(port, ready, head);
+  }
+  void class_emptied(PortId port, std::uint32_t traffic_class) { arbiter_.emptied(port, traffic_class); }
+  // Bit per data class that must not be sent.
+  std::uint32_t paused_classes(PortId port) const {
+    return static_cast<std::uint32_t>(ports_[port].paused) >> kDataPriority;
+  }
 
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
   std::uint64_t routing_seed() const { return seed_; }
@@ -385,6 +395,7 @@ class Fabric {
   std::vector<bool> known_down_;
   std::vector<PortId> deadlock_;
   Time watch_after_ = 1 * kMillisecond;
+  Time searched_ = 0;  // when a deadlock was last looked for
   std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0;
 };
 

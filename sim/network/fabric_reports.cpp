@@ -97,13 +97,18 @@ void Fabric::on_watch(const Event& event) {
   rare.watched = static_cast<std::uint8_t>(rare.watched & ~(1U << priority));
   if ((ports_[port].paused >> priority & 1) == 0) return;
   const bool due = loop_.now() - paused_since(port, priority) >= watch_after_;
-  if (due && find_deadlock()) {
-    loop_.stop();
-    return;
+  const Time next_search = searched_ + watch_after_ / 8;  // one search does for all ports that are due
+  Time again = due ? next_search : paused_since(port, priority) + watch_after_;
+  if (due && loop_.now() >= next_search) {
+    if (find_deadlock()) {
+      loop_.stop();
+      return;
+    }
+    searched_ = loop_.now();
+    again = loop_.now() + watch_after_;
   }
   rare.watched = static_cast<std::uint8_t>(rare.watched | 1U << priority);
-  const Time from = due ? loop_.now() : paused_since(port, priority);
-  loop_.schedule(from + watch_after_, ports_[port].origin, EventKind::watch, port, priority);
+  loop_.schedule(again, ports_[port].origin, EventKind::watch, port, priority);
 }
 
 // The queues of the node behind `port`'s link that hold packets which came over it in this priority's class.

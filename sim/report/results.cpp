@@ -178,7 +178,9 @@ std::string explain(const Results& results) {
     case Outcome::done:
       return "";
     case Outcome::stalled:
-      return "stalled " + where + ": no event is left that could bring the rest on";
+      return "stalled " + where +
+             (results.deadlocked ? ": a deadlock, ports wait for each other in a circle"
+                                 : ": no event is left that could bring the rest on");
     case Outcome::limit:
       return "limit reached (--until) " + where;
     case Outcome::interrupted:

@@ -83,6 +83,7 @@ struct Fingerprints {
 
 struct Results {
   Outcome outcome = Outcome::done;
+  bool deadlocked = false;           // stalled: ports wait for each other in a circle
   std::vector<std::string> waiting;  // stalled: what waits for what
   Time simulated = 0;                // end of the last job, or where the run ended
   std::uint64_t events = 0;

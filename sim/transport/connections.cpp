@@ -12,7 +12,10 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   std::uint32_t number = 0;
   if (!same_host) number = request.own_queue_pair ? request.channel : request.channel % shared;
   auto& known = connections_[request.source];
-  const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 32 | number;
+  // Each class has queue pairs of its own.
+  const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traffic_class;
+  const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
+  const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const auto at =
       std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
   if (at != known.end() && at->first == key) return at->second;
@@ -26,11 +29,11 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   receivers_base_ = receivers_.data();
   names_.push_back({request.source, request.destination, number});
   receivers_[id].key =
-      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, number);
+      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
   if (same_host) {
     connect_scale_up(id);
   } else {
-    connect_scale_out(id, request.traffic_class);
+    connect_scale_out(id, traffic_class);
   }
   return id;
 }

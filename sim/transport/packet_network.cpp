@@ -40,7 +40,10 @@ const Parameters<TransportParameters>& transport() {
                 "packet")
           .integer("retransmission_backoff", &P::retransmission_backoff, {1, 16},
                    "each timeout in a row is so many times as long as the one before")
-          .integer("retries", &P::retries, {0, 1000}, "timeouts in a row after which a queue pair gives up")
+          .integer(
+              "retries", &P::retries, {0, 1000},
+              "timeouts in a row after which a queue pair gives up; where `reliability` has shorter ones, "
+              "as many of them as last as long")
           .bytes("window", &P::window, {0, 1000 * kGigabyte},
                  "payload that a queue pair may have unacknowledged when it starts a packet, whatever "
                  "congestion "
@@ -63,6 +66,10 @@ ReliabilityPlan reliability(const TransportParameters& parameters) {
   ReliabilityPlan plan =
       Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
   if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
+  // Shorter timeouts do not make a queue pair give up sooner: IRN's are only just longer than a round trip.
+  const std::int64_t factor = std::max<std::int64_t>(parameters.retransmission_timeout / plan.timeout, 1);
+  plan.retries =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(parameters.retries * factor, UINT32_MAX - 1));
   return plan;
 }
 

@@ -61,9 +61,11 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   void join_ring(std::uint32_t id);
   bool has_work(std::uint32_t id);
   void make_ready(std::uint32_t id);
-  std::uint32_t next_class(const Injector& in) const;
+  std::uint32_t next_class(Injector& in);
   std::uint32_t take_from_ring(Injector& in, std::uint32_t traffic_class);
   std::uint32_t next_packet(std::uint32_t id);
+  Bytes packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const;
+  Bytes next_packet_bytes(std::uint32_t id);
   std::uint32_t make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn);
   void pace(std::uint32_t id, Bytes wire_bytes);
   void move_pace(std::uint32_t id, BitRate before);
@@ -134,7 +136,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   std::vector<std::uint32_t> injector_of_port_;
   std::vector<Gate> gates_;
   std::vector<std::uint32_t> gate_of_port_;
-  // Per source GPU: (destination << 32 | number) to queue pair, sorted.
+  // Per source GPU: (destination << 40 | class << 32 | number) to queue pair, sorted.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> connections_;
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;

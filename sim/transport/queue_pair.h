@@ -124,6 +124,7 @@ struct Selective {
   std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
   std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
+  Time last_sent = 0;             // when a packet was last made
   // Receiver: message << 1 | last of the packets that came out of order.
   PsnWindow<std::uint32_t> kept{kNone};
   std::deque<std::uint32_t> completed;  // messages on their way over PCIe
@@ -137,7 +138,6 @@ struct Injector {
   };
   PortId port = 0;
   std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
-  std::uint32_t turn = 0;      // class that is asked first, where classes share
   std::uint32_t ready = 0;     // bit per class with a ring that is not empty
   // Queue pairs that may send, by class, served round robin.
   std::array<Ring, kMaxClasses> rings;

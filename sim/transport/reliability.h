@@ -15,6 +15,7 @@ struct ReliabilityPlan {
   Time timeout = 0;               // 0: the transport's retransmission_timeout
   Time low_timeout = 0;           // 0: none; while no more than low_packets are in flight
   std::uint32_t low_packets = 0;  // see low_timeout
+  std::uint32_t retries = 0;      // the transport's: timeouts in a row, then it gives up
   double bdp_cap = 0;             // at most so many bandwidth-delay products in flight; 0: no limit
   std::uint32_t reorder_tolerance =
       0;  // a packet counts as lost when one that much later has arrived before it

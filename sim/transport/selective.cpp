@@ -55,12 +55,13 @@ void PacketNetworkImpl::forget_arrivals(std::uint32_t id, std::uint32_t before) 
   }
 }
 
-// After a timeout: what was sent before the timer was set and has not arrived is taken for lost; later
-// packets may still be on their way.
+// After a timeout: what was sent before the timer was set and has not arrived is taken for lost, and all that
+// was sent if the last of it had the time of a round trip to be acknowledged.
 void PacketNetworkImpl::repeat_overdue(std::uint32_t id) {
   Selective& v = selective_[id];
   v.repeat_next = senders_[id].acknowledged;
-  v.repeat_end = v.timer_end;
+  const Sender& s = senders_[id];
+  v.repeat_end = loop_.now() - v.last_sent > s.base_rtt ? s.next_psn : v.timer_end;
 }
 
 // ---- Receiver

@@ -1,5 +1,6 @@
 // The sender's half: messages, arbitration, windows, pacing, acknowledgements, congestion control, go-back-N.
 #include <algorithm>
+#include <bit>
 
 #include "sim/transport/packet_network_impl.h"
 
@@ -77,15 +78,19 @@ void PacketNetworkImpl::make_ready(std::uint32_t id) {
   fabric_.wake(in.port);
 }
 
-// Of the classes that have queue pairs waiting and are not held back: the first, or where classes share a
-// port the next in turn. kNone: all are held back.
-std::uint32_t PacketNetworkImpl::next_class(const Injector& in) const {
-  for (std::uint32_t i = 0; i < kMaxClasses; ++i) {
-    const std::uint32_t c = (in.turn + i) % kMaxClasses;
-    if ((in.ready >> c & 1) == 0) continue;
-    if (!fabric_.paused(in.port, static_cast<std::uint8_t>(kDataPriority + c))) return c;
+// Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
+// are held back.
+std::uint32_t PacketNetworkImpl::next_class(Injector& in) {
+  std::uint32_t ready = in.ready & ~fabric_.paused_classes(in.port);
+  if ((ready & (ready - 1)) == 0)
+    return ready != 0 ? static_cast<std::uint32_t>(std::countr_zero(ready)) : kNone;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    while ((in.ready >> c & 1) != 0 && !has_work(in.rings[c].head)) take_from_ring(in, c);
   }
-  return kNone;
+  ready &= in.ready;
+  if (ready == 0) return kNone;
+  return fabric_.select_class(in.port, ready,
+                              [&](std::uint32_t c) { return next_packet_bytes(in.rings[c].head); });
 }
 
 std::uint32_t PacketNetworkImpl::take_from_ring(Injector& in, std::uint32_t traffic_class) {
@@ -109,12 +114,12 @@ void PacketNetworkImpl::port_free(PortId port) {
     if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
     const std::uint32_t id = take_from_ring(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk
-    if (fabric_.discipline() != DisciplinePlan::Kind::strict) in.turn = (traffic_class + 1) % kMaxClasses;
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     if (in.gate != kNone) gates_[in.gate].credit -= bytes;
     fabric_.transmit(port, packet);
     pace(id, bytes + senders_[id].overhead);
+    if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(port, traffic_class);
     if (in.ready == 0) break;
     fabric_.wake(port);
     return;
@@ -163,29 +168,42 @@ std::uint32_t PacketNetworkImpl::message_of(std::uint32_t id, std::uint32_t psn)
   return message;
 }
 
+// As buffers count them.
+Bytes PacketNetworkImpl::packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const {
+  const std::uint32_t number = psn - m.first_psn;
+  const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
+  return s.scale_up ? payload : payload + framing_.header + (number == 0 ? framing_.first_header : 0);
+}
+
+// Of what next_packet() would make.
+Bytes PacketNetworkImpl::next_packet_bytes(std::uint32_t id) {
+  const Sender& s = senders_[id];
+  const bool gap = reliability_.selective && !s.scale_up && has_gap(id);
+  const std::uint32_t psn = gap ? selective_[id].repeat_next : s.next_psn;
+  return packet_bytes(s, messages_[gap ? message_of(id, psn) : s.current], psn);
+}
+
 std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn) {
   const Sender& s = senders_[id];
   const Message& m = messages_[message];
-  const std::uint32_t number = psn - m.first_psn;
-  const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.queue_pair = id;
   k.psn = psn;
-  k.bytes = static_cast<std::uint32_t>(payload);
+  k.bytes = static_cast<std::uint32_t>(packet_bytes(s, m, psn));
   k.path = s.path;
   k.message = message;
   k.kind = PacketKind::data;
   k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
   k.marked = false;
-  k.last = number + 1 == m.packets;
+  k.last = psn + 1 == m.first_psn + m.packets;
   if (s.scale_up) return index;
-  k.bytes += framing_.header + (number == 0 ? framing_.first_header : 0);
   if (stamps_) {
     Telemetry& t = fabric_.packets().telemetry(index);
     t.sent = loop_.now();
     t.hops = 0;
   }
+  if (reliability_.selective) selective_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
 }
@@ -404,7 +422,7 @@ void PacketNetworkImpl::on_retransmission(const Event& event) {
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
-  } else if (++s.timeouts > static_cast<std::uint32_t>(parameters_.retries)) {
+  } else if (++s.timeouts > reliability_.retries) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;

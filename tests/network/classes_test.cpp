@@ -62,8 +62,8 @@ TEST(Classes, DeficitRoundRobinSharesByQuantum) {
 }
 
 TEST(Classes, VirtualLanesShareByWeight) {
-  EXPECT_NEAR(share("{kind: vl_arbitration, low: [[0, 195], [1, 65]]}").ratio, 3, 0.06);
-  EXPECT_NEAR(share("{kind: vl_arbitration, high: [[0, 130], [1, 65]]}").ratio, 2, 0.04);
+  EXPECT_NEAR(share("{kind: vl_arbitration, low: [[0, 194], [1, 64]]}").ratio, 3, 0.06);
+  EXPECT_NEAR(share("{kind: vl_arbitration, high: [[0, 129], [1, 64]]}").ratio, 2, 0.04);
   EXPECT_NEAR(share("vl_arbitration").ratio, 1, 0.02);
 }
 
@@ -135,7 +135,7 @@ TEST(NicClasses, StrictPriorityGoesFirst) { EXPECT_GT(nic("strict", 3).ratio, 40
 TEST(NicClasses, SharesAreThoseOfTheScheduler) {
   EXPECT_NEAR(nic("drr", 3).ratio, 1, 0.03) << "by class, not by queue pair";
   EXPECT_NEAR(nic("{kind: drr, quantum: [12 KB, 4 KB]}", 3).ratio, 3, 0.1);
-  EXPECT_NEAR(nic("{kind: vl_arbitration, low: [[0, 195], [1, 65]]}").ratio, 3, 0.1);
+  EXPECT_NEAR(nic("{kind: vl_arbitration, low: [[0, 194], [1, 64]]}").ratio, 3, 0.1);
 }
 
 TEST(Classes, FlowsOfUnknownClassesAreRefused) {

@@ -73,7 +73,7 @@ TEST_P(Ring, AtFortyPercentLoadAllEnds) {
 INSTANTIATE_TEST_SUITE_P(
     FlowControl, Ring,
     ::testing::Values("", "    flow_control: credits\n", "    alpha: 1\n", "    classes: 3\n",
-                      "    flow_control: credits\n    classes: 2\n    credit_buffer: 20 KB\n"));
+                      "    flow_control: credits\n    classes: 2\n    credit_buffer: 64 KB\n"));
 
 // Timers that go on do not hide a deadlock: they only fill the event queue.
 TEST(Deadlock, IsFoundWhileRetransmissionTimersRun) {
@@ -88,7 +88,7 @@ TEST(Deadlock, IsFoundWhileRetransmissionTimersRun) {
 
 // Lossy classes cannot deadlock.
 TEST(Deadlock, NeedsFlowControl) {
-  RingRun run(ring("100 Gbps", "    flow_control: none\n", ", retransmission_timeout: 100 us, retries: 1000"));
+  RingRun run(ring("100 Gbps", "    flow_control: none\n", ", reliability: irn, retries: 1000"));
   EXPECT_FALSE(run.f.network->deadlocked());
   EXPECT_TRUE(run.f.all_delivered());
 }

@@ -33,17 +33,17 @@ TEST_P(LinkDown, IsRoutedAroundAndUsedAgain) {
     for (std::uint32_t channel = 0; channel < 4; ++channel) f.send(i, (i + 8) % 16, 3'000'000, 0, channel);
   }
   const auto data = [&] { return f.at("edge0", "agg0").data_packets + f.at("agg0", "edge0").data_packets; };
-  f.loop.run(99 * kMicrosecond);
+  f.loop.run(95 * kMicrosecond);
   EXPECT_GT(data(), 0u);
   EXPECT_EQ(f.network->counters().lost, 0u);
-  f.loop.run(230 * kMicrosecond);  // known at 200 us; what was queued by then is gone as well
+  f.loop.run(350 * kMicrosecond);  // known at 200 us; what was queued by then is gone as well
   const std::uint64_t lost = f.at("edge0", "agg0").lost;
   EXPECT_GT(lost, 0u);
   EXPECT_GT(f.at("agg0", "edge0").lost, 0u);
   EXPECT_EQ(f.at("edge1", "agg0").lost, 0u);
   const std::uint64_t before = data();
   f.loop.run(690 * kMicrosecond);
-  EXPECT_LE(data() - before, 20u) << "only what was on its way when the routes changed";
+  EXPECT_EQ(data(), before);
   const std::uint64_t lost_until_up = f.network->counters().lost;
   const std::uint64_t until_up = data();
   f.loop.run();
@@ -97,8 +97,10 @@ TEST(LinkDown, FlowControlStartsAgainOnALinkThatComesUp) {
         const Time start = f.loop.now();
         f.send(i, 4, 400'000, start);
         f.loop.run();
-        EXPECT_EQ(f.flows.back().end - f.flows.back().start, f.flows.back().ideal)
-            << control << " " << link << " " << i;
+        const Time late = f.flows.back().end - f.flows.back().start - f.flows.back().ideal;
+        const Time credit_frame = transmission_time(8 + 20, 100 * kGbps);  // those of ACKs share the wire
+        EXPECT_GE(late, 0);
+        EXPECT_LE(late, 3 * credit_frame) << control << " " << link << " " << i;
       }
     }
   }
@@ -174,9 +176,9 @@ TEST(Degraded, ASlowedLinkStoresAndForwards) {
 
 // ---- The description
 
-class Describe : public ::testing::Test {
+class FaultPlans : public ::testing::Test {
  protected:
-  Describe() : f("topology: {kind: star, hosts: 3, rate: 100 Gbps}\n") {}
+  FaultPlans() : f("topology: {kind: star, hosts: 3, rate: 100 Gbps}\n") {}
   FaultPlan read(const std::string& yaml) {
     root = parse_config(yaml, "faults.yaml");
     return read_faults(root, f.cluster.graph, 5 * kMicrosecond);
@@ -193,7 +195,7 @@ class Describe : public ::testing::Test {
   ConfigNode root;
 };
 
-TEST_F(Describe, LinksInOneDirectionOrBoth) {
+TEST_F(FaultPlans, LinksInOneDirectionOrBoth) {
   const FaultPlan plan =
       read("- {link: host1->switch0, loss: 0.25}\n- {link: switch0-host2, down: 1 ms, up: 2 ms}\n");
   ASSERT_EQ(plan.losses.size(), 1u);
@@ -206,7 +208,7 @@ TEST_F(Describe, LinksInOneDirectionOrBoth) {
   EXPECT_EQ(plan.changes[1].kind, LinkChange::Kind::detected);
 }
 
-TEST_F(Describe, WhatIsWrongIsToldWithItsPlace) {
+TEST_F(FaultPlans, WhatIsWrongIsToldWithItsPlace) {
   const auto expect = [&](const std::string& yaml, const std::string& message) {
     const std::string found = error(yaml);
     EXPECT_NE(found.find(message), std::string::npos) << yaml << "\n" << found;
@@ -228,7 +230,7 @@ TEST_F(Describe, WhatIsWrongIsToldWithItsPlace) {
   expect("- {link: host0-switch0, lost: 0.1}", "lost");
 }
 
-TEST_F(Describe, LinksWithinHostsHaveNoFaults) {
+TEST_F(FaultPlans, LinksWithinHostsHaveNoFaults) {
   EXPECT_THROW(PacketFixture("topology: {kind: star, hosts: 8, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 1\n"
                              "network: {faults: [{link: host0/gpu0-host0/nic0, loss: 0.1}]}\n"),
                ConfigError);
