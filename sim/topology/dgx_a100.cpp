@@ -5,9 +5,10 @@
 //   one port of 300 GB/s into one switch stage. Of it nvlink_efficiency is usable: NCCL counts 20 of 25 GB/s
 //   per SM80 NVLink (src/graph/topo.h, SM80_NVLINK_BW 20.0), so 0.8 and 240 GB/s. Bulk copies move in pieces
 //   of nvlink_piece, cut-through in the switch stage.
-// - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Two pieces, the
-// least that
-//   and one to spare keep a link busy, and a GPU whose pieces nobody takes stops sending.
+// - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Assumed: four
+// pieces, with
+//   which a link is never idle for want of credits while its pieces leave, and a GPU whose pieces nobody
+//   takes stops.
 // - nvlink_delay: 25 ns, what SimAI's topology generator takes for an NVLink (gen_Topo_Template.py, 0.000025
 // ms).
 // - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
@@ -39,7 +40,7 @@ struct DgxA100Parameters {
   BitRate nvlink_rate = 8 * 300 * kGbps;
   double nvlink_efficiency = 0.8;
   Bytes nvlink_piece = 512 * kKibibyte;
-  Bytes nvlink_credits = 1536 * kKibibyte;
+  std::int64_t nvlink_credits = 4;
   Time nvlink_delay = 25 * kNanosecond;
   Time nvswitch_latency = 100 * kNanosecond;
   BitRate pcie_rate = 252 * kGbps;
@@ -58,10 +59,10 @@ const Parameters<DgxA100Parameters>& parameters() {
                 "usable part of nvlink_rate (NCCL counts 20 of 25 GB/s per NVLink3)")
           .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
                  "bulk copies move in pieces of so many bytes (an NCCL slice is 256 KiB to 1 MiB)")
-          .bytes("nvlink_credits", &P::nvlink_credits, {0, 1 * kGigabyte},
-                 "room of the NVSwitch stage for each GPU's link, given back as credits; at least two "
-                 "pieces; 0: "
-                 "no limit")
+          .integer("nvlink_credits", &P::nvlink_credits, {0, 1024},
+                   "pieces that the NVSwitch stage has room for of each GPU, given back as credits; at least "
+                   "2; 0: no "
+                   "limit")
           .time("nvlink_delay", &P::nvlink_delay, kDelays, "propagation of one NVLink (SimAI: 25 ns)")
           .time("nvswitch_latency", &P::nvswitch_latency, kDelays,
                 "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)")
@@ -93,7 +94,7 @@ class DgxA100 final : public Host {
       : to_switch_(nvlink(p)), from_switch_(nvlink(p)), pcie_(pcie(p)) {
     to_switch_.delay += p.nvswitch_latency;
     to_switch_.cut_through = true;
-    to_switch_.credits = p.nvlink_credits;
+    to_switch_.credits = p.nvlink_credits * p.nvlink_piece;
   }
 
   std::uint32_t gpus() const override { return kGpus; }
