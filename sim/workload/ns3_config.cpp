@@ -26,8 +26,6 @@ constexpr Bytes kReserve = 4096, kResumeOffset = 3072, kPfcFrame = 31, kTimestam
 constexpr Bytes kIntOfData = 42, kIntOfAck = 28;
 constexpr const char* kAlpha = "1/8";
 constexpr std::int64_t kHeadroomFactor = 3;
-// Every flow has a queue pair of its own.
-constexpr const char* kQueuePairs = "65536";
 // LINK_DOWN counts from here.
 constexpr Time kLinkDownOrigin = 2 * kSecond;
 
@@ -456,7 +454,6 @@ class Translation {
     set("PACKET_PAYLOAD_SIZE", {"transport", "mtu"}, format_bytes(payload_));
     set("", {"transport", "framing"}, "ns3");
     set("", {"transport", "ecn_echo"}, "ack");
-    set("", {"transport", "queue_pairs"}, kQueuePairs);
     // By the code the interval is bytes, whatever the documentation says.
     const std::int64_t interval = settings_.integer("L2_ACK_INTERVAL", 1, {0, 1 << 30});
     const std::int64_t packets = std::clamp<std::int64_t>((interval + payload_ - 1) / payload_, 1, 65536);
