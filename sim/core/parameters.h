@@ -140,11 +140,6 @@ class Parameters {
 
   // Makes the last parameter required: absent is a ConfigError at the enclosing map's place.
   Parameters&& required();
-  // The last parameter's default follows from others: it is documented without one.
-  Parameters&& computed() {
-    table_.back().default_text.clear();
-    return std::move(*this);
-  }
 
   // Parses a map (or null: all defaults). `also_allowed`: further keys that someone else reads ("kind").
   P parse(const ConfigNode& node, const std::vector<std::string>& also_allowed = {}) const;

@@ -11,8 +11,9 @@
 // Hosts are host0, host1, ...: the host ports in their order. A link goes both ways; two links between the
 // same switches are two paths. Rate, delay, link and overhead of the topology hold for links without their
 // own.
+#include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,27 +33,25 @@ const Parameters<CustomParameters>& parameters() {
   return p;
 }
 
-// 0, -1: as of the topology.
 struct LinkEntry {
   std::string from, to;
-  BitRate rate = 0;
-  Time delay = 0;
-  Bytes overhead = -1;
+  std::optional<BitRate> rate;
+  std::optional<Time> delay;
+  std::optional<Bytes> overhead;
 };
 
 const Parameters<LinkEntry>& link_parameters() {
   using P = LinkEntry;
+  const std::string as_topology = "the topology's";
   static const auto p = Parameters<P>()
                             .text("from", &P::from, "a switch or host0, host1, ...")
                             .required()
                             .text("to", &P::to, "the other end")
                             .required()
-                            .rate("rate", &P::rate, kLinkRates, "each way; default: the topology's")
-                            .computed()
-                            .time("delay", &P::delay, kFabricDelays, "each way; default: the topology's")
-                            .computed()
-                            .bytes("overhead", &P::overhead, kLinkOverheads, "default: the topology's")
-                            .computed();
+                            .rate("rate", &P::rate, kLinkRates, as_topology, "each way")
+                            .time("delay", &P::delay, kFabricDelays, as_topology, "each way")
+                            .bytes("overhead", &P::overhead, kLinkOverheads, as_topology,
+                                   "bytes that a packet costs on the wire beyond its frame");
   return p;
 }
 
@@ -101,9 +100,9 @@ class ListReader {
 
   ListedLink read_link(const ConfigNode& item) {
     const LinkEntry entry = link_parameters().parse(item);
-    LinkSpec link = defaults_.link(entry.rate != 0 ? entry.rate : defaults_.rate);
-    if (entry.delay != 0) link.delay = entry.delay;
-    if (entry.overhead >= 0) link.overhead = entry.overhead;
+    LinkSpec link = defaults_.link(entry.rate.value_or(defaults_.rate));
+    link.delay = entry.delay.value_or(link.delay);
+    link.overhead = entry.overhead.value_or(link.overhead);
     return {end(*item.find("from"), entry.from), end(*item.find("to"), entry.to), link, link, item.place()};
   }
 

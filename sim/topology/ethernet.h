@@ -2,6 +2,7 @@
 // describe.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "sim/core/parameters.h"
@@ -26,14 +27,14 @@ struct EthernetParameters {
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;
   LinkKind link_kind = LinkKind::ethernet;
-  Bytes overhead = -1;  // usual_overhead()
+  std::optional<Bytes> overhead;  // usual_overhead()
 
   LinkSpec link() const { return link(rate); }
   LinkSpec link(BitRate at_rate) const {
     return {.kind = link_kind,
             .rate = at_rate,
             .delay = delay,
-            .overhead = overhead < 0 ? usual_overhead(link_kind) : overhead};
+            .overhead = overhead.value_or(usual_overhead(link_kind))};
   }
 };
 
@@ -43,11 +44,9 @@ Parameters<P>&& with_link_kind(Parameters<P>&& parameters) {
   parameters.choice("link", static_cast<LinkKind P::*>(&P::link_kind),
                     {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
                     "what the links are; the transport's framing is a choice of its own");
-  parameters
-      .bytes("overhead", &P::overhead, kLinkOverheads,
-             "bytes that a packet costs on the wire beyond its frame; default: 20 B for ethernet (preamble "
-             "and gap), 0 B for infiniband")
-      .computed();
+  parameters.bytes("overhead", &P::overhead, kLinkOverheads,
+                   "20 B for ethernet (preamble and gap), 0 B for infiniband",
+                   "bytes that a packet costs on the wire beyond its frame");
   return std::move(parameters);
 }
 

@@ -1,6 +1,7 @@
 #include "sim/topology/link_list.h"
 
 #include <numeric>
+#include <utility>
 
 namespace netsim {
 namespace {
@@ -61,7 +62,11 @@ std::unique_ptr<Routes> LinkList::build(Graph& graph, const std::vector<NodeId>&
   const auto node = [&](LinkEnd end) { return end.host ? nics[end.index] : first + end.index; };
   for (const ListedLink& link : links) {
     if (absent(link.a) || absent(link.b)) continue;
-    graph.add_link(node(link.a), node(link.b), link.forward, link.backward);
+    if (link.a.host) {  // the switch first, as in all topologies, however the link is written
+      graph.add_link(node(link.b), node(link.a), link.backward, link.forward);
+    } else {
+      graph.add_link(node(link.a), node(link.b), link.forward, link.backward);
+    }
   }
   return shortest_path_routes(graph, nics);
 }

@@ -21,10 +21,11 @@ namespace {
 
 // Constants that the model has in its code (switch-mmu.cc, qbb-header, rdma-hw.cc of HPCC's simulator).
 constexpr Bytes kReserve = 4096, kResumeOffset = 3072, kPfcFrame = 31, kTimestamp = 8;
+// INT of five hops (8 B each) and its length field; in ACKs what goes beyond the 14 B that their 48 B have
+// for it.
+constexpr Bytes kIntOfData = 42, kIntOfAck = 28;
 constexpr const char* kAlpha = "1/8";
 constexpr std::int64_t kHeadroomFactor = 3;
-// Every flow has a queue pair of its own.
-constexpr const char* kQueuePairs = "65536";
 // LINK_DOWN counts from here.
 constexpr Time kLinkDownOrigin = 2 * kSecond;
 
@@ -395,10 +396,18 @@ class Translation {
     const double lowest = kmin.at(reference), highest = kmax.at(reference);
     if (lowest > highest) settings_.fail("KMIN_MAP", "KMIN_MAP is above KMAX_MAP");
     if (pmax.at(reference) > 1) settings_.fail("PMAX_MAP", "a probability is at most 1");
+    if (lowest == highest) return translate_step(highest, reference);
     set("KMIN_MAP", {"network", "switch", "marker", "kind"}, "red");
     set("KMIN_MAP", {"network", "switch", "marker", "kmin"}, kilobytes(lowest));
     set("KMAX_MAP", {"network", "switch", "marker", "kmax"}, kilobytes(highest));
     set("PMAX_MAP", {"network", "switch", "marker", "pmax"}, format_real(pmax.at(reference)));
+    set("TOPOLOGY_FILE", {"network", "switch", "marker", "reference_rate"}, format_rate(reference));
+    set("", {"network", "switch", "marker", "at"}, "dequeue");
+  }
+  // Without a range between them nothing is random, whatever PMAX_MAP says.
+  void translate_step(double threshold, BitRate reference) {
+    set("KMAX_MAP", {"network", "switch", "marker", "kind"}, "step");
+    set("KMAX_MAP", {"network", "switch", "marker", "threshold"}, kilobytes(threshold));
     set("TOPOLOGY_FILE", {"network", "switch", "marker", "reference_rate"}, format_rate(reference));
     set("", {"network", "switch", "marker", "at"}, "dequeue");
   }
@@ -445,7 +454,6 @@ class Translation {
     set("PACKET_PAYLOAD_SIZE", {"transport", "mtu"}, format_bytes(payload_));
     set("", {"transport", "framing"}, "ns3");
     set("", {"transport", "ecn_echo"}, "ack");
-    set("", {"transport", "queue_pairs"}, kQueuePairs);
     // By the code the interval is bytes, whatever the documentation says.
     const std::int64_t interval = settings_.integer("L2_ACK_INTERVAL", 1, {0, 1 << 30});
     const std::int64_t packets = std::clamp<std::int64_t>((interval + payload_ - 1) / payload_, 1, 65536);
@@ -541,6 +549,8 @@ class Translation {
     set_minimum_rate();
     set_control("FAST_REACT", "fast_reaction", settings_.flag("FAST_REACT", true) ? "true" : "false");
     set_control("MULTI_RATE", "rates", settings_.flag("MULTI_RATE", true) ? "per_hop" : "single");
+    set_control("CC_MODE", "data_header", std::to_string(kIntOfData));
+    set_control("CC_MODE", "ack_header", std::to_string(kIntOfAck));
     set_control("INT_MULTI", "quantise", "true");
     set_control("INT_MULTI", "unit_multiplier",
                 std::to_string(settings_.integer("INT_MULTI", 1, {1, 1'000'000})));
