@@ -1,6 +1,7 @@
 // Packet throughput. P128 and P1024: fat tree of single-NIC hosts, 100 Gb/s, 1 us, host i sends 10 MB to i +
 // n/2, ECMP, one ACK a packet, PFC + ECN + DCQCN `vendor`. The counter is data packet-hops a second of
-// process CPU time, set-up included.
+// process CPU time, set-up included. queue_pairs: as many on one NIC, which share 400,000 packets to one
+// other.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -56,6 +57,36 @@ BENCHMARK_CAPTURE(permutation, P128_line_rate, 8, 10 * kMegabyte, "none")->Unit(
 BENCHMARK_CAPTURE(permutation, P1024, 16, 10 * kMegabyte, "dcqcn")
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
+
+void queue_pairs(benchmark::State& state) {
+  constexpr Bytes kPackets = 400'000, kMtu = 4096;
+  const auto pairs = static_cast<std::uint32_t>(state.range(0));
+  for (auto unused : state) {
+    const ConfigNode root = parse_config(
+        "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
+        "transport: {congestion_control: none}\n",
+        "bench");
+    const Cluster cluster = build_cluster(root);
+    EventLoop loop;
+    Sink sink;
+    const auto network =
+        PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
+    network->set_listener(&sink);
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      SendRequest request;
+      request.destination = 1;
+      request.bytes = kPackets / pairs * kMtu;
+      request.channel = pair;
+      request.own_queue_pair = true;
+      network->send(request);
+    }
+    loop.run();
+    if (sink.delivered != pairs) state.SkipWithError("not every message was delivered");
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kPackets);
+}
+
+BENCHMARK(queue_pairs)->Arg(10)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 // The calendar alone: a steady population of events, each scheduling its successor after a spread of delays.
 struct Population {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tests/support/packet_fixture.h"
 
@@ -136,6 +137,22 @@ TEST(NicClasses, SharesAreThoseOfTheScheduler) {
   EXPECT_NEAR(nic("drr", 3).ratio, 1, 0.03) << "by class, not by queue pair";
   EXPECT_NEAR(nic("{kind: drr, quantum: [12 KB, 4 KB]}", 3).ratio, 3, 0.1);
   EXPECT_NEAR(nic("{kind: vl_arbitration, low: [[0, 194], [1, 64]]}").ratio, 3, 0.1);
+}
+
+// Also where messages share queue pairs: none travels in the class of another.
+TEST(Classes, EachHasQueuePairsOfItsOwn) {
+  PacketFixture f(star(2, "classes: 2"));
+  SendRequest request;
+  request.destination = 1;
+  request.bytes = 100 * kPacket;
+  request.traffic_class = 1;
+  f.send(request, 0);
+  request.traffic_class = 0;
+  f.send(request, kMicrosecond);
+  f.loop.run();
+  EXPECT_EQ(f.network->queue_pairs(), 2u);
+  EXPECT_EQ(f.delivery_order, (std::vector<std::uint64_t>{1, 0})) << "class 0 overtakes";
+  EXPECT_NE(f.flows[0].id, f.flows[1].id);
 }
 
 TEST(Classes, FlowsOfUnknownClassesAreRefused) {
