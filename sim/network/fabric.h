@@ -172,6 +172,8 @@ class Fabric {
     p.wake = true;
     loop_.schedule(std::max(loop_.now(), p.busy_until), p.origin, EventKind::departure, port);
   }
+  // A congestion notification is about to leave by this port, alone or in an ACK.
+  void count_cnp(PortId port) { ++rare_[port].cnps; }
   Origin& origin(PortId port) { return ports_[port].origin; }
   Bytes overhead(PortId port) const { return ports_[port].overhead; }
   // Time to put so many bytes on a wire of this rate, or to pace them, in the network's resolution.
@@ -205,7 +207,7 @@ class Fabric {
   // Counters and state, for tables, laws and reports.
   struct Counters {
     Bytes wire_bytes = 0, max_queue = 0;
-    std::uint64_t data_packets = 0, marks = 0, drops = 0, pauses = 0, lost = 0;
+    std::uint64_t data_packets = 0, marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
     Time paused = 0;
     Bytes headroom = 0, max_headroom = 0;  // at the far end, for this link: limit (all classes) and most used
   };
@@ -280,7 +282,7 @@ class Fabric {
     Time link_delay = 0;
     RedLine red;
     RandomStream random;
-    std::uint64_t marks = 0, drops = 0, pauses = 0, lost = 0;
+    std::uint64_t marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
     Time paused_time = 0;
     double loss = 0;
     RandomStream loss_random;

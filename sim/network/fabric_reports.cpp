@@ -15,6 +15,7 @@ Fabric::Counters Fabric::counters(PortId port) const {
   c.data_packets = p.data_packets;
   c.marks = rare.marks;
   c.drops = rare.drops;
+  c.cnps = rare.cnps;
   c.pauses = rare.pauses;
   c.lost = rare.lost;
   c.paused = rare.paused_time;

@@ -85,13 +85,13 @@ std::string ranks_csv(const Results& results) {
 
 std::string links_csv(const Results& results) {
   std::string text =
-      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,pauses,paused_ps,drops,"
+      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,cnps,pauses,paused_ps,drops,"
       "lost,max_queue_bytes,headroom_bytes,max_headroom_bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
                         to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
-                        c.data_packets, c.ecn_marks, c.pauses, c.paused, c.drops, c.lost, c.max_queue,
+                        c.data_packets, c.ecn_marks, c.cnps, c.pauses, c.paused, c.drops, c.lost, c.max_queue,
                         c.headroom, c.max_headroom);
   }
   return text;

@@ -149,6 +149,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
     c.ecn_marks += port.marks;
     c.drops += port.drops;
+    c.cnps += port.cnps;
     c.lost += port.lost;
     if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
       c.max_queue = std::max(c.max_queue, port.max_queue);
@@ -165,6 +166,7 @@ PortCounters PacketNetworkImpl::port_counters(PortId port) const {
   result.data_packets = c.data_packets;
   result.ecn_marks = c.marks;
   result.drops = c.drops;
+  result.cnps = c.cnps;
   result.pauses = c.pauses;
   result.paused = c.paused;
   result.max_queue = c.max_queue;

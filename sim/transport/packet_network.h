@@ -33,6 +33,7 @@ struct PortCounters {
   Bytes wire_bytes = 0;            // transmitted, with preamble and gap, all packets
   std::uint64_t data_packets = 0;  // transmitted data packets
   std::uint64_t ecn_marks = 0, drops = 0;
+  std::uint64_t cnps = 0;    // congestion notifications that this NIC's port sent, alone or in ACKs
   std::uint64_t pauses = 0;  // PFC pauses that this port received
   Time paused = 0;           // total time that its data class was paused
   Bytes max_queue = 0;

@@ -16,7 +16,7 @@ void PacketNetworkImpl::on_receive(const Event& event) {
                (!r.cnp_sent || loop_.now() - r.last_cnp >= needs_.cnp_interval)) {
       r.cnp_sent = true;
       r.last_cnp = loop_.now();
-      ++counts_.cnps;
+      fabric_.count_cnp(r.back_port);
       reply(id, PacketKind::cnp, packet, 0);
     }
   }
@@ -87,7 +87,7 @@ void PacketNetworkImpl::reply(std::uint32_t id, PacketKind kind, std::uint32_t c
     k.priority = static_cast<std::uint8_t>(kDataPriority + r.traffic_class);
     k.message = kind == PacketKind::nack ? arrived : r.marked;
     k.marked = r.marked != 0;
-    if (r.marked != 0 && parameters_.ecn_echo == EcnEcho::ack) ++counts_.cnps;
+    if (r.marked != 0 && parameters_.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);
     r.marked = 0;
     r.unacknowledged = 0;
     if (stamps_) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
