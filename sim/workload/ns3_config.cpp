@@ -337,6 +337,7 @@ class Translation {
   void translate_switch() {
     const std::int64_t buffer = settings_.integer("BUFFER_SIZE", 16, {1, 1 << 20});
     set("BUFFER_SIZE", {"network", "switch", "buffer"}, std::to_string(buffer) + " MiB");
+    set("", {"network", "transmission_resolution"}, "1 ns");  // the simulator's clock
     set("", {"network", "switch", "flow_control"}, "pfc");
     set("", {"network", "switch", "alpha"}, kAlpha);
     set("", {"network", "switch", "reserve"}, format_bytes(kReserve));

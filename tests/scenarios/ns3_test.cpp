@@ -24,8 +24,10 @@ TEST(Ns3, PfcOnly) { compare("pfconly"); }
 TEST(Ns3, Dctcp) { compare("dctcp"); }
 TEST(Ns3, Hpcc) { compare("hpcc"); }
 TEST(Ns3, Timely) { compare("timely"); }
-// With random marking: the means of 20 seeds.
-TEST(LongNs3, Dcqcn) { compare("dcqcn"); }
+// Where marking is random the means of 20 seeds.
+TEST(Ns3, Dcqcn) { compare("dcqcn"); }
+// ns-3's own configuration files, read as they are.
+TEST(Ns3, ImportedConfigurations) { compare("_ --imported"); }
 
 }  // namespace
 }  // namespace netsim
