@@ -342,6 +342,7 @@ class Fabric {
   void send_control(PortId to, std::uint32_t message, std::uint32_t credit, Bytes frame);
   void mark(PortId port, Packet& packet, Bytes queue_bytes);
   void consume_credit(PortId port, std::uint32_t priority, Bytes bytes);
+  void transmit_and_return_credit(PortId port, std::uint32_t packet);
   void return_credit(PortId port, std::uint32_t priority, Bytes bytes);
   void receive_credit(PortId port, std::uint32_t priority, Bytes bytes);
 
@@ -434,10 +435,11 @@ inline void Fabric::enqueue(PortId port, std::uint32_t packet) {
   const std::uint8_t priority = packets_[packet].priority;
   if (!p.wake && loop_.now() >= p.busy_until && ((p.waiting & ~p.paused) | (p.paused >> priority & 1)) == 0)
       [[likely]] {
-    const std::uint32_t ingress = packets_[packet].ingress, bytes = packets_[packet].bytes;
-    transmit(port, packet);
-    if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
-      return_credit(ingress, priority, bytes);
+    if ((p.flags & kReturnsCredits) != 0) [[unlikely]] {
+      transmit_and_return_credit(port, packet);
+    } else {
+      transmit(port, packet);
+    }
     if ((p.flags & kHasSource) != 0) wake(port);
     return;
   }

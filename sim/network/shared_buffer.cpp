@@ -227,6 +227,13 @@ void Fabric::consume_credit(PortId port, std::uint32_t priority, Bytes bytes) {
   }
 }
 
+// The credit last: its frame may leave by the same port and then comes after the packet.
+void Fabric::transmit_and_return_credit(PortId port, std::uint32_t packet) {
+  const Packet k = packets_[packet];
+  transmit(port, packet);
+  return_credit(k.ingress, k.priority, k.bytes);
+}
+
 // `bytes` that came over `port`'s link have left the far end's buffer.
 void Fabric::return_credit(PortId port, std::uint32_t priority, Bytes bytes) {
   if (priority < kDataPriority || (ports_[port].flags & kCredits) == 0) return;

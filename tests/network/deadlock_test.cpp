@@ -105,8 +105,8 @@ TEST(Deadlock, IsNeverReportedOnAFatTree) {
     const auto victim = static_cast<std::uint32_t>(random.below(16));
     const auto shift = 1 + static_cast<std::uint32_t>(random.below(15));
     for (std::uint32_t i = 0; i < 16; ++i) {
-      if (i != victim) f.send(i, victim, 800'000, static_cast<Time>(random.below(10 * kMicrosecond)));
-      f.send(i, (i + shift) % 16, 400'000);
+      if (i != victim) f.send(i, victim, 3'000'000, static_cast<Time>(random.below(10 * kMicrosecond)));
+      f.send(i, (i + shift) % 16, 1'000'000);
     }
     while (f.loop.run_some(1 << 20) > 0) ASSERT_FALSE(f.network->deadlocked()) << seed;
     EXPECT_TRUE(f.all_delivered());

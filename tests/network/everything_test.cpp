@@ -55,9 +55,9 @@ Case random_case() {
               ", down: " + any_of("3", "17", "41") + " us, up: " + any_of("50", "150") + " us}";
   }
   c.yaml += "network:\n  detection_delay: " + any_of("0 s", "10 us", "70 us") + "\n  faults: [" + faults +
-            "]\n  switch: {buffer: " + any_of("2 MB", "3 MB", "32 MB") +
-            ", alpha: " + any_of("1/8", "1", "4") + ", flow_control: " + any_of("pfc", "credits", "none") +
-            ", classes: " + std::to_string(classes) +
+            "]\n  switch: {buffer: " + std::to_string(classes * std::stoi(any_of("600", "700", "5000"))) +
+            " KB" + ", alpha: " + any_of("1/8", "1", "4") +
+            ", flow_control: " + any_of("pfc", "credits", "none") + ", classes: " + std::to_string(classes) +
             ", scheduler: " + any_of("strict", "drr", "vl_arbitration") +
             ", marker: " + any_of("none", "red", "{kind: step, threshold: 20 KB}") +
             ", routing: " + any_of("ecmp", "spray", "adaptive", "{kind: spray, choice: round_robin}") +

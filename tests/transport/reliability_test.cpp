@@ -151,5 +151,25 @@ TEST(Reliability, IrnsCapBoundsWhatIsInFlight) {
   EXPECT_NEAR(goodput("{kind: irn, bdp_cap: 1}", 0, 100, 20'000).share, 1, 0.01);
 }
 
+// The bandwidth-delay product is that of the path's own round trip, unless base_rtt says otherwise.
+TEST(Reliability, TheCapIsOfTheBaseRoundTrip) {
+  Time end[2];
+  for (const int given : {0, 1}) {
+    PacketFixture f(
+        "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 10 us}\n"
+        "transport: {congestion_control: none, reliability: {kind: irn, bdp_cap: 1}, base_rtt: " +
+        std::string(given != 0 ? "10 us" : "0 s") + "}\nnetwork: {switch: {marker: none}}\n");
+    f.send(0, 1, 40'000'000);
+    f.loop.run();
+    end[given] = f.delivered[0];
+  }
+  // 10 us are 30 packets of 334 ns; a round trip takes 40 us and the packet's and its ACK's times.
+  const double round_trip =
+      40e6 + 2.0 * static_cast<double>(transmission_time(kWire, kRate) + transmission_time(kAckWire, kRate));
+  EXPECT_NEAR(static_cast<double>(end[1]), 40e6 / 4096 / 30 * round_trip, 0.01 * static_cast<double>(end[1]));
+  EXPECT_NEAR(static_cast<double>(end[0]), 40e6 / 4096 * static_cast<double>(transmission_time(kWire, kRate)),
+              0.02 * static_cast<double>(end[0]));
+}
+
 }  // namespace
 }  // namespace netsim
