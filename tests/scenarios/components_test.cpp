@@ -1,0 +1,88 @@
+// Is there a shipped configuration for every component, and does what shows the collectives and pipelines
+// run?
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/simulation.h"
+
+namespace netsim {
+namespace {
+
+const std::string kConfigs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+
+struct Case {
+  const char* config;
+  const char* workload;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.config << " " << c.workload; }
+
+class ShippedConfigs : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ShippedConfigs, Run) {
+  SimulationSetup setup;
+  setup.config = load_config(kConfigs + GetParam().config);
+  setup.workload = kConfigs + GetParam().workload;
+  const Results results = Simulation(std::move(setup)).run({});
+  EXPECT_EQ(results.outcome, Outcome::done);
+  EXPECT_EQ(results.jobs.at(0).tasks_done, results.jobs.at(0).tasks_total);
+  EXPECT_GT(results.simulated, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, ShippedConfigs,
+                         ::testing::Values(Case{"collectives/ring.yaml", "collectives/all_reduce.yaml"},
+                                           Case{"collectives/ring.yaml", "collectives/all_to_all.yaml"},
+                                           Case{"collectives/ring.yaml", "collectives/broadcast.yaml"},
+                                           Case{"collectives/tree.yaml", "collectives/all_reduce.yaml"},
+                                           Case{"collectives/line.yaml", "collectives/broadcast.yaml"}));
+INSTANTIATE_TEST_SUITE_P(Pipelines, ShippedConfigs,
+                         ::testing::Values(Case{"pipeline/ideal.yaml", "pipeline/one_f_one_b.yaml"},
+                                           Case{"pipeline/ideal.yaml", "pipeline/interleaved.yaml"},
+                                           Case{"pipeline/accelerator.yaml",
+                                                "workloads/small_gpt_ptdp.yaml"}));
+
+std::string all_configs() {
+  std::ostringstream text;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kConfigs)) {
+    if (entry.path().extension() == ".yaml") text << std::ifstream(entry.path()).rdbuf();
+  }
+  return text.str();
+}
+
+// Whether a configuration chooses the name: as the value of a key, in a map or alone on its line.
+bool chosen(const std::string& text, const std::string& name) {
+  for (std::size_t at = text.find(": " + name); at != std::string::npos;
+       at = text.find(": " + name, at + 1)) {
+    const char next = text[at + 2 + name.size()];
+    if (next == '\n' || next == ',' || next == '}' || next == ' ') return true;
+  }
+  return false;
+}
+
+TEST(Components, EachIsInAShippedConfiguration) {
+  // Those that no configuration names, and what uses them.
+  const std::map<std::string, std::string> used_by = {
+      {"direct", "pipeline/one_f_one_b.yaml"},  // every point-to-point transfer
+      {"a100_80gb", "two_dgx.yaml"},            // the GPU of the host dgx_a100
+      {"csv", "traffic/flows.csv"},
+      {"ns3_flows", "import/ns3/flow.txt"},
+      {"htsim_cm", "import/htsim/connections.cm"}};
+  const std::string text = all_configs();
+  for (const ComponentInfo* component : Catalogue::instance().all()) {
+    if (component->kind.starts_with("test_")) continue;  // of other tests in this program
+    const auto user = used_by.find(component->name);
+    const bool covered = user != used_by.end() ? std::filesystem::exists(kConfigs + user->second)
+                                               : chosen(text, component->name);
+    EXPECT_TRUE(covered) << component->kind << " " << component->name;
+    EXPECT_FALSE(component->summary.empty()) << component->name;
+    EXPECT_FALSE(describe(*component).empty()) << component->name;
+  }
+}
+
+}  // namespace
+}  // namespace netsim
