@@ -51,6 +51,12 @@ void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std
   slot.argument_size = argument_size;
 }
 
+void EventLoop::prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size) {
+  HandlerSlot& slot = handlers_[static_cast<std::size_t>(kind)];
+  slot.also_base = reinterpret_cast<const char* const*>(target_base);
+  slot.also_size = target_size;
+}
+
 std::uint32_t EventLoop::grow(std::size_t slot) {
   std::uint32_t chunk = free_chunk_;
   if (chunk == kNone) {
@@ -157,6 +163,7 @@ inline void EventLoop::prefetch(const Event& event) const {
   if (slot.target_base != nullptr) __builtin_prefetch(*slot.target_base + slot.target_size * event.target, 1);
   if (slot.argument_base != nullptr)
     __builtin_prefetch(*slot.argument_base + slot.argument_size * event.argument, 1);
+  if (slot.also_base != nullptr) __builtin_prefetch(*slot.also_base + slot.also_size * event.target, 1);
 }
 
 std::uint64_t EventLoop::run(Time until) { return run_some(UINT64_MAX, until); }

@@ -33,9 +33,11 @@ class EventLoop {
     handlers_[static_cast<std::size_t>(kind)].context = context;
   }
   // Arrays that events of `kind` touch, to prefetch: element event.target of the first and event.argument of
-  // the second. `base` is the address of the pointer, so that the arrays may move.
+  // the second. `base` is the address of the pointer, so that the arrays may move. prefetch_also(): a second
+  // array of which element event.target is touched.
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
+  void prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size);
 
   // Adds an event; time >= now(). `origin` gives the key.
   void schedule(Time time, Origin& origin, EventKind kind, std::uint32_t target, std::uint64_t argument = 0) {
@@ -79,6 +81,8 @@ class EventLoop {
     std::size_t target_size = 0;
     const char* const* argument_base = nullptr;
     std::size_t argument_size = 0;
+    const char* const* also_base = nullptr;
+    std::size_t also_size = 0;
   };
 
   void push(std::size_t slot, const Event& event) {

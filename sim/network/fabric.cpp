@@ -87,18 +87,23 @@ Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& para
       largest_packet_(largest_packet),
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       classes_(static_cast<std::uint32_t>(parameters_.classes)),
-      queue_shift_(classes_ <= 2 ? 2 : 3),
+      priorities_(kDataPriority + classes_),
       faults_(read_faults(parameters.faults, graph, parameters.detection_delay)) {
   const std::size_t n = graph.port_count();
   ports_.resize(n);
   ports_base_ = ports_.data();
-  queues_.resize(n << queue_shift_);
-  paused_since_.resize(n << queue_shift_);
+  queues_.resize(n * priorities_);
+  data_queues_base_ = queues_.data() + n * kDataPriority;
+  paused_since_.resize(n * priorities_);
   ingress_.resize(n * classes_);
   rare_.resize(n);
   known_down_.resize(n, false);
+  if (parameters_.queue_limit != 0 && parameters_.flow_control == FlowControl::credits) {
+    node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
+  }
   if (parameters_.queue_limit != 0) queue_limit_ = static_cast<std::uint32_t>(parameters_.queue_limit);
   routing_ = Registry<RoutingPolicy>::instance().create(parameters_.routing, "ecmp");
+  routing_->check(graph);
   packet_routing_ = routing_->per_packet();
   const auto discipline = Registry<QueueDiscipline>::instance().create(parameters_.scheduler, "strict");
   arbiter_ = Arbiter(discipline->compile(classes_), n);
@@ -133,6 +138,8 @@ void Fabric::set_handlers() {
   handle.operator()<&Fabric::on_watch>(EventKind::watch);
   loop_.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
   loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
+  loop_.prefetch_also(EventKind::arrival, &data_queues_base_, sizeof(Queue));
+  loop_.prefetch_also(EventKind::departure, &data_queues_base_, sizeof(Queue));
 }
 
 void Fabric::build_port(PortId id, const Marker& marker) {

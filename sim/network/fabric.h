@@ -301,16 +301,20 @@ class Fabric {
     std::uint32_t step = 0;  // index in paths_ of the route step; what follows it is for the destination
   };
 
-  Queue& queue(PortId port, std::uint32_t priority) { return queues_[port << queue_shift_ | priority]; }
+  // By priority, then port: what packets of one class touch lies close together.
+  std::size_t queue_index(PortId port, std::uint32_t priority) const {
+    return static_cast<std::size_t>(priority) * ports_.size() + port;
+  }
+  Queue& queue(PortId port, std::uint32_t priority) { return queues_[queue_index(port, priority)]; }
   const Queue& queue(PortId port, std::uint32_t priority) const {
-    return queues_[port << queue_shift_ | priority];
+    return queues_[queue_index(port, priority)];
   }
   // Of the link that `port` transmits on, at its far end; `priority` of data.
   std::size_t class_index(PortId port, std::uint32_t priority) const {
     return static_cast<std::size_t>(port) * classes_ + (priority - kDataPriority);
   }
   Time& paused_since(PortId port, std::uint32_t priority) {
-    return paused_since_[port << queue_shift_ | priority];
+    return paused_since_[queue_index(port, priority)];
   }
   bool lossless(std::uint32_t priority) const { return (lossless_ >> priority & 1) != 0; }
   bool at_switch(PortId port) const {
@@ -377,13 +381,14 @@ class Fabric {
   std::unique_ptr<RoutingPolicy> routing_;
   PacketRouting packet_routing_ = PacketRouting::per_flow;
   std::uint32_t classes_ = 1;
-  unsigned queue_shift_ = 2;
+  std::uint32_t priorities_ = 3;
   std::uint32_t lossless_ = 0;  // bit per priority
   std::uint32_t queue_limit_ = UINT32_MAX;
   Arbiter arbiter_;
   PacketArena packets_;
   std::vector<Port> ports_;
   const void* ports_base_ = nullptr;
+  const void* data_queues_base_ = nullptr;  // of class 0
   std::vector<Queue> queues_;
   std::vector<Time> paused_since_;
   std::vector<Ingress> ingress_;

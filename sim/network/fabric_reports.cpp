@@ -19,9 +19,9 @@ Fabric::Counters Fabric::counters(PortId port) const {
   c.pauses = rare.pauses;
   c.lost = rare.lost;
   c.paused = rare.paused_time;
-  for (std::uint32_t i = 0; i < 1U << queue_shift_; ++i) {
+  for (std::uint32_t i = 0; i < priorities_; ++i) {
     c.max_queue = std::max(c.max_queue, queue(port, i).max_bytes);
-    if ((p.paused >> i & 1) != 0) c.paused += loop_.now() - paused_since_[port << queue_shift_ | i];
+    if ((p.paused >> i & 1) != 0) c.paused += loop_.now() - paused_since_[queue_index(port, i)];
   }
   for (std::uint32_t i = 0; i < classes_; ++i) {
     const Ingress& in = ingress_[port * classes_ + i];
@@ -39,7 +39,7 @@ std::uint64_t Fabric::events_fingerprint() const {
 
 Bytes Fabric::queued(PortId port) const {
   Bytes sum = 0;
-  for (std::uint32_t i = 0; i < 1U << queue_shift_; ++i) sum += queue(port, i).bytes;
+  for (std::uint32_t i = 0; i < priorities_; ++i) sum += queue(port, i).bytes;
   return sum;
 }
 
@@ -131,8 +131,8 @@ std::vector<bool> Fabric::stuck_queues() const {
   std::vector<bool> stuck(queues_.size(), false);
   std::vector<std::size_t> members;
   for (std::size_t index = 0; index < queues_.size(); ++index) {
-    const auto port = static_cast<PortId>(index >> queue_shift_);
-    const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
+    const auto port = static_cast<PortId>(index % ports_.size());
+    const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
     if ((ports_[port].paused >> priority & 1) == 0 || queues_[index].head == kNone || !at_switch(port))
       continue;
     // A resume or a credit may still be on its way to what was held back only now.
@@ -144,10 +144,10 @@ std::vector<bool> Fabric::stuck_queues() const {
     changed = false;
     for (const std::size_t index : members) {
       if (!stuck[index]) continue;
-      const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
-      const std::vector<PortId> blockers = waits_for(static_cast<PortId>(index >> queue_shift_), priority);
+      const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
+      const std::vector<PortId> blockers = waits_for(static_cast<PortId>(index % ports_.size()), priority);
       const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
-                          return !stuck[next << queue_shift_ | priority];
+                          return !stuck[queue_index(next, priority)];
                         });
       if (!free) continue;
       stuck[index] = false;
@@ -165,8 +165,8 @@ bool Fabric::find_deadlock() {
   const auto first = std::find(stuck.begin(), stuck.end(), true);
   if (first == stuck.end()) return false;
   const auto index = static_cast<std::size_t>(first - stuck.begin());
-  const std::uint32_t priority = static_cast<std::uint32_t>(index) & ((1U << queue_shift_) - 1);
-  std::vector<PortId> way{static_cast<PortId>(index >> queue_shift_)};
+  const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
+  std::vector<PortId> way{static_cast<PortId>(index % ports_.size())};
   for (;;) {
     const PortId next = waits_for(way.back(), priority).front();
     const auto seen = std::find(way.begin(), way.end(), next);

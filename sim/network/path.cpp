@@ -10,12 +10,12 @@
 namespace netsim {
 namespace {
 
+// The policy's check() has seen to it that there is one.
 PortId find_port(const Graph& graph, NodeId from, const std::string& to) {
   for (PortId port : graph.ports_of(from)) {
     if (graph.node(graph.port(port).peer_node).name == to) return port;
   }
-  throw ConfigError("network.switch.routing.paths: " + graph.node(from).name + " has no link to '" + to +
-                    "'");
+  NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + to);
 }
 
 std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,

@@ -12,6 +12,8 @@
 
 namespace netsim {
 
+class Graph;
+
 // ECN marking of one port: probability 0 up to kmin, rising linearly to pmax at kmax, 1 above. Queue lengths
 // in bytes of the priority's queue, without the packet in question. kmin = INT64_MAX: never.
 struct RedLine {
@@ -49,6 +51,8 @@ class RoutingPolicy {
                                                      const std::string& /*to*/) const {
     return nullptr;
   }
+  // ConfigError where what was prescribed does not fit the graph; called once, before any flow.
+  virtual void check(const Graph& /*graph*/) const {}
 };
 
 // Data classes of a network (priorities of Ethernet, virtual lanes of InfiniBand).

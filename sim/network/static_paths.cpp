@@ -5,6 +5,7 @@
 #include "sim/core/registry.h"
 #include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
+#include "sim/topology/graph.h"
 
 namespace netsim {
 namespace {
@@ -21,9 +22,37 @@ Parameters<StaticParameters> parameters() {
 
 using Ends = std::pair<std::string, std::string>;
 
+// The node that `name` names, a neighbour of `at`; ConfigError at the name's place.
+NodeId next_node(const Graph& graph, NodeId at, const std::string& name, const ConfigNode& where) {
+  for (const PortId port : graph.ports_of(at)) {
+    const NodeId next = graph.port(port).peer_node;
+    if (graph.node(next).name == name) return next;
+  }
+  where.fail(graph.node(at).name + " has no link to '" + name + "'");
+}
+
+NodeId find_node(const Graph& graph, const ConfigNode& where) {
+  std::vector<std::string> names;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    if (graph.node(id).name == where.text()) return id;
+    names.push_back(graph.node(id).name);
+  }
+  const std::string near = nearest(where.text(), names);
+  where.fail("no node '" + where.text() + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+}
+
 class StaticPaths final : public RoutingPolicy {
  public:
-  explicit StaticPaths(std::map<Ends, std::vector<std::string>> paths) : paths_(std::move(paths)) {}
+  StaticPaths(std::map<Ends, std::vector<std::string>> paths, ConfigNode given)
+      : paths_(std::move(paths)), given_(std::move(given)) {}
+  void check(const Graph& graph) const override {
+    for (const ConfigNode& path : given_.items()) {
+      NodeId at = find_node(graph, *path.find("from"));
+      for (const ConfigNode& name : path.find("through")->items())
+        at = next_node(graph, at, name.text(), name);
+      next_node(graph, at, path.find("to")->text(), *path.find("to"));
+    }
+  }
   std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
     return choose_by_hash(flow, seed, count);
   }
@@ -34,6 +63,7 @@ class StaticPaths final : public RoutingPolicy {
 
  private:
   std::map<Ends, std::vector<std::string>> paths_;
+  ConfigNode given_;
 };
 
 const ConfigNode& entry(const ConfigNode& path, const char* key) {
@@ -54,7 +84,7 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
     if (!names.empty()) path.fail("a second path from " + ends.first + " to " + ends.second);
     for (const ConfigNode& name : through.items()) names.push_back(read_text(name));
   }
-  return std::make_unique<StaticPaths>(std::move(paths));
+  return std::make_unique<StaticPaths>(std::move(paths), p.paths);
 }
 
 const Registration<RoutingPolicy> kStatic{

@@ -41,6 +41,7 @@ Case random_case() {
                  " Gbps, delay: 800 ns}\nhost: " + host + "\n"
            : "topology: {kind: star, hosts: 7, rate: 100 Gbps, delay: 1 us}\n";
   const int classes = *rc::gen::inRange(1, 7);
+  const std::string control = any_of("pfc", "credits", "none");
   std::string faults;
   const std::string first = host == "dgx_a100" ? "host0/nic0" : "host0";
   if (tree && *rc::gen::arbitrary<bool>()) {
@@ -56,13 +57,14 @@ Case random_case() {
   }
   c.yaml += "network:\n  detection_delay: " + any_of("0 s", "10 us", "70 us") + "\n  faults: [" + faults +
             "]\n  switch: {buffer: " + std::to_string(classes * std::stoi(any_of("600", "700", "5000"))) +
-            " KB" + ", alpha: " + any_of("1/8", "1", "4") +
-            ", flow_control: " + any_of("pfc", "credits", "none") + ", classes: " + std::to_string(classes) +
+            " KB" + ", alpha: " + any_of("1/8", "1", "4") + ", flow_control: " + control +
+            ", classes: " + std::to_string(classes) +
             ", scheduler: " + any_of("strict", "drr", "vl_arbitration") +
             ", marker: " + any_of("none", "red", "{kind: step, threshold: 20 KB}") +
             ", routing: " + any_of("ecmp", "spray", "adaptive", "{kind: spray, choice: round_robin}") +
             ", forwarding: " + any_of("store_and_forward", "cut_through") +
-            ", latency: " + any_of("0 s", "300 ns") + ", queue_limit: " + any_of("0", "0", "20") + "}\n";
+            ", latency: " + any_of("0 s", "300 ns") +
+            ", queue_limit: " + (control == "credits" ? "0" : any_of("0", "0", "20")) + "}\n";
   c.yaml += "transport: {congestion_control: " + any_of("none", "dcqcn") +
             ", ecn_echo: " + any_of("cnp", "ack") +
             ", reliability: " + any_of("go_back_n", "irn", "{kind: irn, reorder_tolerance: 50}") +

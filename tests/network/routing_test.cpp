@@ -200,6 +200,10 @@ TEST(Static, WaysThatAreNoneAreRefused) {
             std::string::npos);
   EXPECT_NE(error("[{from: host0, to: host1, through: [a, b]}]").find("b has no link to 'host1'"),
             std::string::npos);
+  EXPECT_NE(error("[{from: host, to: host1, through: [a]}]").find("no node 'host', did you mean"),
+            std::string::npos);
+  EXPECT_NE(error("[{from: host0, to: host1, through: [a, d]}]").find("routing.paths.0.through.1: "),
+            std::string::npos);
   EXPECT_NE(error("[{from: host0, to: host1, through: []}]").find("expected a list of switches"),
             std::string::npos);
   EXPECT_NE(error("[{from: host0, to: host1}]").find("'through' is missing"), std::string::npos);

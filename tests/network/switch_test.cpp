@@ -141,6 +141,11 @@ TEST(Red, MarksWithTheProbabilityOfTheLine) {
               expected * (deviation + 0.02));
 }
 
+TEST(QueueLimit, IsNotForCreditsWhichNeverDrop) {
+  EXPECT_THROW(PacketFixture("topology: star\nnetwork: {switch: {flow_control: credits, queue_limit: 5}}\n"),
+               ConfigError);
+}
+
 // ---- Limited queues: a burst of eight single packets; one is sent, `limit` wait, the others are dropped.
 TEST(QueueLimit, DropsExactlyWhatDoesNotFit) {
   for (const char* control : {"pfc", "none"}) {
