@@ -8,7 +8,6 @@
 
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
-#include "sim/core/random.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
@@ -87,30 +86,6 @@ void queue_pairs(benchmark::State& state) {
 }
 
 BENCHMARK(queue_pairs)->Arg(10)->Arg(10'000)->Unit(benchmark::kMillisecond);
-
-// The calendar alone: a steady population of events, each scheduling its successor after a spread of delays.
-struct Population {
-  EventLoop loop;
-  std::vector<Origin> origins;
-  RandomStream random{1, "bench"};
-  static void handle(void* self, const Event& event) {
-    auto* p = static_cast<Population*>(self);
-    p->loop.schedule(event.time + 1 + static_cast<Time>(p->random.below(2'000'000)), p->origins[event.target],
-                     EventKind::job, event.target);
-  }
-};
-
-void calendar(benchmark::State& state) {
-  Population p;
-  p.loop.set_handler(EventKind::job, Population::handle, &p);
-  for (std::uint32_t i = 0; i < state.range(0); ++i) {
-    p.origins.emplace_back(i);
-    p.loop.schedule(static_cast<Time>(p.random.below(2'000'000)), p.origins[i], EventKind::job, i);
-  }
-  for (auto unused : state) p.loop.run_some(100'000);
-  state.SetItemsProcessed(state.iterations() * 100'000);
-}
-BENCHMARK(calendar)->Arg(1'000)->Arg(10'000)->Arg(100'000);
 
 }  // namespace
 

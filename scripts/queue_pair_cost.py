@@ -11,12 +11,12 @@ met: instructions within 10 %, time within a factor of 1.5.
 
 import argparse
 import pathlib
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+import measure
 
 MTU = 4096
 CASES = (10, 10_000)  # queue pairs
@@ -41,9 +41,7 @@ def command(binary, directory, flows):
 
 
 def instructions(call):
-    run = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *call],
-                         capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", run.stderr).group(1))
+    return measure.instructions(call)[0]
 
 
 def seconds(call):
@@ -68,7 +66,7 @@ def main():
     parser.add_argument("--binary", type=pathlib.Path, default=root / "build/release/netsim")
     parser.add_argument("--time-only", action="store_true", help="without callgrind")
     options = parser.parse_args()
-    count = not options.time_only and shutil.which("valgrind") is not None
+    count = not options.time_only and measure.has_callgrind()
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         (directory / "star.yaml").write_text(CONFIG)

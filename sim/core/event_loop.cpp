@@ -32,7 +32,9 @@ void sort_events(Event* first, std::size_t count) {
 constexpr std::size_t kPrefetchAhead = 4;
 
 // The width is doubled below and halved above these mean numbers of events a bucket, looked at every so many
-// buckets.
+// buckets. It is doubled for good where more than one event in kFarShare lay beyond the horizon: the heap
+// costs more than longer buckets (with 8,192 busy hosts most packets on links were in it).
+constexpr std::uint64_t kFarShare = 4;
 constexpr std::uint64_t kAdaptEvery = 4096, kFewEvents = 3, kManyEvents = 16;
 constexpr int kMinShift = 6, kMaxShift = 34;
 
@@ -40,7 +42,8 @@ constexpr int kMinShift = 6, kMaxShift = 34;
 
 EventLoop::EventLoop()
     : buckets_(static_cast<std::size_t>(kBuckets), kNone),
-      occupied_(static_cast<std::size_t>(kBuckets) / 64, 0) {}
+      occupied_(static_cast<std::size_t>(kBuckets) / 64, 0),
+      min_shift_(kMinShift) {}
 
 void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                              const void* const* argument_base, std::size_t argument_size) {
@@ -78,6 +81,7 @@ void EventLoop::insert_slow(const Event& event) {
     current_.insert(std::upper_bound(first, current_.end(), event, before), event);
     return;
   }
+  ++adapt_far_;
   far_.push_back(event);
   std::push_heap(far_.begin(), far_.end(), later);
 }
@@ -137,12 +141,16 @@ bool EventLoop::next_bucket(Time until) {
 
 void EventLoop::adapt() {
   const std::uint64_t mean = adapt_events_ / adapt_buckets_;
-  adapt_buckets_ = adapt_events_ = 0;
-  if (mean > kManyEvents && shift_ > kMinShift) {
+  const bool too_far = adapt_far_ * kFarShare > adapt_events_;
+  if (mean > kManyEvents && too_far && shift_ < kMaxShift) {
+    min_shift_ = shift_ + 1;
+    rescale(min_shift_);
+  } else if (mean > kManyEvents && shift_ > min_shift_) {
     rescale(shift_ - 1);
   } else if (mean < kFewEvents && shift_ < kMaxShift) {
     rescale(shift_ + 1);
   }
+  adapt_buckets_ = adapt_events_ = adapt_far_ = 0;
 }
 
 // Only between buckets: current_ is empty.

@@ -113,7 +113,8 @@ class EventLoop {
   std::vector<Chunk> chunks_;
   std::uint32_t free_chunk_ = kNone;
   std::vector<Event> far_;  // heap by (time, key): beyond the horizon
-  std::uint64_t adapt_buckets_ = 0, adapt_events_ = 0;
+  std::uint64_t adapt_buckets_ = 0, adapt_events_ = 0, adapt_far_ = 0;  // since the width was last looked at
+  int min_shift_;  // rises where narrower buckets would put too many events beyond the horizon
   std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> handlers_{};
 };
 

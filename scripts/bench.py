@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks of configs/bench/ beside the bare model and prints a Markdown table.
+
+    scripts/bench.py                            # all but the main job
+    scripts/bench.py P128 P1024 --repeat 5 --out speed.md
+    scripts/bench.py main -- --threads 2        # what follows -- goes to netsim
+    scripts/bench.py --list
+
+It builds nothing of netsim's: `--binary` is what it runs. Times are CPU times of the process, user and system, from
+start to end, set-up included; the best of `--repeat` runs. The bare model (`--bare`: its binary or its source, which is
+then compiled into a temporary directory) does the least work that a packet simulator can do with the same packets:
+no PFC, ECN, congestion control or statistics. Its runs alternate with netsim's, so that both meet the same machine;
+of the bucket exponents that suit a size the faster one counts. Both rates are data packet-hops a second: netsim's
+`packet_hops` are data packets times links, and of the bare model's the ACKs, half of what it prints, are left out.
+On a machine that others use too only the ratio means anything.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import measure
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BENCH = "configs/bench/"
+LINE_RATE = ("transport.congestion_control=none",)
+
+
+@dataclasses.dataclass
+class Case:
+    config: str
+    workload: str
+    overlays: tuple = ()
+    bare: tuple = ()  # K, megabytes and the bucket exponents to try, where the bare model can do this work
+
+
+P128 = Case(BENCH + "permutation_k8.yaml", BENCH + "permutation_10MB.yaml", bare=(8, 10, (13,)))
+P1024 = Case(BENCH + "permutation_k16.yaml", BENCH + "permutation_10MB_1024.yaml", bare=(16, 10, (8, 10)))
+P8192 = Case(BENCH + "permutation_k32.yaml", BENCH + "permutation_1MB_8192.yaml", bare=(32, 1, (8, 10)))
+A128 = Case(BENCH + "all_to_all_k8.yaml", BENCH + "all_to_all_1MB.yaml")
+R128 = Case(BENCH + "ring_k8.yaml", BENCH + "ring_1MB_254.yaml")
+
+
+def with_overlays(case, *overlays):
+    return dataclasses.replace(case, overlays=overlays)
+
+
+CASES = {
+    "P128": P128,
+    "P1024": P1024,
+    "P8192": P8192,
+    "P128-ack16": with_overlays(P128, "transport.ack_every=16"),
+    "P1024-ack16": with_overlays(P1024, "transport.ack_every=16"),
+    "P128-line-rate": with_overlays(P128, *LINE_RATE),
+    "P1024-line-rate": with_overlays(P1024, *LINE_RATE),
+    "A128": A128,
+    "A128-line-rate": with_overlays(A128, *LINE_RATE),
+    "R128": R128,
+    "R128-line-rate": with_overlays(R128, *LINE_RATE),
+    "ring-1024": Case(BENCH + "ring_all_reduce_k16.yaml", BENCH + "ring_all_reduce_32MB.yaml"),
+    "incast-128": Case(BENCH + "incast_128to1.yaml", BENCH + "incast_128to1_10MB.yaml"),
+    "main": Case("configs/fat_tree.yaml", "traces/gpt3_ptdp.pb"),
+}
+NOT_BY_DEFAULT = {"main"}
+
+
+def bare_binary(path, directory):
+    """The bare model to run, compiled where `path` is its source; None where that cannot be."""
+    if path is None or not path.exists():
+        return None
+    if path.suffix != ".cpp":
+        return path
+    compiler = next((c for c in (os.environ.get("CXX"), "g++", "c++") if c and shutil.which(c)), None)
+    if compiler is None:
+        return None
+    binary = pathlib.Path(directory) / "bare_model"
+    subprocess.run([compiler, "-O3", "-march=native", "-o", str(binary), str(path)], check=True)
+    return binary
+
+
+def bare_rate(binary, k, megabytes, exponents):
+    """Data packet-hops a second of CPU time, with the best exponent."""
+    hosts = k**3 // 4
+    hops = hosts * int(megabytes * 1e6 / 4096 + 1) * 6  # every flow crosses the core: six links
+    best = 0.0
+    for exponent in exponents:
+        cost = measure.run([str(binary), str(k), str(megabytes), str(exponent)])
+        printed = float(re.search(r"pkthops=([\d.]+)M", cost.output).group(1)) * 1e6
+        if abs(printed - 2 * hops) > 0.051e6:
+            raise SystemExit(f"the bare model counted {printed:.0f} hops, expected {2 * hops} (data and ACKs)")
+        best = max(best, hops / cost.seconds)
+    return best
+
+
+def netsim_call(binary, case, extra):
+    call = [str(binary), "--config", str(ROOT / case.config), "--workload", str(ROOT / case.workload)]
+    for overlay in case.overlays:
+        call += ["--set", overlay]
+    return call + ["--quiet", "--json", "-", *extra]
+
+
+@dataclasses.dataclass
+class Result:
+    summary: dict
+    costs: list
+    bare_rates: list  # of the runs beside them; empty where there is none
+
+    @property
+    def hops(self):
+        return self.summary["packet_hops"]["total"]
+
+    @property
+    def seconds(self):
+        return min(cost.seconds for cost in self.costs)
+
+    def ratios(self):
+        return [self.hops / c.seconds / rate for c, rate in zip(self.costs, self.bare_rates)]
+
+
+def measure_case(name, case, options, bare):
+    result = Result({}, [], [])
+    for _ in range(options.repeat):
+        if bare and case.bare:
+            result.bare_rates.append(bare_rate(bare, *case.bare))
+        cost = measure.run(netsim_call(options.binary, case, options.extra))
+        summary = json.loads(cost.output)
+        if result.summary and summary != result.summary:
+            raise SystemExit(f"{name}: two runs, two summaries")
+        result.summary = summary
+        result.costs.append(cost)
+    return result
+
+
+def row(name, result):
+    rate = result.hops / result.seconds
+    cells = [name, f"{result.summary['packets']:,}", f"{result.hops:,}", f"{result.summary['events']:,}",
+             f"{result.seconds:.2f}", f"{rate / 1e6:.2f}"]
+    if result.bare_rates:
+        best = max(result.bare_rates)
+        ratios = result.ratios()
+        cells += [f"{best / 1e6:.2f}", f"{rate / best:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
+    else:
+        cells += ["", ""]
+    cells.append(f"{max(cost.megabytes for cost in result.costs):.0f}")
+    return "| " + " | ".join(cells) + " |"
+
+
+HEADER = ("| benchmark | packets | data packet-hops | events | CPU s | M hops/s | bare model, M hops/s | ratio (of single runs) | MB |\n"
+          "|---|---|---|---|---|---|---|---|---|")
+
+
+def machine():
+    info = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return f"{model.group(1) if model else 'unknown CPU'}, {os.cpu_count()} cores"
+
+
+def commit():
+    def git(*arguments):
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (" with changes" if git("status", "--porcelain") else "")
+
+
+def heading(options):
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    text = f"{machine()}; load {load}; commit {commit()}; {options.repeat} runs each"
+    return text + (f"; netsim {' '.join(options.extra)}" if options.extra else "")
+
+
+def parse(arguments):
+    extra = []
+    if "--" in arguments:
+        split = arguments.index("--")
+        arguments, extra = arguments[:split], arguments[split + 1:]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/netsim")
+    parser.add_argument("--bare", type=pathlib.Path, default=ROOT.parent / "shared/reference/bare_model.cpp",
+                        help="the bare model, its binary or its .cpp")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
+    options = parser.parse_args(arguments)
+    options.extra = extra
+    unknown = [name for name in options.names if name not in CASES]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CASES)}")
+    if not options.list and not options.binary.exists():
+        parser.error(f"{options.binary} is not there: build it first (ninja -C build/release netsim), or --binary")
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    if options.list:
+        for name, case in CASES.items():
+            print(f"{name:<16} {case.config} {case.workload} {' '.join(case.overlays)}")
+        return 0
+    lines = [heading(options), "", HEADER]
+    print("\n".join(lines), flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        bare = bare_binary(options.bare, directory)
+        if bare is None:
+            print("no bare model: --bare, or no compiler; without ratios", file=sys.stderr)
+        for name in options.names or [n for n in CASES if n not in NOT_BY_DEFAULT]:
+            lines.append(row(name, measure_case(name, CASES[name], options, bare)))
+            print(lines[-1], flush=True)
+    if options.out:
+        options.out.write_text("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
