@@ -153,6 +153,9 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   if (!at_switch(id)) return;
   rare.red = marker.compile(spec.link.rate);
   if (rare.red.at_enqueue) p.flags |= kMarksAtEnqueue;
+  for (std::uint32_t priority = kCnpPriority; priority < priorities_; ++priority) {
+    queue(id, priority).mark_above = static_cast<std::uint32_t>(std::min<Bytes>(rare.red.kmin, UINT32_MAX));
+  }
   if (arbiter_.kind() != DisciplinePlan::Kind::strict) p.flags |= kArbitrated;
 }
 
@@ -269,7 +272,7 @@ std::uint32_t Fabric::dequeue(PortId port, std::uint32_t priority) {
   }
   if ((p.flags & kBuffered) != 0) {
     leave_buffer(port, packets_[packet]);
-    if ((p.flags & kMarksAtEnqueue) == 0 && q.bytes > rare_[port].red.kmin &&
+    if ((p.flags & kMarksAtEnqueue) == 0 && q.bytes > q.mark_above &&
         packets_[packet].kind == PacketKind::data) {
       mark(port, packets_[packet], q.bytes);
     }

@@ -260,7 +260,7 @@ class Fabric {
     std::uint32_t head = kNone, tail = kNone;
     Bytes bytes = 0, max_bytes = 0;
     std::uint32_t packets = 0;
-    std::uint32_t unused = 0;
+    std::uint32_t mark_above = UINT32_MAX;  // bytes: red.kmin, here so that most packets need not look there
   };
   // What a node holds of one link's packets of one class: indexed by the port at the link's far end (who is
   // paused or given credits).
@@ -454,7 +454,7 @@ inline void Fabric::enqueue(PortId port, std::uint32_t packet) {
   }
   Packet& k = packets_[packet];  // only now: admit() may have made a PFC frame
   Queue& q = queue(port, priority);
-  if ((p.flags & kMarksAtEnqueue) != 0 && q.bytes > rare_[port].red.kmin && k.kind == PacketKind::data) {
+  if ((p.flags & kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data) {
     mark(port, k, q.bytes);
   }
   k.next = kNone;

@@ -118,6 +118,7 @@ void Fabric::build_credits(const ConfigNode& node) {
 
 void Fabric::mark(PortId port, Packet& packet, Bytes queue_bytes) {
   Rare& rare = rare_[port];
+  if (queue_bytes <= rare.red.kmin) return;  // a threshold beyond 4 GB
   bool marked = queue_bytes > rare.red.kmax || rare.red.kmin == rare.red.kmax;
   if (!marked) {
     const double probability = rare.red.pmax * static_cast<double>(queue_bytes - rare.red.kmin) /
