@@ -39,6 +39,7 @@
 #include "sim/core/parameters.h"
 #include "sim/core/random.h"
 #include "sim/network/arbiter.h"
+#include "sim/network/counters.h"
 #include "sim/network/faults.h"
 #include "sim/network/packet.h"
 #include "sim/network/policies.h"
@@ -205,13 +206,7 @@ class Fabric {
                   Bytes last_bytes) const;
 
   // Counters and state, for tables, laws and reports.
-  struct Counters {
-    Bytes wire_bytes = 0, max_queue = 0;
-    std::uint64_t data_packets = 0, marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
-    Time paused = 0;
-    Bytes headroom = 0, max_headroom = 0;  // at the far end, for this link: limit (all classes) and most used
-  };
-  Counters counters(PortId port) const;
+  PortCounters counters(PortId port) const;
   Bytes queued(PortId port) const;
   std::uint64_t pfc_pauses() const { return pauses_sent_; }
   std::uint64_t pfc_resumes() const { return resumes_sent_; }

@@ -7,13 +7,13 @@
 
 namespace netsim {
 
-Fabric::Counters Fabric::counters(PortId port) const {
+PortCounters Fabric::counters(PortId port) const {
   const Port& p = ports_[port];
   const Rare& rare = rare_[port];
-  Counters c;
+  PortCounters c;
   c.wire_bytes = p.wire_bytes;
   c.data_packets = p.data_packets;
-  c.marks = rare.marks;
+  c.ecn_marks = rare.marks;
   c.drops = rare.drops;
   c.cnps = rare.cnps;
   c.pauses = rare.pauses;

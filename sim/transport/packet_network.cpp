@@ -145,9 +145,9 @@ NetworkCounters PacketNetworkImpl::counters() const {
   NetworkCounters c = counts_;
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
-    const Fabric::Counters port = fabric_.counters(id);
+    const PortCounters port = fabric_.counters(id);
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
-    c.ecn_marks += port.marks;
+    c.ecn_marks += port.ecn_marks;
     c.drops += port.drops;
     c.cnps += port.cnps;
     c.lost += port.lost;
@@ -157,23 +157,6 @@ NetworkCounters PacketNetworkImpl::counters() const {
   c.pfc_pauses = fabric_.pfc_pauses();
   c.pfc_resumes = fabric_.pfc_resumes();
   return c;
-}
-
-PortCounters PacketNetworkImpl::port_counters(PortId port) const {
-  const Fabric::Counters c = fabric_.counters(port);
-  PortCounters result;
-  result.wire_bytes = c.wire_bytes;
-  result.data_packets = c.data_packets;
-  result.ecn_marks = c.marks;
-  result.drops = c.drops;
-  result.cnps = c.cnps;
-  result.pauses = c.pauses;
-  result.paused = c.paused;
-  result.max_queue = c.max_queue;
-  result.headroom = c.headroom;
-  result.max_headroom = c.max_headroom;
-  result.lost = c.lost;
-  return result;
 }
 
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {

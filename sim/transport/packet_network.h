@@ -12,6 +12,7 @@
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
 #include "sim/core/parameters.h"
+#include "sim/network/counters.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/endpoint.h"
 
@@ -27,19 +28,6 @@ struct FlowRecord {
   Time end = 0;                  // last byte delivered
   Time acknowledged = 0;         // the last acknowledgement is back at the sender
   Time ideal = 0;                // end - start of this message alone in an idle network
-};
-
-struct PortCounters {
-  Bytes wire_bytes = 0;            // transmitted, with preamble and gap, all packets
-  std::uint64_t data_packets = 0;  // transmitted data packets
-  std::uint64_t ecn_marks = 0, drops = 0;
-  std::uint64_t cnps = 0;    // congestion notifications that this NIC's port sent, alone or in ACKs
-  std::uint64_t pauses = 0;  // PFC pauses that this port received
-  Time paused = 0;           // total time that its data class was paused
-  Bytes max_queue = 0;
-  Bytes headroom = 0,
-        max_headroom = 0;  // PFC headroom (or credits) of this link at its far end, and most used
-  std::uint64_t lost = 0;  // on the link: loss rate, link down
 };
 
 // A queue pair as it is now, for samples.

@@ -28,7 +28,7 @@ class PacketNetworkImpl final : public PacketNetwork, private PacketSource {
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   NetworkCounters counters() const override;
-  PortCounters port_counters(PortId port) const override;
+  PortCounters port_counters(PortId port) const override { return fabric_.counters(port); }
   Bytes queued(PortId port) const override { return fabric_.queued(port); }
   std::uint32_t queue_pairs() const override { return static_cast<std::uint32_t>(senders_.size()); }
   QueuePairView queue_pair_view(std::uint32_t id) const override;
