@@ -1,6 +1,7 @@
 // RED-ECN marking (Floyd and Jacobson, ToN 1993, on the instantaneous queue as data-centre switches do it).
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
+#include "sim/network/rate_scaling.h"
 
 namespace netsim {
 namespace {
@@ -32,14 +33,11 @@ class Red final : public Marker {
  public:
   explicit Red(const RedParameters& p) : p_(p) {}
   RedLine compile(BitRate rate) const override {
-    return {scale(p_.kmin, rate), scale(p_.kmax, rate), p_.pmax, p_.at_enqueue};
+    return {scale_with_rate(p_.kmin, rate, p_.reference_rate),
+            scale_with_rate(p_.kmax, rate, p_.reference_rate), p_.pmax, p_.at_enqueue};
   }
 
  private:
-  Bytes scale(Bytes bytes, BitRate rate) const {
-    __extension__ using Wide = __int128;
-    return static_cast<Bytes>(static_cast<Wide>(bytes) * rate / p_.reference_rate);
-  }
   RedParameters p_;
 };
 

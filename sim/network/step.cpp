@@ -2,6 +2,7 @@
 // section 3.1).
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
+#include "sim/network/rate_scaling.h"
 
 namespace netsim {
 namespace {
@@ -28,8 +29,7 @@ class Step final : public Marker {
  public:
   explicit Step(const StepParameters& p) : p_(p) {}
   RedLine compile(BitRate rate) const override {
-    __extension__ using Wide = __int128;
-    const auto threshold = static_cast<Bytes>(static_cast<Wide>(p_.threshold) * rate / p_.reference_rate);
+    const Bytes threshold = scale_with_rate(p_.threshold, rate, p_.reference_rate);
     return {threshold, threshold, 1, p_.at_enqueue};
   }
 

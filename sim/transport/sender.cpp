@@ -340,7 +340,7 @@ void PacketNetworkImpl::on_ack(std::uint32_t id, const Packet& ack, std::uint32_
   }
   if (nack && reliability_.selective) {
     note_arrival(id, ack.message);
-  } else if (nack && fresh >= 0 && ack.psn == s.acknowledged) {
+  } else if (nack && ack.psn == s.acknowledged) {
     go_back(id);
   }
   if (needs_.acks && (fresh > 0 || nack)) {
