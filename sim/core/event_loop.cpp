@@ -100,12 +100,8 @@ void EventLoop::collect(std::size_t slot) {
   occupied_[slot / 64] &= ~(1ULL << (slot % 64));
 }
 
-// Moves to the next bucket that holds events, if it begins no later than `until`.
-bool EventLoop::next_bucket(Time until) {
-  current_.clear();
-  cursor_ = 0;
-  if (++adapt_buckets_ >= kAdaptEvery) adapt();
-  std::int64_t next = INT64_MAX;
+// The first bucket of the calendar behind the current one that holds events; INT64_MAX: none.
+std::int64_t EventLoop::next_occupied() const {
   const auto mask = static_cast<std::size_t>(kBuckets - 1);
   const std::size_t start = static_cast<std::size_t>(current_bucket_ + 1) & mask;
   const std::size_t words = occupied_.size();
@@ -116,9 +112,37 @@ bool EventLoop::next_bucket(Time until) {
     if (i == words) bits &= (start % 64) != 0 ? ~(~0ULL << (start % 64)) : 0;
     if (bits == 0) continue;
     const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    next = current_bucket_ + 1 + static_cast<std::int64_t>((slot - start) & mask);
-    break;
+    return current_bucket_ + 1 + static_cast<std::int64_t>((slot - start) & mask);
   }
+  return INT64_MAX;
+}
+
+Time EventLoop::next_time() const {
+  if (pending_ == 0) return kNever;
+  if (cursor_ < current_.size()) return current_[cursor_].time;
+  if (next_time_pending_ == pending_ && next_time_executed_ == executed_) return next_time_;
+  Time first = far_.empty() ? kNever : far_.front().time;
+  const std::int64_t next = next_occupied();
+  if (next != INT64_MAX) {
+    std::uint32_t chunk = buckets_[static_cast<std::size_t>(next) & (kBuckets - 1)];
+    for (; chunk != kNone; chunk = chunks_[chunk].next) {
+      const Chunk& c = chunks_[chunk];
+      for (std::uint32_t i = 0; i < c.count; ++i) first = std::min(first, c.events[i].time);
+    }
+  }
+  next_time_pending_ = pending_;
+  next_time_executed_ = executed_;
+  next_time_ = first;
+  return first;
+}
+
+// Moves to the next bucket that holds events, if it begins no later than `until`.
+bool EventLoop::next_bucket(Time until) {
+  current_.clear();
+  cursor_ = 0;
+  if (++adapt_buckets_ >= kAdaptEvery) adapt();
+  std::int64_t next = next_occupied();
+  const auto mask = static_cast<std::size_t>(kBuckets - 1);
   if (!far_.empty()) next = std::min(next, far_.front().time >> shift_);
   if (next == INT64_MAX || (until != kNever && next > (until >> shift_))) return false;
   current_bucket_ = next;

@@ -26,6 +26,10 @@ class EventLoop {
   Time now() const { return now_; }
   std::uint64_t executed() const { return executed_; }
   std::size_t pending() const { return pending_; }
+  // The time of the earliest pending event; kNever if there is none. Changes nothing: events may still be
+  // added at any time >= now(). It looks through the first bucket that holds events, once until the next
+  // event is added or executed.
+  Time next_time() const;
 
   // Who handles events of `kind`. One handler per kind and loop.
   void set_handler(EventKind kind, Handler handler, void* context) {
@@ -94,6 +98,7 @@ class EventLoop {
   }
   std::uint32_t grow(std::size_t slot);
   void insert_slow(const Event& event);
+  std::int64_t next_occupied() const;
   bool next_bucket(Time until);
   void collect(std::size_t slot);
   void rescale(int shift);
@@ -114,6 +119,9 @@ class EventLoop {
   std::uint32_t free_chunk_ = kNone;
   std::vector<Event> far_;  // heap by (time, key): beyond the horizon
   std::uint64_t adapt_buckets_ = 0, adapt_events_ = 0, adapt_far_ = 0;  // since the width was last looked at
+  mutable Time next_time_ = kNever;  // the answer of next_time() when so many were executed and pending
+  mutable std::uint64_t next_time_executed_ = 0;
+  mutable std::size_t next_time_pending_ = 0;
   int min_shift_;  // rises where narrower buckets would put too many events beyond the horizon
   std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> handlers_{};
 };

@@ -81,6 +81,57 @@ TEST(EventLoop, UntilIsInclusiveAndResumable) {
   EXPECT_EQ(r.loop.executed(), 6u);
 }
 
+TEST(EventLoop, NextTimeIsThatOfTheEarliestPendingEvent) {
+  EventLoop loop;
+  Origin origin(1);
+  loop.set_handler(
+      EventKind::job, [](void*, const Event&) {}, nullptr);
+  EXPECT_EQ(loop.next_time(), kNever);
+  loop.schedule(9 * kSecond, origin, EventKind::job, 0);  // beyond the calendar's horizon
+  EXPECT_EQ(loop.next_time(), 9 * kSecond);
+  loop.schedule(5000, origin, EventKind::job, 0);
+  EXPECT_EQ(loop.next_time(), 5000);
+  loop.schedule(4000, origin, EventKind::job, 0);  // asking has not moved the calendar past it
+  EXPECT_EQ(loop.next_time(), 4000);
+  EXPECT_EQ(loop.run(4500), 1u);
+  loop.schedule(4500, origin, EventKind::job, 0);
+  EXPECT_EQ(loop.next_time(), 4500);
+  EXPECT_EQ(loop.run(6000), 2u);
+  EXPECT_EQ(loop.next_time(), 9 * kSecond);
+  EXPECT_EQ(loop.now(), 5000);
+  EXPECT_EQ(loop.run(), 1u);
+  EXPECT_EQ(loop.next_time(), kNever);
+}
+
+TEST(EventLoop, WindowsUpToAHorizonGiveTheOrderOfOneRun) {
+  // As a run in windows does: up to a horizon, then events from outside, not before the horizon.
+  EXPECT_TRUE(rc::check([] {
+    Recorder r(5);
+    r.reach = *rc::gen::element<Time>(50, 20'000, 3'000'000, 1'000'000'000);
+    r.random = RandomStream(*rc::gen::arbitrary<std::uint32_t>(), "windows");
+    const auto window = *rc::gen::element<Time>(1, 700, 100'000, 50'000'000);
+    r.spawn = *rc::gen::inRange<std::uint64_t>(0, 500);
+    std::vector<Time> outside;
+    for (int i = *rc::gen::inRange(1, 60); i > 0; --i)
+      outside.push_back(static_cast<Time>(r.random.below(static_cast<std::uint64_t>(4 * r.reach))));
+    std::sort(outside.begin(), outside.end());
+    const std::uint64_t total = outside.size() + r.spawn;
+    Time horizon = 0;
+    for (std::size_t given = 0;;) {
+      const Time next = std::min(r.loop.next_time(), given < outside.size() ? outside[given] : kNever);
+      if (next == kNever) break;
+      RC_ASSERT(next >= horizon);
+      horizon = next + window;
+      while (given < outside.size() && outside[given] < horizon) r.add(outside[given++]);
+      RC_ASSERT(r.loop.next_time() == next);
+      RC_ASSERT(r.loop.run(horizon - 1) > 0u);
+    }
+    RC_ASSERT(r.loop.pending() == 0u);
+    RC_ASSERT(r.seen.size() == total);
+    for (std::size_t i = 1; i < r.seen.size(); ++i) RC_ASSERT(r.seen[i - 1].time <= r.seen[i].time);
+  }));
+}
+
 TEST(EventLoop, StopEndsTheRunAfterTheRunningEvent) {
   EventLoop loop;
   Origin origin(3);
