@@ -208,6 +208,7 @@ std::uint64_t EventLoop::run_some(std::uint64_t count, Time until) {
     if (event.time > until) break;
     ++cursor_;
     if (cursor_ + kPrefetchAhead < current_.size()) prefetch(current_[cursor_ + kPrefetchAhead]);
+    order_key_ = event.time == now_ ? std::max(order_key_, event.key) : event.key;
     now_ = event.time;
     --pending_;
     ++done;

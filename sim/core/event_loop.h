@@ -24,6 +24,10 @@ class EventLoop {
   EventLoop();
 
   Time now() const { return now_; }
+  // The largest key so far of the events executed at now(): what is written down with (now(), order_key()) by
+  // several loops can be put into the order in which one loop would have executed the writers, because events
+  // at now() are only ever scheduled by events of the same loop.
+  std::uint64_t order_key() const { return order_key_; }
   std::uint64_t executed() const { return executed_; }
   std::size_t pending() const { return pending_; }
   // The time of the earliest pending event; kNever if there is none. Changes nothing: events may still be
@@ -106,6 +110,7 @@ class EventLoop {
   void prefetch(const Event& event) const;
 
   Time now_ = 0;
+  std::uint64_t order_key_ = 0;
   std::uint64_t executed_ = 0;
   std::size_t pending_ = 0;
   int shift_ = 13;

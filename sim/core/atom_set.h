@@ -1,0 +1,124 @@
+// AtomSet: some of the topology's atoms (law 3), which share a clock, an event queue and arenas. What two
+// sets have to say to each other travels as mail: events with what they carry, by value, so that the same cut
+// can lie between threads or between processes. What concerns more than one set (books of a job, tables) is
+// written into a journal, which the engine reads in the order of all events.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "sim/core/event.h"
+#include "sim/core/event_loop.h"
+
+namespace netsim {
+
+// An event for another set, with 32 bytes of what it carries; more of it may be attached.
+struct alignas(64) Mail {
+  Event event;
+  std::array<std::byte, 32> data;
+};
+static_assert(sizeof(Mail) == 64);
+
+// Reads the records of one kind of writer, from all sets, in the order in which one event loop would have
+// executed the events that wrote them.
+class JournalReader {
+ public:
+  virtual ~JournalReader() = default;
+  virtual void read(std::span<const std::byte> record) = 0;
+};
+
+class alignas(64) AtomSet {
+ public:
+  // Takes mail in: what it carries goes into the set's arenas, the event into its loop. `attached`: what was
+  // attached, null if nothing.
+  using MailHandler = void (*)(void* context, const Mail& mail, const std::byte* attached);
+
+  AtomSet(std::uint32_t id, std::uint32_t sets) : id_(id), out_{Outbox(sets), Outbox(sets)} {}
+  AtomSet(const AtomSet&) = delete;
+  AtomSet& operator=(const AtomSet&) = delete;
+
+  std::uint32_t id() const { return id_; }
+  EventLoop& loop() { return loop_; }
+  const EventLoop& loop() const { return loop_; }
+
+  // Mail of kinds without a handler is an event and nothing else.
+  void set_mail_handler(EventKind kind, MailHandler handler, void* context) {
+    mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
+  }
+  // Sends to another set. The event's time is at least the lookahead between the two sets after now.
+  void post(std::uint32_t to, const Mail& mail) {
+    Outbox& out = out_[parity_];
+    out.mails[to].push_back(mail);
+    if (mail.event.time < out.first[to]) out.first[to] = mail.event.time;
+  }
+  // Puts `size` bytes beside the mail for `to`; the result goes into its event's argument.
+  std::uint64_t attach(std::uint32_t to, const void* bytes, std::size_t size) {
+    std::vector<std::byte>& attached = out_[parity_].attached[to];
+    const std::uint64_t at = attached.size();
+    attached.resize(at + size);
+    std::memcpy(attached.data() + at, bytes, size);
+    return at;
+  }
+  // An event of `kind`, or mail that is none (its time is kNever then), with something attached.
+  template <class T>
+  void post_with(std::uint32_t to, Mail mail, const T& attachment) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    mail.event.argument = attach(to, &attachment, sizeof(T));
+    post(to, mail);
+  }
+
+  // Writes a record for reader `reader` of the engine, at the present event.
+  template <class T>
+  void write(std::uint32_t reader, const T& record) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    entries_.push_back(
+        {loop_.now(), loop_.order_key(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
+    const std::size_t at = records_.size();
+    records_.resize(at + sizeof(T));
+    std::memcpy(records_.data() + at, &record, sizeof(T));
+  }
+
+ private:
+  friend class Engine;
+  struct HandlerSlot {
+    MailHandler call = nullptr;
+    void* context = nullptr;
+  };
+  // By receiving set. Two of them: while one window's mail is read, the next one's is written.
+  struct Outbox {
+    explicit Outbox(std::uint32_t sets) : mails(sets), attached(sets), first(sets, kNever) {}
+    std::vector<std::vector<Mail>> mails;
+    std::vector<std::vector<std::byte>> attached;
+    std::vector<Time> first;  // earliest event
+  };
+  struct Entry {
+    Time time;
+    std::uint64_t key;
+    std::uint32_t reader, size;
+    std::size_t at;  // in records_
+  };
+
+  void take_mail(AtomSet& from);
+  void forget_read();
+
+  std::uint32_t id_;
+  unsigned parity_ = 0;  // of the window under way
+  EventLoop loop_;
+  std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> mail_handlers_{};
+  std::array<Outbox, 2> out_;
+  std::vector<Entry> entries_;
+  std::vector<std::byte> records_;
+  std::size_t entries_read_ = 0;
+  Time next_ = kNever;      // earliest of what is pending, as of the last window
+  Time horizon_ = 0;        // events before it may be executed in this window
+  std::uint64_t load_ = 0;  // events executed since threads were last given their sets
+  std::exception_ptr error_;
+};
+
+}  // namespace netsim

@@ -1,0 +1,320 @@
+#include "sim/core/engine.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+// A window of fewer events than this is not worth waking the other threads: as long as a barrier takes.
+constexpr std::uint64_t kWorthSharing = 200;
+constexpr std::uint64_t kShareOutEvery = 512;  // windows
+// While it spins, a thread waits for about 20 us: longer than most windows of the others differ.
+constexpr unsigned kSpins = 4000;
+
+Time add(Time a, Time b) { return a >= kNever - b ? kNever : a + b; }
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
+std::vector<Time> closure(std::vector<Time> reach, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) reach[i * n + i] = kNever;
+  for (std::size_t via = 0; via < n; ++via) {
+    for (std::size_t a = 0; a < n; ++a) {
+      const Time first = reach[a * n + via];
+      if (first == kNever) continue;
+      for (std::size_t b = 0; b < n; ++b)
+        reach[a * n + b] = std::min(reach[a * n + b], add(first, reach[via * n + b]));
+    }
+  }
+  return reach;
+}
+
+}  // namespace
+
+Engine::Engine(const Plan& plan) {
+  const std::size_t n = plan.sets;
+  NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
+  for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id, plan.sets));
+  if (n > 1) reach_ = closure(plan.lookahead, n);
+  const std::uint32_t threads = std::clamp<std::uint32_t>(plan.threads, 1, plan.sets);
+  shares_.resize(threads);
+  for (std::uint32_t id = 0; id < n; ++id) shares_[std::size_t{id} * threads / n].push_back(id);
+  if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
+  for (std::uint32_t thread = 1; thread < threads; ++thread) {
+    workers_.emplace_back([this, thread] { work(thread); });
+  }
+}
+
+Engine::~Engine() {
+  leave_ = true;
+  window_.fetch_add(1, std::memory_order_release);
+  window_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+// ---- Clock
+
+Time Engine::now() const {
+  Time now = called_;
+  for (const auto& set : sets_) now = std::max(now, set->loop_.now());
+  return now;
+}
+
+std::uint64_t Engine::executed() const {
+  std::uint64_t sum = 0;
+  for (const auto& set : sets_) sum += set->loop_.executed();
+  return sum;
+}
+
+std::size_t Engine::pending() const {
+  std::size_t sum = calls_.size();
+  for (const auto& set : sets_) {
+    sum += set->loop_.pending();
+    for (const std::vector<Mail>& mails : set->out_[set->parity_].mails) sum += mails.size();
+  }
+  return sum;
+}
+
+Time Engine::first_event() const {
+  Time first = kNever;
+  for (const auto& set : sets_) {
+    first = std::min(first, set->loop_.next_time());
+    for (const Time mail : set->out_[set->parity_].first) first = std::min(first, mail);
+  }
+  return first;
+}
+
+Time Engine::next_time() const {
+  return calls_.empty() ? first_event() : std::min(first_event(), calls_.back().time);
+}
+
+// ---- Windows
+
+std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
+  const std::uint64_t before = executed();
+  for (auto& set : sets_) set->next_ = set->loop_.next_time();  // what was scheduled meanwhile
+  for (std::uint64_t done = 0; done < count && !stopped_; done = executed() - before) {
+    if (!step(count - done, until)) break;
+  }
+  return executed() - before;
+}
+
+// A window or a call. False: nothing is left up to `until`.
+bool Engine::step(std::uint64_t count, Time until) {
+  Time first = kNever;
+  for (auto& set : sets_) {
+    for (auto& from : sets_) set->next_ = std::min(set->next_, from->out_[from->parity_].first[set->id_]);
+    first = std::min(first, set->next_);
+  }
+  if (!calls_.empty() && calls_.back().time <= std::min(first, until)) {
+    call();
+    return true;
+  }
+  if (first == kNever || first > until) {
+    if (first == kNever && monitor_) monitor_(now(), true);
+    return false;
+  }
+  if (look_around(first)) return false;
+  Time limit = until == kNever ? kNever : until + 1;
+  if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
+  set_horizons(std::min(limit, monitor_next_));
+  execute(count);
+  after_window();
+  return true;
+}
+
+void Engine::set_horizons(Time limit) {
+  const std::size_t n = sets_.size();
+  for (std::size_t to = 0; to < n; ++to) {
+    Time horizon = limit;
+    for (std::size_t from = 0; n > 1 && from < n; ++from)
+      horizon = std::min(horizon, add(sets_[from]->next_, reach_[from * n + to]));
+    sets_[to]->horizon_ = horizon;
+    sets_[to]->parity_ ^= 1U;
+  }
+}
+
+void Engine::execute(std::uint64_t count) {
+  const std::uint64_t before = executed();
+  if (workers_.empty() || last_window_ < kWorthSharing) {
+    for (std::uint32_t thread = 0; thread < shares_.size(); ++thread) run_thread(thread, count);
+  } else {
+    busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
+    window_.fetch_add(1, std::memory_order_release);
+    window_.notify_all();
+    run_thread(0, count);
+    for (unsigned i = 0; i < spins_ && busy_.load(std::memory_order_acquire) != 0; ++i) relax();
+    for (std::uint32_t busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(busy);
+  }
+  last_window_ = executed() - before;
+}
+
+void Engine::work(std::uint32_t thread) {
+  for (std::uint64_t seen = 0;; ++seen) {
+    for (unsigned i = 0; i < spins_ && window_.load(std::memory_order_acquire) == seen; ++i) relax();
+    while (window_.load(std::memory_order_acquire) == seen) window_.wait(seen);
+    if (leave_) return;
+    run_thread(thread, UINT64_MAX);
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+  }
+}
+
+void Engine::run_thread(std::uint32_t thread, std::uint64_t count) {
+  for (const std::uint32_t id : shares_[thread]) run_set(*sets_[id], count);
+}
+
+void Engine::run_set(AtomSet& set, std::uint64_t count) {
+  try {
+    for (const auto& from : sets_) set.take_mail(*from);
+    if (set.next_ < set.horizon_) set.load_ += set.loop_.run_some(count, set.horizon_ - 1);
+  } catch (...) {
+    set.error_ = std::current_exception();
+  }
+  set.next_ = set.loop_.next_time();
+}
+
+// What `from` sent in the last window.
+void AtomSet::take_mail(AtomSet& from) {
+  Outbox& out = from.out_[parity_ ^ 1U];
+  if (out.first[id_] == kNever) return;
+  out.first[id_] = kNever;
+  const std::byte* attached = out.attached[id_].data();
+  for (const Mail& mail : out.mails[id_]) {
+    const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(mail.event.kind)];
+    if (slot.call == nullptr) {
+      loop_.insert(mail.event);
+    } else {
+      slot.call(slot.context, mail, attached);
+    }
+  }
+  out.mails[id_].clear();
+  out.attached[id_].clear();
+}
+
+void Engine::after_window() {
+  rethrow();
+  read_journals();
+  if (!workers_.empty() && ++windows_ == kShareOutEvery) share_out();
+}
+
+// The first of what was thrown, after what had been written before it.
+void Engine::rethrow() {
+  AtomSet* first = nullptr;
+  for (auto& set : sets_) {
+    if (!set->error_) continue;
+    const auto order = [](const AtomSet& s) { return std::tuple(s.loop_.now(), s.loop_.order_key()); };
+    if (first == nullptr || order(*set) < order(*first)) first = set.get();
+  }
+  if (first == nullptr) return;
+  const std::exception_ptr error = first->error_;
+  for (auto& set : sets_) set->error_ = nullptr;
+  read_journals();
+  std::rethrow_exception(error);
+}
+
+// Gives each set to the thread that had it unless that one has more than its part of the work: a set's state
+// lies in its thread's cache.
+void Engine::share_out() {
+  windows_ = 0;
+  std::uint64_t total = 0;
+  std::vector<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>> sets;  // load, set, thread
+  for (std::uint32_t thread = 0; thread < shares_.size(); ++thread) {
+    for (const std::uint32_t id : shares_[thread]) {
+      sets.emplace_back(sets_[id]->load_, id, thread);
+      total += sets_[id]->load_;
+      sets_[id]->load_ = 0;
+    }
+    shares_[thread].clear();
+  }
+  std::sort(sets.rbegin(), sets.rend());
+  const std::uint64_t part = total / shares_.size() + total / shares_.size() / 32;
+  std::vector<std::uint64_t> loads(shares_.size(), 0);
+  for (auto [load, id, thread] : sets) {
+    if (loads[thread] + load > part)
+      thread = static_cast<std::uint32_t>(std::min_element(loads.begin(), loads.end()) - loads.begin());
+    loads[thread] += load;
+    shares_[thread].push_back(id);
+  }
+}
+
+// ---- Between events
+
+void Engine::call_at(Time time, std::function<void()> call) {
+  const auto place =
+      std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) { return c.time <= time; });
+  calls_.insert(place, {time, std::move(call)});
+}
+
+void Engine::call() {
+  const Call next = std::move(calls_.back());
+  calls_.pop_back();
+  called_ = next.time;
+  next.call();
+  for (auto& set : sets_) set->next_ = set->loop_.next_time();
+}
+
+void Engine::set_monitor(Time interval, Monitor monitor) {
+  monitor_ = std::move(monitor);
+  monitor_interval_ = monitor_next_ = interval;
+}
+
+// Calls the monitor for the time up to `first`, where nothing is executed. True: it stopped the engine.
+bool Engine::look_around(Time first) {
+  while (monitor_next_ <= first) {
+    const Time time = monitor_next_;
+    monitor_next_ += monitor_interval_;
+    monitor_(time, false);
+    if (!stopped_) continue;
+    called_ = time;
+    return true;
+  }
+  return false;
+}
+
+// ---- Journals
+
+std::uint32_t Engine::add_reader(JournalReader& reader) {
+  readers_.push_back(&reader);
+  return static_cast<std::uint32_t>(readers_.size() - 1);
+}
+
+// What was written before the first event that is still to come; with one set, all.
+void Engine::read_journals() {
+  const bool any =
+      std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return !set->entries_.empty(); });
+  if (!any) return;
+  const bool alone = sets_.size() == 1;
+  const Time before = alone ? kNever : first_event();
+  order_.clear();
+  for (auto& set : sets_) {
+    for (std::size_t i = set->entries_read_; i < set->entries_.size() && set->entries_[i].time < before; ++i)
+      order_.push_back({set->entries_[i].time, set->entries_[i].key, set->id_, i});
+  }
+  if (!alone) std::sort(order_.begin(), order_.end());
+  for (const Written& written : order_) {
+    AtomSet& set = *sets_[written.set];
+    const AtomSet::Entry& entry = set.entries_[written.entry];
+    set.entries_read_ = written.entry + 1;
+    readers_[entry.reader]->read({set.records_.data() + entry.at, entry.size});
+  }
+  for (auto& set : sets_) set->forget_read();
+}
+
+void AtomSet::forget_read() {
+  constexpr std::size_t kMany = 1024;
+  if (entries_read_ < entries_.size() && entries_read_ < kMany) return;
+  const std::size_t bytes = entries_read_ < entries_.size() ? entries_[entries_read_].at : records_.size();
+  records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(entries_read_));
+  for (Entry& entry : entries_) entry.at -= bytes;
+  entries_read_ = 0;
+}
+
+}  // namespace netsim

@@ -1,0 +1,74 @@
+// ReservedArray: an array that grows without moving: address space is reserved for as many elements as there
+// may ever be, and memory is used for those there are. So several threads may add elements (each is then used
+// by one of them), and an address, once taken, stays good.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+template <class T>
+class ReservedArray {
+ public:
+  // At most so many elements.
+  explicit ReservedArray(std::size_t capacity)
+      : capacity_(capacity), bytes_((capacity * sizeof(T) + kStep - 1) / kStep * kStep) {
+    void* base = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<T*>(base);
+  }
+  ~ReservedArray() {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (std::size_t i = 0; i < size(); ++i) base_[i].~T();
+    }
+    munmap(base_, bytes_);
+  }
+  ReservedArray(const ReservedArray&) = delete;
+  ReservedArray& operator=(const ReservedArray&) = delete;
+
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  T& operator[](std::size_t i) { return base_[i]; }
+  const T& operator[](std::size_t i) const { return base_[i]; }
+  T* data() { return base_; }
+  const T* data() const { return base_; }
+
+  // Adds `count` elements next to each other and returns the number of the first. Any thread may.
+  std::size_t grow(std::size_t count) {
+    const std::size_t first = size_.fetch_add(count, std::memory_order_relaxed);
+    NETSIM_CHECK(first + count <= capacity_, "an array is larger than it was thought it could ever be");
+    if ((first + count) * sizeof(T) > usable_.load(std::memory_order_acquire)) make_usable(first + count);
+    for (std::size_t i = first; i < first + count; ++i) new (base_ + i) T();
+    return first;
+  }
+
+ private:
+  static constexpr std::size_t kStep = std::size_t{2} << 20;  // a huge page
+
+  void make_usable(std::size_t count) {
+    const std::lock_guard<std::mutex> lock(growing_);
+    const std::size_t had = usable_.load(std::memory_order_relaxed);
+    const std::size_t wanted = (count * sizeof(T) + kStep - 1) / kStep * kStep;
+    if (wanted <= had) return;
+    const std::size_t step = std::min(bytes_, std::max(wanted, had + had / 4 / kStep * kStep)) - had;
+    if (mprotect(reinterpret_cast<char*>(base_) + had, step, PROT_READ | PROT_WRITE) != 0)
+      throw std::bad_alloc();
+    usable_.store(had + step, std::memory_order_release);
+  }
+
+  T* base_ = nullptr;
+  std::size_t capacity_, bytes_;
+  std::atomic<std::size_t> size_{0}, usable_{0};
+  std::mutex growing_;
+};
+
+}  // namespace netsim
