@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/core/config.h"
-#include "sim/core/event_loop.h"
+#include "sim/core/engine.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
@@ -30,10 +30,10 @@ void permutation(benchmark::State& state, int k, Bytes bytes, const char* contro
                          ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: " + control + "}\n",
                      "bench");
     const Cluster cluster = build_cluster(root);
-    EventLoop loop;
+    Engine loop;
     Sink sink;
     const auto network =
-        PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
+        PacketNetwork::create(loop, cluster, Partition(), ConfigNode(), *root.find("transport"), 1, nullptr);
     network->set_listener(&sink);
     const auto hosts = static_cast<std::uint32_t>(cluster.gpus.size());
     for (std::uint32_t host = 0; host < hosts; ++host) {
@@ -66,10 +66,10 @@ void queue_pairs(benchmark::State& state) {
         "transport: {congestion_control: none}\n",
         "bench");
     const Cluster cluster = build_cluster(root);
-    EventLoop loop;
+    Engine loop;
     Sink sink;
     const auto network =
-        PacketNetwork::create(loop, cluster, ConfigNode(), *root.find("transport"), 1, nullptr);
+        PacketNetwork::create(loop, cluster, Partition(), ConfigNode(), *root.find("transport"), 1, nullptr);
     network->set_listener(&sink);
     for (std::uint32_t pair = 0; pair < pairs; ++pair) {
       SendRequest request;

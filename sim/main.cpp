@@ -65,7 +65,7 @@ ConfiguredRun read_configuration(const Options& options) {
 // Builds what the configuration describes, so that its errors are found, and prints it with all defaults.
 void print_configuration(const Options& options) {
   const ConfigNode root = read_configuration(options).config;
-  const System system(root, options.seed, nullptr);
+  const System system(root, options.seed, 1, nullptr);
   print(resolved_configuration(root, system.cluster().gpu_model));
 }
 
@@ -83,8 +83,8 @@ SimulationSetup setup_of(Options& options) {
   if (options.workload.empty()) options.workload = run.workload;
   if (options.until == kNever) options.until = run.until;
   require_workload(options);
-  return {std::move(run.config), options.workload, options.seed, options.output_directory,
-          std::move(run.notes)};
+  return {std::move(run.config), options.workload,         options.seed,
+          options.threads,       options.output_directory, std::move(run.notes)};
 }
 
 void dry_run(Options options) {

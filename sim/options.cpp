@@ -1,5 +1,7 @@
 #include "sim/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
@@ -26,7 +28,8 @@ po::options_description described_options() {
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
   add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
-  add("threads", text()->value_name("N"), "only 1 in this version");
+  add("threads", text()->value_name("N"),
+      "threads that run it (default: one per core); the results are the same");
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
@@ -97,6 +100,14 @@ std::uint64_t whole_number(const char* option, const std::string& text) {
     throw ConfigError(std::string(option) + ": '" + text + "' is not a whole number from 0 to 2^64 - 1");
   }
   return value;
+}
+
+std::uint32_t thread_count(const std::string& text) {
+  constexpr std::uint64_t kMost = 1024;
+  const std::uint64_t count = whole_number("--threads", text);
+  if (count == 0 || count > kMost)
+    throw ConfigError(fmt::format("--threads: {} was given, allowed is 1 to {}", count, kMost));
+  return static_cast<std::uint32_t>(count);
 }
 
 Time time_limit(const std::string& text) {
@@ -177,10 +188,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.output_directory = text_of(values, "out");
   if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
-  if (const auto threads = text_of(values, "threads");
-      !threads.empty() && whole_number("--threads", threads) != 1) {
-    throw ConfigError("--threads: " + threads + " was given, this version runs on 1 thread only");
-  }
+  if (const auto threads = text_of(values, "threads"); !threads.empty())
+    options.threads = thread_count(threads);
   if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
   options.quiet = values.count("quiet") != 0;
   if (const auto json = text_of(values, "json"); !json.empty()) {

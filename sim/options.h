@@ -18,10 +18,11 @@ struct Options {
   std::vector<std::string> assignments;  // --set path=value, in order
   std::string output_directory;          // --out; "" = no files
   std::uint64_t seed = 1;
-  Time until = kNever;  // simulated time; > 0
-  bool quiet = false;   // no progress, no screen
-  bool json = false;    // --json -: the summary goes to stdout instead of the screen
-  std::string subject;  // --list KIND ("" = all), --describe NAME, --compile OUT.pb
+  std::uint32_t threads = 0;  // 0: one per core
+  Time until = kNever;        // simulated time; > 0
+  bool quiet = false;         // no progress, no screen
+  bool json = false;          // --json -: the summary goes to stdout instead of the screen
+  std::string subject;        // --list KIND ("" = all), --describe NAME, --compile OUT.pb
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "sim/core/registry.h"
@@ -115,37 +116,51 @@ Knobs knobs(const ConfigNode& root) {
   return knobs;
 }
 
+std::uint32_t cores(std::uint32_t threads) {
+  return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+// The ideal network has no links, so no lookahead: one set.
+Partition choose_partition(const ConfigNode& root, const Graph& graph, std::uint32_t threads) {
+  if (network_kind(root) == "ideal") return {};
+  return partition(graph, threads);
+}
+
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
   for (std::string& line : more) lines.push_back(std::move(line));
 }
 
 }  // namespace
 
-System::System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowObserver observer)
+System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads,
+               PacketNetwork::FlowObserver observer)
     : cluster_(build_cluster(known_sections(root))),
+      partition_(choose_partition(root, cluster_.graph, cores(threads))),
+      engine_({partition_.sets, partition_.lookahead, cores(threads)}),
       output_(output_parameters().parse(section(root, "output"))),
       compute_(create_compute(root, cluster_.gpu_model)) {
   const auto gpus = static_cast<std::uint32_t>(cluster_.gpus.size());
   next_origin_ = static_cast<std::uint32_t>(cluster_.graph.port_count());
   if (network_kind(root) == "ideal") {
     const IdealParameters ideal = ideal_parameters().parse(network_section(root), {"kind"});
-    endpoint_ = std::make_unique<IdealEndpoint>(loop_, gpus, ideal.delay, next_origin_);
+    endpoint_ = std::make_unique<IdealEndpoint>(engine_.loop(), gpus, ideal.delay, next_origin_);
     output_.sample.interval = 0;
   } else {
-    auto packets = PacketNetwork::create(loop_, cluster_, network_section(root), section(root, "transport"),
-                                         seed, std::move(observer));
+    auto packets = PacketNetwork::create(engine_, cluster_, partition_, network_section(root),
+                                         section(root, "transport"), seed, std::move(observer));
     packets_ = packets.get();
     endpoint_ = std::move(packets);
   }
   mtu_ = transport_mtu(root);
   next_origin_ += gpus;
-  executor_ = Executor::create(loop_, *endpoint_, section(root, "collectives"), next_origin_);
+  executor_ = Executor::create(engine_.loop(), *endpoint_, section(root, "collectives"), next_origin_);
   next_origin_ += gpus;
 }
 
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
-      system_(setup_.config, setup_.seed, [this](const FlowRecord& flow) { recorder_->record(flow); }),
+      system_(setup_.config, setup_.seed, setup_.threads,
+              [this](const FlowRecord& flow) { recorder_->record(flow); }),
       source_(load_workload(setup_.workload, workload_context(system_.cluster(), setup_.seed))) {
   const std::size_t gpus = system_.cluster().gpus.size();
   if (source_->ranks() > gpus) {
@@ -168,7 +183,7 @@ void Simulation::create_job() {
   Job::Observer observer{
       [this](const TaskRecord& task) { recorder_->record(task); },
       [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
-  job_ = Job::create(system_.loop(), system_.executor(), *source_, std::move(gpus),
+  job_ = Job::create(system_.engine().loop(), system_.executor(), *source_, std::move(gpus),
                      durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
                      std::move(observer));
 }
@@ -184,35 +199,36 @@ Results Simulation::run(const Watch& watch) {
 }
 
 bool Simulation::slice(Time until) {
-  EventLoop& loop = system_.loop();
-  if (sampler_ == nullptr) return loop.run_some(kSlice, until) > 0;
-  const std::uint64_t before = loop.executed();
+  Engine& engine = system_.engine();
+  if (sampler_ == nullptr) return engine.run_some(kSlice, until) > 0;
+  const std::uint64_t before = engine.executed();
   std::uint64_t samples = 0;
-  while (loop.executed() - before < kSlice && samples < kSliceSamples) {
+  while (engine.executed() - before < kSlice && samples < kSliceSamples) {
     if (sampler_->quiet()) {
-      if (loop.run_some(1, until) == 0) break;
-      sampler_->skip_to(loop.now());
+      const Time next = engine.next_time();
+      if (next == kNever || next > until) break;
+      sampler_->skip_to(next);
     }
-    const std::uint64_t left = kSlice - (loop.executed() - before);
-    if (left == 0 || loop.run_some(left, std::min(until, sampler_->next())) == left) break;
-    if (loop.stopped() || loop.pending() == 0 || sampler_->next() > until) break;
+    const std::uint64_t left = kSlice - (engine.executed() - before);
+    if (engine.run_some(left, std::min(until, sampler_->next())) >= left) break;
+    if (engine.stopped() || engine.pending() == 0 || sampler_->next() > until) break;
     sampler_->sample();
     ++samples;
   }
-  return loop.executed() > before || samples > 0;
+  return engine.executed() > before || samples > 0;
 }
 
 // The interval in which the last event was; only as much of it as there is where the run was cut.
 void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
-  if (system_.loop().pending() == 0) {
+  if (system_.engine().pending() == 0) {
     sampler_->sample();
   } else {
-    sampler_->finish(outcome == Outcome::limit ? watch.until : system_.loop().now());
+    sampler_->finish(outcome == Outcome::limit ? watch.until : system_.engine().now());
   }
 }
 
 Outcome Simulation::play(const Watch& watch) {
-  EventLoop& loop = system_.loop();
+  Engine& engine = system_.engine();
   Bytes predicted = 0;
   if (watch.report && job_->tasks_total() <= kPredictTasks)
     predicted = predict_bytes(*source_, system_.executor());
@@ -220,7 +236,7 @@ Outcome Simulation::play(const Watch& watch) {
   job_->start();
   while (!job_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (!slice(watch.until)) return loop.pending() == 0 ? Outcome::stalled : Outcome::limit;
+    if (!slice(watch.until)) return engine.pending() == 0 ? Outcome::stalled : Outcome::limit;
     if (deadlocked() || stuck()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
       watch.report(advance(predicted));
@@ -249,17 +265,17 @@ void Simulation::settle(const Watch& watch) {
 
 // A network that only sends again and again what is lost again never runs out of events.
 bool Simulation::stuck() {
-  const EventLoop& loop = system_.loop();
+  const Engine& engine = system_.engine();
   if (job_->tasks_done() == last_move_.tasks) {
-    if (loop.executed() - last_move_.event < kStuckEvents || loop.now() - last_move_.time < kStuckTime)
+    if (engine.executed() - last_move_.event < kStuckEvents || engine.now() - last_move_.time < kStuckTime)
       return false;
     const std::uint64_t packets = system_.packets() != nullptr ? system_.packets()->counters().packets : 0;
     if (packets == last_move_.packets) return true;
     last_move_.packets = packets;
   }
   last_move_.tasks = job_->tasks_done();
-  last_move_.event = loop.executed();
-  last_move_.time = loop.now();
+  last_move_.event = engine.executed();
+  last_move_.time = engine.now();
   return false;
 }
 
@@ -278,19 +294,19 @@ Advance Simulation::advance(Bytes predicted) const {
   const double all = cost(static_cast<double>(job_->tasks_total()), packets ? predicted : 0);
   const Bytes delivered = packets ? system.packets()->counters().bytes_delivered : 0;
   if (all > 0) advance.fraction = cost(static_cast<double>(job_->tasks_done()), delivered) / all;
-  advance.simulated = system.loop().now();
-  advance.events = system.loop().executed();
+  advance.simulated = system.engine().now();
+  advance.events = system.engine().executed();
   return advance;
 }
 
 Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   Results results;
   results.outcome = outcome;
-  const EventLoop& loop = system_.loop();
+  const Engine& engine = system_.engine();
   results.simulated = outcome == Outcome::done    ? job_->end_time()
                       : outcome == Outcome::limit ? watch.until
-                                                  : loop.now();
-  results.events = loop.executed();
+                                                  : engine.now();
+  results.events = engine.executed();
   results.packet_network = system_.packets() != nullptr;
   results.flows = recorder_->flow_times();
   results.slowdowns = recorder_->slowdowns();

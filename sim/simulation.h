@@ -12,12 +12,13 @@
 
 #include "sim/collectives/executor.h"
 #include "sim/core/config.h"
-#include "sim/core/event_loop.h"
+#include "sim/core/engine.h"
 #include "sim/report/prediction.h"
 #include "sim/report/recorder.h"
 #include "sim/report/results.h"
 #include "sim/report/sampler.h"
 #include "sim/report/tables.h"
+#include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/compute_model.h"
@@ -29,11 +30,12 @@ namespace netsim {
 // Everything that a configuration describes. ConfigError for what it gets wrong.
 class System {
  public:
-  // `root` must outlive the system.
-  System(const ConfigNode& root, std::uint64_t seed, PacketNetwork::FlowObserver observer);
+  // `root` must outlive the system. `threads`: 0 for all cores.
+  System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads,
+         PacketNetwork::FlowObserver observer);
 
-  EventLoop& loop() { return loop_; }
-  const EventLoop& loop() const { return loop_; }
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
   const Cluster& cluster() const { return cluster_; }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
@@ -49,8 +51,9 @@ class System {
   std::uint32_t next_origin() const { return next_origin_; }
 
  private:
-  EventLoop loop_;
   Cluster cluster_;
+  Partition partition_;
+  Engine engine_;
   OutputParameters output_;
   Bytes mtu_ = 0;
   PacketNetwork* packets_ = nullptr;
@@ -64,6 +67,7 @@ struct SimulationSetup {
   ConfigNode config;
   std::string workload;  // path
   std::uint64_t seed = 1;
+  std::uint32_t threads = 0;       // 0: as many as the machine has cores
   std::string output_directory;    // "" = no files
   std::vector<std::string> notes;  // of whoever made the configuration, for Results::notes
 };

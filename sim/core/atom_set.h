@@ -25,12 +25,32 @@ struct alignas(64) Mail {
 };
 static_assert(sizeof(Mail) == 64);
 
+// The time of mail that is no event, but read with what is sent before and after it.
+inline constexpr Time kNoEvent = kNever - 1;
+
 // Reads the records of one kind of writer, from all sets, in the order in which one event loop would have
 // executed the events that wrote them.
 class JournalReader {
  public:
   virtual ~JournalReader() = default;
   virtual void read(std::span<const std::byte> record) = 0;
+};
+
+// Hands records of type T to a method of `owner`.
+template <class T, class Owner>
+class JournalOf final : public JournalReader {
+ public:
+  using Method = void (Owner::*)(const T&);
+  JournalOf(Owner& owner, Method method) : owner_(owner), method_(method) {}
+  void read(std::span<const std::byte> record) override {
+    T copy;
+    std::memcpy(&copy, record.data(), sizeof(T));
+    (owner_.*method_)(copy);
+  }
+
+ private:
+  Owner& owner_;
+  Method method_;
 };
 
 class alignas(64) AtomSet {
@@ -65,7 +85,7 @@ class alignas(64) AtomSet {
     std::memcpy(attached.data() + at, bytes, size);
     return at;
   }
-  // An event of `kind`, or mail that is none (its time is kNever then), with something attached.
+  // An event, or mail that is none (its time is kNoEvent then), with something attached.
   template <class T>
   void post_with(std::uint32_t to, Mail mail, const T& attachment) {
     static_assert(std::is_trivially_copyable_v<T>);

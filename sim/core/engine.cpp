@@ -256,6 +256,7 @@ void Engine::call() {
   const Call next = std::move(calls_.back());
   calls_.pop_back();
   called_ = next.time;
+  for (auto& set : sets_) set->loop_.advance(next.time);
   next.call();
   for (auto& set : sets_) set->next_ = set->loop_.next_time();
 }
@@ -267,7 +268,7 @@ void Engine::set_monitor(Time interval, Monitor monitor) {
 
 // Calls the monitor for the time up to `first`, where nothing is executed. True: it stopped the engine.
 bool Engine::look_around(Time first) {
-  while (monitor_next_ <= first) {
+  while (first < kNoEvent && monitor_next_ <= first) {
     const Time time = monitor_next_;
     monitor_next_ += monitor_interval_;
     monitor_(time, false);

@@ -16,8 +16,6 @@ enum class EventKind : std::uint32_t {
   deliver,       // target: queue pair at the destination's GPU, argument: packet
   route,         // target: routed destination, argument: packet at a switch that has yet to choose its port
   link_control,  // target: port to pause, resume or give credit, argument: see LinkControl
-  link_state,    // target: port, argument: index of the change (sim/network/faults.h)
-  watch,         // target: port that was paused, argument: priority
   departure,     // target: port that may transmit again
   pace,          // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number

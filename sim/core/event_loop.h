@@ -47,6 +47,13 @@ class EventLoop {
                     const void* const* argument_base, std::size_t argument_size);
   void prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size);
 
+  // Sets the clock where no event before `time` is pending: what is done from outside is done at that time.
+  void advance(Time time) {
+    if (time <= now_) return;
+    now_ = time;
+    order_key_ = 0;
+  }
+
   // Adds an event; time >= now(). `origin` gives the key.
   void schedule(Time time, Origin& origin, EventKind kind, std::uint32_t target, std::uint64_t argument = 0) {
     insert(Event{time, origin.next_key(), target, kind, argument});

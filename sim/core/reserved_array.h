@@ -45,15 +45,24 @@ class ReservedArray {
   // Adds `count` elements next to each other and returns the number of the first. Any thread may.
   std::size_t grow(std::size_t count) {
     const std::size_t first = size_.fetch_add(count, std::memory_order_relaxed);
-    NETSIM_CHECK(first + count <= capacity_, "an array is larger than it was thought it could ever be");
-    if ((first + count) * sizeof(T) > usable_.load(std::memory_order_acquire)) make_usable(first + count);
-    for (std::size_t i = first; i < first + count; ++i) new (base_ + i) T();
+    construct(first, count);
     return first;
+  }
+  // Makes `count` elements from `first` on, which nobody else makes: for arrays that go by another's numbers.
+  void make(std::size_t first, std::size_t count) {
+    std::size_t size = size_.load(std::memory_order_relaxed);
+    while (size < first + count && !size_.compare_exchange_weak(size, first + count)) continue;
+    construct(first, count);
   }
 
  private:
   static constexpr std::size_t kStep = std::size_t{2} << 20;  // a huge page
 
+  void construct(std::size_t first, std::size_t count) {
+    NETSIM_CHECK(first + count <= capacity_, "an array is larger than it was thought it could ever be");
+    if ((first + count) * sizeof(T) > usable_.load(std::memory_order_acquire)) make_usable(first + count);
+    for (std::size_t i = first; i < first + count; ++i) new (base_ + i) T();
+  }
   void make_usable(std::size_t count) {
     const std::lock_guard<std::mutex> lock(growing_);
     const std::size_t had = usable_.load(std::memory_order_relaxed);

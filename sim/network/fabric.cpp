@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -12,6 +13,9 @@ namespace {
 // What a cut-through switch reads before it forwards: headers up to those of the transport, a minimum
 // Ethernet frame's worth.
 constexpr Bytes kCutThroughBytes = 64;
+// InfiniBand's flow control packet: 6 B and a delimiter at both ends (InfiniBand Architecture
+// Specification 1.4, volume 1, section 7.9.4).
+constexpr Bytes kCreditFrameBytes = 8;
 
 }  // namespace
 
@@ -77,249 +81,254 @@ const Parameters<FabricParameters>& fabric_parameters() {
   return parameters;
 }
 
-Fabric::Fabric(EventLoop& loop, const Graph& graph, const FabricParameters& parameters,
-               const ConfigNode& node, Bytes largest_packet, std::uint64_t seed)
-    : loop_(loop),
+FabricState::FabricState(const Graph& graph_in, const SwitchParameters& parameters_in)
+    : graph(graph_in),
+      parameters(parameters_in),
+      classes(static_cast<std::uint32_t>(parameters.classes)),
+      priorities(kDataPriority + classes),
+      ports(graph.port_count()),
+      far_set(ports.size(), 0),
+      queues(ports.size() * priorities),
+      paused_since(queues.size()),
+      ingress(ports.size() * classes),
+      rare(ports.size()),
+      paths(std::size_t{1} << 32),
+      routed(std::size_t{1} << kStepShift) {
+  if (parameters.queue_limit != 0) queue_limit = static_cast<std::uint32_t>(parameters.queue_limit);
+}
+
+Fabric::Fabric(Engine& engine, const Graph& graph, const Partition& partition,
+               const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
+               std::uint64_t seed)
+    : engine_(engine),
       graph_(graph),
-      parameters_(parameters.switches),
-      detection_delay_(parameters.detection_delay),
-      resolution_(parameters.transmission_resolution),
+      state_(graph, parameters.switches),
       largest_packet_(largest_packet),
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
-      classes_(static_cast<std::uint32_t>(parameters_.classes)),
-      priorities_(kDataPriority + classes_),
-      faults_(read_faults(parameters.faults, graph, parameters.detection_delay)) {
-  const std::size_t n = graph.port_count();
-  ports_.resize(n);
-  ports_base_ = ports_.data();
-  queues_.resize(n * priorities_);
-  data_queues_base_ = queues_.data() + n * kDataPriority;
-  paused_since_.resize(n * priorities_);
-  ingress_.resize(n * classes_);
-  rare_.resize(n);
-  known_down_.resize(n, false);
-  if (parameters_.queue_limit != 0 && parameters_.flow_control == FlowControl::credits) {
+      routing_(Registry<RoutingPolicy>::instance().create(parameters.switches.routing, "ecmp")),
+      faults_(read_faults(parameters.faults, graph, parameters.detection_delay)),
+      known_down_(graph.port_count(), false) {
+  state_.resolution = parameters.transmission_resolution;
+  if (state_.parameters.queue_limit != 0 && state_.parameters.flow_control == FlowControl::credits) {
     node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
   }
-  if (parameters_.queue_limit != 0) queue_limit_ = static_cast<std::uint32_t>(parameters_.queue_limit);
-  routing_ = Registry<RoutingPolicy>::instance().create(parameters_.routing, "ecmp");
   routing_->check(graph);
-  packet_routing_ = routing_->per_packet();
-  const auto discipline = Registry<QueueDiscipline>::instance().create(parameters_.scheduler, "strict");
-  arbiter_ = Arbiter(discipline->compile(classes_), n);
-  const auto marker = Registry<Marker>::instance().create(parameters_.marker, "red");
-  for (PortId id = 0; id < n; ++id) {
-    rare_[id].random = RandomStream(seed, "ecn", id);
+  state_.packet_routing = routing_->per_packet();
+  const auto discipline = Registry<QueueDiscipline>::instance().create(state_.parameters.scheduler, "strict");
+  state_.arbiter = Arbiter(discipline->compile(state_.classes), state_.ports.size());
+  const auto marker = Registry<Marker>::instance().create(state_.parameters.marker, "red");
+  for (PortId id = 0; id < graph.port_count(); ++id) {
+    state_.rare[id].random = RandomStream(seed, "ecn", id);
     build_port(id, *marker);
     watch_after_ = std::max(watch_after_, 4 * graph.port(id).link.delay);
   }
-  for (PortId id = 0; id < n; ++id) set_forwarding(id);
+  for (PortId id = 0; id < graph.port_count(); ++id) set_forwarding(id);
   for (NodeId id = 0; routes_packets() && id < graph.node_count(); ++id) {
-    turns_.push_back(0);
-    choices_.emplace_back(seed, "spray", id);
+    state_.turns.push_back(0);
+    state_.choices.emplace_back(seed, "spray", id);
   }
   build_classes(node);
   build_buffers(node);
   build_credits(node);
   build_faults(seed);
-  set_handlers();
+  build_parts(partition);
+  engine_.set_monitor(watch_after_ / 2, [this](Time now, bool idle) { look_for_deadlock(now, idle); });
 }
 
-void Fabric::set_handlers() {
-  const auto handle = [this]<void (Fabric::*Method)(const Event&)>(EventKind kind) {
-    loop_.set_handler(
-        kind, [](void* self, const Event& e) { (static_cast<Fabric*>(self)->*Method)(e); }, this);
-  };
-  handle.operator()<&Fabric::on_arrival>(EventKind::arrival);
-  handle.operator()<&Fabric::on_departure>(EventKind::departure);
-  handle.operator()<&Fabric::on_link_control>(EventKind::link_control);
-  handle.operator()<&Fabric::on_route>(EventKind::route);
-  handle.operator()<&Fabric::on_link_state>(EventKind::link_state);
-  handle.operator()<&Fabric::on_watch>(EventKind::watch);
-  loop_.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
-  loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
-  loop_.prefetch_also(EventKind::arrival, &data_queues_base_, sizeof(Queue));
-  loop_.prefetch_also(EventKind::departure, &data_queues_base_, sizeof(Queue));
+void Fabric::build_parts(const Partition& partition) {
+  for (PortId id = 0; id < graph_.port_count(); ++id) {
+    const PortSpec& spec = graph_.port(id);
+    state_.far_set[id] = partition.set_of(spec.peer_node);
+    if (state_.far_set[id] != partition.set_of(spec.node)) state_.ports[id].flags |= fabric::kCut;
+  }
+  for (std::uint32_t set = 0; set < engine_.sets(); ++set)
+    parts_.push_back(std::make_unique<FabricPart>(engine_.set(set), state_));
 }
 
 void Fabric::build_port(PortId id, const Marker& marker) {
   const PortSpec& spec = graph_.port(id);
-  Port& p = ports_[id];
-  Rare& rare = rare_[id];
+  Port& p = state_.ports[id];
+  fabric::Rare& rare = state_.rare[id];
   p.origin = Origin(id);
   p.overhead = static_cast<std::uint16_t>(spec.link.overhead);
   rare.link_delay = spec.link.delay;
   set_rate(id, spec.link.rate);
-  if (!at_switch(id)) return;
+  if (!state_.at_switch(id)) return;
   rare.red = marker.compile(spec.link.rate);
-  if (rare.red.at_enqueue) p.flags |= kMarksAtEnqueue;
-  for (std::uint32_t priority = kCnpPriority; priority < priorities_; ++priority) {
-    queue(id, priority).mark_above = static_cast<std::uint32_t>(std::min<Bytes>(rare.red.kmin, UINT32_MAX));
+  if (rare.red.at_enqueue) p.flags |= fabric::kMarksAtEnqueue;
+  for (std::uint32_t priority = kCnpPriority; priority < state_.priorities; ++priority) {
+    state_.queue(id, priority).mark_above =
+        static_cast<std::uint32_t>(std::min<Bytes>(rare.red.kmin, UINT32_MAX));
   }
-  if (arbiter_.kind() != DisciplinePlan::Kind::strict) p.flags |= kArbitrated;
+  if (state_.arbiter.kind() != DisciplinePlan::Kind::strict) p.flags |= fabric::kArbitrated;
 }
 
 // How long after its transmission's end, or start, a packet from `id` may go on at the far end.
 void Fabric::set_forwarding(PortId id) {
   const PortSpec& spec = graph_.port(id);
-  Port& p = ports_[id];
-  p.delay = rare_[id].link_delay;
-  p.flags = spec.link.cut_through ? p.flags | kCutThrough : p.flags & ~kCutThrough;
+  Port& p = state_.ports[id];
+  p.delay = state_.rare[id].link_delay;
+  p.flags = spec.link.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
   if (graph_.node(spec.peer_node).kind != NodeKind::fabric_switch) return;
-  p.delay += parameters_.latency;
+  p.delay += state_.parameters.latency;
   BitRate fastest = 0;
-  for (const PortId next : graph_.ports_of(spec.peer_node)) fastest = std::max(fastest, rare_[next].rate);
-  if (parameters_.forwarding == Forwarding::cut_through && fastest <= rare_[id].rate) {
-    p.flags |= kCutThrough;
-    p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare_[id].rate);
+  for (const PortId next : graph_.ports_of(spec.peer_node))
+    fastest = std::max(fastest, state_.rare[next].rate);
+  if (state_.parameters.forwarding == Forwarding::cut_through && fastest <= state_.rare[id].rate) {
+    p.flags |= fabric::kCutThrough;
+    p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, state_.rare[id].rate);
   }
 }
 
 void Fabric::set_rate(PortId port, BitRate rate) {
   const std::int64_t ps = 8 * kSecond / rate;
-  rare_[port].rate = rate;
-  ports_[port].ps_per_byte = resolution_ == 0 && 8 * kSecond % rate == 0 && ps <= UINT16_MAX
-                                 ? static_cast<std::uint16_t>(ps)
-                                 : std::uint16_t{0};
+  state_.rare[port].rate = rate;
+  state_.ports[port].ps_per_byte = state_.resolution == 0 && 8 * kSecond % rate == 0 && ps <= UINT16_MAX
+                                       ? static_cast<std::uint16_t>(ps)
+                                       : std::uint16_t{0};
 }
 
 void Fabric::enable_telemetry() {
-  packets_.enable_telemetry();
-  for (PortId id = 0; id < ports_.size(); ++id) {
-    if (at_switch(id)) ports_[id].flags |= kTelemetry;
+  enable_timestamps();
+  for (PortId id = 0; id < graph_.port_count(); ++id) {
+    if (state_.at_switch(id)) state_.ports[id].flags |= fabric::kTelemetry;
   }
 }
 
+void Fabric::enable_timestamps() {
+  state_.telemetry = true;
+  for (auto& part : parts_) part->packets().enable_telemetry();
+}
+
+// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent
+// the other way, takes its own time and the link's; meanwhile and until its last bit has come the sender
+// fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
+// frame, as in the survey of switch guides (papers: headroom >= C (2 t_prop + t_proc) + 2 MTU + 64 B), in
+// bytes as buffers count them, plus the packet that crossed the threshold.
+Bytes Fabric::computed_headroom(PortId port) const {
+  const LinkSpec& link = graph_.port(port).link;
+  const LinkSpec& back = graph_.port(port ^ 1U).link;
+  __extension__ using Wide = __int128;
+  const Time loop_time = link.delay + state_.parameters.latency + back.delay +
+                         state_.parameters.pfc_response +
+                         transmission_time(largest_packet_ + back.overhead, back.rate) +
+                         transmission_time(state_.parameters.pfc_frame + back.overhead, back.rate);
+  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
+  return static_cast<Bytes>(in_flight) + 2 * largest_packet_;
+}
+
+void Fabric::build_classes(const ConfigNode& node) {
+  const ConfigNode& given = state_.parameters.lossless;
+  if (state_.parameters.flow_control != FlowControl::pfc) {
+    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
+    return;
+  }
+  const std::uint32_t all = ((1U << state_.classes) - 1) << kDataPriority;
+  if (given.is_null() || (given.is_scalar() && given.text() == "all")) {
+    state_.lossless = all;
+  } else if (given.is_sequence()) {
+    for (const ConfigNode& item : given.items()) {
+      const std::int64_t c = read_integer(item);
+      if (c < 0 || c >= state_.classes) out_of_range(item, "0", std::to_string(state_.classes - 1));
+      state_.lossless |= 1U << (kDataPriority + static_cast<std::uint32_t>(c));
+    }
+  } else if (!given.is_scalar() || given.text() != "none") {
+    (given.is_null() ? node : given).fail("expected all, none or a list of classes");
+  }
+}
+
+void Fabric::build_buffers(const ConfigNode& node) {
+  std::vector<std::uint32_t> buffer_of_atom(graph_.atom_count(), fabric::kNone);
+  std::vector<Bytes> set_aside;
+  for (PortId id = 0; id < graph_.port_count(); ++id) {
+    if (!state_.at_switch(id)) continue;
+    std::uint32_t& index = buffer_of_atom[graph_.node(graph_.port(id).node).atom];
+    if (index == fabric::kNone) {
+      index = static_cast<std::uint32_t>(state_.buffers.size());
+      state_.buffers.emplace_back();
+      set_aside.push_back(0);
+    }
+    state_.ports[id].buffer = index;
+    state_.ports[id].flags |= fabric::kBuffered;
+    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority) {
+      if (!state_.is_lossless(priority)) continue;
+      fabric::Ingress& in = state_.ingress[state_.class_index(id ^ 1U, priority)];
+      in.headroom = state_.parameters.headroom != 0 ? state_.parameters.headroom : computed_headroom(id ^ 1U);
+      set_aside[index] += in.headroom + state_.parameters.reserve;
+    }
+  }
+  for (std::size_t i = 0; i < state_.buffers.size(); ++i) {
+    if (set_aside[i] >= state_.parameters.buffer) {
+      const ConfigNode* given = node.find("buffer");
+      (given != nullptr ? *given : node)
+          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, "
+                            "{} B: allowed is more than that (or a smaller headroom or reserve)",
+                            state_.parameters.buffer, set_aside[i]));
+    }
+    state_.buffers[i].shared_total = state_.parameters.buffer - set_aside[i];
+    state_.buffers[i].alpha_2_16 = static_cast<std::int64_t>(state_.parameters.alpha * 65536.0);
+  }
+}
+
+// Credits of links into switches, where the network works so, and of links that bring their own (NVLink).
+void Fabric::build_credits(const ConfigNode& node) {
+  const bool switches = state_.parameters.flow_control == FlowControl::credits;
+  for (PortId id = 0; id < graph_.port_count(); ++id) {
+    const PortSpec& spec = graph_.port(id);
+    const bool into_switch = switches && graph_.node(spec.peer_node).kind == NodeKind::fabric_switch;
+    if (!into_switch && spec.link.credits == 0) continue;
+    if (state_.credits.empty()) state_.credits.resize(state_.ingress.size());
+    const Bytes largest = into_switch ? largest_packet_ : spec.link.mtu;
+    Bytes room = into_switch ? state_.parameters.credit_buffer : spec.link.credits;
+    if (room == 0) {
+      // A round trip's worth, with a packet in the way at each end; a quarter more, because credits come back
+      // a quarter of the buffer at a time.
+      const LinkSpec& back = graph_.port(id ^ 1U).link;
+      __extension__ using Wide = __int128;
+      const Time loop_time = spec.link.delay + back.delay + state_.parameters.latency +
+                             transmission_time(largest + back.overhead, back.rate) +
+                             transmission_time(largest + spec.link.overhead, spec.link.rate);
+      const Wide in_flight = static_cast<Wide>(loop_time) * spec.link.rate / (8 * kSecond);
+      room = (static_cast<Bytes>(in_flight) + 2 * largest) * 4 / 3 + 1;
+    }
+    if (room < 2 * largest) {
+      node.fail(fmt::format("a credit buffer of {} B for link {} does not hold two packets of {} B", room,
+                            graph_.port_name(id), largest));
+    }
+    state_.ports[id].flags |= fabric::kCredits;
+    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority) {
+      state_.ingress[state_.class_index(id, priority)].headroom = room;
+      state_.credits[state_.class_index(id, priority)] = {room, largest, into_switch ? kCreditFrameBytes : 0,
+                                                          room / 4};
+    }
+    for (const PortId next : graph_.ports_of(spec.peer_node))
+      state_.ports[next].flags |= fabric::kReturnsCredits;
+  }
+}
+
+// ---- Paths
+
 std::uint32_t Fabric::add_path(const std::vector<std::uint32_t>& steps) {
-  const auto first = static_cast<std::uint32_t>(paths_.size());
-  paths_.insert(paths_.end(), steps.begin(), steps.end());
-  return first;
+  const std::size_t first = state_.paths.grow(steps.size());
+  std::copy(steps.begin(), steps.end(), state_.paths.data() + first);
+  return static_cast<std::uint32_t>(first);
 }
 
 std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
   std::size_t end = first;
-  while (paths_[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;
-  return {paths_.data() + first, end - first};
+  while (state_.paths[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;
+  return {state_.paths.data() + first, end - first};
 }
 
-// What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.
-bool Fabric::transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
-  Port& p = ports_[port];
-  Packet& k = packets_[packet];
-  Rare& rare = rare_[port];
-  if ((p.flags & kFaulty) != 0) {
-    const bool cut = rare.down || arrival > rare.next_down;
-    if (cut ||
-        (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
-      ++rare.lost;
-      // Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.
-      if (k.kind == PacketKind::link_control && k.psn != 0)
-        ingress_[class_index(port ^ 1U, k.message >> 2)].headroom_used += k.psn;
-      if ((p.flags & kTellsDepartures) != 0 && k.kind == PacketKind::data) source_->departed(port, k.bytes);
-      packets_.release(packet);
-      return false;
-    }
-  }
-  if (k.kind == PacketKind::link_control) return true;
-  if ((p.flags & kCredits) != 0) consume_credit(port, k.priority, k.bytes);
-  if ((p.flags & kTelemetry) != 0 && k.kind == PacketKind::data) {
-    Telemetry& t = packets_.telemetry(packet);
-    if (t.hops < kTelemetryHops)
-      t.hop[t.hops++] = {loop_.now(), p.wire_bytes - wire, queued(port), rare.rate};
-  }
-  return true;
+std::uint32_t Fabric::route_step(NodeId destination) {
+  const std::size_t index = state_.routed.grow(1);
+  state_.routed[index] = {destination, fabric::kNone};
+  return make_step(StepKind::route, static_cast<std::uint32_t>(index));
 }
 
-void Fabric::on_arrival(const Event& event) {
-  Port& p = ports_[event.target];
-  p.digest = digest(p.digest, event);
-  enqueue(event.target, static_cast<std::uint32_t>(event.argument));
-}
-
-void Fabric::on_departure(const Event& event) {
-  const PortId port = event.target;
-  Port& p = ports_[port];
-  p.digest = digest(p.digest, event);
-  const std::uint32_t ready = p.waiting & ~static_cast<std::uint32_t>(p.paused);
-  if (ready != 0) {
-    auto priority = static_cast<std::uint32_t>(std::countr_zero(ready));
-    if ((p.flags & kArbitrated) != 0 && priority >= kDataPriority) [[unlikely]] {
-      priority = kDataPriority + arbiter_.select(port, ready >> kDataPriority, [&](std::uint32_t c) {
-        return packets_[queue(port, kDataPriority + c).head].bytes;
-      });
-    }
-    const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
-    p.wake = false;
-    transmit(port, packet);
-    if ((p.waiting & ~p.paused) != 0 || (p.flags & kHasSource) != 0) wake(port);
-    return;
-  }
-  p.wake = false;
-  if ((p.flags & kHasSource) != 0) source_->port_free(port);
-}
-
-std::uint32_t Fabric::dequeue(PortId port, std::uint32_t priority) {
-  Port& p = ports_[port];
-  Queue& q = queue(port, priority);
-  const std::uint32_t packet = q.head;
-  q.head = packets_[packet].next;
-  --q.packets;
-  q.bytes -= packets_[packet].bytes;
-  if (q.head == kNone) {
-    q.tail = kNone;
-    p.waiting = static_cast<std::uint8_t>(p.waiting & ~(1U << priority));
-    if (priority >= kDataPriority) arbiter_.emptied(port, priority - kDataPriority);
-  }
-  if ((p.flags & kBuffered) != 0) {
-    leave_buffer(port, packets_[packet]);
-    if ((p.flags & kMarksAtEnqueue) == 0 && q.bytes > q.mark_above &&
-        packets_[packet].kind == PacketKind::data) {
-      mark(port, packets_[packet], q.bytes);
-    }
-  }
-  if ((p.flags & kReturnsCredits) != 0) [[unlikely]]
-    return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
-  return packet;
-}
-
-void Fabric::on_link_control(const Event& event) {
-  const PortId port = event.target;
-  ports_[port].digest = digest(ports_[port].digest, event);
-  const auto priority = static_cast<std::uint32_t>(event.argument >> 2 & 63);
-  switch (static_cast<LinkControl>(event.argument & 3)) {
-    case LinkControl::pause:
-      if ((ports_[port].paused >> priority & 1) != 0) return;
-      ++rare_[port].pauses;
-      set_paused(port, priority);
-      return;
-    case LinkControl::resume:
-      set_running(port, priority);
-      return;
-    case LinkControl::credit:
-      receive_credit(port, priority, static_cast<Bytes>(event.argument >> 8));
-      return;
-  }
-}
-
-void Fabric::set_paused(PortId port, std::uint32_t priority) {
-  ports_[port].paused = static_cast<std::uint8_t>(ports_[port].paused | 1U << priority);
-  paused_since(port, priority) = loop_.now();
-  watch(port, priority);
-}
-
-void Fabric::set_running(PortId port, std::uint32_t priority) {
-  Port& p = ports_[port];
-  if ((p.paused >> priority & 1) == 0) return;
-  p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
-  rare_[port].paused_time += loop_.now() - paused_since(port, priority);
-  if (p.waiting != 0 || (p.flags & kHasSource) != 0) wake(port);
-}
-
-void Fabric::drop(PortId port, std::uint32_t packet) {
-  ++rare_[port].drops;
-  const Packet& k = packets_[packet];
-  return_credit(k.ingress, k.priority, k.bytes);
-  packets_.release(packet);
+// The step is read again at every hop.
+void Fabric::set_route_step(std::uint32_t step, std::uint32_t index) {
+  state_.routed[step & ((1U << kStepShift) - 1)].step = index;
 }
 
 }  // namespace netsim

@@ -8,8 +8,8 @@
 namespace netsim {
 
 PortCounters Fabric::counters(PortId port) const {
-  const Port& p = ports_[port];
-  const Rare& rare = rare_[port];
+  const Port& p = state_.ports[port];
+  const fabric::Rare& rare = state_.rare[port];
   PortCounters c;
   c.wire_bytes = p.wire_bytes;
   c.data_packets = p.data_packets;
@@ -19,12 +19,13 @@ PortCounters Fabric::counters(PortId port) const {
   c.pauses = rare.pauses;
   c.lost = rare.lost;
   c.paused = rare.paused_time;
-  for (std::uint32_t i = 0; i < priorities_; ++i) {
-    c.max_queue = std::max(c.max_queue, queue(port, i).max_bytes);
-    if ((p.paused >> i & 1) != 0) c.paused += loop_.now() - paused_since_[queue_index(port, i)];
+  for (std::uint32_t i = 0; i < state_.priorities; ++i) {
+    c.max_queue = std::max(c.max_queue, state_.queue(port, i).max_bytes);
+    if ((p.paused >> i & 1) != 0)
+      c.paused += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
   }
-  for (std::uint32_t i = 0; i < classes_; ++i) {
-    const Ingress& in = ingress_[port * classes_ + i];
+  for (std::uint32_t i = 0; i < state_.classes; ++i) {
+    const fabric::Ingress& in = state_.ingress[port * state_.classes + i];
     c.headroom += in.headroom;
     c.max_headroom = std::max<Bytes>(c.max_headroom, in.max_headroom_used);
   }
@@ -33,27 +34,40 @@ PortCounters Fabric::counters(PortId port) const {
 
 std::uint64_t Fabric::events_fingerprint() const {
   std::uint64_t sum = 0;
-  for (PortId id = 0; id < ports_.size(); ++id) sum += hash_combine(id, ports_[id].digest);
+  for (PortId id = 0; id < state_.ports.size(); ++id) sum += hash_combine(id, state_.ports[id].digest);
   return sum;
 }
 
-Bytes Fabric::queued(PortId port) const {
+Bytes FabricState::queued(PortId port) const {
   Bytes sum = 0;
-  for (std::uint32_t i = 0; i < priorities_; ++i) sum += queue(port, i).bytes;
+  for (std::uint32_t i = 0; i < priorities; ++i) sum += queue(port, i).bytes;
+  return sum;
+}
+
+std::uint64_t Fabric::pfc_pauses() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->pfc_pauses();
+  return sum;
+}
+
+std::uint64_t Fabric::pfc_resumes() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->pfc_resumes();
   return sum;
 }
 
 std::vector<std::string> Fabric::notes() const {
   std::vector<std::string> notes;
-  if (lossless_ == 0 || parameters_.headroom == 0) return notes;
+  if (state_.lossless == 0 || state_.parameters.headroom == 0) return notes;
   Bytes needed = 0;
-  for (PortId id = 0; id < ports_.size(); ++id) {
-    if ((ports_[id].flags & kBuffered) != 0) needed = std::max(needed, computed_headroom(id ^ 1U));
+  for (PortId id = 0; id < state_.ports.size(); ++id) {
+    if ((state_.ports[id].flags & fabric::kBuffered) != 0)
+      needed = std::max(needed, computed_headroom(id ^ 1U));
   }
-  if (parameters_.headroom < needed) {
+  if (state_.parameters.headroom < needed) {
     notes.push_back(
         fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
-                    parameters_.headroom, needed));
+                    state_.parameters.headroom, needed));
   }
   return notes;
 }
@@ -66,58 +80,47 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
         "deadlock: port {} is held back by {} until port {} moves", graph_.port_name(deadlock_[i]),
         graph_.node(graph_.port(deadlock_[i]).peer_node).name, graph_.port_name(next)));
   }
-  for (PortId id = 0; id < ports_.size() && lines.size() < limit; ++id) {
+  for (PortId id = 0; id < state_.ports.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
     if (bytes == 0) continue;
-    lines.push_back(fmt::format(
-        "port {}: {} B wait{}", graph_.port_name(id), bytes,
-        ports_[id].paused != 0 ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
-                               : ""));
+    lines.push_back(
+        fmt::format("port {}: {} B wait{}", graph_.port_name(id), bytes,
+                    state_.ports[id].paused != 0
+                        ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
+                        : ""));
   }
   return lines;
 }
 
-// ---- Deadlock: a search over ports that have been held back for a while, not over an empty event queue, so
+// ---- Deadlock: looked for while ports have been held back for a while, not when nothing is left to do, so
 // that timers that go on do not hide it.
 
-// Looks at the port again when it has been held back for `watch_after_`. Ports of hosts cannot be part of a
-// circle.
-void Fabric::watch(PortId port, std::uint32_t priority) {
-  Rare& rare = rare_[port];
-  if ((rare.watched >> priority & 1) != 0 || !at_switch(port)) return;
-  rare.watched = static_cast<std::uint8_t>(rare.watched | 1U << priority);
-  loop_.schedule(paused_since(port, priority) + watch_after_, ports_[port].origin, EventKind::watch, port,
-                 priority);
-}
-
-void Fabric::on_watch(const Event& event) {
-  const PortId port = event.target;
-  const auto priority = static_cast<std::uint32_t>(event.argument);
-  ports_[port].digest = digest(ports_[port].digest, event);
-  Rare& rare = rare_[port];
-  rare.watched = static_cast<std::uint8_t>(rare.watched & ~(1U << priority));
-  if ((ports_[port].paused >> priority & 1) == 0) return;
-  const bool due = loop_.now() - paused_since(port, priority) >= watch_after_;
-  const Time next_search = searched_ + watch_after_ / 8;  // one search does for all ports that are due
-  Time again = due ? next_search : paused_since(port, priority) + watch_after_;
-  if (due && loop_.now() >= next_search) {
-    if (find_deadlock()) {
-      loop_.stop();
-      return;
+void Fabric::look_for_deadlock(Time now, bool idle) {
+  std::uint64_t held = 0;
+  for (const auto& part : parts_) held += part->held_back();
+  if (held == 0) return;
+  if (!idle) {  // is one of them due? Ports of hosts cannot be part of a circle.
+    bool due = false;
+    for (PortId id = 0; id < state_.ports.size() && !due; ++id) {
+      if (state_.ports[id].paused == 0 || !state_.at_switch(id)) continue;
+      for (std::uint32_t priority = kDataPriority; priority < state_.priorities && !due; ++priority) {
+        due = (state_.ports[id].paused >> priority & 1) != 0 &&
+              now - state_.paused_since[state_.queue_index(id, priority)] >= watch_after_;
+      }
     }
-    searched_ = loop_.now();
-    again = loop_.now() + watch_after_;
+    if (!due) return;
   }
-  rare.watched = static_cast<std::uint8_t>(rare.watched | 1U << priority);
-  loop_.schedule(again, ports_[port].origin, EventKind::watch, port, priority);
+  // A resume or a credit may still be on its way to what was held back only now.
+  if (find_deadlock(idle ? now : now - watch_after_ / 2)) engine_.stop();
 }
 
 // The queues of the node behind `port`'s link that hold packets which came over it in this priority's class.
 std::vector<PortId> Fabric::waits_for(PortId port, std::uint32_t priority) const {
+  const PacketArena& packets = parts_[state_.far_set[port]]->packets();
   std::vector<PortId> result;
   for (const PortId next : graph_.ports_of(graph_.port(port).peer_node)) {
-    for (std::uint32_t at = queue(next, priority).head; at != kNone; at = packets_[at].next) {
-      if (packets_[at].ingress != port) continue;
+    for (std::uint32_t at = state_.queue(next, priority).head; at != fabric::kNone; at = packets[at].next) {
+      if (packets[at].ingress != port) continue;
       result.push_back(next);
       break;
     }
@@ -127,16 +130,16 @@ std::vector<PortId> Fabric::waits_for(PortId port, std::uint32_t priority) const
 
 // Held-back queues all of whose blockers are such queues themselves: nothing in them can move any more. The
 // largest such set, by taking away those that have a blocker outside.
-std::vector<bool> Fabric::stuck_queues() const {
-  std::vector<bool> stuck(queues_.size(), false);
+std::vector<bool> Fabric::stuck_queues(Time paused_before) const {
+  std::vector<bool> stuck(state_.queues.size(), false);
   std::vector<std::size_t> members;
-  for (std::size_t index = 0; index < queues_.size(); ++index) {
-    const auto port = static_cast<PortId>(index % ports_.size());
-    const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
-    if ((ports_[port].paused >> priority & 1) == 0 || queues_[index].head == kNone || !at_switch(port))
+  for (std::size_t index = 0; index < state_.queues.size(); ++index) {
+    const auto port = static_cast<PortId>(index % state_.ports.size());
+    const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
+    if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == fabric::kNone ||
+        !state_.at_switch(port))
       continue;
-    // A resume or a credit may still be on its way to what was held back only now.
-    if (loop_.now() - paused_since_[index] < watch_after_ / 2) continue;
+    if (state_.paused_since[index] > paused_before) continue;
     stuck[index] = true;
     members.push_back(index);
   }
@@ -144,10 +147,11 @@ std::vector<bool> Fabric::stuck_queues() const {
     changed = false;
     for (const std::size_t index : members) {
       if (!stuck[index]) continue;
-      const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
-      const std::vector<PortId> blockers = waits_for(static_cast<PortId>(index % ports_.size()), priority);
+      const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
+      const std::vector<PortId> blockers =
+          waits_for(static_cast<PortId>(index % state_.ports.size()), priority);
       const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
-                          return !stuck[queue_index(next, priority)];
+                          return !stuck[state_.queue_index(next, priority)];
                         });
       if (!free) continue;
       stuck[index] = false;
@@ -157,16 +161,16 @@ std::vector<bool> Fabric::stuck_queues() const {
   return stuck;
 }
 
-bool Fabric::find_deadlock() {
+bool Fabric::find_deadlock(Time paused_before) {
   for (const LinkChange& change : faults_.changes) {
-    if (change.at > loop_.now()) return false;  // a link that goes down sets free what waits for it
+    if (change.at > engine_.now()) return false;  // a link that goes down sets free what waits for it
   }
-  const std::vector<bool> stuck = stuck_queues();
+  const std::vector<bool> stuck = stuck_queues(paused_before);
   const auto first = std::find(stuck.begin(), stuck.end(), true);
   if (first == stuck.end()) return false;
   const auto index = static_cast<std::size_t>(first - stuck.begin());
-  const std::uint32_t priority = static_cast<std::uint32_t>(index / ports_.size());
-  std::vector<PortId> way{static_cast<PortId>(index % ports_.size())};
+  const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
+  std::vector<PortId> way{static_cast<PortId>(index % state_.ports.size())};
   for (;;) {
     const PortId next = waits_for(way.back(), priority).front();
     const auto seen = std::find(way.begin(), way.end(), next);
@@ -195,9 +199,11 @@ Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Byt
   Time first = 0, last = 0;  // when they are at the present link
   for (const PortId port : path) {
     const LinkSpec& link = graph_.port(port).link;
-    const bool cut_through = (ports_[port].flags & kCutThrough) != 0;
-    const auto time = [&](Bytes bytes) { return serialisation(bytes + link.overhead, link.rate); };
-    const auto passage = [&](Bytes bytes) { return (cut_through ? 0 : time(bytes)) + ports_[port].delay; };
+    const bool cut_through = (state_.ports[port].flags & fabric::kCutThrough) != 0;
+    const auto time = [&](Bytes bytes) { return state_.serialisation(bytes + link.overhead, link.rate); };
+    const auto passage = [&](Bytes bytes) {
+      return (cut_through ? 0 : time(bytes)) + state_.ports[port].delay;
+    };
     if (packets == 2) last = std::max(last, first + time(first_bytes));
     if (packets > 2) {
       const Time full = time(full_bytes);

@@ -106,8 +106,9 @@ void Sampler::look_at_link(SampledPort& port, Time time) {
 }
 
 void Sampler::look_at_flows(Time time) {
-  acknowledged_.resize(network_.queue_pairs(), 0);
-  for (std::uint32_t id = 0; id < acknowledged_.size(); ++id) {
+  const std::vector<std::uint32_t> pairs = network_.queue_pairs();
+  acknowledged_.resize(pairs.size(), 0);
+  for (const std::uint32_t id : pairs) {
     const QueuePairView view = network_.queue_pair_view(id);
     const Bytes bytes = view.acknowledged - acknowledged_[id];
     acknowledged_[id] = view.acknowledged;

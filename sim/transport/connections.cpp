@@ -7,11 +7,11 @@
 namespace netsim {
 
 std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
-  const auto shared = static_cast<std::uint32_t>(parameters_.queue_pairs);
+  const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
   const bool same_host = cluster_.same_host(request.source, request.destination);
   std::uint32_t number = 0;
   if (!same_host) number = request.own_queue_pair ? request.channel : request.channel % shared;
-  auto& known = connections_[request.source];
+  auto& known = state_.connections[request.source];
   // Each class has queue pairs of its own.
   const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
@@ -19,52 +19,31 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const auto at =
       std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
   if (at != known.end() && at->first == key) return at->second;
-  const auto id = static_cast<std::uint32_t>(senders_.size());
+  const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
   known.insert(at, {key, id});
-  senders_.emplace_back();
-  receivers_.emplace_back();
-  congestion_.resize(congestion_.size() + state_stride_);
-  if (reliability_.selective) selective_.emplace_back();
-  senders_base_ = senders_.data();
-  receivers_base_ = receivers_.data();
-  names_.push_back({request.source, request.destination, number});
-  receivers_[id].key =
+  state_.receivers.make(id, 1);
+  state_.names.make(id, 1);
+  state_.congestion.make(id * state_.state_stride, state_.state_stride);
+  if (state_.reliability.selective) state_.selective.make(id, 1);
+  state_.names[id] = {request.source, request.destination, number};
+  state_.receivers[id].key =
       hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
+  TransportPart& part = *parts_[state_.set_of_gpu[request.source]];
   if (same_host) {
-    connect_scale_up(id);
+    connect_scale_up(id, part);
   } else {
-    connect_scale_out(id, traffic_class);
+    connect_scale_out(id, traffic_class, part);
   }
   return id;
 }
 
-std::uint32_t PacketNetworkImpl::injector(PortId first, PortId gate) {
-  std::uint32_t& index = injector_of_port_[first];
-  if (index != kNone) return index;
-  index = static_cast<std::uint32_t>(injectors_.size());
-  Injector made;
-  made.port = first;
-  if (gate != first) {
-    std::uint32_t& gate_index = gate_of_port_[gate];
-    if (gate_index == kNone) {
-      gate_index = static_cast<std::uint32_t>(gates_.size());
-      gates_.push_back({parameters_.nic_buffer, {}});
-      fabric_.set_departure_hook(gate);
-    }
-    gates_[gate_index].injectors.push_back(index);
-    made.gate = gate_index;
-  }
-  injectors_.push_back(made);
-  return index;
-}
-
-void PacketNetworkImpl::connect_scale_up(std::uint32_t id) {
-  const Gpu& from = cluster_.gpus[names_[id].source];
-  const Gpu& to = cluster_.gpus[names_[id].destination];
+void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) {
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
+  const Gpu& to = cluster_.gpus[state_.names[id].destination];
   std::vector<std::uint32_t> path = scale_up_path(cluster_.graph, from.node, to.node);
   NETSIM_CHECK(!path.empty(), "GPUs of one host are not joined: " + cluster_.graph.node(from.node).name);
-  Sender& s = senders_[id];
-  s.injector = injector(path.front(), path.front());
+  Sender& s = state_.senders[id];
+  s.injector = part.injector(path.front(), path.front());
   s.scale_up = true;
   s.mtu = static_cast<std::uint32_t>(cluster_.graph.port(path.front()).link.mtu);
   s.rate = s.line_rate = cluster_.graph.port(path.front()).link.rate;
@@ -74,10 +53,10 @@ void PacketNetworkImpl::connect_scale_up(std::uint32_t id) {
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
 std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[names_[id].source];
-  const Gpu& to = cluster_.gpus[names_[id].destination];
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
+  const Gpu& to = cluster_.gpus[state_.names[id].destination];
   std::vector<PortId> ports = nic_path(cluster_.graph, routes, from.nic, to.nic, fabric_.routing(),
-                                       receivers_[id].key, fabric_.routing_seed());
+                                       state_.receivers[id].key, fabric_.routing_seed());
   if (ports.empty()) return ports;
   if (from.node != from.nic) ports.insert(ports.begin(), port_between(cluster_.graph, from.node, from.nic));
   if (to.node != to.nic) ports.push_back(port_between(cluster_.graph, to.nic, to.node));
@@ -86,16 +65,16 @@ std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes
 
 // The ACKs' five-tuple is another one, so they may take another way.
 std::vector<PortId> PacketNetworkImpl::ack_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[names_[id].source];
-  const Gpu& to = cluster_.gpus[names_[id].destination];
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
+  const Gpu& to = cluster_.gpus[state_.names[id].destination];
   return nic_path(cluster_.graph, routes, to.nic, from.nic, fabric_.routing(),
-                  hash_combine(receivers_[id].key, 1), fabric_.routing_seed());
+                  hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. Packets on their way keep the old ones. False: there is no
 // way.
 bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes) {
-  Receiver& r = receivers_[id];
+  Receiver& r = state_.receivers[id];
   std::vector<PortId> data = data_ports(id, routes);
   std::vector<PortId> back = ack_ports(id, routes);
   if (data.empty() || back.empty()) return false;
@@ -104,82 +83,77 @@ bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes) {
   r.back_path = fabric_.add_path(back) + 1;
   std::vector<std::uint32_t> idle = data;
   idle.push_back(make_step(StepKind::deliver, id));
-  names_[id].idle_path = fabric_.add_path(idle);
+  state_.names[id].idle_path = fabric_.add_path(idle);
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
   if (r.pcie) {  // the receiver hands packets on to gpu_port itself
     data.pop_back();
     last.push_back(make_step(StepKind::deliver, id));
   }
-  const Gpu& from = cluster_.gpus[names_[id].source];
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
   const std::size_t wire = from.node != from.nic ? 1 : 0;
   const bool routed = fabric_.routes_packets() && data.size() > wire + 1;
   if (routed) {
-    const NodeId destination = cluster_.gpus[names_[id].destination].nic;
+    const NodeId destination = cluster_.gpus[state_.names[id].destination].nic;
     data.resize(wire + 1);
     data.push_back(fabric_.route_step(destination));
   }
   data.insert(data.end(), last.begin(), last.end());
-  senders_[id].path = fabric_.add_path(data) + 1;
+  state_.senders[id].path = fabric_.add_path(data) + 1;
   if (routed)
-    fabric_.set_route_step(data[wire + 1], senders_[id].path - 1 + static_cast<std::uint32_t>(wire) + 1);
+    fabric_.set_route_step(data[wire + 1],
+                           state_.senders[id].path - 1 + static_cast<std::uint32_t>(wire) + 1);
   return true;
 }
 
-void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class) {
-  const Gpu& from = cluster_.gpus[names_[id].source];
-  const Gpu& to = cluster_.gpus[names_[id].destination];
+void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part) {
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
+  const Gpu& to = cluster_.gpus[state_.names[id].destination];
   if (traffic_class >= fabric_.classes()) {
     throw ConfigError("a flow is of class " + std::to_string(traffic_class) +
                       ", but network.switch.classes is " + std::to_string(fabric_.classes()));
   }
-  Sender& s = senders_[id];
-  Receiver& r = receivers_[id];
+  Sender& s = state_.senders[id];
+  Receiver& r = state_.receivers[id];
   s.traffic_class = r.traffic_class = traffic_class;
-  s.mtu = static_cast<std::uint32_t>(parameters_.mtu);
+  s.mtu = static_cast<std::uint32_t>(state_.parameters.mtu);
   r.pcie = to.node != to.nic;
   if (r.pcie) r.gpu_port = port_between(cluster_.graph, to.nic, to.node);
   // Where links that are down leave no way, on the way of old.
   if (!route(id, *routes_)) {
     NETSIM_CHECK(route(id, *cluster_.routes), "no route from " + cluster_.graph.node(from.nic).name);
   }
-  const std::span<const PortId> ports = fabric_.ports_of_path(names_[id].idle_path);
+  const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
   const PortId first = ports[0], wire = ports[from.node != from.nic ? 1 : 0];
-  s.injector = injector(first, wire);
+  s.injector = part.injector(first, wire);
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   s.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
-  s.base_rtt = parameters_.base_rtt != 0 ? parameters_.base_rtt : idle_round_trip(id);
-  set_window(id, kNoWindow);
-  start_congestion_control(id);
+  s.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : idle_round_trip(id);
+  part.set_window(id, kNoWindow);
+  part.start_congestion_control(id);
 }
 
 // A full packet from NIC to NIC and its ACK back, in an idle network.
 Time PacketNetworkImpl::idle_round_trip(std::uint32_t id) const {
-  const Gpu& from = cluster_.gpus[names_[id].source];
-  const std::span<const PortId> ports = fabric_.ports_of_path(names_[id].idle_path);
-  const std::span<const PortId> wires = ports.subspan(from.node != from.nic ? 1 : 0, senders_[id].hops);
-  const Bytes data = parameters_.mtu + framing_.header;
+  const Gpu& from = cluster_.gpus[state_.names[id].source];
+  const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
+  const std::span<const PortId> wires = ports.subspan(from.node != from.nic ? 1 : 0, state_.senders[id].hops);
+  const Bytes data = state_.parameters.mtu + state_.framing.header;
   const std::vector<PortId> back = ack_ports(id, *cluster_.routes);
   return fabric_.ideal_time(wires, 1, data, data, data) +
-         fabric_.ideal_time(back, 1, framing_.ack, framing_.ack, framing_.ack);
+         fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }
 
 // From send() to the last byte at the destination, alone in an idle network.
 Time PacketNetworkImpl::ideal_time(std::uint32_t id, Bytes bytes) const {
-  const Bytes mtu = senders_[id].mtu;
+  const Bytes mtu = state_.senders[id].mtu;
   const Bytes packets = (bytes + mtu - 1) / mtu;
-  const Bytes full = mtu + framing_.header;
+  const Bytes full = mtu + state_.framing.header;
   const Bytes last =
-      bytes - (packets - 1) * mtu + framing_.header + (packets == 1 ? framing_.first_header : 0);
-  return fabric_.ideal_time(fabric_.ports_of_path(names_[id].idle_path), static_cast<std::uint64_t>(packets),
-                            full + framing_.first_header, full, last);
-}
-
-void PacketNetworkImpl::start_congestion_control(std::uint32_t id) {
-  CongestionContext context = congestion_context(id);
-  congestion_control_->start(context);
-  senders_[id].rate = std::clamp<BitRate>(context.rate, 1, senders_[id].line_rate);
-  set_window(id, context.window);
+      bytes - (packets - 1) * mtu + state_.framing.header + (packets == 1 ? state_.framing.first_header : 0);
+  return fabric_.ideal_time(fabric_.ports_of_path(state_.names[id].idle_path),
+                            static_cast<std::uint64_t>(packets), full + state_.framing.first_header, full,
+                            last);
 }
 
 // Called by the fabric a detection delay after a link went down or came back.
@@ -193,8 +167,8 @@ void PacketNetworkImpl::routes_changed() {
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);
-  for (std::uint32_t id = 0; id < senders_.size(); ++id) {
-    if (!senders_[id].scale_up) route(id, *routes_);
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (!state_.senders[id].scale_up) route(id, *routes_);
   }
 }
 

@@ -20,8 +20,8 @@ struct SendRequest {
   std::uint32_t source = 0;       // GPU
   std::uint32_t destination = 0;  // GPU
   Bytes bytes = 0;                // > 0
-  std::uint32_t channel = 0;  // messages of one (source, destination, channel) arrive in order; scale-out:
-                              // the queue pair is channel mod `queue_pairs` of the transport
+  std::uint32_t channel = 0;    // messages of one (source, destination, channel) arrive in order; scale-out:
+                                // the queue pair is channel mod `queue_pairs` of the transport
   bool own_queue_pair = false;  // scale-out: each channel is a queue pair, however many `queue_pairs` says
   std::uint8_t traffic_class = 0;  // scale-out: which of the network's data classes it travels in
   std::uint32_t job = 0;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/registry.h"
@@ -10,6 +12,9 @@
 
 namespace netsim {
 namespace {
+
+// Address space is set aside for so many.
+constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26;
 
 const Parameters<TransportParameters>& transport() {
   using P = TransportParameters;
@@ -92,57 +97,68 @@ Framing framing(FramingKind kind) {
 }
 
 Bytes PacketNetworkImpl::largest_packet() const {
-  const Framing f = framing(parameters_.framing);
-  return parameters_.mtu + f.header + f.first_header + needs_.data_header;
+  const Framing f = framing(state_.parameters.framing);
+  return state_.parameters.mtu + f.header + f.first_header + state_.needs.data_header;
 }
 
-PacketNetworkImpl::PacketNetworkImpl(EventLoop& loop, const Cluster& cluster, const ConfigNode& network_node,
-                                     const ConfigNode& transport_node, std::uint64_t seed,
-                                     FlowObserver observer)
-    : loop_(loop),
+TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node)
+    : cluster(cluster_in),
+      parameters(transport().parse(node)),
+      framing(netsim::framing(parameters.framing)),
+      reliability(netsim::reliability(parameters)),
+      congestion_control(
+          Registry<CongestionControl>::instance().create(parameters.congestion_control, "dcqcn")),
+      needs(congestion_control->needs()),
+      echo_in_acks(needs.ack_echo || parameters.ecn_echo == EcnEcho::ack),
+      stamps(needs.telemetry || needs.timestamps),
+      senders(kMaxQueuePairs),
+      receivers(kMaxQueuePairs),
+      names(kMaxQueuePairs),
+      selective(kMaxQueuePairs),
+      state_stride((needs.state_bytes + 15) / 16 * 16),
+      congestion(kMaxQueuePairs * state_stride + 1),
+      injector_of_port(cluster.graph.port_count(), kNone),
+      gate_of_port(cluster.graph.port_count(), kNone),
+      connections(cluster.gpus.size()) {}
+
+PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, const Partition& partition,
+                                     const ConfigNode& network_node, const ConfigNode& transport_node,
+                                     std::uint64_t seed, FlowObserver observer)
+    : engine_(engine),
       cluster_(cluster),
-      parameters_(transport().parse(transport_node)),
-      framing_(framing(parameters_.framing)),
-      reliability_(reliability(parameters_)),
-      congestion_control_(
-          Registry<CongestionControl>::instance().create(parameters_.congestion_control, "dcqcn")),
-      needs_(congestion_control_->needs()),
-      echo_in_acks_(needs_.ack_echo || parameters_.ecn_echo == EcnEcho::ack),
-      stamps_(needs_.telemetry || needs_.timestamps),
-      fabric_(loop, cluster.graph, fabric_parameters().parse(network_node, {"kind"}),
+      state_(cluster, transport_node),
+      fabric_(engine, cluster.graph, partition, fabric_parameters().parse(network_node, {"kind"}),
               switch_section(network_node), largest_packet(), seed),
       observer_(std::move(observer)),
-      routes_(cluster.routes.get()),
-      state_stride_((needs_.state_bytes + 15) / 16 * 16) {
-  framing_.header += needs_.data_header;
-  framing_.ack += needs_.ack_header;
-  fabric_.set_source(this);
+      routes_(cluster.routes.get()) {
+  state_.framing.header += state_.needs.data_header;
+  state_.framing.ack += state_.needs.ack_header;
+  for (const Gpu& gpu : cluster.gpus) state_.set_of_gpu.push_back(partition.set_of(gpu.node));
+  state_.observed = static_cast<bool>(observer_);
+  state_.delivered_reader = engine.add_reader(delivered_);
+  state_.acknowledged_reader = engine.add_reader(acknowledged_);
   fabric_.set_routes(routes_);
-  if (needs_.telemetry) fabric_.enable_telemetry();
-  if (needs_.timestamps) fabric_.enable_timestamps();
-  injector_of_port_.assign(cluster.graph.port_count(), kNone);
-  gate_of_port_.assign(cluster.graph.port_count(), kNone);
-  connections_.resize(cluster.gpus.size());
-  const auto handle = [&]<void (PacketNetworkImpl::*Method)(const Event&)>(EventKind kind) {
-    loop_.set_handler(
-        kind, [](void* self, const Event& e) { (static_cast<PacketNetworkImpl*>(self)->*Method)(e); }, this);
-  };
-  handle.operator()<&PacketNetworkImpl::on_receive>(EventKind::receive);
-  handle.operator()<&PacketNetworkImpl::on_deliver>(EventKind::deliver);
-  handle.operator()<&PacketNetworkImpl::on_control>(EventKind::control);
-  handle.operator()<&PacketNetworkImpl::on_pace>(EventKind::pace);
-  handle.operator()<&PacketNetworkImpl::on_congestion_timer>(EventKind::congestion_timer);
-  handle.operator()<&PacketNetworkImpl::on_retransmission>(EventKind::retransmission);
-  const void* const* packets = fabric_.packets().base();
-  loop_.set_prefetch(EventKind::receive, &receivers_base_, sizeof(Receiver), packets, sizeof(Packet));
-  loop_.set_prefetch(EventKind::control, &senders_base_, sizeof(Sender), packets, sizeof(Packet));
-  loop_.set_prefetch(EventKind::pace, &senders_base_, sizeof(Sender), nullptr, 0);
+  fabric_.on_routes_changed([this] { routes_changed(); });
+  if (state_.needs.telemetry) fabric_.enable_telemetry();
+  if (state_.needs.timestamps) fabric_.enable_timestamps();
+  for (std::uint32_t set = 0; set < engine.sets(); ++set) {
+    parts_.push_back(std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, *this));
+  }
 }
 
 // ---- Reports
 
 NetworkCounters PacketNetworkImpl::counters() const {
-  NetworkCounters c = counts_;
+  NetworkCounters c;
+  for (const auto& part : parts_) {
+    const NetworkCounters& own = part->counts();
+    c.packets += own.packets;
+    c.retransmissions += own.retransmissions;
+    c.flows_started += own.flows_started;
+    c.flows_done += own.flows_done;
+    c.bytes_delivered += own.bytes_delivered;
+    c.bytes_sent += own.bytes_sent;
+  }
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
     const PortCounters port = fabric_.counters(id);
@@ -159,18 +175,36 @@ NetworkCounters PacketNetworkImpl::counters() const {
   return c;
 }
 
+// Their numbers tell nothing: with several threads it is chance who comes first.
+std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
+  std::vector<std::uint32_t> ids(state_.senders.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto place = [&](std::uint32_t id) {
+    const Names& n = state_.names[id];
+    return std::tuple(n.source, n.destination, state_.senders[id].traffic_class, n.number);
+  };
+  std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  return ids;
+}
+
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
-  const Sender& s = senders_[id];
-  const Names& n = names_[id];
+  const Sender& s = state_.senders[id];
+  const Names& n = state_.names[id];
   return {n.source, n.destination,    n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
           s.rate,   s.oldest != kNone};
 }
 
+std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts_) sum += part->packets_fingerprint();
+  return sum;
+}
+
 std::uint64_t PacketNetworkImpl::events_fingerprint() const {
   std::uint64_t sum = fabric_.events_fingerprint();
-  for (std::size_t id = 0; id < senders_.size(); ++id) {
-    sum += hash_combine(receivers_[id].key, senders_[id].digest) +
-           hash_combine(~receivers_[id].key, receivers_[id].digest);
+  for (std::size_t id = 0; id < state_.senders.size(); ++id) {
+    const std::uint64_t key = state_.receivers[id].key;
+    sum += hash_combine(key, state_.senders[id].digest) + hash_combine(~key, state_.receivers[id].digest);
   }
   return sum;
 }
@@ -178,10 +212,11 @@ std::uint64_t PacketNetworkImpl::events_fingerprint() const {
 std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
   if (deadlocked()) lines = fabric_.waiting(limit);
-  for (std::size_t id = 0; id < senders_.size() && lines.size() < limit; ++id) {
-    const Sender& s = senders_[id];
+  for (const std::uint32_t id : queue_pairs()) {
+    if (lines.size() >= limit) break;
+    const Sender& s = state_.senders[id];
     if (s.oldest == kNone) continue;
-    const Names& n = names_[id];
+    const Names& n = state_.names[id];
     lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}", n.source,
                                 n.destination, n.number, s.acknowledged, s.end_psn,
                                 s.failed ? ", gave up after its retries" : ""));
@@ -193,7 +228,7 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
 
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
-  if (fabric_.routes_packets() && !reliability_.selective) {
+  if (fabric_.routes_packets() && !state_.reliability.selective) {
     notes.push_back(
         "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
         "overtakes another makes the sender start again");
@@ -201,11 +236,69 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
   return notes;
 }
 
-std::unique_ptr<PacketNetwork> PacketNetwork::create(EventLoop& loop, const Cluster& cluster,
+// ---- Flows: over when both ends are done with them, which they are in the same order.
+
+void PacketNetworkImpl::flow_delivered(const FlowDelivered& flow) {
+  HalfFlow half;
+  if (take_half(flow.queue_pair, false, half)) {
+    observe(flow, half.acknowledged);
+  } else {
+    wait_for_other_end(flow.queue_pair, true, {flow, 0, kNone});
+  }
+}
+
+void PacketNetworkImpl::flow_acknowledged(const FlowAcknowledged& flow) {
+  HalfFlow half;
+  if (take_half(flow.queue_pair, true, half)) {
+    observe(half.delivered, flow.acknowledged);
+  } else {
+    wait_for_other_end(flow.queue_pair, false, {{}, flow.acknowledged, kNone});
+  }
+}
+
+void PacketNetworkImpl::wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half) {
+  std::uint32_t index = free_half_flow_;
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(half_flows_.size());
+    half_flows_.emplace_back();
+  } else {
+    free_half_flow_ = half_flows_[index].next;
+  }
+  half_flows_[index] = half;
+  HalfFlows& list = half_flows_of_[queue_pair];
+  list.delivered = delivered;
+  if (list.oldest == kNone) {
+    list.oldest = index;
+  } else {
+    half_flows_[list.newest].next = index;
+  }
+  list.newest = index;
+}
+
+// The queue pair's oldest flow of which this end is known. False: there is none.
+bool PacketNetworkImpl::take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half) {
+  if (half_flows_of_.size() <= queue_pair) half_flows_of_.resize(queue_pair + std::size_t{1});
+  HalfFlows& list = half_flows_of_[queue_pair];
+  if (list.oldest == kNone || list.delivered != delivered) return false;
+  const std::uint32_t index = list.oldest;
+  half = half_flows_[index];
+  list.oldest = half.next;
+  half_flows_[index].next = free_half_flow_;
+  free_half_flow_ = index;
+  return true;
+}
+
+void PacketNetworkImpl::observe(const FlowDelivered& flow, Time acknowledged) const {
+  observer_({hash_combine(state_.receivers[flow.queue_pair].key, flow.number), flow.request,
+             state_.names[flow.queue_pair].number, flow.start, flow.delivered, acknowledged, flow.ideal});
+}
+
+std::unique_ptr<PacketNetwork> PacketNetwork::create(Engine& engine, const Cluster& cluster,
+                                                     const Partition& partition,
                                                      const ConfigNode& network_node,
                                                      const ConfigNode& transport_node, std::uint64_t seed,
                                                      FlowObserver observer) {
-  return std::make_unique<PacketNetworkImpl>(loop, cluster, network_node, transport_node, seed,
+  return std::make_unique<PacketNetworkImpl>(engine, cluster, partition, network_node, transport_node, seed,
                                              std::move(observer));
 }
 

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/core/event_loop.h"
+#include "sim/core/engine.h"
 #include "sim/core/parameters.h"
 #include "sim/network/counters.h"
+#include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/endpoint.h"
 
@@ -53,11 +54,12 @@ class PacketNetwork : public Endpoint {
  public:
   using FlowObserver = std::function<void(const FlowRecord&)>;
   // `network`, `transport`: sections of the configuration (may be null). The cluster must outlive the
-  // network. Handles the packet and queue pair events of `loop`. Origins 0 .. graph.port_count()-1 are its
-  // own.
-  static std::unique_ptr<PacketNetwork> create(EventLoop& loop, const Cluster& cluster,
-                                               const ConfigNode& network, const ConfigNode& transport,
-                                               std::uint64_t seed, FlowObserver observer);
+  // network. `partition`: which of the engine's sets a node is of. Handles the packet and queue pair events.
+  // Origins 0 .. graph.port_count()-1 are its own.
+  static std::unique_ptr<PacketNetwork> create(Engine& engine, const Cluster& cluster,
+                                               const Partition& partition, const ConfigNode& network,
+                                               const ConfigNode& transport, std::uint64_t seed,
+                                               FlowObserver observer);
   // What `network` (kind: packet) and `transport` accept, for --describe and the schema.
   static const ParameterTable& network_parameters();
   static const ParameterTable& transport_parameters();
@@ -66,12 +68,12 @@ class PacketNetwork : public Endpoint {
   virtual PortCounters port_counters(PortId port) const = 0;
   // What waits at a port now, as buffers count it.
   virtual Bytes queued(PortId port) const = 0;
-  // Scale-out queue pairs in the order of their first use: 0 .. queue_pairs() - 1.
-  virtual std::uint32_t queue_pairs() const = 0;
+  // The queue pairs that there are, by source, destination, class and number. An id stays that of its pair.
+  virtual std::vector<std::uint32_t> queue_pairs() const = 0;
   virtual QueuePairView queue_pair_view(std::uint32_t id) const = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;
   virtual std::uint64_t events_fingerprint() const = 0;
-  // Whether ports wait for each other in a circle; the event loop is then stopped, and waiting() names them
+  // Whether ports wait for each other in a circle; the engine is then stopped, and waiting() names them
   // first.
   virtual bool deadlocked() const = 0;
   // Queue pairs with unfinished messages and paused ports with waiting bytes, one line each.

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "sim/core/config.h"
@@ -49,15 +48,21 @@ struct TransportParameters {
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
+// The sender's, until it is acknowledged (within a host: delivered).
 struct Message {
   SendRequest request;
   Time start = 0;
-  Time delivered = 0, acknowledged = 0;
-  std::uint64_t number = 0;    // within its queue pair
   std::uint32_t next = kNone;  // in the queue pair, oldest first
   std::uint32_t first_psn = 0;
   std::uint32_t packets = 0;
-  std::uint32_t holders = 0;  // sender until acknowledged, receiver until delivered
+};
+
+// The receiver's, from the sender's start until it is delivered.
+struct Incoming {
+  SendRequest request;
+  Time start = 0;
+  std::uint64_t number = 0;    // within its queue pair
+  std::uint32_t next = kNone;  // in the queue pair, oldest first
 };
 
 // The sender's half of a queue pair, at the source's NIC. The first cache line is what making a packet
@@ -107,14 +112,18 @@ struct alignas(64) Receiver {
   std::uint32_t marked = 0;     // packets with a mark since the last ACK
   std::uint32_t latest = 0;     // psn of the last packet that came out of order
   std::uint32_t back_path = 0;  // of ACKs, after the first port
-  PortId back_port = 0;         // the NIC's port
+  PortId back_port = kNoId;     // the NIC's port; kNoId: within a host, where nothing is acknowledged
   PortId gpu_port = 0;          // the NIC's port to the GPU
   bool cnp_sent = false;
   bool nack_sent = false;
   bool pcie = false;  // goes on to the GPU over PCIe
   std::uint8_t traffic_class = 0;
+  std::uint32_t oldest = kNone, newest = kNone;  // messages that have not been delivered
 };
 static_assert(sizeof(Receiver) == 64);
+
+// What came out of order.
+enum class Kept : std::uint8_t { absent, inner, last };
 
 // What selective repeat remembers of a queue pair besides.
 struct Selective {
@@ -125,9 +134,8 @@ struct Selective {
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
   std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
   Time last_sent = 0;             // when a packet was last made
-  // Receiver: message << 1 | last of the packets that came out of order.
-  PsnWindow<std::uint32_t> kept{kNone};
-  std::deque<std::uint32_t> completed;  // messages on their way over PCIe
+  // Receiver: the packets that came out of order.
+  PsnWindow<Kept> kept{Kept::absent};
 };
 
 // What makes packets for one first port: a NIC (Ethernet port, or the PCIe link that feeds it), or a GPU's

@@ -3,11 +3,11 @@
 
 namespace netsim {
 
-void PacketNetworkImpl::on_receive(const Event& event) {
+void TransportPart::on_receive(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Receiver& r = receivers_[id];
-  r.digest = Fabric::digest(r.digest, event);
+  r.digest = FabricPart::digest(r.digest, event);
   const Packet& k = fabric_.packets()[packet];
   if (k.marked) {
     if (echo_in_acks_) {
@@ -27,7 +27,7 @@ void PacketNetworkImpl::on_receive(const Event& event) {
   }
 }
 
-void PacketNetworkImpl::accept(std::uint32_t id, std::uint32_t packet) {
+void TransportPart::accept(std::uint32_t id, std::uint32_t packet) {
   Receiver& r = receivers_[id];
   const Packet k = fabric_.packets()[packet];
   if (k.psn != r.expected) [[unlikely]] {
@@ -44,13 +44,13 @@ void PacketNetworkImpl::accept(std::uint32_t id, std::uint32_t packet) {
     fabric_.enqueue(r.gpu_port, packet);
   } else {
     fabric_.packets().release(packet);
-    if (k.last) delivered(id, k.message);
+    if (k.last) deliver(id, 1);
   }
 }
 
 // One NACK for each gap. A number that does not rise tells that the sender has started again and lost the
 // expected packet once more: a gap of its own.
-void PacketNetworkImpl::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
+void TransportPart::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
   Receiver& r = receivers_[id];
   if (static_cast<std::int32_t>(psn - r.expected) < 0) {
     reply(id, PacketKind::ack, packet, 0);  // a duplicate: the ACK may have been late
@@ -62,7 +62,7 @@ void PacketNetworkImpl::out_of_order(std::uint32_t id, std::uint32_t psn, std::u
   r.latest = psn;
 }
 
-void PacketNetworkImpl::count_arrival(std::uint32_t id, std::uint32_t psn) {
+void TransportPart::count_arrival(std::uint32_t id, std::uint32_t psn) {
   ++counts_.packets;
   packets_fingerprint_ +=
       hash_combine(hash_combine(receivers_[id].key, psn), static_cast<std::uint64_t>(loop_.now()));
@@ -70,7 +70,7 @@ void PacketNetworkImpl::count_arrival(std::uint32_t id, std::uint32_t psn) {
 
 // Answers the packet `cause`; a NACK names the packet that arrived out of order. Telemetry and marks go
 // along.
-void PacketNetworkImpl::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
+void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
   Receiver& r = receivers_[id];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
@@ -95,57 +95,72 @@ void PacketNetworkImpl::reply(std::uint32_t id, PacketKind kind, std::uint32_t c
   fabric_.enqueue(r.back_port, index);
 }
 
-void PacketNetworkImpl::on_deliver(const Event& event) {
+// ---- Messages
+
+// Before its first packet can be here.
+void TransportPart::expect(std::uint32_t id, const Incoming& incoming) {
+  std::uint32_t index = free_incoming_;
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(incoming_.size());
+    incoming_.emplace_back();
+  } else {
+    free_incoming_ = incoming_[index].next;
+  }
+  incoming_[index] = incoming;
+  Receiver& r = receivers_[id];
+  if (r.oldest == kNone) {
+    r.oldest = index;
+  } else {
+    incoming_[r.newest].next = index;
+  }
+  r.newest = index;
+}
+
+void TransportPart::on_deliver(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Receiver& r = receivers_[id];
-  r.digest = Fabric::digest(r.digest, event);
-  const Packet& k = fabric_.packets()[packet];
-  const bool last = k.last;
-  const std::uint32_t message = k.message;
+  r.digest = FabricPart::digest(r.digest, event);
+  const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
-  const bool scale_up = senders_[id].scale_up;
-  if (scale_up) ++counts_.packets;
-  if (!last) return;
-  if (scale_up || !reliability_.selective) {
-    delivered(id, message);
-    return;
-  }
-  for (std::uint32_t i = 0; i < message; ++i) {  // the number of messages that this packet completed
-    const std::uint32_t completed = selective_[id].completed.front();
-    selective_[id].completed.pop_front();
-    delivered(id, completed);
+  if (r.back_port == kNoId) {
+    ++counts_.packets;
+    if (k.last) delivered_scale_up(id);
+  } else if (k.last) {
+    deliver(id, reliability_.selective ? k.message : 1);
   }
 }
 
-void PacketNetworkImpl::delivered(std::uint32_t id, std::uint32_t message) {
-  const SendRequest request = messages_[message].request;
-  const bool scale_up = senders_[id].scale_up;
-  messages_[message].delivered = loop_.now();
-  if (!scale_up) {
+// The next `messages` of the queue pair are complete at the destination: messages end in order.
+void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
+  for (; messages > 0; --messages) {
+    Receiver& r = receivers_[id];
+    const std::uint32_t index = r.oldest;
+    const Incoming done = incoming_[index];
+    r.oldest = done.next;
+    incoming_[index].next = free_incoming_;
+    free_incoming_ = index;
     ++counts_.flows_done;
-    counts_.bytes_delivered += request.bytes;
-  } else {
-    Sender& s = senders_[id];
-    s.oldest = messages_[message].next;
-    if (s.oldest == kNone) s.newest = kNone;
+    counts_.bytes_delivered += done.request.bytes;
+    if (state_.observed) {
+      set_.write(state_.delivered_reader,
+                 FlowDelivered{id, done.request, done.number, done.start, loop_.now(),
+                               network_.ideal_time(id, done.request.bytes)});
+    }
+    state_.listener->message_delivered(done.request);
   }
-  release(id, message);
-  listener_->message_delivered(request);
-  if (scale_up) listener_->message_sent(request);
 }
 
-// One of its two ends is done with the message. With both it is over, and a flow on the scale-out fabric is
-// told of.
-void PacketNetworkImpl::release(std::uint32_t id, std::uint32_t message) {
-  Message& m = messages_[message];
-  if (--m.holders != 0) return;
-  if (observer_ && !senders_[id].scale_up) {
-    observer_({hash_combine(receivers_[id].key, m.number), m.request, names_[id].number, m.start, m.delivered,
-               m.acknowledged, ideal_time(id, m.request.bytes)});
-  }
-  m.next = free_message_;
-  free_message_ = message;
+// Within a host both ends are here, and nothing is acknowledged.
+void TransportPart::delivered_scale_up(std::uint32_t id) {
+  Sender& s = senders_[id];
+  const std::uint32_t index = s.oldest;
+  const SendRequest request = messages_[index].request;
+  s.oldest = messages_[index].next;
+  if (s.oldest == kNone) s.newest = kNone;
+  free_message(index);
+  state_.listener->message_delivered(request);
+  state_.listener->message_sent(request);
 }
 
 }  // namespace netsim

@@ -2,7 +2,7 @@
 // the receiver keeps what comes out of order.
 #include <algorithm>
 
-#include "sim/transport/packet_network_impl.h"
+#include "sim/transport/transport_part.h"
 
 namespace netsim {
 namespace {
@@ -14,14 +14,14 @@ bool earlier(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t
 // ---- Sender
 
 // What has not come back: neither acknowledged nor known to have arrived out of order.
-std::uint32_t PacketNetworkImpl::in_flight(std::uint32_t id) const {
+std::uint32_t TransportPart::in_flight(std::uint32_t id) const {
   const Sender& s = senders_[id];
   const std::uint32_t sent = s.next_psn - s.acknowledged;
   return reliability_.selective && !s.scale_up ? sent - selective_[id].arrived_count : sent;
 }
 
 // Moves to the next gap that is to be repeated; false if there is none.
-bool PacketNetworkImpl::has_gap(std::uint32_t id) {
+bool TransportPart::has_gap(std::uint32_t id) {
   Selective& v = selective_[id];
   const Sender& s = senders_[id];
   if (earlier(v.repeat_next, s.acknowledged)) v.repeat_next = s.acknowledged;
@@ -30,10 +30,10 @@ bool PacketNetworkImpl::has_gap(std::uint32_t id) {
   return earlier(v.repeat_next, v.repeat_end);
 }
 
-std::uint32_t PacketNetworkImpl::take_gap(std::uint32_t id) { return selective_[id].repeat_next++; }
+std::uint32_t TransportPart::take_gap(std::uint32_t id) { return selective_[id].repeat_next++; }
 
 // A NACK names a packet that arrived: what was sent before it and did not is taken for lost.
-void PacketNetworkImpl::note_arrival(std::uint32_t id, std::uint32_t psn) {
+void TransportPart::note_arrival(std::uint32_t id, std::uint32_t psn) {
   Selective& v = selective_[id];
   const Sender& s = senders_[id];
   if (earlier(psn, s.acknowledged) || v.arrived.get(s.acknowledged, psn) != 0) return;
@@ -45,7 +45,7 @@ void PacketNetworkImpl::note_arrival(std::uint32_t id, std::uint32_t psn) {
 }
 
 // All before `before` is acknowledged.
-void PacketNetworkImpl::forget_arrivals(std::uint32_t id, std::uint32_t before) {
+void TransportPart::forget_arrivals(std::uint32_t id, std::uint32_t before) {
   Selective& v = selective_[id];
   const std::uint32_t base = senders_[id].acknowledged;
   for (std::uint32_t psn = base; v.arrived_count > 0 && psn != before; ++psn) {
@@ -57,7 +57,7 @@ void PacketNetworkImpl::forget_arrivals(std::uint32_t id, std::uint32_t before) 
 
 // After a timeout: what was sent before the timer was set and has not arrived is taken for lost, and all that
 // was sent if the last of it had the time of a round trip to be acknowledged.
-void PacketNetworkImpl::repeat_overdue(std::uint32_t id) {
+void TransportPart::repeat_overdue(std::uint32_t id) {
   Selective& v = selective_[id];
   v.repeat_next = senders_[id].acknowledged;
   const Sender& s = senders_[id];
@@ -66,12 +66,12 @@ void PacketNetworkImpl::repeat_overdue(std::uint32_t id) {
 
 // ---- Receiver
 
-void PacketNetworkImpl::accept_any(std::uint32_t id, std::uint32_t packet) {
+void TransportPart::accept_any(std::uint32_t id, std::uint32_t packet) {
   Receiver& r = receivers_[id];
   Selective& v = selective_[id];
   const Packet k = fabric_.packets()[packet];
   const bool late = earlier(k.psn, r.expected);
-  if (late || (k.psn != r.expected && v.kept.get(r.expected, k.psn) != kNone)) {  // it came twice
+  if (late || (k.psn != r.expected && v.kept.get(r.expected, k.psn) != Kept::absent)) {  // it came twice
     if (late) {
       reply(id, PacketKind::ack, packet, 0);
     } else {
@@ -81,38 +81,37 @@ void PacketNetworkImpl::accept_any(std::uint32_t id, std::uint32_t packet) {
     return;
   }
   count_arrival(id, k.psn);
-  complete_.clear();
+  std::uint32_t complete = 0;
   if (k.psn == r.expected) {
-    advance(id, k, complete_);
+    complete = advance(id, k.last);
     const bool acknowledge =
-        !complete_.empty() || ++r.unacknowledged >= static_cast<std::uint32_t>(parameters_.ack_every);
+        complete > 0 || ++r.unacknowledged >= static_cast<std::uint32_t>(parameters_.ack_every);
     if (acknowledge) reply(id, PacketKind::ack, packet, 0);
   } else {
-    v.kept.set(r.expected, k.psn, k.message << 1 | (k.last ? 1U : 0U));
+    v.kept.set(r.expected, k.psn, k.last ? Kept::last : Kept::inner);
     reply(id, PacketKind::nack, packet, k.psn);
   }
   if (r.pcie) {
-    for (const std::uint32_t message : complete_) v.completed.push_back(message);
     Packet& onward = fabric_.packets()[packet];
-    onward.last = !complete_.empty();
-    onward.message = static_cast<std::uint32_t>(complete_.size());
+    onward.last = complete > 0;
+    onward.message = complete;
     fabric_.enqueue(r.gpu_port, packet);
     return;
   }
   fabric_.packets().release(packet);
-  const std::vector<std::uint32_t> complete = complete_;
-  for (const std::uint32_t message : complete) delivered(id, message);
+  deliver(id, complete);
 }
 
-// The expected packet is here: `complete` are the messages whose last packet is now in order, oldest first.
-void PacketNetworkImpl::advance(std::uint32_t id, const Packet& first, std::vector<std::uint32_t>& complete) {
+// The expected packet is here, `last` of its message or not. Returns the number of messages whose last packet
+// is now in order.
+std::uint32_t TransportPart::advance(std::uint32_t id, bool last) {
   Receiver& r = receivers_[id];
-  PsnWindow<std::uint32_t>& kept = selective_[id].kept;
-  if (first.last) complete.push_back(first.message);
+  PsnWindow<Kept>& kept = selective_[id].kept;
+  std::uint32_t complete = last ? 1 : 0;
   for (++r.expected;; ++r.expected) {
-    const std::uint32_t entry = kept.get(r.expected, r.expected);
-    if (entry == kNone) return;
-    if ((entry & 1) != 0) complete.push_back(entry >> 1);
+    const Kept entry = kept.get(r.expected, r.expected);
+    if (entry == Kept::absent) return complete;
+    if (entry == Kept::last) ++complete;
     kept.clear(r.expected);
   }
 }

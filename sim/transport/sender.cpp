@@ -6,7 +6,7 @@
 
 namespace netsim {
 
-void PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest& request) {
+void TransportPart::add_message(std::uint32_t id, const SendRequest& request) {
   std::uint32_t index = free_message_;
   if (index == kNone) {
     index = static_cast<std::uint32_t>(messages_.size());
@@ -19,20 +19,30 @@ void PacketNetworkImpl::add_message(std::uint32_t id, const SendRequest& request
   m = Message{};
   m.request = request;
   m.start = loop_.now();
-  m.number = s.messages++;
   m.first_psn = s.end_psn;
   m.packets = static_cast<std::uint32_t>((request.bytes + s.mtu - 1) / s.mtu);
-  m.holders = s.scale_up ? 1 : 2;
   s.end_psn += m.packets;
   if (s.newest != kNone) messages_[s.newest].next = index;
   s.newest = index;
   if (s.oldest == kNone) s.oldest = index;
   if (s.current == kNone) s.current = index;
+  if (!s.scale_up) announce(id, m);
 }
 
-void PacketNetworkImpl::send(const SendRequest& request) {
+// The receiver is told what will come, so that packets need not carry it.
+void TransportPart::announce(std::uint32_t id, const Message& m) {
+  const Incoming incoming{m.request, m.start, senders_[id].messages++, kNone};
+  const std::uint32_t to = state_.set_of_gpu[m.request.destination];
+  if (to == set_.id()) {
+    expect(id, incoming);
+  } else {
+    set_.post_with(to, {{kNoEvent, 0, id, EventKind::notice, 0}, {}}, incoming);
+  }
+}
+
+void TransportPart::send(const SendRequest& request) {
   NETSIM_CHECK(request.bytes > 0 && request.source != request.destination, "empty or self-addressed message");
-  const std::uint32_t id = queue_pair(request);
+  const std::uint32_t id = network_.queue_pair(request);
   add_message(id, request);
   const Sender& s = senders_[id];
   if (!s.scale_up) {
@@ -42,9 +52,14 @@ void PacketNetworkImpl::send(const SendRequest& request) {
   make_ready(id);
 }
 
+void TransportPart::free_message(std::uint32_t index) {
+  messages_[index].next = free_message_;
+  free_message_ = index;
+}
+
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
-bool PacketNetworkImpl::has_work(std::uint32_t id) {
+bool TransportPart::has_work(std::uint32_t id) {
   const Sender& s = senders_[id];
   if (s.failed) return false;
   if (reliability_.selective && !s.scale_up)
@@ -53,7 +68,7 @@ bool PacketNetworkImpl::has_work(std::uint32_t id) {
 }
 
 // To the end of its injector's ring.
-void PacketNetworkImpl::join_ring(std::uint32_t id) {
+void TransportPart::join_ring(std::uint32_t id) {
   Sender& s = senders_[id];
   Injector& in = injectors_[s.injector];
   Injector::Ring& ring = in.rings[s.traffic_class];
@@ -69,7 +84,7 @@ void PacketNetworkImpl::join_ring(std::uint32_t id) {
 }
 
 // If it may send and is not waiting for its turn or its pace already.
-void PacketNetworkImpl::make_ready(std::uint32_t id) {
+void TransportPart::make_ready(std::uint32_t id) {
   const Sender& s = senders_[id];
   if (s.ready || s.pacing || !has_work(id)) return;
   join_ring(id);
@@ -80,7 +95,7 @@ void PacketNetworkImpl::make_ready(std::uint32_t id) {
 
 // Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
 // are held back.
-std::uint32_t PacketNetworkImpl::next_class(Injector& in) {
+std::uint32_t TransportPart::next_class(Injector& in) {
   std::uint32_t ready = in.ready & ~fabric_.paused_classes(in.port);
   if ((ready & (ready - 1)) == 0)
     return ready != 0 ? static_cast<std::uint32_t>(std::countr_zero(ready)) : kNone;
@@ -93,7 +108,7 @@ std::uint32_t PacketNetworkImpl::next_class(Injector& in) {
                               [&](std::uint32_t c) { return next_packet_bytes(in.rings[c].head); });
 }
 
-std::uint32_t PacketNetworkImpl::take_from_ring(Injector& in, std::uint32_t traffic_class) {
+std::uint32_t TransportPart::take_from_ring(Injector& in, std::uint32_t traffic_class) {
   Injector::Ring& ring = in.rings[traffic_class];
   const std::uint32_t id = ring.head;
   ring.head = senders_[id].next_ready;
@@ -107,8 +122,8 @@ std::uint32_t PacketNetworkImpl::take_from_ring(Injector& in, std::uint32_t traf
   return id;
 }
 
-void PacketNetworkImpl::port_free(PortId port) {
-  Injector& in = injectors_[injector_of_port_[port]];
+void TransportPart::port_free(PortId port) {
+  Injector& in = injectors_[state_.injector_of_port[port]];
   while (in.ready != 0 && (in.gate == kNone || gates_[in.gate].credit > 0)) {
     const std::uint32_t traffic_class = next_class(in);
     if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
@@ -127,8 +142,8 @@ void PacketNetworkImpl::port_free(PortId port) {
   fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
 }
 
-void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
-  Gate& gate = gates_[gate_of_port_[port]];
+void TransportPart::departed(PortId port, Bytes bytes) {
+  Gate& gate = gates_[state_.gate_of_port[port]];
   gate.credit += bytes;
   for (std::uint32_t index : gate.injectors) {
     const Injector& in = injectors_[index];
@@ -141,7 +156,7 @@ void PacketNetworkImpl::departed(PortId port, Bytes bytes) {
 // ---- Packets
 
 // What is missing goes before what is new.
-std::uint32_t PacketNetworkImpl::next_packet(std::uint32_t id) {
+std::uint32_t TransportPart::next_packet(std::uint32_t id) {
   Sender& s = senders_[id];
   if (reliability_.selective && !s.scale_up && has_gap(id)) {
     const std::uint32_t psn = take_gap(id);
@@ -162,28 +177,28 @@ std::uint32_t PacketNetworkImpl::next_packet(std::uint32_t id) {
   return make_packet(id, message, psn);
 }
 
-std::uint32_t PacketNetworkImpl::message_of(std::uint32_t id, std::uint32_t psn) const {
+std::uint32_t TransportPart::message_of(std::uint32_t id, std::uint32_t psn) const {
   std::uint32_t message = senders_[id].oldest;
   while (psn - messages_[message].first_psn >= messages_[message].packets) message = messages_[message].next;
   return message;
 }
 
 // As buffers count them.
-Bytes PacketNetworkImpl::packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const {
+Bytes TransportPart::packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const {
   const std::uint32_t number = psn - m.first_psn;
   const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
   return s.scale_up ? payload : payload + framing_.header + (number == 0 ? framing_.first_header : 0);
 }
 
 // Of what next_packet() would make.
-Bytes PacketNetworkImpl::next_packet_bytes(std::uint32_t id) {
+Bytes TransportPart::next_packet_bytes(std::uint32_t id) {
   const Sender& s = senders_[id];
   const bool gap = reliability_.selective && !s.scale_up && has_gap(id);
   const std::uint32_t psn = gap ? selective_[id].repeat_next : s.next_psn;
   return packet_bytes(s, messages_[gap ? message_of(id, psn) : s.current], psn);
 }
 
-std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn) {
+std::uint32_t TransportPart::make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn) {
   const Sender& s = senders_[id];
   const Message& m = messages_[message];
   const std::uint32_t index = fabric_.packets().allocate();
@@ -192,7 +207,6 @@ std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id, std::uint32_t mes
   k.psn = psn;
   k.bytes = static_cast<std::uint32_t>(packet_bytes(s, m, psn));
   k.path = s.path;
-  k.message = message;
   k.kind = PacketKind::data;
   k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
   k.marked = false;
@@ -211,7 +225,7 @@ std::uint32_t PacketNetworkImpl::make_packet(std::uint32_t id, std::uint32_t mes
 // ---- Pacing
 
 // Puts the queue pair back in the ring, now or when its rate allows the next packet.
-void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
+void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
   Sender& s = senders_[id];
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
@@ -228,7 +242,7 @@ void PacketNetworkImpl::pace(std::uint32_t id, Bytes wire_bytes) {
 
 // The rate has changed while the wait for the next packet lasts: as much longer or shorter as the last packet
 // takes.
-void PacketNetworkImpl::move_pace(std::uint32_t id, BitRate before) {
+void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   Sender& s = senders_[id];
   if (!s.pacing || s.rate == before) return;
   s.pace_at += fabric_.serialisation(s.last_wire, s.rate) - fabric_.serialisation(s.last_wire, before);
@@ -236,9 +250,9 @@ void PacketNetworkImpl::move_pace(std::uint32_t id, BitRate before) {
   loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
 }
 
-void PacketNetworkImpl::on_pace(const Event& event) {
+void TransportPart::on_pace(const Event& event) {
   Sender& s = senders_[event.target];
-  s.digest = Fabric::digest(s.digest, event);
+  s.digest = FabricPart::digest(s.digest, event);
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
   s.pacing = false;
   make_ready(event.target);
@@ -246,7 +260,7 @@ void PacketNetworkImpl::on_pace(const Event& event) {
 
 // ---- Congestion control
 
-CongestionContext PacketNetworkImpl::congestion_context(std::uint32_t id) {
+CongestionContext TransportPart::congestion_context(std::uint32_t id) {
   const Sender& s = senders_[id];
   CongestionContext context;
   context.now = loop_.now();
@@ -257,12 +271,19 @@ CongestionContext PacketNetworkImpl::congestion_context(std::uint32_t id) {
   context.next_psn = s.next_psn;
   context.rate = s.rate;
   context.window = s.congestion_window;
-  context.state = congestion_.data() + id * state_stride_;
+  context.state = state_.congestion.data() + id * state_.state_stride;
   return context;
 }
 
+void TransportPart::start_congestion_control(std::uint32_t id) {
+  CongestionContext context = congestion_context(id);
+  congestion_control_->start(context);
+  senders_[id].rate = std::clamp<BitRate>(context.rate, 1, senders_[id].line_rate);
+  set_window(id, context.window);
+}
+
 template <class Call>
-void PacketNetworkImpl::control(std::uint32_t id, Call call) {
+void TransportPart::control(std::uint32_t id, Call call) {
   Sender& s = senders_[id];
   CongestionContext context = congestion_context(id);
   call(context);
@@ -281,7 +302,7 @@ void PacketNetworkImpl::control(std::uint32_t id, Call call) {
 
 // The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
 // up: a packet may be started while less than the window is unacknowledged.
-void PacketNetworkImpl::set_window(std::uint32_t id, Bytes window) {
+void TransportPart::set_window(std::uint32_t id, Bytes window) {
   __extension__ using Wide = __int128;
   Sender& s = senders_[id];
   s.congestion_window = window;
@@ -303,9 +324,9 @@ void PacketNetworkImpl::set_window(std::uint32_t id, Bytes window) {
   s.window = static_cast<std::uint32_t>(std::clamp<Bytes>(packets, 1, UINT32_MAX));
 }
 
-void PacketNetworkImpl::on_congestion_timer(const Event& event) {
+void TransportPart::on_congestion_timer(const Event& event) {
   Sender& s = senders_[event.target];
-  s.digest = Fabric::digest(s.digest, event);
+  s.digest = FabricPart::digest(s.digest, event);
   const auto timer = static_cast<unsigned>(event.argument);
   control(event.target, [&](CongestionContext& c) { congestion_control_->on_timer(c, timer); });
   make_ready(event.target);
@@ -313,11 +334,11 @@ void PacketNetworkImpl::on_congestion_timer(const Event& event) {
 
 // ---- Acknowledgements
 
-void PacketNetworkImpl::on_control(const Event& event) {
+void TransportPart::on_control(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Sender& s = senders_[id];
-  s.digest = Fabric::digest(s.digest, event);
+  s.digest = FabricPart::digest(s.digest, event);
   const Packet k = fabric_.packets()[packet];
   if (k.kind == PacketKind::cnp) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
@@ -328,7 +349,7 @@ void PacketNetworkImpl::on_control(const Event& event) {
   make_ready(id);
 }
 
-void PacketNetworkImpl::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
+void TransportPart::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
   Sender& s = senders_[id];
   const bool nack = ack.kind == PacketKind::nack;
   const auto fresh = std::max(static_cast<std::int32_t>(ack.psn - s.acknowledged), 0);
@@ -352,8 +373,8 @@ void PacketNetworkImpl::on_ack(std::uint32_t id, const Packet& ack, std::uint32_
   if (fresh > 0) finish_messages(id);
 }
 
-void PacketNetworkImpl::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
-                                                std::uint32_t packet) {
+void TransportPart::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
+                                            std::uint32_t packet) {
   Feedback feedback;
   feedback.acknowledged_psn = ack.psn;
   feedback.packets = fresh;
@@ -367,7 +388,7 @@ void PacketNetworkImpl::tell_congestion_control(std::uint32_t id, std::uint32_t 
   control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
 }
 
-void PacketNetworkImpl::finish_messages(std::uint32_t id) {
+void TransportPart::finish_messages(std::uint32_t id) {
   for (;;) {
     Sender& s = senders_[id];  // the listener may send on a new queue pair
     if (s.oldest == kNone) return;
@@ -375,16 +396,16 @@ void PacketNetworkImpl::finish_messages(std::uint32_t id) {
     if (static_cast<std::int32_t>(s.acknowledged - (m.first_psn + m.packets)) < 0) return;
     const std::uint32_t done = s.oldest;
     const SendRequest request = m.request;
-    m.acknowledged = loop_.now();
     s.oldest = m.next;
     if (s.oldest == kNone) s.newest = kNone;
-    release(id, done);
-    listener_->message_sent(request);
+    free_message(done);
+    if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
+    state_.listener->message_sent(request);
   }
 }
 
 // Go-back-N: the next packet is the first one not acknowledged.
-void PacketNetworkImpl::go_back(std::uint32_t id) {
+void TransportPart::go_back(std::uint32_t id) {
   Sender& s = senders_[id];
   s.next_psn = s.acknowledged;
   s.current = s.oldest;
@@ -397,7 +418,7 @@ void PacketNetworkImpl::go_back(std::uint32_t id) {
 
 // ---- Timeouts
 
-void PacketNetworkImpl::arm_timer(std::uint32_t id) {
+void TransportPart::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
@@ -414,10 +435,10 @@ void PacketNetworkImpl::arm_timer(std::uint32_t id) {
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
 // a packet.
-void PacketNetworkImpl::on_retransmission(const Event& event) {
+void TransportPart::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   Sender& s = senders_[id];
-  s.digest = Fabric::digest(s.digest, event);
+  s.digest = FabricPart::digest(s.digest, event);
   s.timer = false;
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {

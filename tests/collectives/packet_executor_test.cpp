@@ -13,9 +13,9 @@ namespace {
 
 class PacketCollectives {
  public:
-  explicit PacketCollectives(const std::string& yaml) : packets(yaml), recorder(packets.loop) {
+  explicit PacketCollectives(const std::string& yaml) : packets(yaml), recorder(packets.loop.loop()) {
     const auto ports = static_cast<std::uint32_t>(packets.cluster.graph.port_count());
-    executor = Executor::create(packets.loop, *packets.network, packets.section("collectives"), ports);
+    executor = Executor::create(packets.loop.loop(), *packets.network, packets.section("collectives"), ports);
     executor->set_listener(&recorder);
   }
   Time run(CommunicationRequest request) {

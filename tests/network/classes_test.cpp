@@ -150,7 +150,7 @@ TEST(Classes, EachHasQueuePairsOfItsOwn) {
   request.traffic_class = 0;
   f.send(request, kMicrosecond);
   f.loop.run();
-  EXPECT_EQ(f.network->queue_pairs(), 2u);
+  EXPECT_EQ(f.network->queue_pairs().size(), 2u);
   EXPECT_EQ(f.delivery_order, (std::vector<std::uint64_t>{1, 0})) << "class 0 overtakes";
   EXPECT_NE(f.flows[0].id, f.flows[1].id);
 }

@@ -80,24 +80,24 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
     const NodeId hub = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "switch");
     const NodeId sink = graph.add_node(NodeKind::nic, graph.add_atom(), "sink");
     const PortId port = graph.add_link(hub, sink, LinkSpec{});
-    EventLoop loop;
-    Fabric fabric(loop, graph, FabricParameters{}, ConfigNode(), 4096, 1);
+    Engine loop;
+    Fabric fabric(loop, graph, Partition(), FabricParameters{}, ConfigNode(), 4096, 1);
     struct Seen {
       Fabric* fabric;
       std::vector<Packet> packets;
     } seen{&fabric, {}};
-    loop.set_handler(
+    loop.loop().set_handler(
         EventKind::deliver,
         [](void* s, const Event& e) {
           auto* self = static_cast<Seen*>(s);
-          self->packets.push_back(self->fabric->packets()[static_cast<std::uint32_t>(e.argument)]);
+          self->packets.push_back(self->fabric->part(0).packets()[static_cast<std::uint32_t>(e.argument)]);
         },
         &seen);
     const std::uint32_t path = fabric.add_path({make_step(StepKind::deliver, 0)});
     const int count = *rc::gen::inRange(1, 200);
     for (int i = 0; i < count; ++i) {
-      const std::uint32_t index = fabric.packets().allocate();
-      Packet& k = fabric.packets()[index];
+      const std::uint32_t index = fabric.part(0).packets().allocate();
+      Packet& k = fabric.part(0).packets()[index];
       k = Packet{};
       k.psn = static_cast<std::uint32_t>(i);
       k.bytes = *rc::gen::inRange<std::uint32_t>(64, 4200);
@@ -105,7 +105,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
       k.ingress = port ^ 1U;
       k.kind = PacketKind::data;
       k.priority = *rc::gen::element(kCnpPriority, kDataPriority);
-      fabric.enqueue(port, index);
+      fabric.part(0).enqueue(port, index);
     }
     loop.run();
     RC_ASSERT(seen.packets.size() == static_cast<std::size_t>(count));

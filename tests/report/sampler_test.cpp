@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 
 #include "tests/report/fixtures.h"
 
@@ -31,7 +32,11 @@ class FakeNetwork final : public PacketNetwork {
     const auto it = queues.find(port);
     return it != queues.end() ? it->second : 0;
   }
-  std::uint32_t queue_pairs() const override { return static_cast<std::uint32_t>(pairs.size()); }
+  std::vector<std::uint32_t> queue_pairs() const override {
+    std::vector<std::uint32_t> ids(pairs.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    return ids;
+  }
   QueuePairView queue_pair_view(std::uint32_t id) const override { return pairs[id]; }
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }

@@ -20,7 +20,7 @@ class Collective : public CommunicationListener {
   Collective(std::uint32_t ranks, const std::string& algorithm, CollectiveKind kind, Bytes chunk)
       : fixture("topology: {kind: star, hosts: " + std::to_string(ranks) +
                 ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"),
-        executor(Executor::create(fixture.loop, *fixture.network,
+        executor(Executor::create(fixture.loop.loop(), *fixture.network,
                                   parse_config(settings(algorithm), "collectives"),
                                   static_cast<std::uint32_t>(fixture.cluster.graph.port_count()))) {
     executor->set_listener(this);

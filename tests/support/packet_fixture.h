@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/core/event_loop.h"
+#include "sim/core/engine.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
@@ -19,10 +19,10 @@ class PacketFixture : public MessageListener {
   // `yaml`: topology, host, hosts, network, transport as in a configuration file.
   explicit PacketFixture(const std::string& yaml, std::uint64_t seed = 1)
       : root(parse_config(yaml, "test.yaml")), cluster(build_cluster(root)) {
-    network = PacketNetwork::create(loop, cluster, section("network"), section("transport"), seed,
-                                    [this](const FlowRecord& flow) { flows.push_back(flow); });
+    network = PacketNetwork::create(loop, cluster, Partition(), section("network"), section("transport"),
+                                    seed, [this](const FlowRecord& flow) { flows.push_back(flow); });
     network->set_listener(this);
-    loop.set_handler(
+    loop.loop().set_handler(
         EventKind::job,
         [](void* self, const Event& event) { static_cast<PacketFixture*>(self)->start(event.argument); },
         this);
@@ -53,7 +53,7 @@ class PacketFixture : public MessageListener {
     requests.push_back(request);
     delivered.push_back(-1);
     sent.push_back(-1);
-    loop.schedule(at, origin, EventKind::job, 0, request.tag);
+    loop.loop().schedule(at, origin, EventKind::job, 0, request.tag);
   }
   void message_delivered(const SendRequest& message) override {
     delivered[message.tag] = loop.now();
@@ -82,7 +82,7 @@ class PacketFixture : public MessageListener {
   }
 
   ConfigNode root;
-  EventLoop loop;
+  Engine loop;
   Cluster cluster;
   std::unique_ptr<PacketNetwork> network;
   std::vector<SendRequest> requests;

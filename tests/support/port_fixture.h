@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/event_loop.h"
+#include "sim/core/engine.h"
 #include "sim/network/fabric.h"
 #include "sim/topology/graph.h"
 
@@ -38,9 +38,9 @@ class PortFixture {
   PortFixture(const std::vector<Hop>& hops, const std::string& network, Arrivals arrivals, Observer observer)
       : arrivals_(std::move(arrivals)), observer_(std::move(observer)) {
     build(hops, network);
-    loop.set_handler(
+    loop.loop().set_handler(
         EventKind::job, [](void* self, const Event& e) { static_cast<PortFixture*>(self)->arrive(e); }, this);
-    loop.set_handler(
+    loop.loop().set_handler(
         EventKind::deliver, [](void* self, const Event& e) { static_cast<PortFixture*>(self)->leave(e); },
         this);
     plan();
@@ -51,7 +51,7 @@ class PortFixture {
   std::uint64_t arrived() const { return arrived_; }
   std::uint64_t left() const { return left_; }
 
-  EventLoop loop;
+  Engine loop;
   Graph graph;
   std::unique_ptr<Fabric> fabric;
   std::vector<PortId> ports;  // of the hops
@@ -79,7 +79,8 @@ class PortFixture {
       at = next;
     }
     node_ = parse_config(network, "network.yaml");
-    fabric = std::make_unique<Fabric>(loop, graph, fabric_parameters().parse(node_), node_, 4096, 1);
+    fabric =
+        std::make_unique<Fabric>(loop, graph, Partition(), fabric_parameters().parse(node_), node_, 4096, 1);
     std::vector<std::uint32_t> steps;
     for (std::size_t i = 1; i < ports.size(); ++i) steps.push_back(make_step(StepKind::port, ports[i]));
     steps.push_back(make_step(StepKind::deliver, 0));
@@ -87,11 +88,11 @@ class PortFixture {
   }
   void plan() {
     next_ = arrivals_();
-    if (next_.bytes > 0) loop.schedule(next_.time, origin_, EventKind::job, 0);
+    if (next_.bytes > 0) loop.loop().schedule(next_.time, origin_, EventKind::job, 0);
   }
   void arrive(const Event&) {
-    const std::uint32_t index = fabric->packets().allocate();
-    Packet& packet = fabric->packets()[index];
+    const std::uint32_t index = fabric->part(0).packets().allocate();
+    Packet& packet = fabric->part(0).packets()[index];
     packet = Packet{};
     packet.bytes = next_.bytes;
     packet.path = path_;
@@ -101,13 +102,13 @@ class PortFixture {
     if (arrival_of_.size() <= index) arrival_of_.resize(index + 1);
     arrival_of_[index] = loop.now();
     ++arrived_;
-    fabric->enqueue(ports[0], index);
+    fabric->part(0).enqueue(ports[0], index);
     plan();
   }
   void leave(const Event& event) {
     const auto index = static_cast<std::uint32_t>(event.argument);
-    const Passage passage{arrival_of_[index], loop.now(), fabric->packets()[index].bytes};
-    fabric->packets().release(index);
+    const Passage passage{arrival_of_[index], loop.now(), fabric->part(0).packets()[index].bytes};
+    fabric->part(0).packets().release(index);
     ++left_;
     observer_(passage);
   }

@@ -1,0 +1,206 @@
+#include "sim/network/fabric_part.h"
+
+#include <cstring>
+
+namespace netsim {
+
+FabricPart::FabricPart(AtomSet& set, FabricState& state)
+    : loop_(set.loop()),
+      set_(set),
+      state_(state),
+      port_count_(state.ports.size()),
+      ports_(state.ports.data()),
+      queues_(state.queues.data()),
+      ingress_(state.ingress.data()),
+      buffers_(state.buffers.data()),
+      rare_(state.rare.data()),
+      paths_(state.paths.data()),
+      ports_base_(ports_),
+      data_queues_base_(queues_ + port_count_ * kDataPriority) {
+  if (state.telemetry) packets_.enable_telemetry();
+  set_handlers();
+}
+
+void FabricPart::set_handlers() {
+  const auto handle = [this]<void (FabricPart::*Method)(const Event&)>(EventKind kind) {
+    loop_.set_handler(
+        kind, [](void* self, const Event& e) { (static_cast<FabricPart*>(self)->*Method)(e); }, this);
+  };
+  handle.operator()<&FabricPart::on_arrival>(EventKind::arrival);
+  handle.operator()<&FabricPart::on_departure>(EventKind::departure);
+  handle.operator()<&FabricPart::on_link_control>(EventKind::link_control);
+  handle.operator()<&FabricPart::on_route>(EventKind::route);
+  for (const EventKind kind :
+       {EventKind::arrival, EventKind::receive, EventKind::control, EventKind::deliver, EventKind::route}) {
+    set_.set_mail_handler(
+        kind,
+        [](void* self, const Mail& mail, const std::byte* attached) {
+          static_cast<FabricPart*>(self)->take_packet(mail, attached);
+        },
+        this);
+  }
+  loop_.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
+  loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
+  loop_.prefetch_also(EventKind::arrival, &data_queues_base_, sizeof(Queue));
+  loop_.prefetch_also(EventKind::departure, &data_queues_base_, sizeof(Queue));
+}
+
+// What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.
+bool FabricPart::transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
+  Port& p = ports_[port];
+  Packet& k = packets_[packet];
+  Rare& rare = rare_[port];
+  if ((p.flags & fabric::kFaulty) != 0) {
+    const bool cut = rare.down || arrival > rare.next_down;
+    if (cut ||
+        (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
+      ++rare.lost;
+      // Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.
+      if (k.kind == PacketKind::link_control && k.psn != 0)
+        ingress_[class_index(port ^ 1U, k.message >> 2)].headroom_used += k.psn;
+      if ((p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data)
+        source_->departed(port, k.bytes);
+      packets_.release(packet);
+      return false;
+    }
+  }
+  if (k.kind == PacketKind::link_control) return true;
+  if ((p.flags & fabric::kCredits) != 0) consume_credit(port, k.priority, k.bytes);
+  if ((p.flags & fabric::kTelemetry) != 0 && k.kind == PacketKind::data) {
+    Telemetry& t = packets_.telemetry(packet);
+    if (t.hops < kTelemetryHops)
+      t.hop[t.hops++] = {loop_.now(), p.wire_bytes - wire, state_.queued(port), rare.rate};
+  }
+  return true;
+}
+
+// ---- To and from other sets
+
+void FabricPart::post_packet(PortId port, const Event& event) {
+  const auto index = static_cast<std::uint32_t>(event.argument);
+  Mail mail{event, {}};
+  std::memcpy(mail.data.data(), &packets_[index], sizeof(Packet));
+  if (state_.telemetry) {
+    set_.post_with(state_.far_set[port], mail, packets_.telemetry(index));
+  } else {
+    set_.post(state_.far_set[port], mail);
+  }
+  packets_.release(index);
+}
+
+void FabricPart::take_packet(const Mail& mail, const std::byte* attached) {
+  const std::uint32_t index = packets_.allocate();
+  std::memcpy(&packets_[index], mail.data.data(), sizeof(Packet));
+  if (state_.telemetry)
+    std::memcpy(&packets_.telemetry(index), attached + mail.event.argument, sizeof(Telemetry));
+  Event event = mail.event;
+  event.argument = index;
+  loop_.insert(event);
+}
+
+// An event at the far end of `port`, which carries nothing else.
+void FabricPart::send_event(PortId port, const Event& event) {
+  if ((ports_[port].flags & fabric::kCut) != 0) {
+    set_.post(state_.far_set[port], {event, {}});
+  } else {
+    loop_.insert(event);
+  }
+}
+
+// ---- Events
+
+void FabricPart::on_arrival(const Event& event) {
+  Port& p = ports_[event.target];
+  p.digest = digest(p.digest, event);
+  enqueue(event.target, static_cast<std::uint32_t>(event.argument));
+}
+
+void FabricPart::on_departure(const Event& event) {
+  const PortId port = event.target;
+  Port& p = ports_[port];
+  p.digest = digest(p.digest, event);
+  const std::uint32_t ready = p.waiting & ~static_cast<std::uint32_t>(p.paused);
+  if (ready != 0) {
+    auto priority = static_cast<std::uint32_t>(std::countr_zero(ready));
+    if ((p.flags & fabric::kArbitrated) != 0 && priority >= kDataPriority) [[unlikely]] {
+      priority = kDataPriority + state_.arbiter.select(port, ready >> kDataPriority, [&](std::uint32_t c) {
+        return packets_[queue(port, kDataPriority + c).head].bytes;
+      });
+    }
+    const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
+    p.wake = false;
+    transmit(port, packet);
+    if ((p.waiting & ~p.paused) != 0 || (p.flags & fabric::kHasSource) != 0) wake(port);
+    return;
+  }
+  p.wake = false;
+  if ((p.flags & fabric::kHasSource) != 0) source_->port_free(port);
+}
+
+std::uint32_t FabricPart::dequeue(PortId port, std::uint32_t priority) {
+  Port& p = ports_[port];
+  Queue& q = queue(port, priority);
+  const std::uint32_t packet = q.head;
+  q.head = packets_[packet].next;
+  --q.packets;
+  q.bytes -= packets_[packet].bytes;
+  if (q.head == fabric::kNone) {
+    q.tail = fabric::kNone;
+    p.waiting = static_cast<std::uint8_t>(p.waiting & ~(1U << priority));
+    if (priority >= kDataPriority) state_.arbiter.emptied(port, priority - kDataPriority);
+  }
+  if ((p.flags & fabric::kBuffered) != 0) {
+    leave_buffer(port, packets_[packet]);
+    if ((p.flags & fabric::kMarksAtEnqueue) == 0 && q.bytes > q.mark_above &&
+        packets_[packet].kind == PacketKind::data) {
+      mark(port, packets_[packet], q.bytes);
+    }
+  }
+  if ((p.flags & fabric::kReturnsCredits) != 0) [[unlikely]]
+    return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
+  return packet;
+}
+
+void FabricPart::on_link_control(const Event& event) {
+  const PortId port = event.target;
+  ports_[port].digest = digest(ports_[port].digest, event);
+  const auto priority = static_cast<std::uint32_t>(event.argument >> 2 & 63);
+  switch (static_cast<LinkControl>(event.argument & 3)) {
+    case LinkControl::pause:
+      if ((ports_[port].paused >> priority & 1) != 0) return;
+      ++rare_[port].pauses;
+      set_paused(port, priority);
+      return;
+    case LinkControl::resume:
+      set_running(port, priority);
+      return;
+    case LinkControl::credit:
+      receive_credit(port, priority, static_cast<Bytes>(event.argument >> 8));
+      return;
+  }
+}
+
+void FabricPart::set_paused(PortId port, std::uint32_t priority) {
+  Port& p = ports_[port];
+  p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
+  paused_since(port, priority) = loop_.now();
+  if ((p.flags & fabric::kBuffered) != 0) ++held_back_;
+}
+
+void FabricPart::set_running(PortId port, std::uint32_t priority) {
+  Port& p = ports_[port];
+  if ((p.paused >> priority & 1) == 0) return;
+  p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
+  if ((p.flags & fabric::kBuffered) != 0) --held_back_;
+  rare_[port].paused_time += loop_.now() - paused_since(port, priority);
+  if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port);
+}
+
+void FabricPart::drop(PortId port, std::uint32_t packet) {
+  ++rare_[port].drops;
+  const Packet& k = packets_[packet];
+  return_credit(k.ingress, k.priority, k.bytes);
+  packets_.release(packet);
+}
+
+}  // namespace netsim

@@ -1,0 +1,71 @@
+#include "sim/transport/transport_part.h"
+
+#include <cstring>
+
+namespace netsim {
+
+TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state,
+                             PacketNetworkImpl& network)
+    : set_(set),
+      loop_(set.loop()),
+      fabric_(fabric),
+      state_(state),
+      network_(network),
+      parameters_(state.parameters),
+      framing_(state.framing),
+      reliability_(state.reliability),
+      congestion_control_(state.congestion_control.get()),
+      needs_(state.needs),
+      echo_in_acks_(state.echo_in_acks),
+      stamps_(state.stamps),
+      senders_(state.senders.data()),
+      receivers_(state.receivers.data()),
+      selective_(state.selective.data()),
+      senders_base_(senders_),
+      receivers_base_(receivers_) {
+  fabric_.set_source(this);
+  const auto handle = [&]<void (TransportPart::*Method)(const Event&)>(EventKind kind) {
+    loop_.set_handler(
+        kind, [](void* self, const Event& e) { (static_cast<TransportPart*>(self)->*Method)(e); }, this);
+  };
+  handle.operator()<&TransportPart::on_receive>(EventKind::receive);
+  handle.operator()<&TransportPart::on_deliver>(EventKind::deliver);
+  handle.operator()<&TransportPart::on_control>(EventKind::control);
+  handle.operator()<&TransportPart::on_pace>(EventKind::pace);
+  handle.operator()<&TransportPart::on_congestion_timer>(EventKind::congestion_timer);
+  handle.operator()<&TransportPart::on_retransmission>(EventKind::retransmission);
+  set_.set_mail_handler(
+      EventKind::notice,
+      [](void* self, const Mail& mail, const std::byte* attached) {
+        Incoming incoming;
+        std::memcpy(&incoming, attached + mail.event.argument, sizeof(Incoming));
+        static_cast<TransportPart*>(self)->expect(mail.event.target, incoming);
+      },
+      this);
+  const void* const* packets = fabric_.packets().base();
+  loop_.set_prefetch(EventKind::receive, &receivers_base_, sizeof(Receiver), packets, sizeof(Packet));
+  loop_.set_prefetch(EventKind::control, &senders_base_, sizeof(Sender), packets, sizeof(Packet));
+  loop_.set_prefetch(EventKind::pace, &senders_base_, sizeof(Sender), nullptr, 0);
+}
+
+std::uint32_t TransportPart::injector(PortId first, PortId gate) {
+  std::uint32_t& index = state_.injector_of_port[first];
+  if (index != kNone) return index;
+  index = static_cast<std::uint32_t>(injectors_.size());
+  Injector made;
+  made.port = first;
+  if (gate != first) {
+    std::uint32_t& gate_index = state_.gate_of_port[gate];
+    if (gate_index == kNone) {
+      gate_index = static_cast<std::uint32_t>(gates_.size());
+      gates_.push_back({parameters_.nic_buffer, {}});
+      fabric_.set_departure_hook(gate);
+    }
+    gates_[gate_index].injectors.push_back(index);
+    made.gate = gate_index;
+  }
+  injectors_.push_back(made);
+  return index;
+}
+
+}  // namespace netsim

@@ -1,0 +1,167 @@
+// TransportPart: the NICs and queue pairs of one set of atoms. The sender's half of a queue pair belongs to
+// its source's set, the receiver's to its destination's; they know of each other by packets and notices only.
+// Private to the packet network; its parts are sender.cpp, selective.cpp and receiver.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sim/core/atom_set.h"
+#include "sim/core/reserved_array.h"
+#include "sim/network/fabric_part.h"
+#include "sim/transport/packet_network.h"
+#include "sim/transport/queue_pair.h"
+#include "sim/transport/reliability.h"
+
+namespace netsim {
+
+// What the parts share: values that do not change, and arrays each element of which belongs to one atom.
+struct TransportState {
+  // `node`: the section `transport`.
+  TransportState(const Cluster& cluster_in, const ConfigNode& node);
+
+  const Cluster& cluster;
+  TransportParameters parameters;
+  Framing framing;
+  ReliabilityPlan reliability;
+  std::unique_ptr<CongestionControl> congestion_control;
+  CongestionNeeds needs;
+  bool echo_in_acks = false, stamps = false;
+  MessageListener* listener = nullptr;
+  bool observed = false;  // flows are written into the journal
+  std::uint32_t delivered_reader = 0, acknowledged_reader = 0;
+  std::vector<std::uint32_t> set_of_gpu;
+  // By queue pair.
+  ReservedArray<Sender> senders;
+  ReservedArray<Receiver> receivers;
+  ReservedArray<Names> names;
+  ReservedArray<Selective> selective;  // for selective repeat only
+  std::size_t state_stride;
+  ReservedArray<std::byte> congestion;  // state_stride bytes each
+  // By port; numbers are the part's.
+  std::vector<std::uint32_t> injector_of_port, gate_of_port;
+  // Per source GPU: (destination << 40 | class << 32 | number) to queue pair, sorted.
+  std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> connections;
+};
+
+// The two ends of a flow, as they are written down.
+struct FlowDelivered {
+  std::uint32_t queue_pair;
+  SendRequest request;
+  std::uint64_t number;
+  Time start, delivered, ideal;
+};
+struct FlowAcknowledged {
+  std::uint32_t queue_pair;
+  Time acknowledged;
+};
+
+class PacketNetworkImpl;
+
+class TransportPart final : private PacketSource {
+ public:
+  TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state, PacketNetworkImpl& network);
+  TransportPart(const TransportPart&) = delete;
+  TransportPart& operator=(const TransportPart&) = delete;
+
+  void send(const SendRequest& request);
+  // The NIC's (or GPU's) injector at `first`, made at its first use; `gate`: the wire's port behind PCIe, or
+  // `first` itself.
+  std::uint32_t injector(PortId first, PortId gate);
+  void start_congestion_control(std::uint32_t id);
+  void set_window(std::uint32_t id, Bytes window);
+
+  // Of this part only.
+  const NetworkCounters& counts() const { return counts_; }
+  std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }
+
+ private:
+  void port_free(PortId port) override;
+  void departed(PortId port, Bytes bytes) override;
+
+  // sender.cpp
+  void add_message(std::uint32_t id, const SendRequest& request);
+  void announce(std::uint32_t id, const Message& m);
+  void free_message(std::uint32_t index);
+  void join_ring(std::uint32_t id);
+  bool has_work(std::uint32_t id);
+  void make_ready(std::uint32_t id);
+  std::uint32_t next_class(Injector& in);
+  std::uint32_t take_from_ring(Injector& in, std::uint32_t traffic_class);
+  std::uint32_t next_packet(std::uint32_t id);
+  Bytes packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const;
+  Bytes next_packet_bytes(std::uint32_t id);
+  std::uint32_t make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn);
+  void pace(std::uint32_t id, Bytes wire_bytes);
+  void move_pace(std::uint32_t id, BitRate before);
+  void arm_timer(std::uint32_t id);
+  void on_control(const Event& event);
+  void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
+  void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
+                               std::uint32_t packet);
+  // Marks that an ACK or NACK echoes.
+  static std::uint32_t marks_of(const Packet& ack) {
+    if (ack.kind == PacketKind::nack) return ack.marked ? 1 : 0;
+    return ack.message;
+  }
+  void finish_messages(std::uint32_t id);
+  void go_back(std::uint32_t id);
+  std::uint32_t message_of(std::uint32_t id, std::uint32_t psn) const;
+  void on_pace(const Event& event);
+  void on_congestion_timer(const Event& event);
+  void on_retransmission(const Event& event);
+  CongestionContext congestion_context(std::uint32_t id);
+  template <class Call>
+  void control(std::uint32_t id, Call call);
+
+  // selective.cpp
+  bool has_gap(std::uint32_t id);
+  std::uint32_t take_gap(std::uint32_t id);
+  void note_arrival(std::uint32_t id, std::uint32_t psn);
+  void forget_arrivals(std::uint32_t id, std::uint32_t before);
+  void repeat_overdue(std::uint32_t id);
+  std::uint32_t in_flight(std::uint32_t id) const;
+  void accept_any(std::uint32_t id, std::uint32_t packet);
+  std::uint32_t advance(std::uint32_t id, bool last);
+
+  // receiver.cpp
+  void on_receive(const Event& event);
+  void accept(std::uint32_t id, std::uint32_t packet);
+  void out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
+  void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
+  void count_arrival(std::uint32_t id, std::uint32_t psn);
+  void expect(std::uint32_t id, const Incoming& incoming);
+  void on_deliver(const Event& event);
+  void deliver(std::uint32_t id, std::uint32_t messages);
+  void delivered_scale_up(std::uint32_t id);
+
+  AtomSet& set_;
+  EventLoop& loop_;
+  FabricPart& fabric_;
+  TransportState& state_;
+  PacketNetworkImpl& network_;
+  // Of the state.
+  const TransportParameters& parameters_;
+  const Framing& framing_;
+  const ReliabilityPlan& reliability_;
+  CongestionControl* congestion_control_;
+  const CongestionNeeds needs_;
+  const bool echo_in_acks_, stamps_;
+  Sender* senders_;
+  Receiver* receivers_;
+  Selective* selective_;
+  const void* senders_base_;
+  const void* receivers_base_;
+  std::vector<Injector> injectors_;
+  std::vector<Gate> gates_;
+  std::vector<Message> messages_;
+  std::uint32_t free_message_ = kNone;
+  std::vector<Incoming> incoming_;
+  std::uint32_t free_incoming_ = kNone;
+  NetworkCounters counts_;
+  std::uint64_t packets_fingerprint_ = 0;
+};
+
+}  // namespace netsim
