@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <mutex>
 #include <tuple>
 
 #include "sim/core/errors.h"
@@ -187,8 +188,8 @@ Bytes total_of_chunk(const Schedule& schedule, const Cut& cut, Bytes bytes, std:
 
 class ScheduleExecutor final : public Executor {
  public:
-  ScheduleExecutor(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
-                   std::uint32_t first_origin);
+  ScheduleExecutor(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
+                   Endpoint& endpoint, const ConfigNode& section, std::uint32_t first_origin);
 
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
   void start(std::uint32_t gpu, const CommunicationRequest& request) override;
@@ -227,18 +228,35 @@ class ScheduleExecutor final : public Executor {
     Counts arrived;    // by tag: messages delivered that no instruction has taken yet
     Counts in_flight;  // by (destination GPU, lane): sends not yet reported as sent
   };
+  // What the GPUs of one set share.
+  struct alignas(64) Context {
+    explicit Context(EventLoop& event_loop) : loop(event_loop) {}
+    EventLoop& loop;
+    std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, const Schedule*> schedules;
+    std::vector<Operation> operations;  // arena
+    std::vector<std::uint32_t> free_operations;
+    std::vector<SendRequest> delayed;  // arena: sends in their hop latency
+    std::vector<std::uint32_t> free_delayed;
+  };
+  // What one GPU has of its own.
+  struct GpuState {
+    Origin origin;
+    std::uint32_t set = 0;
+    std::vector<std::uint32_t> active;  // its operations, oldest first
+  };
   // The argument of an executor event: what, and the slot of an operation or a delayed send.
   enum class What : std::uint32_t { begin, finish, send };
 
+  Context& context_of(std::uint32_t gpu) { return contexts_[gpus_[gpu].set]; }
   void handle(const Event& event);
-  void schedule_event(Time time, std::uint32_t gpu, What what, std::uint32_t slot) {
-    loop_.schedule(time, origins_[gpu], EventKind::executor, gpu,
-                   pack(static_cast<std::uint32_t>(what), slot));
+  void schedule_event(Context& context, Time time, std::uint32_t gpu, What what, std::uint32_t slot) {
+    context.loop.schedule(time, gpus_[gpu].origin, EventKind::executor, gpu,
+                          pack(static_cast<std::uint32_t>(what), slot));
   }
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  std::uint32_t find(std::uint32_t gpu, std::uint64_t communication) const;
-  std::uint32_t open(std::uint32_t gpu, std::uint64_t communication);
+  std::uint32_t find(const Context& context, std::uint32_t gpu, std::uint64_t communication) const;
+  std::uint32_t open(Context& context, std::uint32_t gpu, std::uint64_t communication);
   void prepare(Operation& operation);
   void prepare_lanes(Operation& operation);
   void begin(Operation& operation);
@@ -248,10 +266,11 @@ class ScheduleExecutor final : public Executor {
     return operation.open_lanes == 0 &&
            (operation.request.kind != CollectiveKind::point_to_point || operation.in_flight.total() == 0);
   }
-  void finish(std::uint32_t slot);
-  void recycle(std::uint32_t slot);
+  void finish(Context& context, std::uint32_t slot);
+  void recycle(Context& context, std::uint32_t slot);
+  [[noreturn]] void disagree(const Operation& operation) const;
 
-  void wake(std::uint32_t slot, std::uint32_t lane);
+  void wake(Context& context, std::uint32_t slot, std::uint32_t lane);
   void advance_channel(Operation& operation, std::uint32_t channel);
   bool advance(Operation& operation, std::uint32_t lane);
   bool execute(Operation& operation, std::uint32_t lane);
@@ -262,7 +281,7 @@ class ScheduleExecutor final : public Executor {
   void post(Operation& operation, std::uint32_t lane, std::uint32_t destination, Bytes bytes);
   void delay(const SendRequest& message, Time latency);
 
-  const Schedule& schedule_for(const CommunicationRequest& request);
+  const Schedule& schedule_for(Context& context, const CommunicationRequest& request);
   Reach group_reach(const CommunicationRequest& request) const;
   Cut cut_for(const CommunicationRequest& request) const;
   Time base_latency(const Operation& operation) const;
@@ -271,78 +290,83 @@ class ScheduleExecutor final : public Executor {
   std::string describe(const Operation& operation, std::uint32_t lane) const;
   std::string describe_instruction(const Operation& operation, std::uint32_t lane) const;
 
-  EventLoop& loop_;
   Endpoint& endpoint_;
   CollectivesParameters parameters_;
   std::array<Chosen, kKinds> chosen_;
-  ScheduleCache cache_;
-  std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, const Schedule*> schedules_;
   CommunicationListener* listener_ = nullptr;
-  std::vector<Origin> origins_;                     // per GPU
-  std::vector<std::vector<std::uint32_t>> active_;  // per GPU: its operations, oldest first
-  std::vector<Operation> operations_;               // arena
-  std::vector<std::uint32_t> free_operations_;
-  std::vector<SendRequest> delayed_;  // arena: sends in their hop latency
-  std::vector<std::uint32_t> free_delayed_;
+  std::vector<Context> contexts_;  // by set
+  std::vector<GpuState> gpus_;
+  // Behind the sets' own tables of schedules.
+  ScheduleCache cache_;
+  std::mutex cache_mutex_;
 };
 
-ScheduleExecutor::ScheduleExecutor(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
-                                   std::uint32_t first_origin)
-    : loop_(loop),
-      endpoint_(endpoint),
-      parameters_(parameters().parse(section)),
-      active_(endpoint.gpu_count()) {
+ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
+                                   const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
+                                   const ConfigNode& section, std::uint32_t first_origin)
+    : endpoint_(endpoint), parameters_(parameters().parse(section)), gpus_(endpoint.gpu_count()) {
   for (const Choice& choice : kChoices) {
     chosen_[static_cast<std::size_t>(choice.kind)] =
         choose(choice.kind, parameters_.*choice.chosen, choice.default_name);
   }
   chosen_[static_cast<std::size_t>(CollectiveKind::point_to_point)].algorithm = "direct";
-  for (std::uint32_t gpu = 0; gpu < endpoint.gpu_count(); ++gpu) origins_.emplace_back(first_origin + gpu);
+  NETSIM_CHECK(set_of_gpu.size() == gpus_.size(), "one set per GPU");
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    NETSIM_CHECK(set_of_gpu[gpu] < loops.size(), "GPU " + std::to_string(gpu) + " is in no set");
+    gpus_[gpu].origin = Origin(first_origin + gpu);
+    gpus_[gpu].set = set_of_gpu[gpu];
+  }
   endpoint_.set_listener(this);
-  loop_.set_handler(
-      EventKind::executor,
-      [](void* self, const Event& event) { static_cast<ScheduleExecutor*>(self)->handle(event); }, this);
+  contexts_.reserve(loops.size());
+  for (EventLoop* loop : loops) {
+    contexts_.emplace_back(*loop);
+    loop->set_handler(
+        EventKind::executor,
+        [](void* self, const Event& event) { static_cast<ScheduleExecutor*>(self)->handle(event); }, this);
+  }
 }
 
 void ScheduleExecutor::handle(const Event& event) {
+  Context& context = context_of(event.target);
   const std::uint32_t slot = low_half(event.argument);
   switch (static_cast<What>(event.argument >> 32)) {
     case What::begin:
-      begin(operations_[slot]);
-      if (finished(operations_[slot])) finish(slot);
+      begin(context.operations[slot]);
+      if (finished(context.operations[slot])) finish(context, slot);
       break;
     case What::finish:
-      finish(slot);
+      finish(context, slot);
       break;
     case What::send:
-      free_delayed_.push_back(slot);
-      endpoint_.send(delayed_[slot]);
+      context.free_delayed.push_back(slot);
+      endpoint_.send(context.delayed[slot]);
       break;
   }
 }
 
 // ---- Operations
 
-std::uint32_t ScheduleExecutor::find(std::uint32_t gpu, std::uint64_t communication) const {
-  for (const std::uint32_t slot : active_[gpu]) {
-    if (operations_[slot].request.communication == communication) return slot;
+std::uint32_t ScheduleExecutor::find(const Context& context, std::uint32_t gpu,
+                                     std::uint64_t communication) const {
+  for (const std::uint32_t slot : gpus_[gpu].active) {
+    if (context.operations[slot].request.communication == communication) return slot;
   }
   return kNone;
 }
 
-std::uint32_t ScheduleExecutor::open(std::uint32_t gpu, std::uint64_t communication) {
-  std::uint32_t slot = static_cast<std::uint32_t>(operations_.size());
-  if (free_operations_.empty()) {
-    operations_.emplace_back();
+std::uint32_t ScheduleExecutor::open(Context& context, std::uint32_t gpu, std::uint64_t communication) {
+  std::uint32_t slot = static_cast<std::uint32_t>(context.operations.size());
+  if (context.free_operations.empty()) {
+    context.operations.emplace_back();
   } else {
-    slot = free_operations_.back();
-    free_operations_.pop_back();
+    slot = context.free_operations.back();
+    context.free_operations.pop_back();
   }
-  Operation& operation = operations_[slot];
+  Operation& operation = context.operations[slot];
   operation.phase = Phase::announced;
   operation.gpu = gpu;
   operation.request.communication = communication;
-  active_[gpu].push_back(slot);
+  gpus_[gpu].active.push_back(slot);
   return slot;
 }
 
@@ -352,22 +376,23 @@ void ScheduleExecutor::start(std::uint32_t gpu, const CommunicationRequest& requ
                "communication request of gpu " + std::to_string(gpu));
   NETSIM_CHECK(!request.raw || request.kind == CollectiveKind::point_to_point,
                "only point-to-point may be raw");
-  std::uint32_t slot = find(gpu, request.communication);
-  if (slot == kNone) slot = open(gpu, request.communication);
-  Operation& operation = operations_[slot];
+  Context& context = context_of(gpu);
+  std::uint32_t slot = find(context, gpu, request.communication);
+  if (slot == kNone) slot = open(context, gpu, request.communication);
+  Operation& operation = context.operations[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
   operation.request = request;
-  operation.started = loop_.now();
+  operation.started = context.loop.now();
   prepare(operation);
   const Time latency = base_latency(operation);
   if (latency > 0) {
-    schedule_event(loop_.now() + latency, gpu, What::begin, slot);
+    schedule_event(context, context.loop.now() + latency, gpu, What::begin, slot);
     return;
   }
   begin(operation);
   if (!finished(operation)) return;
   operation.phase = Phase::finishing;  // the listener is told from an event, never from here
-  schedule_event(loop_.now(), gpu, What::finish, slot);
+  schedule_event(context, context.loop.now(), gpu, What::finish, slot);
 }
 
 void ScheduleExecutor::prepare(Operation& operation) {
@@ -377,7 +402,7 @@ void ScheduleExecutor::prepare(Operation& operation) {
   operation.schedule = nullptr;
   operation.lanes.clear();
   if (request.members->size() == 1) return;
-  operation.schedule = &schedule_for(request);
+  operation.schedule = &schedule_for(context_of(operation.gpu), request);
   operation.cut = cut_for(request);
   operation.family = chosen_[static_cast<std::size_t>(request.kind)].family;
   operation.threads = operation.schedule->threads();
@@ -407,40 +432,43 @@ void ScheduleExecutor::begin(Operation& operation) {
     advance_channel(operation, channel);
 }
 
-void ScheduleExecutor::finish(std::uint32_t slot) {
-  Operation& operation = operations_[slot];
-  NETSIM_CHECK(operation.arrived.total() == 0,
-               describe(operation) + " ends with messages that it did not take");
-  const bool receiver =
-      operation.request.kind == CollectiveKind::point_to_point && operation.request.index == 1;
+void ScheduleExecutor::finish(Context& context, std::uint32_t slot) {
+  Operation& operation = context.operations[slot];
+  if (operation.arrived.total() > 0) disagree(operation);
+  const CommunicationRequest request = operation.request;
+  const bool receiver = request.kind == CollectiveKind::point_to_point && request.index == 1;
   const std::uint32_t gpu = operation.gpu;
-  const std::uint64_t communication = operation.request.communication;
   const Time started = receiver ? operation.sender_started : operation.started;
   operation.phase = Phase::finished;
-  if (operation.in_flight.total() == 0) recycle(slot);  // else with the last acknowledgement
-  listener_->communication_done(gpu, communication,
-                                started);  // may start operations: nothing of ours is touched after
+  if (operation.in_flight.total() == 0) recycle(context, slot);  // else with the last acknowledgement
+  // May start operations: nothing of ours is touched after.
+  listener_->communication_done(gpu, request, started);
 }
 
-void ScheduleExecutor::recycle(std::uint32_t slot) {
-  auto& active = active_[operations_[slot].gpu];
+void ScheduleExecutor::recycle(Context& context, std::uint32_t slot) {
+  auto& active = gpus_[context.operations[slot].gpu].active;
   active.erase(std::find(active.begin(), active.end(), slot));
-  free_operations_.push_back(slot);
+  context.free_operations.push_back(slot);
+}
+
+// Messages came that this member does not expect. The one that builds the requests refuses such members with
+// what they said; it may be behind, and then this ends the run before it goes astray.
+void ScheduleExecutor::disagree(const Operation& operation) const {
+  throw InputError(describe(operation) + ": its members disagree on bytes or group");
 }
 
 // ---- Instructions
 
-void ScheduleExecutor::wake(std::uint32_t slot, std::uint32_t lane) {
-  Operation& operation = operations_[slot];
+void ScheduleExecutor::wake(Context& context, std::uint32_t slot, std::uint32_t lane) {
+  Operation& operation = context.operations[slot];
   if (operation.phase != Phase::running) return;
-  NETSIM_CHECK(lane < operation.lanes.size(),
-               describe(operation) + ": its members disagree on bytes or group");
+  if (lane >= operation.lanes.size()) disagree(operation);
   if (operation.threads == 1) {
     advance(operation, lane);
   } else if (advance(operation, lane)) {
     advance_channel(operation, lane / operation.threads);
   }
-  if (finished(operation)) finish(slot);
+  if (finished(operation)) finish(context, slot);
 }
 
 // Until no thread of the channel can go on: threads may wait for each other.
@@ -529,50 +557,54 @@ void ScheduleExecutor::delay(const SendRequest& message, Time latency) {
     endpoint_.send(message);
     return;
   }
-  std::uint32_t slot = static_cast<std::uint32_t>(delayed_.size());
-  if (free_delayed_.empty()) {
-    delayed_.push_back(message);
+  Context& context = context_of(message.source);
+  std::uint32_t slot = static_cast<std::uint32_t>(context.delayed.size());
+  if (context.free_delayed.empty()) {
+    context.delayed.push_back(message);
   } else {
-    slot = free_delayed_.back();
-    free_delayed_.pop_back();
-    delayed_[slot] = message;
+    slot = context.free_delayed.back();
+    context.free_delayed.pop_back();
+    context.delayed[slot] = message;
   }
-  schedule_event(loop_.now() + latency, message.source, What::send, slot);
+  schedule_event(context, context.loop.now() + latency, message.source, What::send, slot);
 }
 
 // ---- Messages
 
 void ScheduleExecutor::message_delivered(const SendRequest& message) {
-  std::uint32_t slot = find(message.destination, message.communication);
-  if (slot == kNone) slot = open(message.destination, message.communication);
-  Operation& operation = operations_[slot];
+  Context& context = context_of(message.destination);
+  std::uint32_t slot = find(context, message.destination, message.communication);
+  if (slot == kNone) slot = open(context, message.destination, message.communication);
+  Operation& operation = context.operations[slot];
   operation.arrived.add(message.tag);
   operation.sender_started = message.started;
-  wake(slot, low_half(message.tag));
+  wake(context, slot, low_half(message.tag));
 }
 
 void ScheduleExecutor::message_sent(const SendRequest& message) {
-  const std::uint32_t slot = find(message.source, message.communication);
+  Context& context = context_of(message.source);
+  const std::uint32_t slot = find(context, message.source, message.communication);
   const std::uint32_t lane = low_half(message.tag);
-  NETSIM_CHECK(slot != kNone && operations_[slot].in_flight.take(pack(message.destination, lane)),
+  NETSIM_CHECK(slot != kNone && context.operations[slot].in_flight.take(pack(message.destination, lane)),
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
-  const Operation& operation = operations_[slot];
+  const Operation& operation = context.operations[slot];
   if (operation.phase != Phase::finished) {
-    wake(slot, lane);
+    wake(context, slot, lane);
   } else if (operation.in_flight.total() == 0) {
-    recycle(slot);
+    recycle(context, slot);
   }
 }
 
 // ---- What an operation costs
 
-const Schedule& ScheduleExecutor::schedule_for(const CommunicationRequest& request) {
+const Schedule& ScheduleExecutor::schedule_for(Context& context, const CommunicationRequest& request) {
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
   const std::uint32_t root = request.kind == CollectiveKind::broadcast ? request.root : 0;
   NETSIM_CHECK(root < ranks && (request.kind != CollectiveKind::point_to_point || ranks == 2),
                std::string("group of a ") + to_string(request.kind));
-  const Schedule*& known = schedules_[{request.kind, ranks, root}];
+  const Schedule*& known = context.schedules[{request.kind, ranks, root}];
   if (known == nullptr) {
+    const std::lock_guard lock(cache_mutex_);
     known = &cache_.get(chosen_[static_cast<std::size_t>(request.kind)].algorithm, request.kind, ranks, root);
   }
   return *known;
@@ -626,7 +658,7 @@ Time ScheduleExecutor::hop_latency(const Operation& operation, std::uint32_t des
 
 Bytes ScheduleExecutor::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
   if (request.members->size() == 1) return 0;
-  const Schedule& schedule = schedule_for(request);
+  const Schedule& schedule = schedule_for(context_of(gpu), request);
   const Cut cut = cut_for(request);
   Bytes sum = 0;
   for (std::uint32_t thread = 0; thread < schedule.threads(); ++thread) {
@@ -645,10 +677,10 @@ Bytes ScheduleExecutor::scale_out_bytes(std::uint32_t gpu, const CommunicationRe
 
 std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
-  for (const auto& active : active_) {
-    for (const std::uint32_t slot : active) {
+  for (const GpuState& gpu : gpus_) {
+    for (const std::uint32_t slot : gpu.active) {
       if (lines.size() == limit) return lines;
-      lines.push_back(describe(operations_[slot]));
+      lines.push_back(describe(contexts_[gpu.set].operations[slot]));
     }
   }
   return lines;
@@ -691,9 +723,16 @@ std::string ScheduleExecutor::describe_instruction(const Operation& operation, s
 
 }  // namespace
 
+std::unique_ptr<Executor> Executor::create(const std::vector<EventLoop*>& loops,
+                                           const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
+                                           const ConfigNode& section, std::uint32_t first_origin) {
+  return std::make_unique<ScheduleExecutor>(loops, set_of_gpu, endpoint, section, first_origin);
+}
+
 std::unique_ptr<Executor> Executor::create(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
                                            std::uint32_t first_origin) {
-  return std::make_unique<ScheduleExecutor>(loop, endpoint, section, first_origin);
+  return create({&loop}, std::vector<std::uint32_t>(endpoint.gpu_count(), 0), endpoint, section,
+                first_origin);
 }
 
 const ParameterTable& Executor::parameter_table() { return parameters().table(); }

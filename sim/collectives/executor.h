@@ -36,14 +36,16 @@
 namespace netsim {
 
 // One rank's call of a collective or of one side of a point-to-point operation. All members must give the
-// same kind, members, root, bytes and raw: whoever builds requests from user input checks that.
+// same kind, members, root, bytes and raw: whoever builds requests from user input checks that, though maybe
+// only after the members have met here.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; must outlive the operation
+  const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; until communication_done()
   std::uint32_t index = 0;                              // this rank's place in the group
   std::uint32_t root = 0;
   Bytes bytes = 0;                  // as CollectiveKind says; > 0
   std::uint64_t communication = 0;  // the same at all members, unique until the last acknowledgement
+  std::uint32_t handle = 0;         // the caller's own: CommunicationListener is given it back
   std::uint32_t job = 0;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
@@ -54,26 +56,35 @@ struct CommunicationRequest {
 class CommunicationListener {
  public:
   virtual ~CommunicationListener() = default;
-  // The part of GPU `gpu` in `communication` is done (at loop.now()). `started`: for the receiver of a
-  // point-to-point operation the instant its sender started it; otherwise the rank's own start. Called from
-  // events, never from inside Executor::start(); it may itself start operations.
-  virtual void communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) = 0;
+  // The part of GPU `gpu` in a communication is done (at now() of the GPU's loop). `request`: what it was
+  // started with, valid during the call. `started`: for the receiver of a point-to-point operation the
+  // instant its sender started it; otherwise the rank's own start. Called from events of the GPU's set, never
+  // from inside Executor::start(); it may itself start operations.
+  virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
 };
 
+// start() and the calls of the endpoint are rank-local: for GPUs of different sets they may come from
+// different threads at the same time.
 class Executor : public MessageListener {
  public:
-  // `section`: the configuration's `collectives` (may be null). Handles EventKind::executor of `loop`.
-  // Origins first_origin + gpu are its own. Makes itself the endpoint's listener. ConfigError for a wrong
-  // parameter, an unknown algorithm, or one that does not do the kind it is chosen for.
+  // GPU g runs in loops[set_of_gpu[g]], which is now() for all that concerns it. `section`: the
+  // configuration's `collectives` (may be null). Handles EventKind::executor of the loops. Origins
+  // first_origin + gpu are its own. Makes itself the endpoint's listener. ConfigError for a wrong parameter,
+  // an unknown algorithm, or one that does not do the kind it is chosen for.
+  static std::unique_ptr<Executor> create(const std::vector<EventLoop*>& loops,
+                                          const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
+                                          const ConfigNode& section, std::uint32_t first_origin);
+  // All GPUs in one set.
   static std::unique_ptr<Executor> create(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
                                           std::uint32_t first_origin);
   static const ParameterTable& parameter_table();
 
   virtual void set_listener(CommunicationListener* listener) = 0;
-  // A rank enters the operation at loop.now(). A receiver may enter before or after the data arrives. A group
-  // of one rank is done at once. InputError where the algorithm has a limit on ranks.
+  // A rank enters the operation now. A receiver may enter before or after the data arrives. A group of one
+  // rank is done at once. InputError where the algorithm has a limit on ranks.
   virtual void start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
-  // What each unfinished operation waits for, one line each, at most `limit` lines: for stall reports.
+  // What each unfinished operation waits for, one line each, at most `limit` lines: for stall reports, while
+  // no set runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
   // Bytes that this rank's part will send over the scale-out fabric, for progress and --dry-run: exactly what
   // start() would send. Costs one pass over the rank's instructions.

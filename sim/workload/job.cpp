@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/workload/communication_id.h"
-#include "sim/workload/rank_ledger.h"
+#include "sim/workload/job_books.h"
 
 namespace netsim {
 namespace {
@@ -33,33 +34,10 @@ struct ChannelHash {
 
 // ---- State
 
-bool is_point_to_point(const Task& task) {
-  return task.kind == TaskKind::send || task.kind == TaskKind::receive;
-}
-
 // A group as the executor wants it, and each rank's place in it.
 struct Group {
   std::vector<std::uint32_t> gpus;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (rank, index), by rank
-};
-
-// A communication from its first member's start to its last member's end.
-struct Operation {
-  std::uint64_t id = 0;
-  CollectiveKind kind = CollectiveKind::all_reduce;
-  Stream stream = Stream::tp;
-  bool raw = false;
-  std::uint32_t root = 0, name = 0;
-  std::uint32_t ranks = 0, first_rank = 0;
-  std::uint32_t finished = 0;  // members
-  Bytes bytes = 0;
-  Time first_start = 0, last_start = 0;
-  // Point-to-point only.
-  MessageKey message;
-  std::vector<std::uint32_t> gpus;
-  std::uint32_t sending = kNone, receiving = kNone;  // the two ends' Active
-  Time sender_start = kNever;
-  Time delivered = kNever;
 };
 
 // A task that its rank has reached and that has not ended. A computation is work with a current rate, which
@@ -74,9 +52,9 @@ struct Active {
   Time posted = 0, start = 0;
   Time remaining = 0, updated = 0;
   std::uint64_t communication = 0;
-  MessageKey message;
-  std::uint32_t place = 0;  // in RankState::active
-  std::uint32_t index = 0;  // in the group
+  std::uint32_t number = 0;  // MessageKey::number
+  std::uint32_t place = 0;   // in RankState::active
+  std::uint32_t index = 0;   // in the group
   const Group* group = nullptr;
 };
 
@@ -86,124 +64,150 @@ struct Membership {
   std::uint32_t reached = 0;  // collectives of the group that the rank has reached
 };
 
-struct RankState {
+// Of one rank, and touched by its set only.
+struct alignas(64) RankState {
   Origin origin;
+  std::uint32_t set = 0;
   std::uint32_t tasks = 0, done = 0;
   std::vector<bool> done_tasks;
-  std::vector<std::uint32_t> active;       // all
-  std::vector<std::uint32_t> collectives;  // the started ones of them that are collectives: a few
+  std::vector<std::uint32_t> active;  // slots of Context::active
   // Looked up only, never iterated.
   std::unordered_map<std::uint32_t, Membership> memberships;
   std::unordered_map<Channel, std::uint32_t, ChannelHash> messages;
-  RankLedger ledger;
 };
 
+// What the ranks of one set share.
+struct alignas(64) Context {
+  explicit Context(EventLoop& event_loop) : loop(event_loop) {}
+  EventLoop& loop;
+  std::vector<Active> active;  // arena
+  // The two ends of a point-to-point task, by slot of `active`. Addresses hold: the executor keeps them.
+  std::deque<std::vector<std::uint32_t>> pairs;
+  std::vector<std::uint32_t> free_active;
+  std::vector<Task> ready;  // scratch
+};
+
+// The run of a job is rank-local: ready tasks to timers and communications, completions back to the source.
+// It touches the state of the rank and of its set; what was decided before (GPUs, durations, groups) is
+// shared. What happens is told to the books, directly or by way of a journal, and never asked of them but for
+// answers between the events.
 class TaskJob final : public Job, public CommunicationListener {
  public:
-  TaskJob(EventLoop& loop, Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
+  TaskJob(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
+          Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
           std::vector<Time> durations, std::uint32_t first_origin, Observer observer);
 
   void start() override;
-  bool done() const override { return tasks_done_ == tasks_total_; }
+  void set_journal(Journal journal) override { journal_ = std::move(journal); }
+  void apply(const JobRecord& record) override { books_.apply(record); }
+  bool done() const override { return books_.done(); }
   Time begin_time() const override { return begin_; }
-  Time end_time() const override { return end_; }
-  std::uint64_t tasks_done() const override { return tasks_done_; }
-  std::uint64_t tasks_total() const override { return tasks_total_; }
-  std::vector<RankTimes> rank_times(Time until) const override;
+  Time end_time() const override { return books_.end_time(); }
+  std::uint64_t tasks_done() const override { return books_.tasks_done(); }
+  std::uint64_t tasks_total() const override { return books_.tasks_total(); }
+  std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
   std::vector<Time> iteration_ends() const override;
   std::vector<std::string> waiting(std::size_t limit) const override;
 
-  void communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) override;
+  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
 
  private:
+  Context& context_of(std::uint32_t rank) { return contexts_[ranks_[rank].set]; }
+  const Context& context_of(std::uint32_t rank) const { return contexts_[ranks_[rank].set]; }
+
   void post(std::uint32_t rank, const std::vector<Task>& ready);
   void post(std::uint32_t rank, const Task& task);
-  std::uint32_t open_active(std::uint32_t rank, const Task& task);
-  void close_active(std::uint32_t slot);
+  std::uint32_t open_active(Context& context, std::uint32_t rank, const Task& task);
+  void close_active(Context& context, std::uint32_t slot);
   void validate(std::uint32_t rank, const Task& task) const;
-  [[noreturn]] void refuse(std::uint32_t rank, const Task& task, const std::string& message) const;
+  [[noreturn]] void refuse(std::uint32_t rank, const Task& task, const std::string& message) const {
+    refuse_task(source_, rank, task, message);
+  }
 
   void number_communication(Active& active);
   Membership& membership(std::uint32_t rank, const Task& task);
   const Group& map_group(std::uint32_t rank, const Task& task);
+  Group make_group(std::uint32_t rank, const Task& task) const;
 
-  void launch(std::uint32_t slot);
-  void plan_completion(std::uint32_t slot);
-  void launch_collective(std::uint32_t slot);
-  void launch_point_to_point(std::uint32_t slot);
-  Operation& join(const Active& active);
-  void describe_operation(Operation& operation, const Active& active) const;
-  void require_agreement(const Operation& operation, const Active& active) const;
-  CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
-                               std::uint32_t index) const;
+  void launch(Context& context, std::uint32_t slot);
+  void plan_completion(Context& context, std::uint32_t slot);
+  void launch_communication(Context& context, std::uint32_t slot);
+  const std::vector<std::uint32_t>& members(Context& context, std::uint32_t slot) const;
+  static CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
+                                      std::uint32_t slot);
 
   void job_event(const Event& event);
   void compute_done(const Event& event);
-  std::uint32_t take_member(Operation& operation, std::uint32_t rank);
-  void deliver(Operation& operation);
-  void report(const Operation& operation, Time end) const;
-  void complete(std::uint32_t slot, Time start, Time end);
+  void complete(Context& context, std::uint32_t slot, JobRecord::Kind kind, Time start);
+  static JobRecord record_of(const Context& context, const Active& active, JobRecord::Kind kind);
+  void tell(const JobRecord& record) {
+    if (journal_) {
+      journal_(ranks_[record.rank].set, record);
+    } else {
+      books_.apply(record);
+    }
+  }
 
   std::uint32_t first_unfinished_iteration() const;
-  std::string label(std::uint32_t rank, const Task& task) const;
   std::string describe(const Active& active) const;
   std::string describe_collective(const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
   std::vector<std::string> not_started(std::uint32_t rank) const;
 
-  EventLoop& loop_;
   Executor& executor_;
   TaskSource& source_;
+  JobBooks books_;
+  Journal journal_;
   std::vector<std::uint32_t> gpus_;
   std::vector<Time> durations_;
-  Observer observer_;
   std::vector<std::uint32_t> rank_of_gpu_;
+  std::vector<Context> contexts_;  // by set
   std::vector<RankState> ranks_;
-  std::vector<Active> active_;  // arena
-  std::vector<std::uint32_t> free_active_;
-  std::deque<Operation> operations_;  // arena; addresses hold, the executor keeps Operation::gpus
-  std::vector<std::uint32_t> free_operations_;
-  std::unordered_map<std::uint64_t, std::uint32_t> live_;  // communication id to operation; looked up only
+  // Filled by whichever rank first names a group. Entries stay where they are and never change.
   std::map<std::uint32_t, Group> groups_;
-  std::vector<Task> ready_;  // scratch
-  std::vector<Time> iteration_ends_;
-  std::uint64_t tasks_done_ = 0, tasks_total_ = 0;
-  Time begin_ = 0, end_ = 0;
+  std::mutex groups_mutex_;
+  Time begin_ = 0;
 };
 
-TaskJob::TaskJob(EventLoop& loop, Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
+TaskJob::TaskJob(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
+                 Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
                  std::vector<Time> durations, std::uint32_t first_origin, Observer observer)
-    : loop_(loop),
-      executor_(executor),
+    : executor_(executor),
       source_(source),
+      books_(source, std::move(observer)),
       gpus_(std::move(gpus)),
       durations_(std::move(durations)),
-      observer_(std::move(observer)),
-      ranks_(source.ranks()),
-      iteration_ends_(source.iterations(), 0) {
+      ranks_(source.ranks()) {
   NETSIM_CHECK(gpus_.size() == ranks_.size(), "one GPU per rank");
   NETSIM_CHECK(durations_.size() == source_.works().size(), "one duration per work");
+  contexts_.reserve(loops.size());
+  for (EventLoop* loop : loops) contexts_.emplace_back(*loop);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (gpus_[rank] >= rank_of_gpu_.size()) rank_of_gpu_.resize(gpus_[rank] + std::size_t{1}, kNone);
-    NETSIM_CHECK(rank_of_gpu_[gpus_[rank]] == kNone, fmt::format("two ranks on GPU {}", gpus_[rank]));
-    rank_of_gpu_[gpus_[rank]] = rank;
+    const std::uint32_t gpu = gpus_[rank];
+    if (gpu >= rank_of_gpu_.size()) rank_of_gpu_.resize(gpu + std::size_t{1}, kNone);
+    NETSIM_CHECK(rank_of_gpu_[gpu] == kNone, fmt::format("two ranks on GPU {}", gpu));
+    NETSIM_CHECK(gpu < set_of_gpu.size() && set_of_gpu[gpu] < contexts_.size(),
+                 fmt::format("GPU {} is in no set", gpu));
+    rank_of_gpu_[gpu] = rank;
     ranks_[rank].origin = Origin(first_origin + rank);
+    ranks_[rank].set = set_of_gpu[gpu];
     ranks_[rank].tasks = source_.task_count(rank);
     ranks_[rank].done_tasks.resize(ranks_[rank].tasks);
-    tasks_total_ += ranks_[rank].tasks;
   }
   executor_.set_listener(this);
-  loop_.set_handler(
-      EventKind::job, [](void* self, const Event& event) { static_cast<TaskJob*>(self)->job_event(event); },
-      this);
-  loop_.set_handler(
-      EventKind::compute_done,
-      [](void* self, const Event& event) { static_cast<TaskJob*>(self)->compute_done(event); }, this);
+  for (EventLoop* loop : loops) {
+    loop->set_handler(
+        EventKind::job, [](void* self, const Event& event) { static_cast<TaskJob*>(self)->job_event(event); },
+        this);
+    loop->set_handler(
+        EventKind::compute_done,
+        [](void* self, const Event& event) { static_cast<TaskJob*>(self)->compute_done(event); }, this);
+  }
 }
 
 void TaskJob::start() {
-  begin_ = end_ = loop_.now();
-  for (RankState& state : ranks_) state.ledger.open(begin_);
+  begin_ = contexts_.front().loop.now();
+  books_.open(begin_);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     std::vector<Task> ready;
     source_.start(rank, ready);
@@ -219,61 +223,66 @@ void TaskJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
 
 void TaskJob::post(std::uint32_t rank, const Task& task) {
   validate(rank, task);
-  const std::uint32_t slot = open_active(rank, task);
-  if (task.kind != TaskKind::compute) number_communication(active_[slot]);
-  if (task.not_before > 0 && begin_ + task.not_before > loop_.now()) {
-    loop_.schedule(begin_ + task.not_before, ranks_[rank].origin, EventKind::job, rank, slot);
+  Context& context = context_of(rank);
+  const std::uint32_t slot = open_active(context, rank, task);
+  if (task.kind != TaskKind::compute) number_communication(context.active[slot]);
+  if (task.not_before > 0 && begin_ + task.not_before > context.loop.now()) {
+    context.loop.schedule(begin_ + task.not_before, ranks_[rank].origin, EventKind::job, rank, slot);
   } else {
-    launch(slot);
+    launch(context, slot);
   }
 }
 
 void TaskJob::job_event(const Event& event) {
   const auto slot = static_cast<std::uint32_t>(event.argument);
-  const std::uint32_t rank = active_[slot].rank, id = active_[slot].task.id;
-  launch(slot);
-  std::vector<Task> ready = std::move(ready_);
+  Context& context = context_of(event.target);
+  const std::uint32_t id = context.active[slot].task.id;
+  launch(context, slot);
+  std::vector<Task> ready = std::move(context.ready);
   ready.clear();
-  source_.launched(rank, id, ready);
-  post(rank, ready);
-  ready_ = std::move(ready);
+  source_.launched(event.target, id, ready);
+  post(event.target, ready);
+  context.ready = std::move(ready);
 }
 
-std::uint32_t TaskJob::open_active(std::uint32_t rank, const Task& task) {
-  auto slot = static_cast<std::uint32_t>(active_.size());
-  if (free_active_.empty()) {
-    active_.emplace_back();
+std::uint32_t TaskJob::open_active(Context& context, std::uint32_t rank, const Task& task) {
+  auto slot = static_cast<std::uint32_t>(context.active.size());
+  if (context.free_active.empty()) {
+    context.active.emplace_back();
+    context.pairs.emplace_back();
   } else {
-    slot = free_active_.back();
-    free_active_.pop_back();
+    slot = context.free_active.back();
+    context.free_active.pop_back();
   }
-  const std::uint32_t generation = active_[slot].generation;
-  active_[slot] = Active{};
-  Active& active = active_[slot];
+  Active& active = context.active[slot];
+  const std::uint32_t generation = active.generation;
+  active = Active{};
   active.task = task;
   active.rank = rank;
   active.generation = generation;
-  active.posted = loop_.now();
+  active.posted = context.loop.now();
   active.place = static_cast<std::uint32_t>(ranks_[rank].active.size());
   ranks_[rank].active.push_back(slot);
   return slot;
 }
 
-void TaskJob::close_active(std::uint32_t slot) {
-  std::vector<std::uint32_t>& list = ranks_[active_[slot].rank].active;
-  list[active_[slot].place] = list.back();
-  active_[list.back()].place = active_[slot].place;
+void TaskJob::close_active(Context& context, std::uint32_t slot) {
+  Active& active = context.active[slot];
+  std::vector<std::uint32_t>& list = ranks_[active.rank].active;
+  list[active.place] = list.back();
+  context.active[list.back()].place = active.place;
   list.pop_back();
-  ++active_[slot].generation;
-  free_active_.push_back(slot);
+  active.started = false;
+  ++active.generation;
+  context.free_active.push_back(slot);
 }
 
 // What no reader of workloads can have checked for all sources alike: a task that cannot be played is the
 // user's.
 void TaskJob::validate(std::uint32_t rank, const Task& task) const {
   NETSIM_CHECK(task.id < ranks_[rank].tasks && !ranks_[rank].done_tasks[task.id], "a task is ready twice");
-  if (task.iteration >= iteration_ends_.size()) {
-    refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, iteration_ends_.size()));
+  if (task.iteration >= source_.iterations()) {
+    refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, source_.iterations()));
   }
   if (task.kind == TaskKind::compute) {
     if (task.work >= durations_.size()) refuse(rank, task, fmt::format("work {} does not exist", task.work));
@@ -283,10 +292,6 @@ void TaskJob::validate(std::uint32_t rank, const Task& task) const {
   if (is_point_to_point(task) && (task.peer >= ranks_.size() || task.peer == rank)) {
     refuse(rank, task, fmt::format("peer {} (allowed: another rank, 0 to {})", task.peer, ranks_.size() - 1));
   }
-}
-
-void TaskJob::refuse(std::uint32_t rank, const Task& task, const std::string& message) const {
-  throw InputError(fmt::format("{}: {}: {}", source_.job_name(), label(rank, task), message));
 }
 
 void TaskJob::number_communication(Active& active) {
@@ -300,11 +305,8 @@ void TaskJob::number_communication(Active& active) {
   }
   const bool sending = task.kind == TaskKind::send;
   active.index = sending ? 0 : 1;
-  active.message.sender = sending ? active.rank : task.peer;
-  active.message.receiver = sending ? task.peer : active.rank;
-  active.message.tag = task.tag;
-  active.message.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
-  active.communication = message_id(active.message);
+  active.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
+  active.communication = message_id(message_of(active.rank, task, active.number));
 }
 
 Membership& TaskJob::membership(std::uint32_t rank, const Task& task) {
@@ -321,9 +323,14 @@ Membership& TaskJob::membership(std::uint32_t rank, const Task& task) {
 }
 
 const Group& TaskJob::map_group(std::uint32_t rank, const Task& task) {
+  const std::lock_guard lock(groups_mutex_);
   const auto known = groups_.find(task.group);
   if (known != groups_.end()) return known->second;
-  Group& group = groups_[task.group];
+  return groups_.emplace(task.group, make_group(rank, task)).first->second;
+}
+
+Group TaskJob::make_group(std::uint32_t rank, const Task& task) const {
+  Group group;
   for (const std::uint32_t member : source_.group(task.group)) {
     if (member >= ranks_.size()) {
       refuse(rank, task, fmt::format("group {} has rank {} of {}", task.group, member, ranks_.size()));
@@ -340,127 +347,53 @@ const Group& TaskJob::map_group(std::uint32_t rank, const Task& task) {
   return group;
 }
 
-void TaskJob::launch(std::uint32_t slot) {
-  Active& active = active_[slot];
+void TaskJob::launch(Context& context, std::uint32_t slot) {
+  Active& active = context.active[slot];
   active.started = true;
-  active.start = active.updated = loop_.now();
-  switch (active.task.kind) {
-    case TaskKind::compute:
-      active.remaining = durations_[active.task.work];
-      ranks_[active.rank].ledger.compute_begins(loop_.now());
-      plan_completion(slot);
-      break;
-    case TaskKind::collective:
-      launch_collective(slot);
-      break;
-    case TaskKind::send:
-    case TaskKind::receive:
-      launch_point_to_point(slot);
-      break;
+  active.start = active.updated = context.loop.now();
+  if (active.task.kind != TaskKind::compute) {
+    launch_communication(context, slot);
+    return;
   }
+  active.remaining = durations_[active.task.work];
+  tell(record_of(context, active, JobRecord::Kind::compute_begins));
+  plan_completion(context, slot);
 }
 
-void TaskJob::plan_completion(std::uint32_t slot) {
-  const Active& active = active_[slot];
+void TaskJob::plan_completion(Context& context, std::uint32_t slot) {
+  const Active& active = context.active[slot];
   const std::uint64_t argument = static_cast<std::uint64_t>(active.generation) << 32 | slot;
-  loop_.schedule(active.updated + active.remaining, ranks_[active.rank].origin, EventKind::compute_done,
-                 active.rank, argument);
+  context.loop.schedule(active.updated + active.remaining, ranks_[active.rank].origin,
+                        EventKind::compute_done, active.rank, argument);
 }
 
-void TaskJob::launch_collective(std::uint32_t slot) {
-  const Active& active = active_[slot];
-  RankState& state = ranks_[active.rank];
-  state.collectives.push_back(slot);
-  state.ledger.communication_begins(active.task.stream, loop_.now());
-  join(active);
-  executor_.start(gpus_[active.rank], request(active, active.group->gpus, active.index));
+// The books hear of it first: they refuse members that disagree.
+void TaskJob::launch_communication(Context& context, std::uint32_t slot) {
+  const Active& active = context.active[slot];
+  tell(record_of(context, active, JobRecord::Kind::communication_begins));
+  executor_.start(gpus_[active.rank], request(active, members(context, slot), slot));
 }
 
-// In flight at both ends from the sender's start; the receiver's books have the sender's kind.
-void TaskJob::launch_point_to_point(std::uint32_t slot) {
-  const Active& active = active_[slot];
-  Operation& operation = join(active);
-  if (active.task.kind == TaskKind::send) {
-    operation.sending = slot;
-    operation.stream = active.task.stream;
-    operation.sender_start = loop_.now();
-    ranks_[operation.message.sender].ledger.communication_begins(operation.stream, loop_.now());
-    ranks_[operation.message.receiver].ledger.communication_begins(operation.stream, loop_.now());
-  } else {
-    operation.receiving = slot;
-  }
-  executor_.start(gpus_[active.rank], request(active, operation.gpus, active.index));
-}
-
-// The operation of the task, opened by its first member.
-Operation& TaskJob::join(const Active& active) {
-  const auto [it, first] = live_.try_emplace(active.communication, 0);
-  if (first && free_operations_.empty()) {
-    free_operations_.push_back(static_cast<std::uint32_t>(operations_.size()));
-    operations_.emplace_back();
-  }
-  if (first) {
-    it->second = free_operations_.back();
-    free_operations_.pop_back();
-    describe_operation(operations_[it->second], active);
-  }
-  Operation& operation = operations_[it->second];
-  NETSIM_CHECK(operation.message == active.message,
-               fmt::format("two operations have the id {:#x}", active.communication));
-  if (!first) require_agreement(operation, active);
-  operation.last_start = loop_.now();
-  return operation;
-}
-
-void TaskJob::describe_operation(Operation& operation, const Active& active) const {
-  const Task& task = active.task;
-  operation = Operation{};
-  operation.id = active.communication;
-  operation.stream = task.stream;
-  operation.raw = task.raw;
-  operation.name = task.name;
-  operation.bytes = task.bytes;
-  operation.first_start = loop_.now();
-  operation.message = active.message;
-  if (is_point_to_point(task)) {
-    operation.kind = CollectiveKind::point_to_point;
-    operation.gpus = {gpus_[active.message.sender], gpus_[active.message.receiver]};
-    operation.ranks = 2;
-    operation.first_rank = active.message.sender;
-  } else {
-    operation.kind = task.collective;
-    operation.root = task.root;
-    operation.ranks = static_cast<std::uint32_t>(active.group->gpus.size());
-    operation.first_rank = source_.group(task.group).front();
-  }
-}
-
-// What the first member said must be what the others say: else the executor would wait for ever, or worse.
-void TaskJob::require_agreement(const Operation& operation, const Active& active) const {
-  const Task& task = active.task;
-  const char* kind = to_string(is_point_to_point(task) ? CollectiveKind::point_to_point : task.collective);
-  if (operation.bytes != task.bytes) {
-    refuse(active.rank, task, fmt::format("{} bytes, but {} at another rank", task.bytes, operation.bytes));
-  }
-  if (operation.raw != task.raw) refuse(active.rank, task, "raw at one end only");
-  if (is_point_to_point(task)) return;
-  if (operation.kind != task.collective) {
-    refuse(active.rank, task, fmt::format("{}, but {} at another rank", kind, to_string(operation.kind)));
-  }
-  if (operation.root != task.root) {
-    refuse(active.rank, task, fmt::format("root {}, but {} at another rank", task.root, operation.root));
-  }
+// GPUs in the order of the group, at an address that holds until the task ends.
+const std::vector<std::uint32_t>& TaskJob::members(Context& context, std::uint32_t slot) const {
+  const Active& active = context.active[slot];
+  if (active.group != nullptr) return active.group->gpus;
+  const MessageKey message = message_of(active.rank, active.task, active.number);
+  std::vector<std::uint32_t>& pair = context.pairs[slot];
+  pair.assign({gpus_[message.sender], gpus_[message.receiver]});
+  return pair;
 }
 
 CommunicationRequest TaskJob::request(const Active& active, const std::vector<std::uint32_t>& members,
-                                      std::uint32_t index) const {
+                                      std::uint32_t slot) {
   CommunicationRequest request;
   request.kind = is_point_to_point(active.task) ? CollectiveKind::point_to_point : active.task.collective;
   request.members = &members;
-  request.index = index;
+  request.index = active.index;
   request.root = active.task.root;
   request.bytes = active.task.bytes;
   request.communication = active.communication;
+  request.handle = slot;
   request.raw = active.task.raw;
   request.channel = active.task.channel;
   request.traffic_class = active.task.traffic_class;
@@ -471,105 +404,59 @@ CommunicationRequest TaskJob::request(const Active& active, const std::vector<st
 
 void TaskJob::compute_done(const Event& event) {
   const auto slot = static_cast<std::uint32_t>(event.argument);
-  if (active_[slot].generation != event.argument >> 32) return;
-  ranks_[active_[slot].rank].ledger.compute_ends(loop_.now());
-  complete(slot, active_[slot].start, loop_.now());
+  Context& context = context_of(event.target);
+  const Active& active = context.active[slot];
+  if (active.generation != event.argument >> 32) return;
+  complete(context, slot, JobRecord::Kind::compute_ends, active.start);
 }
 
-void TaskJob::communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) {
+void TaskJob::communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) {
   const std::uint32_t rank = gpu < rank_of_gpu_.size() ? rank_of_gpu_[gpu] : kNone;
-  const auto it = live_.find(communication);
-  NETSIM_CHECK(it != live_.end() && rank != kNone,
-               fmt::format("communication {:#x} ends at GPU {}, where it never began", communication, gpu));
-  Operation& operation = operations_[it->second];
-  const std::uint32_t slot = take_member(operation, rank);
-  NETSIM_CHECK(slot != kNone, fmt::format("communication {:#x} ends twice at GPU {}", communication, gpu));
-  const Task& task = active_[slot].task;
-  Time start = active_[slot].start, end = loop_.now();
-  if (is_point_to_point(task)) {
-    deliver(operation);
-    end = operation.delivered;
-    if (task.kind == TaskKind::receive) start = started;
-  } else {
-    ranks_[rank].ledger.communication_ends(task.stream, end);
-  }
-  if (++operation.finished == operation.ranks) {
-    report(operation, end);
-    free_operations_.push_back(it->second);
-    live_.erase(it);
-  }
-  complete(slot, start, end);
+  NETSIM_CHECK(rank != kNone, fmt::format("a communication ends at GPU {}, which has no rank", gpu));
+  Context& context = context_of(rank);
+  const std::uint32_t slot = request.handle;
+  NETSIM_CHECK(slot < context.active.size() && context.active[slot].started &&
+                   context.active[slot].rank == rank &&
+                   context.active[slot].communication == request.communication,
+               fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
+                           request.communication, gpu));
+  const Active& active = context.active[slot];
+  complete(context, slot, JobRecord::Kind::communication_ends,
+           active.task.kind == TaskKind::receive ? started : active.start);
 }
 
-// The task of `rank` in the operation, which it leaves; kNone if it is not in it.
-std::uint32_t TaskJob::take_member(Operation& operation, std::uint32_t rank) {
-  if (operation.kind == CollectiveKind::point_to_point) {
-    return std::exchange(rank == operation.message.sender ? operation.sending : operation.receiving, kNone);
-  }
-  std::vector<std::uint32_t>& list = ranks_[rank].collectives;
-  const auto place = std::find_if(list.begin(), list.end(), [&](std::uint32_t slot) {
-    return active_[slot].communication == operation.id;
-  });
-  if (place == list.end()) return kNone;
-  const std::uint32_t slot = *place;
-  list.erase(place);
-  return slot;
-}
-
-// The first end to report knows best: a receiver that waited is told at the delivery, a sender a little
-// later.
-void TaskJob::deliver(Operation& operation) {
-  if (operation.delivered != kNever) return;
-  operation.delivered = loop_.now();
-  ranks_[operation.message.sender].ledger.communication_ends(operation.stream, loop_.now());
-  ranks_[operation.message.receiver].ledger.communication_ends(operation.stream, loop_.now());
-}
-
-void TaskJob::report(const Operation& operation, Time end) const {
-  if (!observer_.communication) return;
-  CommunicationRecord record;
-  record.id = operation.id;
-  record.kind = operation.kind;
-  record.stream = operation.stream;
-  record.name = operation.name;
-  record.ranks = operation.ranks;
-  record.first_rank = operation.first_rank;
-  record.bytes = operation.bytes;
-  record.first_start = operation.first_start;
-  record.last_start = operation.last_start;
-  record.end = end;
-  observer_.communication(record);
-}
-
-void TaskJob::complete(std::uint32_t slot, Time start, Time end) {
-  const TaskRecord record{active_[slot].rank, active_[slot].task, active_[slot].posted, start, end};
-  close_active(slot);
+void TaskJob::complete(Context& context, std::uint32_t slot, JobRecord::Kind kind, Time start) {
+  JobRecord record = record_of(context, context.active[slot], kind);
+  record.posted = context.active[slot].posted;
+  record.start = start;
+  close_active(context, slot);
   RankState& state = ranks_[record.rank];
   state.done_tasks[record.task.id] = true;
   ++state.done;
-  ++tasks_done_;
-  end_ = std::max(end_, end);
-  Time& iteration_end = iteration_ends_[record.task.iteration];
-  iteration_end = std::max(iteration_end, end);
-  if (observer_.task) observer_.task(record);
-  std::vector<Task> ready = std::move(ready_);
+  tell(record);
+  std::vector<Task> ready = std::move(context.ready);
   ready.clear();
   source_.complete(record.rank, record.task.id, ready);
   post(record.rank, ready);
-  ready_ = std::move(ready);
+  context.ready = std::move(ready);
 }
 
-// ---- Answers
-
-std::vector<RankTimes> TaskJob::rank_times(Time until) const {
-  std::vector<RankTimes> times;
-  times.reserve(ranks_.size());
-  for (const RankState& state : ranks_) times.push_back(state.ledger.times(until));
-  return times;
+JobRecord TaskJob::record_of(const Context& context, const Active& active, JobRecord::Kind kind) {
+  JobRecord record;
+  record.kind = kind;
+  record.rank = active.rank;
+  record.time = context.loop.now();
+  record.communication = active.communication;
+  record.number = active.number;
+  record.task = active.task;
+  return record;
 }
+
+// ---- Answers, between the events: the books and the run are equally far
 
 std::vector<Time> TaskJob::iteration_ends() const {
-  std::vector<Time> ends(iteration_ends_.begin(), iteration_ends_.begin() + first_unfinished_iteration());
+  const std::vector<Time>& all = books_.iteration_ends();
+  std::vector<Time> ends(all.begin(), all.begin() + first_unfinished_iteration());
   Time latest = begin_;
   for (Time& end : ends) end = latest = std::max(latest, end);
   return ends;
@@ -577,7 +464,7 @@ std::vector<Time> TaskJob::iteration_ends() const {
 
 // Looks at every task that is not done, so that sources may number iterations as they like.
 std::uint32_t TaskJob::first_unfinished_iteration() const {
-  auto first = static_cast<std::uint32_t>(iteration_ends_.size());
+  std::uint32_t first = source_.iterations();
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const RankState& state = ranks_[rank];
     if (state.done == state.tasks) continue;
@@ -591,13 +478,14 @@ std::uint32_t TaskJob::first_unfinished_iteration() const {
 // First what is under way, which is what the others wait for, then the first task of each stream that is not.
 std::vector<std::string> TaskJob::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
-  for (const RankState& state : ranks_) {
-    std::vector<std::uint32_t> slots = state.active;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const std::vector<Active>& active = context_of(rank).active;
+    std::vector<std::uint32_t> slots = ranks_[rank].active;
     std::sort(slots.begin(), slots.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return active_[a].task.id < active_[b].task.id; });
+              [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
     for (const std::uint32_t slot : slots) {
       if (lines.size() == limit) return lines;
-      lines.push_back(describe(active_[slot]));
+      lines.push_back(describe(active[slot]));
     }
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -609,15 +497,8 @@ std::vector<std::string> TaskJob::waiting(std::size_t limit) const {
   return lines;
 }
 
-std::string TaskJob::label(std::uint32_t rank, const Task& task) const {
-  const std::vector<std::string>& names = source_.names();
-  const char* kind = task.kind == TaskKind::collective ? to_string(task.collective) : to_string(task.kind);
-  return fmt::format("rank {}, stream {}: {} '{}' (task {})", rank, to_string(task.stream), kind,
-                     task.name < names.size() ? names[task.name] : std::string("?"), task.id);
-}
-
 std::string TaskJob::describe(const Active& active) const {
-  const std::string name = label(active.rank, active.task);
+  const std::string name = task_label(source_, active.rank, active.task);
   if (!active.started) {
     return fmt::format("{} waits for its earliest start, {} s", name,
                        to_seconds(begin_ + active.task.not_before));
@@ -650,9 +531,8 @@ std::string TaskJob::describe_collective(const Active& active) const {
 }
 
 std::string TaskJob::describe_point_to_point(const Active& active) const {
-  const Operation& operation = operations_[live_.at(active.communication)];
   const std::uint32_t peer = active.task.peer, tag = active.task.tag;
-  if (operation.sender_start == kNever) {
+  if (!books_.sender_began(active.communication)) {
     return fmt::format(" waits for rank {}, which did not send it (tag {})", peer, tag);
   }
   const char* direction = active.task.kind == TaskKind::send ? "to" : "from";
@@ -662,25 +542,35 @@ std::string TaskJob::describe_point_to_point(const Active& active) const {
 std::vector<std::string> TaskJob::not_started(std::uint32_t rank) const {
   const RankState& state = ranks_[rank];
   std::vector<bool> known = state.done_tasks;
-  for (const std::uint32_t slot : state.active) known[active_[slot].task.id] = true;
+  for (const std::uint32_t slot : state.active) known[context_of(rank).active[slot].task.id] = true;
   std::array<bool, kStreams> named{};
   std::vector<std::string> lines;
   for (std::uint32_t id = 0; id < state.tasks && lines.size() < named.size(); ++id) {
     if (known[id]) continue;
     const Task task = source_.task(rank, id);
     if (std::exchange(named[static_cast<std::size_t>(task.stream)], true)) continue;
-    lines.push_back(label(rank, task) + " did not start: it waits for other tasks of its rank");
+    lines.push_back(task_label(source_, rank, task) + " did not start: it waits for other tasks of its rank");
   }
   return lines;
 }
 
 }  // namespace
 
+std::unique_ptr<Job> Job::create(const std::vector<EventLoop*>& loops,
+                                 const std::vector<std::uint32_t>& set_of_gpu, Executor& executor,
+                                 TaskSource& source, std::vector<std::uint32_t> gpus,
+                                 std::vector<Time> durations, std::uint32_t first_origin, Observer observer) {
+  return std::make_unique<TaskJob>(loops, set_of_gpu, executor, source, std::move(gpus), std::move(durations),
+                                   first_origin, std::move(observer));
+}
+
 std::unique_ptr<Job> Job::create(EventLoop& loop, Executor& executor, TaskSource& source,
                                  std::vector<std::uint32_t> gpus, std::vector<Time> durations,
                                  std::uint32_t first_origin, Observer observer) {
-  return std::make_unique<TaskJob>(loop, executor, source, std::move(gpus), std::move(durations),
-                                   first_origin, std::move(observer));
+  std::uint32_t last = 0;
+  for (const std::uint32_t gpu : gpus) last = std::max(last, gpu);
+  return create({&loop}, std::vector<std::uint32_t>(last + std::size_t{1}, 0), executor, source,
+                std::move(gpus), std::move(durations), first_origin, std::move(observer));
 }
 
 }  // namespace netsim

@@ -1,5 +1,6 @@
 // Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source;
-// and keeps the books: what was computed, in flight, exposed and idle at every rank, in integer picoseconds.
+// and keeps the books (job_books.h): what was computed, in flight, exposed and idle at every rank, in integer
+// picoseconds.
 #pragma once
 
 #include <array>
@@ -38,6 +39,8 @@ struct CommunicationRecord {
   Time first_start = 0, last_start = 0, end = 0;  // first and last rank's arrival, last rank's end
 };
 
+struct JobRecord;  // job_books.h
+
 // One rank's iteration, or whole run: compute + exposed (all kinds) + idle = end - begin, exactly.
 struct RankTimes {
   Time compute = 0;
@@ -57,14 +60,28 @@ class Job {
     std::function<void(const TaskRecord&)> task;                    // in order of end at each rank
     std::function<void(const CommunicationRecord&)> communication;  // when the last rank is done
   };
-  // gpus[rank] is the GPU that the rank runs on, a different one each. durations[i] is the time of
-  // works()[i]. Handles EventKind::compute_done and EventKind::job of `loop`; origins first_origin + rank are
-  // its own. The executor's listener is this job.
+  // gpus[rank] is the GPU that the rank runs on, a different one each; GPU g runs in loops[set_of_gpu[g]].
+  // durations[i] is the time of works()[i]. Handles EventKind::compute_done and EventKind::job of the loops;
+  // origins first_origin + rank are its own. The executor's listener is this job.
+  static std::unique_ptr<Job> create(const std::vector<EventLoop*>& loops,
+                                     const std::vector<std::uint32_t>& set_of_gpu, Executor& executor,
+                                     TaskSource& source, std::vector<std::uint32_t> gpus,
+                                     std::vector<Time> durations, std::uint32_t first_origin,
+                                     Observer observer);
+  // All GPUs in one set.
   static std::unique_ptr<Job> create(EventLoop& loop, Executor& executor, TaskSource& source,
                                      std::vector<std::uint32_t> gpus, std::vector<Time> durations,
                                      std::uint32_t first_origin, Observer observer);
   virtual ~Job() = default;
-  virtual void start() = 0;  // all ranks begin at loop.now()
+  // All ranks begin now. Called while no set runs; fills the books itself.
+  virtual void start() = 0;
+  // From now on set `set` hands what happens to its ranks to `journal`, called from its thread, and not to
+  // the books: whoever keeps the journals gives the records of all sets to apply(), in order of time and of
+  // events, while no set runs. Without a journal all sets must run in one thread, event by event in order.
+  using Journal = std::function<void(std::uint32_t set, const JobRecord& record)>;
+  virtual void set_journal(Journal journal) = 0;
+  virtual void apply(const JobRecord& record) = 0;
+  // All below: while no set runs and all records are applied.
   virtual bool done() const = 0;
   virtual Time begin_time() const = 0;
   virtual Time end_time() const = 0;  // of the last task; valid when done

@@ -1,5 +1,9 @@
 #include "sim/workload/task.h"
 
+#include <fmt/format.h>
+
+#include "sim/core/errors.h"
+
 namespace netsim {
 
 const char* to_string(Stream stream) {
@@ -32,6 +36,17 @@ const char* to_string(TaskKind kind) {
       return "receive";
   }
   return "?";
+}
+
+std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task) {
+  const std::vector<std::string>& names = source.names();
+  const char* kind = task.kind == TaskKind::collective ? to_string(task.collective) : to_string(task.kind);
+  return fmt::format("rank {}, stream {}: {} '{}' (task {})", rank, to_string(task.stream), kind,
+                     task.name < names.size() ? names[task.name] : std::string("?"), task.id);
+}
+
+void refuse_task(const TaskSource& source, std::uint32_t rank, const Task& task, const std::string& message) {
+  throw InputError(fmt::format("{}: {}: {}", source.job_name(), task_label(source, rank, task), message));
 }
 
 }  // namespace netsim

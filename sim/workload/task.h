@@ -61,6 +61,13 @@ struct Task {
   Time not_before = 0;     // earliest start (flow lists); 0 = none
 };
 
+inline bool is_point_to_point(const Task& task) {
+  return task.kind == TaskKind::send || task.kind == TaskKind::receive;
+}
+
+// Calls for different ranks may come from different threads at the same time; calls for one rank never do.
+// What a source keeps while it is played belongs to one rank each; what ranks share does not change any more
+// when the first start() is called. The const functions may be called at any time.
 class TaskSource {
  public:
   virtual ~TaskSource() = default;
@@ -87,5 +94,11 @@ class TaskSource {
   // Floating-point operations of the model in one iteration, all ranks together (0 = unknown).
   virtual double model_flops() const = 0;
 };
+
+// "rank 3, stream tp: all_reduce 'dense' (task 7)", for reports and errors.
+std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task);
+// InputError: the task cannot be played.
+[[noreturn]] void refuse_task(const TaskSource& source, std::uint32_t rank, const Task& task,
+                              const std::string& message);
 
 }  // namespace netsim

@@ -105,9 +105,9 @@ struct Recorder final : CommunicationListener {
     bool operator==(const Done&) const = default;
   };
   explicit Recorder(EventLoop& event_loop) : loop(event_loop) {}
-  void communication_done(std::uint32_t gpu, std::uint64_t communication, Time started) override {
-    done.push_back({gpu, communication, started, loop.now()});
-    if (then) then(gpu, communication);
+  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override {
+    done.push_back({gpu, request.communication, started, loop.now()});
+    if (then) then(gpu, request.communication);
   }
   // The record of one GPU; started -1 if there is none.
   Done of(std::uint32_t gpu, std::uint64_t communication = 1) const {

@@ -36,7 +36,7 @@ class Collective : public CommunicationListener {
     }
     fixture.loop.run();
   }
-  void communication_done(std::uint32_t, std::uint64_t, Time) override {
+  void communication_done(std::uint32_t, const CommunicationRequest&, Time) override {
     ++done;
     end = fixture.loop.now();
   }

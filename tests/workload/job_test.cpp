@@ -7,14 +7,17 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/communication_id.h"
+#include "sim/workload/job_books.h"
 #include "sim/workload/rank_ledger.h"
 #include "tests/support/scripted_source.h"
 
@@ -171,11 +174,13 @@ class ScriptedExecutor final : public Executor {
     EXPECT_EQ((*request.members)[request.index], gpu);
     Entered& entered = entered_[request.communication];
     entered.at[request.index] = loop_.now();
+    entered.request[request.index] = request;
     if (request.kind == CollectiveKind::point_to_point) {
       point_to_point(gpu, request, entered);
     } else if (entered.at.size() == request.members->size()) {
       for (std::uint32_t i = 0; i < request.members->size(); ++i) {
-        finish((*request.members)[i], request, loop_.now() + collective_ + skew_ * i, entered.at[i]);
+        finish((*request.members)[i], entered.request.at(i), loop_.now() + collective_ + skew_ * i,
+               entered.at[i]);
       }
     }
   }
@@ -194,25 +199,26 @@ class ScriptedExecutor final : public Executor {
  private:
   struct Entered {
     std::map<std::uint32_t, Time> at;  // by index in the group
+    std::map<std::uint32_t, CommunicationRequest> request;
   };
   struct Finish {
     std::uint32_t gpu;
-    std::uint64_t communication;
+    CommunicationRequest request;
     Time started;
   };
   void point_to_point(std::uint32_t gpu, const CommunicationRequest& request, Entered& entered) {
     if (request.index == 0) finish(gpu, request, loop_.now() + delivery_ + acknowledgement_, loop_.now());
     if (entered.at.size() < 2) return;
     const Time sent = entered.at[0], arrival = sent + delivery_;
-    finish((*request.members)[1], request, std::max(arrival, loop_.now()), sent);
+    finish((*entered.request.at(1).members)[1], entered.request.at(1), std::max(arrival, loop_.now()), sent);
   }
   void finish(std::uint32_t gpu, const CommunicationRequest& request, Time at, Time started) {
     loop_.schedule(at, origin_, EventKind::executor, gpu, finishes_.size());
-    finishes_.push_back({gpu, request.communication, started});
+    finishes_.push_back({gpu, request, started});
   }
   void end(std::uint64_t index) {
     const Finish finish = finishes_[index];
-    listener_->communication_done(finish.gpu, finish.communication, finish.started);
+    listener_->communication_done(finish.gpu, finish.request, finish.started);
   }
 
   Time delivery_, acknowledgement_, collective_, skew_;
@@ -508,6 +514,166 @@ TEST(Job, PlaysOnTheRealExecutorWithAConstantLinkDelay) {
   EXPECT_EQ(times[1].exposed_by[kPp], 7);
   EXPECT_EQ(times[1].idle, 100);
   EXPECT_EQ(times[0].idle, 30);
+}
+
+// ---- In several sets
+
+// A message is delivered `delay` after it is sent and acknowledged another `delay` later. What goes to
+// another GPU is kept until exchange().
+class MailEndpoint final : public Endpoint {
+ public:
+  MailEndpoint(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Time delay)
+      : loops_(std::move(loops)),
+        set_of_gpu_(std::move(set_of_gpu)),
+        delay_(delay),
+        outgoing_(loops_.size()),
+        messages_(loops_.size()) {
+    for (std::uint32_t gpu = 0; gpu < set_of_gpu_.size(); ++gpu) origins_.emplace_back(100 + gpu);
+    for (EventLoop* loop : loops_) {
+      loop->set_handler(
+          EventKind::deliver,
+          [](void* self, const Event& event) {
+            auto& endpoint = *static_cast<MailEndpoint*>(self);
+            endpoint.listener_->message_delivered(endpoint.message(event));
+          },
+          this);
+      loop->set_handler(
+          EventKind::control,
+          [](void* self, const Event& event) {
+            auto& endpoint = *static_cast<MailEndpoint*>(self);
+            endpoint.listener_->message_sent(endpoint.message(event));
+          },
+          this);
+    }
+  }
+  void set_listener(MessageListener* listener) override { listener_ = listener; }
+  void send(const SendRequest& request) override {
+    const std::uint32_t set = set_of_gpu_[request.source];
+    EventLoop& loop = *loops_[set];
+    Origin& origin = origins_[request.source];
+    outgoing_[set].push_back(
+        {{loop.now() + delay_, origin.next_key(), request.destination, EventKind::deliver, 0}, request});
+    loop.schedule(loop.now() + 2 * delay_, origin, EventKind::control, request.source, messages_[set].size());
+    messages_[set].push_back(request);
+  }
+  Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
+  std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
+  void exchange() {
+    for (std::vector<Mail>& box : outgoing_) {
+      for (Mail& mail : box) {
+        const std::uint32_t set = set_of_gpu_[mail.event.target];
+        mail.event.argument = messages_[set].size();
+        messages_[set].push_back(mail.request);
+        loops_[set]->insert(mail.event);
+      }
+      box.clear();
+    }
+  }
+
+ private:
+  struct Mail {
+    Event event;
+    SendRequest request;
+  };
+  SendRequest message(const Event& event) const {
+    return messages_[set_of_gpu_[event.target]][event.argument];
+  }
+  std::vector<EventLoop*> loops_;
+  std::vector<std::uint32_t> set_of_gpu_;
+  Time delay_;
+  std::vector<Origin> origins_;
+  MessageListener* listener_ = nullptr;
+  std::vector<std::vector<Mail>> outgoing_;         // by set
+  std::vector<std::vector<SendRequest>> messages_;  // by set
+};
+
+// A job whose rank r runs in set r mod `sets`, one thread each, in windows as long as the delay of messages.
+// The books are told at the end of each window.
+struct RunInSets {
+  RunInSets(ScriptedSource source_, std::uint32_t sets, Time delay)
+      : source(std::move(source_)),
+        loops(sets),
+        endpoint(pointers(), set_of_rank(sets), delay),
+        executor(Executor::create(pointers(), set_of_rank(sets), endpoint, ConfigNode(), 10)) {
+    std::vector<std::uint32_t> gpus;
+    for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
+    const auto job = Job::create(pointers(), set_of_rank(sets), *executor, source, gpus, source.durations(),
+                                 20, observer());
+    std::vector<std::vector<JobRecord>> journals(sets);
+    job->start();
+    endpoint.exchange();
+    job->set_journal([&](std::uint32_t set, const JobRecord& record) { journals[set].push_back(record); });
+    for (Time horizon = delay - 1; pending(); horizon += delay) {
+      std::vector<std::thread> threads;
+      for (EventLoop& loop : loops) threads.emplace_back([&] { loop.run(horizon); });
+      for (std::thread& thread : threads) thread.join();
+      endpoint.exchange();
+      settle(*job, journals);
+    }
+    done = job->done();
+    end = job->end_time();
+    times = job->rank_times(end);
+    std::sort(tasks.begin(), tasks.end());
+    std::sort(communications.begin(), communications.end());
+  }
+  static void settle(Job& job, std::vector<std::vector<JobRecord>>& journals) {
+    std::vector<JobRecord> all;
+    for (std::vector<JobRecord>& journal : journals) {
+      all.insert(all.end(), journal.begin(), journal.end());
+      journal.clear();
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const JobRecord& a, const JobRecord& b) { return a.time < b.time; });
+    for (const JobRecord& record : all) job.apply(record);
+  }
+  bool pending() const {
+    return std::any_of(loops.begin(), loops.end(), [](const EventLoop& loop) { return loop.pending() > 0; });
+  }
+  std::vector<EventLoop*> pointers() {
+    std::vector<EventLoop*> result;
+    for (EventLoop& loop : loops) result.push_back(&loop);
+    return result;
+  }
+  std::vector<std::uint32_t> set_of_rank(std::uint32_t sets) const {
+    std::vector<std::uint32_t> result;
+    for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) result.push_back(rank % sets);
+    return result;
+  }
+  Job::Observer observer() {
+    return {[this](const TaskRecord& t) { tasks.emplace_back(t.rank, t.task.id, t.posted, t.start, t.end); },
+            [this](const CommunicationRecord& c) {
+              communications.emplace_back(c.id, c.first_start, c.last_start, c.end);
+            }};
+  }
+
+  ScriptedSource source;
+  std::deque<EventLoop> loops;
+  MailEndpoint endpoint;
+  std::unique_ptr<Executor> executor;
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, Time, Time, Time>> tasks;
+  std::vector<std::tuple<std::uint64_t, Time, Time, Time>> communications;
+  std::vector<RankTimes> times;
+  bool done = false;
+  Time end = 0;
+};
+
+TEST(Job, IsTheSameInAnyNumberOfSets) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed) {
+    RandomStream random(seed, "sets");
+    const ScriptedSource source = random_source(random);
+    const auto delay = static_cast<Time>(5 + random.below(20));
+    const RunInSets one(source, 1, delay);
+    RC_ASSERT(one.done);
+    for (const std::uint32_t sets : {2U, source.ranks()}) {
+      const RunInSets several(source, sets, delay);
+      RC_ASSERT(several.done && several.end == one.end);
+      RC_ASSERT(several.tasks == one.tasks);
+      RC_ASSERT(several.communications == one.communications);
+      for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+        RC_ASSERT(as_tuple(several.times[rank]) == as_tuple(one.times[rank]));
+      }
+    }
+  }));
 }
 
 // ---- Stalls
