@@ -44,6 +44,7 @@ class Case:
 P128 = Case(BENCH + "permutation_k8.yaml", BENCH + "permutation_10MB.yaml", bare=(8, 10, (13,)))
 P1024 = Case(BENCH + "permutation_k16.yaml", BENCH + "permutation_10MB_1024.yaml", bare=(16, 10, (8, 10)))
 P8192 = Case(BENCH + "permutation_k32.yaml", BENCH + "permutation_1MB_8192.yaml", bare=(32, 1, (8, 10)))
+P65536 = Case(BENCH + "permutation_k64.yaml", BENCH + "permutation_256KB_65536.yaml", bare=(64, 0.256, (8, 10)))
 A128 = Case(BENCH + "all_to_all_k8.yaml", BENCH + "all_to_all_1MB.yaml")
 R128 = Case(BENCH + "ring_k8.yaml", BENCH + "ring_1MB_254.yaml")
 
@@ -56,6 +57,7 @@ CASES = {
     "P128": P128,
     "P1024": P1024,
     "P8192": P8192,
+    "P65536": P65536,
     "P128-ack16": with_overlays(P128, "transport.ack_every=16"),
     "P1024-ack16": with_overlays(P1024, "transport.ack_every=16"),
     "P128-line-rate": with_overlays(P128, *LINE_RATE),

@@ -26,6 +26,9 @@ namespace {
 
 using namespace netsim;
 
+// That --dry-run plays the run for.
+constexpr double kCalibrationSeconds = 1;
+
 // Signal handlers can reach nothing else. A second signal ends the program the hard way.
 volatile std::sig_atomic_t interruption = 0;
 
@@ -91,9 +94,16 @@ void dry_run(Options options) {
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   Simulation simulation(std::move(setup));
-  print(
-      resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
-      render_prediction(simulation.predict(), static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  Watch watch;
+  watch.until = options.until;
+  watch.interrupted = [] { return interruption != 0; };
+  const Prediction prediction = simulation.predict(kCalibrationSeconds, watch);
+  if (options.json) {
+    print(prediction_json(prediction));
+    return;
+  }
+  print(resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
+        render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
 }
 
 Manifest manifest_of(const Options& options, const Simulation& simulation, const std::string& command) {

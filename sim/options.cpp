@@ -33,7 +33,7 @@ po::options_description described_options() {
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
-  add("dry-run", "build everything, run nothing: sizes, predicted packets, memory and minutes");
+  add("dry-run", "build everything, play about a second of it: sizes, predicted packets, memory and minutes");
   add("print-config", "every value of the configuration and where it came from");
   add("list", "components by kind; --list KIND for one kind");
   add("describe", text()->value_name("NAME"), "a component or a section: what it does, its parameters");

@@ -12,6 +12,7 @@
 #include "sim/report/configuration.h"
 #include "sim/transport/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/job_books.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -53,15 +54,24 @@ const ConfigNode& network_section(const ConfigNode& root) {
   return node.is_scalar() ? absent() : node;
 }
 
-// The transport's `mtu`, which the transport itself reads and checks.
-Bytes transport_mtu(const ConfigNode& root) {
-  if (const ConfigNode* mtu = section(root, "transport").find("mtu"); mtu != nullptr && mtu->is_scalar()) {
-    return read_bytes(*mtu);
+// A parameter of the transport, which the transport itself reads and checks; `text` of the default otherwise.
+template <class Read>
+auto transport_value(const ConfigNode& root, const char* name, Read read) {
+  if (const ConfigNode* node = section(root, "transport").find(name); node != nullptr && node->is_scalar()) {
+    return read(*node);
   }
   for (const ParameterInfo& info : PacketNetwork::transport_parameters()) {
-    if (info.name == "mtu") return read_bytes(ConfigNode::scalar(info.default_text, {}));
+    if (info.name == name) return read(ConfigNode::scalar(info.default_text, {}));
   }
-  return LinkSpec{}.mtu;
+  NETSIM_CHECK(false, std::string("the transport has no ") + name);
+}
+
+TransportSizes transport_sizes(const ConfigNode& root) {
+  TransportSizes sizes;
+  sizes.mtu = transport_value(root, "mtu", [](const ConfigNode& node) { return read_bytes(node); });
+  sizes.queue_pairs = static_cast<std::uint32_t>(
+      transport_value(root, "queue_pairs", [](const ConfigNode& node) { return read_integer(node); }));
+  return sizes;
 }
 
 std::unique_ptr<ComputeModel> create_compute(const ConfigNode& root, const std::string& gpu_model) {
@@ -151,9 +161,11 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
     packets_ = packets.get();
     endpoint_ = std::move(packets);
   }
-  mtu_ = transport_mtu(root);
+  transport_ = transport_sizes(root);
   next_origin_ += gpus;
-  executor_ = Executor::create(engine_.loop(), *endpoint_, section(root, "collectives"), next_origin_);
+  for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
+  for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
+  executor_ = Executor::create(loops_, set_of_gpu_, *endpoint_, section(root, "collectives"), next_origin_);
   next_origin_ += gpus;
 }
 
@@ -183,9 +195,15 @@ void Simulation::create_job() {
   Job::Observer observer{
       [this](const TaskRecord& task) { recorder_->record(task); },
       [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
-  job_ = Job::create(system_.engine().loop(), system_.executor(), *source_, std::move(gpus),
+  job_ = Job::create(system_.loops(), system_.set_of_gpu(), system_.executor(), *source_, std::move(gpus),
                      durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
                      std::move(observer));
+  journal_ = std::make_unique<JournalOf<JobRecord, Job>>(*job_, &Job::apply);
+  Engine& engine = system_.engine();
+  const std::uint32_t reader = engine.add_reader(*journal_);
+  job_->set_journal([&engine, reader](std::uint32_t set, const JobRecord& record) {
+    engine.set(set).write(reader, record);
+  });
 }
 
 Results Simulation::run(const Watch& watch) {
@@ -196,6 +214,56 @@ Results Simulation::run(const Watch& watch) {
   Results results = collect(outcome, watch);
   results.wall_seconds = seconds_since(start);
   return results;
+}
+
+Prediction Simulation::predict(double seconds, const Watch& watch) {
+  const Calibration calibration = calibrate(seconds, watch);
+  const Volume volume = predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
+  return extrapolate(source_->ranks(), volume, calibration);
+}
+
+// At least a few looks, however long the slices between them are: the first ones are slow in a large network,
+// because everything is touched for the first time.
+Calibration Simulation::calibrate(double seconds, const Watch& watch) {
+  constexpr double kWarmUp = 0.3;  // of the calibration
+  constexpr std::uint32_t kLooks = 8;
+  constexpr double kLongest = 4;  // times what was asked for
+  Calibration calibration;
+  calibration.setup_seconds = since_creation_.seconds();
+  const Stopwatch watch_of_run;
+  double begin = 0;
+  std::uint32_t looks = 0;
+  Watch timed;
+  timed.until = watch.until;
+  timed.interrupted = [&] {
+    const double now = watch_of_run.seconds();
+    if (looks++ == 0) begin = calibration.early.seconds = now;  // the job has started
+    if (calibration.early.done.tasks == 0 && calibration.early.done.hops() == 0 && looks >= kLooks / 4 &&
+        now - begin >= kWarmUp * seconds)
+      calibration.early = progress_mark(now);
+    const bool enough = now - begin >= seconds && (looks >= kLooks || now - begin >= kLongest * seconds);
+    if (enough) calibration.end = progress_mark(now);
+    return enough || (watch.interrupted && watch.interrupted());
+  };
+  const Outcome outcome = run(timed).outcome;
+  calibration.complete = outcome != Outcome::interrupted;
+  if (calibration.end.seconds <= 0) calibration.end = progress_mark(watch_of_run.seconds());
+  calibration.memory = peak_memory();
+  return calibration;
+}
+
+Calibration::Mark Simulation::progress_mark(double seconds) const {
+  Calibration::Mark mark;
+  mark.seconds = seconds;
+  mark.done.tasks = job_->tasks_done();
+  if (system_.packets() == nullptr) return mark;
+  const NetworkCounters counters = system_.packets()->counters();
+  mark.done.scale_out_bytes = counters.bytes_delivered;
+  mark.done.flows = counters.flows_done;
+  mark.done.packets = counters.packets;
+  mark.done.queue_pairs = system_.packets()->queue_pairs().size();
+  mark.done.packet_hops = counters.packet_hops;
+  return mark;
 }
 
 bool Simulation::slice(Time until) {
@@ -288,7 +356,7 @@ Advance Simulation::advance(Bytes predicted) const {
   const System& system = system_;
   const auto cost = [&](double tasks, Bytes bytes) {
     return kEventsPerTask * tasks +
-           kEventsPerPacket * static_cast<double>(bytes) / static_cast<double>(system.mtu());
+           kEventsPerPacket * static_cast<double>(bytes) / static_cast<double>(system.transport().mtu);
   };
   const bool packets = system.packets() != nullptr;
   const double all = cost(static_cast<double>(job_->tasks_total()), packets ? predicted : 0);

@@ -13,6 +13,7 @@
 #include "sim/collectives/executor.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
+#include "sim/core/stopwatch.h"
 #include "sim/report/prediction.h"
 #include "sim/report/recorder.h"
 #include "sim/report/results.h"
@@ -45,8 +46,10 @@ class System {
   const ComputeModel* compute() const { return compute_.get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }
-  // Payload of a packet on the fabric.
-  Bytes mtu() const { return mtu_; }
+  const TransportSizes& transport() const { return transport_; }
+  // By set, and which one a GPU's events are in.
+  const std::vector<EventLoop*>& loops() const { return loops_; }
+  const std::vector<std::uint32_t>& set_of_gpu() const { return set_of_gpu_; }
   // The first origin that no entity of the system has.
   std::uint32_t next_origin() const { return next_origin_; }
 
@@ -54,8 +57,10 @@ class System {
   Cluster cluster_;
   Partition partition_;
   Engine engine_;
+  std::vector<EventLoop*> loops_;
+  std::vector<std::uint32_t> set_of_gpu_;
   OutputParameters output_;
-  Bytes mtu_ = 0;
+  TransportSizes transport_;
   PacketNetwork* packets_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;
@@ -95,9 +100,9 @@ class Simulation {
 
   const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
-  Prediction predict() {
-    return netsim::predict(*source_, system_.executor(), system_.cluster(), system_.mtu());
-  }
+  // How big the run is, after a calibration: instead of run(), once. Plays the run itself for about `seconds`
+  // (of a Stopwatch; or to its end, if that comes first), by the watch's `until` and `interrupted`.
+  Prediction predict(double seconds, const Watch& watch);
   // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are
   // complete.
   Results run(const Watch& watch);
@@ -113,6 +118,8 @@ class Simulation {
   bool deadlocked() const;
   void finish_samples(Outcome outcome, const Watch& watch);
   bool stuck();
+  Calibration calibrate(double seconds, const Watch& watch);
+  Calibration::Mark progress_mark(double seconds) const;
   Advance advance(Bytes predicted) const;
   Results collect(Outcome outcome, const Watch& watch) const;
   JobResult job_result(Time now) const;
@@ -125,6 +132,7 @@ class Simulation {
     Time time = 0;
   };
 
+  Stopwatch since_creation_;
   SimulationSetup setup_;
   System system_;
   std::unique_ptr<TaskSource> source_;
@@ -132,6 +140,7 @@ class Simulation {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<Job> job_;
+  std::unique_ptr<JournalReader> journal_;  // tells the job's books what its ranks did
   LastMove last_move_;
 };
 

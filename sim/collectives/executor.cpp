@@ -172,19 +172,72 @@ std::uint64_t rounds_of(const Schedule& schedule, const Cut& cut, Bytes channel_
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((channel_bytes + round - 1) / round));
 }
 
-// Bytes of chunk `chunk` over all channels and rounds. Rounds come in two sizes, so this is arithmetic.
-Bytes total_of_chunk(const Schedule& schedule, const Cut& cut, Bytes bytes, std::uint32_t chunk) {
-  const std::uint32_t divisions = schedule.divisions(), division = chunk % divisions;
-  Bytes sum = 0;
-  for (std::uint32_t channel = 0; channel < cut.channels; ++channel) {
-    const Bytes channel_bytes = share(bytes, cut.channels, channel);
-    const auto rounds = static_cast<Bytes>(rounds_of(schedule, cut, channel_bytes));
-    const Bytes small = channel_bytes / rounds, larger = channel_bytes % rounds;
-    sum += (rounds - larger) * share(small, divisions, division) +
-           larger * share(small + 1, divisions, division);
+// How many messages of which size a chunk is, over all channels and rounds. Channels come in two sizes, a
+// channel's rounds too, and all chunks of one round's size are alike but for a byte: so this is arithmetic,
+// and few distinct sizes.
+class ChunkSizes {
+ public:
+  struct Size {
+    Bytes bytes = 0;  // > 0
+    std::uint64_t count = 0;
+  };
+
+  // Of this operation; keeps what is known if it is the same as before.
+  void open(const Schedule& schedule, const Cut& cut, Bytes bytes) {
+    if (schedule_ == &schedule && channels_ == cut.channels && slice_ == cut.slice && bytes_ == bytes) return;
+    schedule_ = &schedule;
+    channels_ = cut.channels;
+    slice_ = cut.slice;
+    bytes_ = bytes;
+    find_rounds(cut);
+    known_.assign(schedule.divisions(), {});
   }
-  return sum;
-}
+
+  const std::vector<Size>& of(std::uint32_t chunk) {
+    const std::uint32_t division = chunk % schedule_->divisions();
+    std::vector<Size>& sizes = known_[division];
+    if (!sizes.empty()) return sizes;
+    for (const Size& round : rounds_)
+      add(sizes, share(round.bytes, schedule_->divisions(), division), round.count);
+    return sizes;
+  }
+
+  Bytes total(std::uint32_t chunk) {
+    Bytes sum = 0;
+    for (const Size& size : of(chunk)) sum += size.bytes * static_cast<Bytes>(size.count);
+    return sum;
+  }
+
+ private:
+  static void add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count) {
+    if (bytes == 0 || count == 0) return;
+    const auto same =
+        std::find_if(sizes.begin(), sizes.end(), [&](const Size& s) { return s.bytes == bytes; });
+    if (same != sizes.end()) {
+      same->count += count;
+    } else {
+      sizes.push_back({bytes, count});
+    }
+  }
+
+  void find_rounds(const Cut& cut) {
+    rounds_.clear();
+    for (std::uint32_t channel = 0; channel < channels_; ++channel) {
+      const Bytes channel_bytes = share(bytes_, channels_, channel);
+      const std::uint64_t rounds = rounds_of(*schedule_, cut, channel_bytes);
+      const Bytes small = channel_bytes / static_cast<Bytes>(rounds);
+      const auto larger = static_cast<std::uint64_t>(channel_bytes % static_cast<Bytes>(rounds));
+      add(rounds_, small, rounds - larger);
+      add(rounds_, small + 1, larger);
+    }
+  }
+
+  const Schedule* schedule_ = nullptr;
+  std::uint32_t channels_ = 0;
+  Bytes slice_ = 0, bytes_ = 0;
+  std::vector<Size> rounds_;
+  std::vector<std::vector<Size>> known_;  // by division
+};
 
 class ScheduleExecutor final : public Executor {
  public:
@@ -195,6 +248,8 @@ class ScheduleExecutor final : public Executor {
   void start(std::uint32_t gpu, const CommunicationRequest& request) override;
   std::vector<std::string> waiting(std::size_t limit) const override;
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override;
+  void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
+                      const BatchVisitor& visit) override;
   void message_delivered(const SendRequest& message) override;
   void message_sent(const SendRequest& message) override;
 
@@ -284,6 +339,8 @@ class ScheduleExecutor final : public Executor {
   const Schedule& schedule_for(Context& context, const CommunicationRequest& request);
   Reach group_reach(const CommunicationRequest& request) const;
   Cut cut_for(const CommunicationRequest& request) const;
+  template <class Visit>
+  void for_each_chunk(std::uint32_t gpu, const CommunicationRequest& request, Visit visit);
   Time base_latency(const Operation& operation) const;
   Time hop_latency(const Operation& operation, std::uint32_t destination) const;
   std::string describe(const Operation& operation) const;
@@ -299,6 +356,7 @@ class ScheduleExecutor final : public Executor {
   // Behind the sets' own tables of schedules.
   ScheduleCache cache_;
   std::mutex cache_mutex_;
+  ChunkSizes sizes_;  // of the operation last asked about
 };
 
 ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
@@ -656,21 +714,39 @@ Time ScheduleExecutor::hop_latency(const Operation& operation, std::uint32_t des
   return 0;
 }
 
-Bytes ScheduleExecutor::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
-  if (request.members->size() == 1) return 0;
+// Calls visit(destination, reach, chunk) for the rank's send instructions.
+template <class Visit>
+void ScheduleExecutor::for_each_chunk(std::uint32_t gpu, const CommunicationRequest& request, Visit visit) {
+  if (request.members->size() == 1) return;
   const Schedule& schedule = schedule_for(context_of(gpu), request);
-  const Cut cut = cut_for(request);
-  Bytes sum = 0;
+  sizes_.open(schedule, cut_for(request), request.bytes);
   for (std::uint32_t thread = 0; thread < schedule.threads(); ++thread) {
     const std::uint32_t count = schedule.instructions(request.index, thread);
     for (std::uint32_t index = 0; index < count; ++index) {
       const Instruction instruction = schedule.instruction(request.index, thread, index);
       if (instruction.op != Op::send) continue;
-      if (endpoint_.reach(gpu, (*request.members)[instruction.peer]) != Reach::scale_out) continue;
-      sum += total_of_chunk(schedule, cut, request.bytes, instruction.chunk);
+      const std::uint32_t destination = (*request.members)[instruction.peer];
+      visit(destination, endpoint_.reach(gpu, destination), instruction.chunk);
     }
   }
+}
+
+Bytes ScheduleExecutor::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
+  Bytes sum = 0;
+  for_each_chunk(gpu, request, [&](std::uint32_t, Reach reach, std::uint32_t chunk) {
+    if (reach == Reach::scale_out) sum += sizes_.total(chunk);
+  });
   return sum;
+}
+
+void ScheduleExecutor::for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
+                                      const BatchVisitor& visit) {
+  const std::uint32_t channels = request.members->size() == 1 ? 1 : cut_for(request).channels;
+  for_each_chunk(gpu, request, [&](std::uint32_t destination, Reach reach, std::uint32_t chunk) {
+    for (const ChunkSizes::Size& size : sizes_.of(chunk)) {
+      visit({destination, reach, channels, size.bytes, size.count});
+    }
+  });
 }
 
 // ---- Stall reports

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,15 @@ struct CommunicationRequest {
   bool raw = false;
   std::uint32_t channel = 0;       // raw: SendRequest::channel
   std::uint8_t traffic_class = 0;  // SendRequest::traffic_class
+};
+
+// Messages of one size from one GPU to another, of all channels and rounds of one instruction.
+struct MessageBatch {
+  std::uint32_t destination = 0;  // GPU
+  Reach reach = Reach::self;
+  std::uint32_t channels = 1;  // the operation's
+  Bytes bytes = 0;             // of each message, > 0
+  std::uint64_t count = 0;
 };
 
 class CommunicationListener {
@@ -89,6 +99,11 @@ class Executor : public MessageListener {
   // Bytes that this rank's part will send over the scale-out fabric, for progress and --dry-run: exactly what
   // start() would send. Costs one pass over the rank's instructions.
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
+  // The messages that this rank's part will send, to wherever, size by size: exactly those of start(). As
+  // dear.
+  using BatchVisitor = std::function<void(const MessageBatch&)>;
+  virtual void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
+                              const BatchVisitor& visit) = 0;
 };
 
 }  // namespace netsim

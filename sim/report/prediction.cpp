@@ -1,34 +1,66 @@
 #include "sim/report/prediction.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
+#include <string>
 #include <tuple>
 #include <vector>
+
+#include "sim/network/path.h"
 
 namespace netsim {
 namespace {
 
-// Measured with the main job on one core, PFC, ECN and DCQCN on: see docs/validation.md, Speed.
-constexpr double kPacketHopsPerSecond = 4.5e6;
-// Queue pairs and packets in flight of one GPU: about a bandwidth-delay product of 64-byte packets each way.
-constexpr std::uint64_t kMemoryPerGpu = 256 << 10;
-constexpr std::uint64_t kMemoryPerFlow = 8;
-constexpr Bytes kTypicalFlow = 512 << 10;
+// What a hop and a task cost beside a packet's hop over Ethernet: rough, by events (of a packet and its ACK,
+// of a piece, of what the executor does for a message). They matter only as far as the rest of a run is
+// composed differently from its calibrated part.
+constexpr std::array<double, kLinkKinds> kHopWeights{1, 1, 0.7, 0.8};  // by LinkKind
+constexpr double kTaskWeight = 3;
+// Where a calibration did nothing that could be counted: measured with P1024 on one core,
+// docs/performance.md.
+constexpr double kWorkPerSecond = 3.5e6;
+// What a flow leaves behind (Recorder): its time, half as much again of a growing array, and a copy to sort;
+// and as much for its slowdown, while those are kept one by one.
+constexpr std::uint64_t kMemoryPerFlow = 20, kMemoryPerSlowdown = 2 * (8 + 4);
+constexpr std::uint64_t kSlowdownsKept = std::uint64_t{1} << 20;
+// A queue pair's two ends, its congestion control, its paths, its place in the table of its source, half as
+// much again for growing arrays.
+constexpr std::uint64_t kMemoryPerQueuePair = 700;
 
-// What one rank's call of a communication costs; the same calls come again and again.
+CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, const Task& task,
+                                const std::vector<std::uint32_t>& pair) {
+  CommunicationRequest request;
+  request.bytes = task.bytes;
+  request.raw = task.raw;
+  if (task.kind == TaskKind::send) {
+    request.kind = CollectiveKind::point_to_point;
+    request.members = &pair;
+    return request;
+  }
+  request.kind = task.collective;
+  request.root = task.root;
+  request.members = &source.group(task.group);
+  const auto& members = *request.members;
+  request.index =
+      static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+  return request;
+}
+
+// What one rank's call of a communication costs, by `ask(request)`; the same calls come again and again.
+template <class Cost>
 class RankCalls {
  public:
-  RankCalls(const TaskSource& source, Executor& executor, std::uint32_t rank)
-      : source_(source), executor_(executor), rank_(rank) {}
+  RankCalls(const TaskSource& source, std::uint32_t rank) : source_(source), rank_(rank) {}
 
-  // Bytes of `task` over the fabric; 0 for tasks that send nothing.
-  Bytes bytes(const Task& task) {
-    if (task.kind != TaskKind::collective && task.kind != TaskKind::send) return 0;
-    const auto [it, fresh] = known_.try_emplace(key(task), 0);
-    if (fresh) it->second = ask(task);
+  template <class Ask>
+  const Cost& cost(const Task& task, Ask ask) {
+    const auto [it, fresh] = known_.try_emplace(key(task));
+    if (fresh) {
+      const std::vector<std::uint32_t> pair{rank_, task.peer};
+      it->second = ask(request_of(source_, rank_, task, pair));
+    }
     return it->second;
   }
 
@@ -38,92 +70,215 @@ class RankCalls {
     const std::uint32_t with = task.kind == TaskKind::collective ? task.group : task.peer;
     return {task.kind, task.collective, with, task.root, task.bytes, task.raw};
   }
-  Bytes ask(const Task& task) {
-    CommunicationRequest request;
-    request.bytes = task.bytes;
-    request.raw = task.raw;
-    const std::vector<std::uint32_t> pair{rank_, task.peer};
-    if (task.kind == TaskKind::send) {
-      request.kind = CollectiveKind::point_to_point;
-      request.members = &pair;
-    } else {
-      request.kind = task.collective;
-      request.root = task.root;
-      request.members = &source_.group(task.group);
-      const auto& members = *request.members;
-      request.index =
-          static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
-    }
-    return executor_.scale_out_bytes(rank_, request);
+
+  const TaskSource& source_;
+  std::uint32_t rank_;
+  std::map<Key, Cost> known_;
+};
+
+bool sends(const Task& task) { return task.kind == TaskKind::collective || task.kind == TaskKind::send; }
+
+void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
+  for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
+}
+
+// What one rank will send.
+class RankVolume {
+ public:
+  RankVolume(const TaskSource& source, Executor& executor, const Cluster& cluster,
+             const TransportSizes& transport, std::uint32_t rank)
+      : source_(source),
+        executor_(executor),
+        cluster_(cluster),
+        transport_(transport),
+        rank_(rank),
+        calls_(source, rank) {}
+
+  // Adds the rank's to `volume`.
+  void add_to(Volume& volume) {
+    const std::uint32_t count = source_.task_count(rank_);
+    for (std::uint32_t id = 0; id < count; ++id) add_task(source_.task(rank_, id), volume);
+    std::sort(lanes_.begin(), lanes_.end());
+    volume.queue_pairs +=
+        static_cast<std::uint64_t>(std::unique(lanes_.begin(), lanes_.end()) - lanes_.begin());
+    volume.tasks += count;
   }
+
+ private:
+  // The way to another GPU.
+  struct Way {
+    HopCounts links{};
+    Bytes mtu = 0;
+  };
+
+  void add_task(const Task& task, Volume& volume) {
+    if (!sends(task)) return;
+    const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
+    volume.scale_out_bytes += cost.scale_out_bytes;
+    volume.flows += cost.flows;
+    volume.packets += cost.packets;
+    add(volume.packet_hops, cost.packet_hops);
+    if (task.raw && cost.flows > 0) use_lane(task.peer, task.traffic_class, task.channel);
+  }
+
+  Volume ask(const CommunicationRequest& request) {
+    Volume cost;
+    executor_.for_each_batch(rank_, request, [&](const MessageBatch& batch) {
+      if (batch.reach != Reach::scale_up && batch.reach != Reach::scale_out) return;
+      const Way& way = way_to(batch.destination, batch.reach);
+      const auto each = static_cast<std::uint64_t>((batch.bytes + way.mtu - 1) / way.mtu);
+      cost.packets += each * batch.count;
+      add(cost.packet_hops, way.links, each * batch.count);
+      if (batch.reach == Reach::scale_up) {
+        use_lane(batch.destination, 0, 0);
+        return;
+      }
+      cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
+      cost.flows += batch.count;
+      if (request.raw) return;
+      for (std::uint32_t channel = 0; channel < std::min(batch.channels, transport_.queue_pairs); ++channel) {
+        use_lane(batch.destination, request.traffic_class, channel);
+      }
+    });
+    return cost;
+  }
+
+  void use_lane(std::uint32_t destination, std::uint8_t traffic_class, std::uint32_t channel) {
+    const Lane lane{destination, traffic_class, channel};
+    if (lanes_.empty() || lanes_.back() != lane) lanes_.push_back(lane);
+  }
+
+  const Way& way_to(std::uint32_t destination, Reach reach) {
+    const auto [it, fresh] = ways_.try_emplace(destination);
+    if (fresh) it->second = reach == Reach::scale_up ? scale_up_way(destination) : fabric_way(destination);
+    return it->second;
+  }
+
+  Way scale_up_way(std::uint32_t destination) const {
+    Way way;
+    const Graph& graph = cluster_.graph;
+    for (const PortId port :
+         scale_up_path(graph, cluster_.gpus[rank_].node, cluster_.gpus[destination].node)) {
+      if (way.mtu == 0) way.mtu = graph.port(port).link.mtu;
+      count_link(way, port);
+    }
+    return way;
+  }
+
+  // The first of the equal-cost paths, and PCIe at both ends where there is one.
+  Way fabric_way(std::uint32_t destination) const {
+    Way way;
+    way.mtu = transport_.mtu;
+    const Graph& graph = cluster_.graph;
+    const Gpu& from = cluster_.gpus[rank_];
+    const Gpu& to = cluster_.gpus[destination];
+    if (from.node != from.nic) count_link(way, port_between(graph, from.node, from.nic));
+    for (NodeId at = from.nic; at != to.nic;) {
+      const PortId port = cluster_.routes->next_hops(at, to.nic).front();
+      count_link(way, port);
+      at = graph.port(port).peer_node;
+    }
+    if (to.node != to.nic) count_link(way, port_between(graph, to.nic, to.node));
+    return way;
+  }
+
+  void count_link(Way& way, PortId port) const {
+    ++way.links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
+  }
+
+  using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t>;  // destination, class, channel
 
   const TaskSource& source_;
   Executor& executor_;
+  const Cluster& cluster_;
+  TransportSizes transport_;
   std::uint32_t rank_;
-  std::map<Key, Bytes> known_;
+  RankCalls<Volume> calls_;
+  std::map<std::uint32_t, Way> ways_;
+  std::vector<Lane> lanes_;
 };
 
-template <class Visit>
-void for_each_sending(const TaskSource& source, Executor& executor, Visit visit) {
-  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    RankCalls calls(source, executor, rank);
-    const std::uint32_t count = source.task_count(rank);
-    for (std::uint32_t id = 0; id < count; ++id) {
-      const Task task = source.task(rank, id);
-      visit(rank, task, calls.bytes(task));
-    }
+double work(const Volume& volume) {
+  double sum = kTaskWeight * static_cast<double>(volume.tasks);
+  for (std::size_t kind = 0; kind < kHopWeights.size(); ++kind) {
+    sum += kHopWeights[kind] * static_cast<double>(volume.packet_hops[kind]);
   }
+  return sum;
 }
 
-// The GPU to which a rank's bytes of a task go over the fabric: the peer, or the next member on another host.
-std::uint32_t far_peer(const TaskSource& source, const Cluster& cluster, std::uint32_t rank,
-                       const Task& task) {
-  if (task.kind != TaskKind::collective) return task.peer;
-  const auto& members = source.group(task.group);
-  const auto self =
-      static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) - members.begin());
-  for (std::size_t step = 1; step < members.size(); ++step) {
-    const std::uint32_t peer = members[(self + step) % members.size()];
-    if (!cluster.same_host(rank, peer)) return peer;
-  }
-  return rank;
+constexpr std::uint64_t left(std::uint64_t total, std::uint64_t done) {
+  return total > done ? total - done : 0;
+}
+
+// By the speed at the end of the calibration, when the caches are what they will be.
+double seconds_left(const Volume& volume, const Calibration& calibration) {
+  const double done = work(calibration.end.done);
+  const double lately = done - work(calibration.early.done);
+  const double during = calibration.end.seconds - calibration.early.seconds;
+  const double rate = lately > 0 && during > 0 ? lately / during : kWorkPerSecond;
+  return std::max(0.0, work(volume) - done) / rate;
+}
+
+std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
+  const Volume& done = calibration.end.done;
+  const std::uint64_t flows = left(volume.flows, done.flows);
+  return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, done.flows)) * kMemoryPerSlowdown +
+         left(volume.queue_pairs, done.queue_pairs) * kMemoryPerQueuePair;
 }
 
 }  // namespace
 
-Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster, Bytes mtu) {
-  Prediction prediction;
-  prediction.ranks = source.ranks();
-  std::uint32_t searched = kNoId;
-  std::vector<std::uint32_t> distances;
-  for_each_sending(source, executor, [&](std::uint32_t rank, const Task& task, Bytes bytes) {
-    ++prediction.tasks;
-    if (bytes == 0) return;
-    if (searched != rank) distances = cluster.graph.distances(cluster.gpus[rank].node);
-    searched = rank;
-    const auto packets = static_cast<std::uint64_t>((bytes + mtu - 1) / mtu);
-    const std::uint32_t hops = distances[cluster.gpus[far_peer(source, cluster, rank, task)].node];
-    prediction.scale_out_bytes += bytes;
-    prediction.packets += packets;
-    if (hops != kNoId) prediction.packet_hops += packets * hops;
-  });
-  prediction.minutes = static_cast<double>(prediction.packet_hops) / kPacketHopsPerSecond / 60;
-  prediction.memory = resident_memory() + kMemoryPerGpu * prediction.ranks +
-                      kMemoryPerFlow * static_cast<std::uint64_t>(prediction.scale_out_bytes / kTypicalFlow);
-  return prediction;
+std::uint64_t Volume::hops() const {
+  return std::accumulate(packet_hops.begin(), packet_hops.end(), std::uint64_t{0});
+}
+
+Volume predict_volume(const TaskSource& source, Executor& executor, const Cluster& cluster,
+                      const TransportSizes& transport) {
+  Volume volume;
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    RankVolume(source, executor, cluster, transport, rank).add_to(volume);
+  }
+  return volume;
 }
 
 Bytes predict_bytes(const TaskSource& source, Executor& executor) {
   Bytes total = 0;
-  for_each_sending(source, executor, [&](std::uint32_t, const Task&, Bytes bytes) { total += bytes; });
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    RankCalls<Bytes> calls(source, rank);
+    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
+      const Task task = source.task(rank, id);
+      if (!sends(task)) continue;
+      total +=
+          calls.cost(task, [&](const CommunicationRequest& r) { return executor.scale_out_bytes(rank, r); });
+    }
+  }
   return total;
 }
 
-std::uint64_t resident_memory() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t size = 0, resident = 0;
-  if (!(statm >> size >> resident)) return 0;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration) {
+  Prediction prediction;
+  prediction.ranks = ranks;
+  prediction.volume = volume;
+  prediction.calibration = calibration;
+  const double all = work(volume);
+  prediction.share = calibration.complete || all <= 0 ? 1 : std::min(1.0, work(calibration.end.done) / all);
+  double seconds = calibration.setup_seconds + calibration.end.seconds;
+  prediction.memory = calibration.memory;
+  if (!calibration.complete) {
+    seconds += seconds_left(volume, calibration);
+    prediction.memory += memory_to_come(volume, calibration);
+  }
+  prediction.minutes = seconds / 60;
+  return prediction;
+}
+
+std::uint64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes << 10;
+  }
+  return 0;
 }
 
 }  // namespace netsim

@@ -1,6 +1,11 @@
-// Prediction: how big a run will be, before it starts: for --dry-run and for the progress display.
+// Prediction: how big a run will be, before it is done: for --dry-run and for the progress display.
+//
+// Packets and hops are counted from the tasks: every message's packets, on the way that a route of the idle
+// network takes. Time and memory are extrapolated from a piece of the run itself (Calibration): so many units
+// of work in so many seconds, and what memory it has come to; nothing is known of the machine beforehand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "sim/collectives/executor.h"
@@ -10,24 +15,59 @@
 
 namespace netsim {
 
-struct Prediction {
-  std::uint32_t ranks = 0;
+using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind
+
+// What a run has to do, or has done: exact where nothing is lost and all equal-cost paths are of the same
+// links.
+struct Volume {
   std::uint64_t tasks = 0;
-  Bytes scale_out_bytes = 0;  // payload over the fabric, exact
-  std::uint64_t packets = 0;  // scale-out data packets if all are full
-  std::uint64_t packet_hops =
-      0;               // data packets x links from GPU to GPU, a collective's at its next other host
-  double minutes = 0;  // rough: packet_hops at kPacketHopsPerSecond
-  std::uint64_t memory =
-      0;  // bytes, rough: what is resident now and what packets and flows in flight will add
+  Bytes scale_out_bytes = 0;      // payload over the fabric
+  std::uint64_t flows = 0;        // messages over the fabric
+  std::uint64_t packets = 0;      // data packets over the fabric and pieces within hosts, as delivered
+  std::uint64_t queue_pairs = 0;  // within hosts too
+  HopCounts packet_hops{};
+
+  std::uint64_t hops() const;
 };
 
-// Walks all tasks of all ranks. Rank r is on GPU r. `mtu`: payload of a packet on the fabric.
-Prediction predict(const TaskSource& source, Executor& executor, const Cluster& cluster, Bytes mtu);
+// A piece of the run, played to learn what it costs here.
+struct Calibration {
+  // What had been done `seconds` (of a Stopwatch) after the run's start.
+  struct Mark {
+    double seconds = 0;
+    Volume done;
+  };
+  double setup_seconds = 0;  // until the run's start
+  Mark early, end;           // after the caches have got warm; at the end of the piece
+  bool complete = false;     // the piece is the whole run
+  std::uint64_t memory = 0;  // largest so far, bytes
+};
+
+struct Prediction {
+  std::uint32_t ranks = 0;
+  Volume volume;
+  double minutes = 0;        // of the whole run with this machine to itself, set-up included
+  std::uint64_t memory = 0;  // largest resident memory, bytes
+  Calibration calibration;
+  double share = 0;  // of the run's work that the calibration did
+};
+
+// What of the transport's parameters matters here.
+struct TransportSizes {
+  Bytes mtu = 4096;               // payload of a packet on the fabric
+  std::uint32_t queue_pairs = 1;  // between two GPUs, for the collective library's channels
+};
+
+// Walks all tasks of all ranks. Rank r is on GPU r.
+Volume predict_volume(const TaskSource& source, Executor& executor, const Cluster& cluster,
+                      const TransportSizes& transport);
 // Only the bytes: faster.
 Bytes predict_bytes(const TaskSource& source, Executor& executor);
 
-// Memory of this process, bytes; 0 where the system does not tell.
-std::uint64_t resident_memory();
+// Extrapolates the calibration to the whole volume.
+Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration);
+
+// Largest memory of this process so far, bytes; 0 where the system does not tell.
+std::uint64_t peak_memory();
 
 }  // namespace netsim

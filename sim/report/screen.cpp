@@ -212,15 +212,25 @@ std::string render_screen(const Results& results) {
 
 std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) {
   const auto count = [](std::uint64_t value) { return human_count(static_cast<double>(value)); };
+  const Volume& volume = prediction.volume;
+  const Calibration& calibration = prediction.calibration;
   std::string text;
   const Text out = std::back_inserter(text);
   fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
-  fmt::format_to(out, "tasks              {}\n", count(prediction.tasks));
-  fmt::format_to(out, "over the fabric    {}, {} data packets, {} packet-hops\n",
-                 human_bytes(static_cast<double>(prediction.scale_out_bytes)), count(prediction.packets),
-                 count(prediction.packet_hops));
+  fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
+  fmt::format_to(out, "over the fabric    {}, {} flows\n",
+                 human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));
+  fmt::format_to(out, "everywhere         {} data packets, {} packet-hops\n", count(volume.packets),
+                 count(volume.hops()));
   fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
-  fmt::format_to(out, "on one core, about {:.1f} minutes\n", prediction.minutes);
+  fmt::format_to(out, "this takes, about  {:.{}f} minutes\n", prediction.minutes,
+                 prediction.minutes < 0.1 ? 3 : 1);
+  if (calibration.complete) {
+    fmt::format_to(out, "calibration        the whole run: {}\n", human_seconds(calibration.end.seconds));
+  } else {
+    fmt::format_to(out, "calibration        {} of the run itself, {:.2g} % of its work\n",
+                   human_seconds(calibration.end.seconds), 100 * prediction.share);
+  }
   return text;
 }
 

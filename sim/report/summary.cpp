@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 namespace netsim {
@@ -17,12 +18,10 @@ Json fingerprint_json(const Fingerprints& prints) {
   return {{"results", hex(prints.results)}, {"packets", hex(prints.packets)}, {"events", hex(prints.events)}};
 }
 
-Json hops_json(const NetworkCounters& network) {
-  std::uint64_t total = 0;
-  for (const std::uint64_t hops : network.packet_hops) total += hops;
-  Json json = {{"total", total}};
+Json hops_json(const HopCounts& hops) {
+  Json json = {{"total", std::accumulate(hops.begin(), hops.end(), std::uint64_t{0})}};
   for (int kind = 0; kind < kLinkKinds; ++kind) {
-    json[to_string(static_cast<LinkKind>(kind))] = network.packet_hops[static_cast<std::size_t>(kind)];
+    json[to_string(static_cast<LinkKind>(kind))] = hops[static_cast<std::size_t>(kind)];
   }
   return json;
 }
@@ -117,13 +116,32 @@ std::string summary_json(const Results& results) {
                {"simulated_time_s", to_seconds(results.simulated)},
                {"events", results.events},
                {"packets", results.network.packets},
-               {"packet_hops", hops_json(results.network)},
+               {"packet_hops", hops_json(results.network.packet_hops)},
                {"jobs", jobs},
                {"network", network_json(results)},
                {"flows", flows_json(results)},
                {"notes", results.notes}};
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);
+}
+
+std::string prediction_json(const Prediction& prediction) {
+  const Volume& volume = prediction.volume;
+  const Calibration& calibration = prediction.calibration;
+  return text_of({{"netsim", NETSIM_VERSION},
+                  {"ranks", prediction.ranks},
+                  {"tasks", volume.tasks},
+                  {"scale_out_bytes", volume.scale_out_bytes},
+                  {"flows", volume.flows},
+                  {"packets", volume.packets},
+                  {"packet_hops", hops_json(volume.packet_hops)},
+                  {"memory_bytes", prediction.memory},
+                  {"minutes", prediction.minutes},
+                  {"calibration",
+                   {{"setup_s", calibration.setup_seconds},
+                    {"run_s", calibration.end.seconds},
+                    {"complete", calibration.complete},
+                    {"share_of_work", prediction.share}}}});
 }
 
 std::string manifest_json(const Manifest& manifest, const Results& results) {

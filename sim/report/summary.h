@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/prediction.h"
 #include "sim/report/results.h"
 
 namespace netsim {
@@ -13,6 +14,9 @@ namespace netsim {
 // tflops_per_gpu are null where a job did not get that far. The same run gives the same bytes: nothing here
 // depends on the machine.
 std::string summary_json(const Results& results);
+
+// What --dry-run found out; minutes, memory and calibration are this machine's.
+std::string prediction_json(const Prediction& prediction);
 
 // How to repeat a run.
 struct Manifest {

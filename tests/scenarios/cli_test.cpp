@@ -204,8 +204,22 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
 TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 735 data packets, 1.47 k packet-hops"));
+  EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 3 flows\n"));
+  EXPECT_THAT(ended.out, HasSubstr("everywhere         735 data packets, 1.47 k packet-hops\n"));
+  EXPECT_THAT(ended.out, HasSubstr("calibration        the whole run"));
   EXPECT_FALSE(directory_.has("results"));
+}
+
+TEST_F(NetsimProgram, DryRunPredictsAsJson) {
+  const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --json -");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json prediction = json::parse(ended.out);
+  const json summary = json::parse(run("--config star.yaml --workload incast.yaml --quiet --json -").out);
+  EXPECT_EQ(prediction["packets"], summary["packets"]);
+  EXPECT_EQ(prediction["packet_hops"], summary["packet_hops"]);
+  EXPECT_EQ(prediction["calibration"]["complete"], true);
+  EXPECT_GT(prediction["memory_bytes"], 0);
+  EXPECT_GT(prediction["minutes"], 0);
 }
 
 TEST_F(NetsimProgram, PrintedConfigurationIsAConfiguration) {
