@@ -132,8 +132,9 @@ std::uint32_t cores(std::uint32_t threads) {
 
 // The ideal network has no links, so no lookahead: one set.
 Partition choose_partition(const ConfigNode& root, const Graph& graph, std::uint32_t threads) {
+  const EngineParameters engine = engine_parameters().parse(section(root, "engine"));
   if (network_kind(root) == "ideal") return {};
-  return partition(graph, threads);
+  return partition(graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {

@@ -59,7 +59,7 @@ class alignas(64) AtomSet {
   // attached, null if nothing.
   using MailHandler = void (*)(void* context, const Mail& mail, const std::byte* attached);
 
-  AtomSet(std::uint32_t id, std::uint32_t sets) : id_(id), out_{Outbox(sets), Outbox(sets)} {}
+  explicit AtomSet(std::uint32_t id) : id_(id) {}
   AtomSet(const AtomSet&) = delete;
   AtomSet& operator=(const AtomSet&) = delete;
 
@@ -73,13 +73,13 @@ class alignas(64) AtomSet {
   }
   // Sends to another set. The event's time is at least the lookahead between the two sets after now.
   void post(std::uint32_t to, const Mail& mail) {
-    Outbox& out = out_[parity_];
-    out.mails[to].push_back(mail);
-    if (mail.event.time < out.first[to]) out.first[to] = mail.event.time;
+    Outbox::Box& box = out_->boxes[to];
+    box.mails.push_back(mail);
+    if (mail.event.time < box.first) box.first = mail.event.time;
   }
   // Puts `size` bytes beside the mail for `to`; the result goes into its event's argument.
   std::uint64_t attach(std::uint32_t to, const void* bytes, std::size_t size) {
-    std::vector<std::byte>& attached = out_[parity_].attached[to];
+    std::vector<std::byte>& attached = out_->boxes[to].attached;
     const std::uint64_t at = attached.size();
     attached.resize(at + size);
     std::memcpy(attached.data() + at, bytes, size);
@@ -110,12 +110,15 @@ class alignas(64) AtomSet {
     MailHandler call = nullptr;
     void* context = nullptr;
   };
-  // By receiving set. Two of them: while one window's mail is read, the next one's is written.
+  // What the sets of one thread send in one window: sets send to few, so what one set gets lies together.
   struct Outbox {
-    explicit Outbox(std::uint32_t sets) : mails(sets), attached(sets), first(sets, kNever) {}
-    std::vector<std::vector<Mail>> mails;
-    std::vector<std::vector<std::byte>> attached;
-    std::vector<Time> first;  // earliest event
+    struct alignas(64) Box {
+      std::vector<Mail> mails;
+      std::vector<std::byte> attached;
+      Time first = kNever;  // earliest event
+    };
+    explicit Outbox(std::uint32_t sets) : boxes(sets) {}
+    std::vector<Box> boxes;  // by receiving set
   };
   struct Entry {
     Time time;
@@ -124,14 +127,13 @@ class alignas(64) AtomSet {
     std::size_t at;  // in records_
   };
 
-  void take_mail(AtomSet& from);
+  void take_mail(Outbox& from);
   void forget_read();
 
   std::uint32_t id_;
-  unsigned parity_ = 0;  // of the window under way
+  Outbox* out_ = nullptr;  // of the thread that runs it
   EventLoop loop_;
   std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> mail_handlers_{};
-  std::array<Outbox, 2> out_;
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;

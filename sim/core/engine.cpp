@@ -41,11 +41,14 @@ std::vector<Time> closure(std::vector<Time> reach, std::size_t n) {
 Engine::Engine(const Plan& plan) {
   const std::size_t n = plan.sets;
   NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
-  for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id, plan.sets));
+  for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id));
   if (n > 1) reach_ = closure(plan.lookahead, n);
   const std::uint32_t threads = std::clamp<std::uint32_t>(plan.threads, 1, plan.sets);
   shares_.resize(threads);
   for (std::uint32_t id = 0; id < n; ++id) shares_[std::size_t{id} * threads / n].push_back(id);
+  for (std::uint32_t thread = 0; thread < threads; ++thread)
+    outboxes_.push_back({AtomSet::Outbox(plan.sets), AtomSet::Outbox(plan.sets)});
+  for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
   for (std::uint32_t thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
@@ -77,7 +80,7 @@ std::size_t Engine::pending() const {
   std::size_t sum = calls_.size();
   for (const auto& set : sets_) {
     sum += set->loop_.pending();
-    for (const std::vector<Mail>& mails : set->out_[set->parity_].mails) sum += mails.size();
+    for (const auto& thread : outboxes_) sum += thread[parity_].boxes[set->id_].mails.size();
   }
   return sum;
 }
@@ -86,7 +89,7 @@ Time Engine::first_event() const {
   Time first = kNever;
   for (const auto& set : sets_) {
     first = std::min(first, set->loop_.next_time());
-    for (const Time mail : set->out_[set->parity_].first) first = std::min(first, mail);
+    for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set->id_].first);
   }
   return first;
 }
@@ -110,7 +113,8 @@ std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
 bool Engine::step(std::uint64_t count, Time until) {
   Time first = kNever;
   for (auto& set : sets_) {
-    for (auto& from : sets_) set->next_ = std::min(set->next_, from->out_[from->parity_].first[set->id_]);
+    for (const auto& thread : outboxes_)
+      set->next_ = std::min(set->next_, thread[parity_].boxes[set->id_].first);
     first = std::min(first, set->next_);
   }
   if (!calls_.empty() && calls_.back().time <= std::min(first, until)) {
@@ -137,12 +141,12 @@ void Engine::set_horizons(Time limit) {
     for (std::size_t from = 0; n > 1 && from < n; ++from)
       horizon = std::min(horizon, add(sets_[from]->next_, reach_[from * n + to]));
     sets_[to]->horizon_ = horizon;
-    sets_[to]->parity_ ^= 1U;
   }
 }
 
 void Engine::execute(std::uint64_t count) {
   const std::uint64_t before = executed();
+  parity_ ^= 1U;
   if (workers_.empty() || last_window_ < kWorthSharing) {
     for (std::uint32_t thread = 0; thread < shares_.size(); ++thread) run_thread(thread, count);
   } else {
@@ -153,6 +157,7 @@ void Engine::execute(std::uint64_t count) {
     for (unsigned i = 0; i < spins_ && busy_.load(std::memory_order_acquire) != 0; ++i) relax();
     for (std::uint32_t busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(busy);
   }
+  for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   last_window_ = executed() - before;
 }
 
@@ -167,12 +172,13 @@ void Engine::work(std::uint32_t thread) {
 }
 
 void Engine::run_thread(std::uint32_t thread, std::uint64_t count) {
-  for (const std::uint32_t id : shares_[thread]) run_set(*sets_[id], count);
+  for (const std::uint32_t id : shares_[thread]) run_set(*sets_[id], outboxes_[thread][parity_], count);
 }
 
-void Engine::run_set(AtomSet& set, std::uint64_t count) {
+void Engine::run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count) {
   try {
-    for (const auto& from : sets_) set.take_mail(*from);
+    set.out_ = &out;
+    for (auto& thread : outboxes_) set.take_mail(thread[parity_ ^ 1U]);
     if (set.next_ < set.horizon_) set.load_ += set.loop_.run_some(count, set.horizon_ - 1);
   } catch (...) {
     set.error_ = std::current_exception();
@@ -180,22 +186,20 @@ void Engine::run_set(AtomSet& set, std::uint64_t count) {
   set.next_ = set.loop_.next_time();
 }
 
-// What `from` sent in the last window.
-void AtomSet::take_mail(AtomSet& from) {
-  Outbox& out = from.out_[parity_ ^ 1U];
-  if (out.first[id_] == kNever) return;
-  out.first[id_] = kNever;
-  const std::byte* attached = out.attached[id_].data();
-  for (const Mail& mail : out.mails[id_]) {
+void AtomSet::take_mail(Outbox& from) {
+  Outbox::Box& box = from.boxes[id_];
+  if (box.first == kNever) return;
+  box.first = kNever;
+  for (const Mail& mail : box.mails) {
     const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(mail.event.kind)];
     if (slot.call == nullptr) {
       loop_.insert(mail.event);
     } else {
-      slot.call(slot.context, mail, attached);
+      slot.call(slot.context, mail, box.attached.data());
     }
   }
-  out.mails[id_].clear();
-  out.attached[id_].clear();
+  box.mails.clear();
+  box.attached.clear();
 }
 
 void Engine::after_window() {

@@ -10,6 +10,7 @@
 // packets there.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -91,7 +92,7 @@ class Engine {
   bool look_around(Time first);
   void set_horizons(Time limit);
   void execute(std::uint64_t count);
-  void run_set(AtomSet& set, std::uint64_t count);
+  void run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count);
   void run_thread(std::uint32_t thread, std::uint64_t count);
   void work(std::uint32_t thread);
   void after_window();
@@ -101,6 +102,9 @@ class Engine {
   Time first_event() const;
 
   std::vector<std::unique_ptr<AtomSet>> sets_;
+  // Of each thread: what is sent in the present window, and what was in the last one.
+  std::vector<std::array<AtomSet::Outbox, 2>> outboxes_;
+  unsigned parity_ = 0;
   std::vector<Time> reach_;  // like Plan::lookahead, by way of any sets; from a set to itself too
   std::vector<Call> calls_;  // latest first
   std::vector<JournalReader*> readers_;

@@ -9,6 +9,7 @@
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
 #include "sim/report/tables.h"
+#include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"
 
 namespace netsim {
@@ -46,7 +47,8 @@ ParameterTable make_table() {
       section_info("collectives", Executor::parameter_table(),
                    "algorithms, channels, what the library costs"),
       component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
-      section_info("output", output_parameters().table(), "tables")};
+      section_info("output", output_parameters().table(), "tables"),
+      section_info("engine", engine_parameters().table(), "how the simulation itself runs")};
 }
 
 // Where a component's name stands: in its `kind`, or as a bare name.

@@ -164,6 +164,15 @@ class Partitioner {
 
 }  // namespace
 
+const Parameters<EngineParameters>& engine_parameters() {
+  using P = EngineParameters;
+  static const auto parameters = Parameters<P>().integer(
+      "sets", &P::sets, {0, 65536},
+      "sets of hosts and switches with an event queue each, for caches and threads; 0: computed. The results "
+      "do not depend on it");
+  return parameters;
+}
+
 Partition partition(const Graph& graph, std::uint32_t threads, std::uint32_t sets) {
   const std::uint64_t ports = std::max<std::uint64_t>(graph.port_count(), 1);
   std::uint64_t per_set = kPortsPerSet;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/parameters.h"
 #include "sim/topology/graph.h"
 
 namespace netsim {
@@ -18,6 +19,12 @@ struct Partition {
 
   std::uint32_t set_of(NodeId node) const { return set_of_node.empty() ? 0 : set_of_node[node]; }
 };
+
+// The section `engine` of the configuration.
+struct EngineParameters {
+  std::int64_t sets = 0;
+};
+const Parameters<EngineParameters>& engine_parameters();
 
 // About `sets` sets, or as many as suit `threads` threads and their caches (0). Links of a delay below 100 ns
 // are never cut: there would be too little to do between two exchanges.
