@@ -11,7 +11,7 @@ namespace netsim {
 enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
 struct alignas(32) Packet {
-  std::uint32_t next;        // in a queue or the free list
+  std::uint32_t next;        // in a queue
   std::uint32_t queue_pair;  // both ends know it under the same number
   std::uint32_t psn;         // packet sequence number; ack: next expected one; link control: bytes of credit
   std::uint32_t bytes;       // as buffers, PFC and ECN count them: payload + headers
@@ -26,24 +26,23 @@ struct alignas(32) Packet {
 };
 static_assert(sizeof(Packet) == 32);
 
-// All packets of one set of atoms; freed slots are used again, last freed first.
+// All packets of one set of atoms; freed slots are used again, last freed first. Free slots are numbers in a
+// stack and not a list through the packets: a list would have to wait for one cold packet after the other.
 class PacketArena {
  public:
   std::uint32_t allocate() {
-    if (free_ != UINT32_MAX) [[likely]] {
-      const std::uint32_t index = free_;
-      free_ = packets_[index].next;
-      return index;
+    if (free_.empty()) [[unlikely]] {
+      packets_.emplace_back();
+      base_ = packets_.data();
+      if (has_telemetry_) telemetry_.emplace_back();
+      return static_cast<std::uint32_t>(packets_.size() - 1);
     }
-    packets_.emplace_back();
-    base_ = packets_.data();
-    if (has_telemetry_) telemetry_.emplace_back();
-    return static_cast<std::uint32_t>(packets_.size() - 1);
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    if (free_.size() > kAhead) __builtin_prefetch(&packets_[free_[free_.size() - kAhead]], 1);
+    return index;
   }
-  void release(std::uint32_t index) {
-    packets_[index].next = free_;
-    free_ = index;
-  }
+  void release(std::uint32_t index) { free_.push_back(index); }
   Packet& operator[](std::uint32_t index) { return packets_[index]; }
   const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
   // From now on every packet has a place for telemetry. Before the first allocate().
@@ -56,8 +55,9 @@ class PacketArena {
   std::vector<Packet> packets_;
   std::vector<Telemetry> telemetry_;
   bool has_telemetry_ = false;
+  static constexpr std::size_t kAhead = 4;  // allocations
+  std::vector<std::uint32_t> free_;
   const void* base_ = nullptr;
-  std::uint32_t free_ = UINT32_MAX;
 };
 
 }  // namespace netsim
