@@ -85,7 +85,7 @@ class FlowSource final : public TaskSource {
   std::vector<std::string> names_, notes_;
   std::map<std::string, std::uint32_t> name_index_;
   std::vector<std::uint32_t> no_group_;
-  std::vector<Flow> flows_;
+  std::vector<Flow> flows_;                    // `needs` is the sender's, who counts it down
   std::vector<std::uint32_t> tags_;            // by flow: its number within its (source, destination)
   std::vector<std::uint32_t> begin_;           // rank -> its tasks in order_
   std::vector<std::uint32_t> order_;           // tasks: flows, by rank, start and number

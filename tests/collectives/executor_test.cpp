@@ -574,5 +574,47 @@ TEST(ExecutorParameters, DefaultToNcclsConstants) {
   EXPECT_EQ(defaults["send_window"], "4");
 }
 
+// ---- Members that disagree, and met before anyone could say so
+
+// What a run ends with when two ends of a message do not fit: the sender's request, and how the receiver's,
+// which comes 1 s later, differs.
+std::string refusal(Bytes bytes, void (*change)(CommunicationRequest&)) {
+  Bench bench(2, 1, {0, 10}, {0, 10});
+  const auto members = everyone(2);
+  CommunicationRequest request = request_of(CollectiveKind::point_to_point, members, bytes);
+  bench.start_at(0, 0, request);
+  request.index = 1;
+  change(request);
+  bench.start_at(kSecond, 1, request);
+  try {
+    bench.run();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Executor, RefusesMessagesThatAMemberCannotExpect) {
+  const auto same = [](CommunicationRequest&) {};
+  const auto raw = [](CommunicationRequest& request) { request.raw = true; };
+  const auto less = [](CommunicationRequest& request) { request.bytes = 4; };
+  EXPECT_EQ(refusal(64 * kMebibyte, same), "");
+  EXPECT_THAT(refusal(64 * kMebibyte, raw), HasSubstr("its members disagree on bytes or group"));
+  EXPECT_THAT(refusal(64 * kMebibyte, less), HasSubstr("gpu 1: point_to_point 0x1"));
+}
+
+// The second message comes while the receiver, which has one lane, still waits for the first.
+TEST(Executor, RefusesAMessageOfALaneThatAMemberDoesNotHave) {
+  Bench bench(2, 1, {0, 10}, {0, 10});
+  bench.fake->channel_skew = -1;  // the last channel first
+  const auto members = everyone(2);
+  CommunicationRequest request = request_of(CollectiveKind::point_to_point, members, kMebibyte);
+  bench.start_at(0, 0, request);
+  request.index = 1;
+  request.raw = true;
+  bench.start_at(0, 1, request);
+  EXPECT_THROW(bench.run(), InputError);
+}
+
 }  // namespace
 }  // namespace netsim
