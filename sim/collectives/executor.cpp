@@ -6,7 +6,9 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "sim/collectives/operation_table.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
@@ -266,10 +268,11 @@ class ScheduleExecutor final : public Executor {
     bool done() const { return round == rounds; }
   };
   // What one GPU does of one communication. `announced`: messages came before the GPU entered it.
-  enum class Phase : std::uint8_t { announced, entered, running, finishing, finished };
+  enum class Phase : std::uint8_t { announced, entered, running, finishing, finished, recycled };
   struct Operation {
     Phase phase = Phase::announced;
     std::uint32_t gpu = 0;
+    std::uint64_t number = 0;  // in the order in which they were opened
     CommunicationRequest request;
     const Schedule* schedule = nullptr;
     Cut cut;
@@ -335,10 +338,11 @@ class ScheduleExecutor final : public Executor {
   ScheduleCache cache_;
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>, const Schedule*> schedules_;
   CommunicationListener* listener_ = nullptr;
-  std::vector<Origin> origins_;                     // per GPU
-  std::vector<std::vector<std::uint32_t>> active_;  // per GPU: its operations, oldest first
-  std::vector<Operation> operations_;               // arena
+  std::vector<Origin> origins_;         // per GPU
+  std::vector<OperationTable> active_;  // per GPU: its operations
+  std::vector<Operation> operations_;   // arena
   std::vector<std::uint32_t> free_operations_;
+  std::uint64_t opened_ = 0;
   std::vector<SendRequest> delayed_;  // arena: sends in their hop latency
   std::vector<std::uint32_t> free_delayed_;
   ChunkSizes sizes_;  // of the operation last asked about
@@ -382,10 +386,7 @@ void ScheduleExecutor::handle(const Event& event) {
 // ---- Operations
 
 std::uint32_t ScheduleExecutor::find(std::uint32_t gpu, std::uint64_t communication) const {
-  for (const std::uint32_t slot : active_[gpu]) {
-    if (operations_[slot].request.communication == communication) return slot;
-  }
-  return kNone;
+  return active_[gpu].find(communication);
 }
 
 std::uint32_t ScheduleExecutor::open(std::uint32_t gpu, std::uint64_t communication) {
@@ -400,7 +401,8 @@ std::uint32_t ScheduleExecutor::open(std::uint32_t gpu, std::uint64_t communicat
   operation.phase = Phase::announced;
   operation.gpu = gpu;
   operation.request.communication = communication;
-  active_[gpu].push_back(slot);
+  operation.number = opened_++;
+  active_[gpu].insert(communication, slot);
   return slot;
 }
 
@@ -481,8 +483,8 @@ void ScheduleExecutor::finish(std::uint32_t slot) {
 }
 
 void ScheduleExecutor::recycle(std::uint32_t slot) {
-  auto& active = active_[operations_[slot].gpu];
-  active.erase(std::find(active.begin(), active.end(), slot));
+  active_[operations_[slot].gpu].erase(operations_[slot].request.communication);
+  operations_[slot].phase = Phase::recycled;
   free_operations_.push_back(slot);
 }
 
@@ -719,14 +721,17 @@ void ScheduleExecutor::for_each_batch(std::uint32_t gpu, const CommunicationRequ
 
 // ---- Stall reports
 
+// By GPU, each one's oldest first.
 std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
-  for (const auto& active : active_) {
-    for (const std::uint32_t slot : active) {
-      if (lines.size() == limit) return lines;
-      lines.push_back(describe(operations_[slot]));
-    }
+  std::vector<const Operation*> active;
+  for (const Operation& operation : operations_) {
+    if (operation.phase != Phase::recycled) active.push_back(&operation);
   }
+  std::sort(active.begin(), active.end(), [](const Operation* a, const Operation* b) {
+    return std::pair(a->gpu, a->number) < std::pair(b->gpu, b->number);
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < active.size() && i < limit; ++i) lines.push_back(describe(*active[i]));
   return lines;
 }
 
