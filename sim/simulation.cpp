@@ -387,6 +387,7 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
     const Graph& graph = system_.cluster().graph;
     results.network = packets->counters();
     results.knobs = knobs(setup_.config);
+    results.links.reserve(graph.port_count());
     for (PortId port = 0; port < graph.port_count(); ++port) {
       const LinkSpec& link = graph.port(port).link;
       results.links.push_back({graph.port_name(port), link.kind, link.rate, packets->port_counters(port)});

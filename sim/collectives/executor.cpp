@@ -7,7 +7,9 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
+#include "sim/collectives/operation_table.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
@@ -267,10 +269,11 @@ class ScheduleExecutor final : public Executor {
     bool done() const { return round == rounds; }
   };
   // What one GPU does of one communication. `announced`: messages came before the GPU entered it.
-  enum class Phase : std::uint8_t { announced, entered, running, finishing, finished };
+  enum class Phase : std::uint8_t { announced, entered, running, finishing, finished, recycled };
   struct Operation {
     Phase phase = Phase::announced;
     std::uint32_t gpu = 0;
+    std::uint64_t number = 0;  // in the order in which they were opened
     CommunicationRequest request;
     const Schedule* schedule = nullptr;
     Cut cut;
@@ -297,7 +300,8 @@ class ScheduleExecutor final : public Executor {
   struct GpuState {
     Origin origin;
     std::uint32_t set = 0;
-    std::vector<std::uint32_t> active;  // its operations, oldest first
+    OperationTable active;     // its operations
+    std::uint64_t opened = 0;  // operations so far
   };
   // The argument of an executor event: what, and the slot of an operation or a delayed send.
   enum class What : std::uint32_t { begin, finish, send };
@@ -310,7 +314,7 @@ class ScheduleExecutor final : public Executor {
   }
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  std::uint32_t find(const Context& context, std::uint32_t gpu, std::uint64_t communication) const;
+  std::uint32_t find(std::uint32_t gpu, std::uint64_t communication) const;
   std::uint32_t open(Context& context, std::uint32_t gpu, std::uint64_t communication);
   void prepare(Operation& operation);
   void prepare_lanes(Operation& operation);
@@ -404,12 +408,8 @@ void ScheduleExecutor::handle(const Event& event) {
 
 // ---- Operations
 
-std::uint32_t ScheduleExecutor::find(const Context& context, std::uint32_t gpu,
-                                     std::uint64_t communication) const {
-  for (const std::uint32_t slot : gpus_[gpu].active) {
-    if (context.operations[slot].request.communication == communication) return slot;
-  }
-  return kNone;
+std::uint32_t ScheduleExecutor::find(std::uint32_t gpu, std::uint64_t communication) const {
+  return gpus_[gpu].active.find(communication);
 }
 
 std::uint32_t ScheduleExecutor::open(Context& context, std::uint32_t gpu, std::uint64_t communication) {
@@ -424,7 +424,8 @@ std::uint32_t ScheduleExecutor::open(Context& context, std::uint32_t gpu, std::u
   operation.phase = Phase::announced;
   operation.gpu = gpu;
   operation.request.communication = communication;
-  gpus_[gpu].active.push_back(slot);
+  operation.number = gpus_[gpu].opened++;
+  gpus_[gpu].active.insert(communication, slot);
   return slot;
 }
 
@@ -435,7 +436,7 @@ void ScheduleExecutor::start(std::uint32_t gpu, const CommunicationRequest& requ
   NETSIM_CHECK(!request.raw || request.kind == CollectiveKind::point_to_point,
                "only point-to-point may be raw");
   Context& context = context_of(gpu);
-  std::uint32_t slot = find(context, gpu, request.communication);
+  std::uint32_t slot = find(gpu, request.communication);
   if (slot == kNone) slot = open(context, gpu, request.communication);
   Operation& operation = context.operations[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
@@ -504,8 +505,9 @@ void ScheduleExecutor::finish(Context& context, std::uint32_t slot) {
 }
 
 void ScheduleExecutor::recycle(Context& context, std::uint32_t slot) {
-  auto& active = gpus_[context.operations[slot].gpu].active;
-  active.erase(std::find(active.begin(), active.end(), slot));
+  Operation& operation = context.operations[slot];
+  gpus_[operation.gpu].active.erase(operation.request.communication);
+  operation.phase = Phase::recycled;
   context.free_operations.push_back(slot);
 }
 
@@ -631,7 +633,7 @@ void ScheduleExecutor::delay(const SendRequest& message, Time latency) {
 
 void ScheduleExecutor::message_delivered(const SendRequest& message) {
   Context& context = context_of(message.destination);
-  std::uint32_t slot = find(context, message.destination, message.communication);
+  std::uint32_t slot = find(message.destination, message.communication);
   if (slot == kNone) slot = open(context, message.destination, message.communication);
   Operation& operation = context.operations[slot];
   operation.arrived.add(message.tag);
@@ -641,7 +643,7 @@ void ScheduleExecutor::message_delivered(const SendRequest& message) {
 
 void ScheduleExecutor::message_sent(const SendRequest& message) {
   Context& context = context_of(message.source);
-  const std::uint32_t slot = find(context, message.source, message.communication);
+  const std::uint32_t slot = find(message.source, message.communication);
   const std::uint32_t lane = low_half(message.tag);
   NETSIM_CHECK(slot != kNone && context.operations[slot].in_flight.take(pack(message.destination, lane)),
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
@@ -751,14 +753,19 @@ void ScheduleExecutor::for_each_batch(std::uint32_t gpu, const CommunicationRequ
 
 // ---- Stall reports
 
+// By GPU, each one's oldest first.
 std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
-  for (const GpuState& gpu : gpus_) {
-    for (const std::uint32_t slot : gpu.active) {
-      if (lines.size() == limit) return lines;
-      lines.push_back(describe(contexts_[gpu.set].operations[slot]));
+  std::vector<const Operation*> active;
+  for (const Context& context : contexts_) {
+    for (const Operation& operation : context.operations) {
+      if (operation.phase != Phase::recycled) active.push_back(&operation);
     }
   }
+  std::sort(active.begin(), active.end(), [](const Operation* a, const Operation* b) {
+    return std::pair(a->gpu, a->number) < std::pair(b->gpu, b->number);
+  });
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < active.size() && i < limit; ++i) lines.push_back(describe(*active[i]));
   return lines;
 }
 

@@ -129,7 +129,7 @@ void FabricPart::on_departure(const Event& event) {
     }
     const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
     p.wake = false;
-    transmit(port, packet);
+    transmit(port, packet, packets_[packet].step);
     if ((p.waiting & ~p.paused) != 0 || (p.flags & fabric::kHasSource) != 0) wake(port);
     return;
   }

@@ -43,9 +43,8 @@ class FabricPart {
   // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the
   // packet over. packet.path must index the step after `port`.
   void enqueue(PortId port, std::uint32_t packet);
-  // Transmits a packet made for the free port `port`. Only from PacketSource::port_free or when
-  // can_transmit().
-  void transmit(PortId port, std::uint32_t packet);
+  // Transmits a packet made for the free port `port`. Only from PacketSource::port_free.
+  void transmit(PortId port, std::uint32_t packet) { transmit(port, packet, next_step(packets_[packet])); }
   // Makes sure that the port asks for work as soon as it is free.
   void wake(PortId port) {
     Port& p = ports_[port];
@@ -110,7 +109,14 @@ class FabricPart {
   }
   bool lossless(std::uint32_t priority) const { return (state_.lossless >> priority & 1) != 0; }
 
+  // What comes after the packet's present port. The path has no step after the last one: link control has no
+  // path at all.
+  std::uint32_t next_step(const Packet& packet) const {
+    return packet.kind == PacketKind::link_control ? 0 : paths_[packet.path];
+  }
+
   void set_handlers();
+  void transmit(PortId port, std::uint32_t packet, std::uint32_t step);
   void on_arrival(const Event& event);
   void on_departure(const Event& event);
   void on_link_control(const Event& event);
@@ -162,7 +168,7 @@ class FabricPart {
 // --- the packet path, inline
 // -----------------------------------------------------------------------------------------
 
-inline void FabricPart::transmit(PortId port, std::uint32_t packet) {
+inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_t step) {
   Port& p = ports_[port];
   Packet& k = packets_[packet];
   const Time now = loop_.now();
@@ -181,7 +187,7 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet) {
     return;
   }
   k.ingress = port;
-  const std::uint32_t step = paths_[k.path++];
+  ++k.path;
   const Event event{from + p.delay, p.origin.next_key(), step & ((1U << kStepShift) - 1),
                     static_cast<EventKind>(step >> kStepShift), packet};
   if ((p.flags & (fabric::kCut | fabric::kTellsDepartures)) == 0) [[likely]] {
@@ -221,6 +227,7 @@ inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {
     mark(port, k, q.bytes);
   }
   k.next = fabric::kNone;
+  k.step = next_step(k);  // nothing waits for it here; at the departure the next event would
   if (q.head == fabric::kNone) {
     q.head = q.tail = packet;
     p.waiting = static_cast<std::uint8_t>(p.waiting | 1U << priority);

@@ -191,33 +191,31 @@ bool Fabric::find_deadlock(Time paused_before) {
 // in series, Annals of Applied Probability, 1991).
 Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes,
                         Bytes full_bytes, Bytes last_bytes) const {
-  struct Chain {
-    Time second = 0;   // start of the second packet on the present link
-    Time slowest = 0;  // of a full packet, on the links from there on
-  };
-  std::vector<Chain> chains;
-  Time first = 0, last = 0;  // when they are at the present link
-  for (const PortId port : path) {
+  const auto time = [this](PortId port, Bytes bytes) {
     const LinkSpec& link = graph_.port(port).link;
-    const bool cut_through = (state_.ports[port].flags & fabric::kCutThrough) != 0;
-    const auto time = [&](Bytes bytes) { return state_.serialisation(bytes + link.overhead, link.rate); };
-    const auto passage = [&](Bytes bytes) {
-      return (cut_through ? 0 : time(bytes)) + state_.ports[port].delay;
-    };
-    if (packets == 2) last = std::max(last, first + time(first_bytes));
-    if (packets > 2) {
-      const Time full = time(full_bytes);
-      chains.push_back({first + time(first_bytes), 0});
-      for (Chain& chain : chains) {
-        chain.slowest = std::max(chain.slowest, full);
-        last = std::max(last, chain.second + static_cast<Time>(packets - 3) * chain.slowest + full);
-        chain.second += passage(full_bytes);
-      }
+    return state_.serialisation(bytes + link.overhead, link.rate);
+  };
+  const auto passage = [&](PortId port, Bytes bytes) {
+    return ((state_.ports[port].flags & fabric::kCutThrough) != 0 ? 0 : time(port, bytes)) +
+           state_.ports[port].delay;
+  };
+  // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is.
+  Time first = 0, alone = 0, behind = 0;  // first, alone: when these two are at the present link
+  for (std::size_t from = 0; from < path.size(); ++from) {
+    const Time second = first + time(path[from], first_bytes);
+    if (packets == 2) behind = std::max(behind, second - alone);
+    Time chain = second, slowest = 0, last = alone;
+    for (std::size_t to = from; packets > 2 && to < path.size(); ++to) {
+      const Time full = time(path[to], full_bytes);
+      slowest = std::max(slowest, full);
+      behind = std::max(behind, chain + static_cast<Time>(packets - 3) * slowest + full - last);
+      chain += passage(path[to], full_bytes);
+      last += passage(path[to], last_bytes);
     }
-    last += passage(last_bytes);
-    first += passage(first_bytes);
+    first += passage(path[from], first_bytes);
+    alone += passage(path[from], last_bytes);
   }
-  return last;
+  return alone + behind;
 }
 
 }  // namespace netsim

@@ -11,12 +11,12 @@ namespace netsim {
 enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
 struct alignas(32) Packet {
-  std::uint32_t next;        // in a queue
-  std::uint32_t queue_pair;  // both ends know it under the same number
-  std::uint32_t psn;         // packet sequence number; ack: next expected one; link control: bytes of credit
-  std::uint32_t bytes;       // as buffers, PFC and ECN count them: payload + headers
-  std::uint32_t path;        // index in Fabric's paths of where the packet goes after its present port
-  std::uint32_t ingress;     // the port that it was last transmitted from: who is paused if it has to wait
+  std::uint32_t next;     // in a queue
+  std::uint32_t step;     // where it goes after its present port, read from the path while it waits
+  std::uint32_t psn;      // packet sequence number; ack: next expected one; link control: bytes of credit
+  std::uint32_t bytes;    // as buffers, PFC and ECN count them: payload + headers
+  std::uint32_t path;     // index in Fabric's paths of where the packet goes after its present port
+  std::uint32_t ingress;  // the port that it was last transmitted from: who is paused if it has to wait
   std::uint32_t
       message;  // data: the message it belongs to; ack: marks it echoes; link control: see LinkControl
   PacketKind kind;

@@ -74,7 +74,6 @@ void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause
   Receiver& r = receivers_[id];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
-  k.queue_pair = id;
   k.psn = r.expected;
   k.path = r.back_path;
   k.kind = kind;

@@ -203,7 +203,6 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, std::uint32_t message
   const Message& m = messages_[message];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
-  k.queue_pair = id;
   k.psn = psn;
   k.bytes = static_cast<std::uint32_t>(packet_bytes(s, m, psn));
   k.path = s.path;

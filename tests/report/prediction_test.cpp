@@ -90,7 +90,7 @@ const std::vector<Run>& runs() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workloads, PredictedVolume, testing::ValuesIn(runs()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& chosen) { return std::string(chosen.param.name); });
 
 TEST(PredictedVolume, IsNothingOnAnIdealNetwork) {
   const Prediction prediction =

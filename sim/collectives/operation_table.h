@@ -1,0 +1,75 @@
+// OperationTable: which slot of the executor's arena an operation of one GPU is in, by its communication. A
+// GPU has a few collectives at a time, but may have a hundred thousand messages of a flow list: a hash table
+// with linear probing, of 16 bytes an entry, that allocates only to grow and is looked up, never iterated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/core/random.h"
+
+namespace netsim {
+
+class OperationTable {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::size_t size() const { return size_; }
+  // kNone if it is not there.
+  std::uint32_t find(std::uint64_t communication) const {
+    if (size_ == 0) return kNone;
+    return entries_[place(communication)].slot;
+  }
+  // Not there yet; slot < kNone.
+  void insert(std::uint64_t communication, std::uint32_t slot) {
+    if (2 * (size_ + 1) > entries_.size()) grow();
+    entries_[place(communication)] = {communication, slot};
+    ++size_;
+  }
+  // It is there. Entries behind it that were pushed along move up, so that no search ends too early.
+  void erase(std::uint64_t communication) {
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t hole = place(communication);
+    for (std::size_t at = (hole + 1) & mask; entries_[at].slot != kNone; at = (at + 1) & mask) {
+      const std::size_t home = hash(entries_[at].communication) & mask;
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;  // it would come to lie before its home
+      entries_[hole] = entries_[at];
+      hole = at;
+    }
+    entries_[hole].slot = kNone;
+    --size_;
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t communication = 0;
+    std::uint32_t slot = kNone;
+  };
+
+  static std::size_t hash(std::uint64_t communication) {
+    return static_cast<std::size_t>(mix64(communication));
+  }
+
+  // Where it is, or the free entry where it would be.
+  std::size_t place(std::uint64_t communication) const {
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t at = hash(communication) & mask;
+    while (entries_[at].slot != kNone && entries_[at].communication != communication) at = (at + 1) & mask;
+    return at;
+  }
+
+  void grow() {
+    std::vector<Entry> before(entries_.empty() ? 4 : 2 * entries_.size());
+    std::swap(before, entries_);
+    for (const Entry& entry : before) {
+      if (entry.slot != kNone) entries_[place(entry.communication)] = entry;
+    }
+  }
+
+  std::vector<Entry> entries_;  // a power of two, at most half of them taken
+  std::size_t size_ = 0;
+};
+
+}  // namespace netsim
