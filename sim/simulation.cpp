@@ -200,10 +200,14 @@ void Simulation::create_job() {
                      durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
                      std::move(observer));
   journal_ = std::make_unique<JournalOf<JobRecord, Job>>(*job_, &Job::apply);
-  Engine& engine = system_.engine();
-  const std::uint32_t reader = engine.add_reader(*journal_);
-  job_->set_journal([&engine, reader](std::uint32_t set, const JobRecord& record) {
-    engine.set(set).write(reader, record);
+  journal_reader_ = system_.engine().add_reader(*journal_);
+}
+
+// What happens at the start goes into the books in the order of ranks, all else in that of events.
+void Simulation::start_job() {
+  job_->start();
+  job_->set_journal([this](std::uint32_t set, const JobRecord& record) {
+    system_.engine().set(set).write(journal_reader_, record);
   });
 }
 
@@ -302,7 +306,7 @@ Outcome Simulation::play(const Watch& watch) {
   if (watch.report && job_->tasks_total() <= kPredictTasks)
     predicted = predict_bytes(*source_, system_.executor());
   WallClock::time_point reported = WallClock::now();
-  job_->start();
+  start_job();
   while (!job_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
     if (!slice(watch.until)) return engine.pending() == 0 ? Outcome::stalled : Outcome::limit;

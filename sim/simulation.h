@@ -111,6 +111,7 @@ class Simulation {
 
  private:
   void create_job();
+  void start_job();
   // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
   bool slice(Time until);
   Outcome play(const Watch& watch);
@@ -141,6 +142,7 @@ class Simulation {
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<Job> job_;
   std::unique_ptr<JournalReader> journal_;  // tells the job's books what its ranks did
+  std::uint32_t journal_reader_ = 0;
   LastMove last_move_;
 };
 
