@@ -255,8 +255,8 @@ TEST_F(NetsimProgram, TellsWhatThereIs) {
 TEST_F(NetsimProgram, RefusesWrongCommandLines) {
   expect_error("", ExitCode::usage, {"--config is missing"});
   expect_error("--confg x", ExitCode::usage, {"--confg", "'--config'"});
-  expect_error("--config star.yaml --workload incast.yaml --threads 8", ExitCode::usage,
-               {"--threads", "8", "1"});
+  expect_error("--config star.yaml --workload incast.yaml --threads 0", ExitCode::usage,
+               {"--threads", "0", "1 to 1024"});
   expect_error("--describe dqcn", ExitCode::usage, {"'dqcn'", "'dcqcn'"});
   expect_error("--list topolgy", ExitCode::usage, {"'topolgy'", "'topology'"});
 }

@@ -11,50 +11,12 @@
 #include "sim/core/config.h"
 #include "sim/core/fingerprint.h"
 #include "sim/simulation.h"
+#include "tests/scenarios/golden_scenarios.h"
 
 namespace netsim {
 namespace {
 
-struct Scenario {
-  const char* name;
-  const char* config;
-  const char* workload;
-  std::vector<std::string> overlays;
-};
-
-const std::vector<Scenario>& scenarios() {
-  static const std::vector<Scenario> all = {
-      {"incast_vendor", "bench/incast_8to1.yaml", "bench/incast_8to1_10MB.yaml", {}},
-      {"incast_sigcomm15",
-       "bench/incast_8to1.yaml",
-       "bench/incast_8to1_10MB.yaml",
-       {"transport.congestion_control={kind: dcqcn, profile: sigcomm15}"}},
-      {"incast_pfc_only",
-       "bench/incast_8to1.yaml",
-       "bench/incast_8to1_10MB.yaml",
-       {"transport.congestion_control=none"}},
-      {"credits", "network/credits.yaml", "network/permutation.yaml", {}},
-      {"virtual_lanes", "network/vl_arbitration.yaml", "network/two_classes.yaml", {}},
-      {"irn_with_loss",
-       "network/spray.yaml",
-       "network/permutation.yaml",
-       {"network.switch.routing=ecmp", "transport.reliability=irn",
-        "network.faults=[{link: agg0-core0, loss: 1e-3}]"}},
-      {"spray", "network/spray.yaml", "network/permutation.yaml", {"network.switch.routing.choice=random"}},
-      {"adaptive", "network/adaptive.yaml", "network/permutation.yaml", {}},
-      {"drr", "network/drr.yaml", "network/two_classes.yaml", {"network.switch.lossless=all"}},
-      {"cut_through", "network/cut_through.yaml", "network/permutation.yaml", {}},
-      {"faults", "network/faults.yaml", "network/permutation.yaml", {}},
-      {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
-      {"ptdp_fat_tree", "fat_tree.yaml", "workloads/small_gpt_ptdp.yaml", {"hosts=2"}},
-      {"ptdp_ideal", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"network={kind: ideal}"}},
-      {"ptdp_tree",
-       "two_dgx.yaml",
-       "workloads/small_gpt_ptdp.yaml",
-       {"collectives.all_reduce=double_binary_tree", "transport.ack_every=16"}},
-  };
-  return all;
-}
+using test::Scenario;
 
 Results run(const Scenario& scenario, std::uint64_t seed = 1) {
   const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
@@ -80,7 +42,7 @@ nlohmann::json prints(const Results& results) {
 TEST(Golden, FingerprintsAreTheRecordedOnes) {
   const std::string path = std::string(NETSIM_SOURCE_DIR) + "/tests/scenarios/golden/fingerprints.json";
   nlohmann::json found;
-  for (const Scenario& scenario : scenarios()) {
+  for (const Scenario& scenario : test::golden_scenarios()) {
     const Results results = run(scenario);
     EXPECT_EQ(results.outcome, Outcome::done) << scenario.name;
     EXPECT_EQ(results.network.drops, 0u) << scenario.name;
@@ -96,7 +58,7 @@ TEST(Golden, FingerprintsAreTheRecordedOnes) {
 }
 
 TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
-  const Scenario incast = scenarios().front();
+  const Scenario incast = test::golden_scenarios().front();
   const Results base = run(incast), again = run(incast);
   EXPECT_EQ(base.fingerprints.results, again.fingerprints.results);
   EXPECT_EQ(base.fingerprints.packets, again.fingerprints.packets);
@@ -104,7 +66,7 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
   EXPECT_GT(base.network.ecn_marks, 0u);
   Scenario rate = incast;
   rate.overlays.push_back("topology.rate=200 Gbps");
-  for (const Results& other : {run(incast, 2), run(scenarios()[1]), run(rate)}) {
+  for (const Results& other : {run(incast, 2), run(test::golden_scenarios()[1]), run(rate)}) {
     EXPECT_NE(base.fingerprints.results, other.fingerprints.results);
     EXPECT_NE(base.fingerprints.packets, other.fingerprints.packets);
   }

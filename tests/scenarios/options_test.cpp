@@ -25,13 +25,14 @@ std::string error_of(const std::vector<std::string>& arguments) {
 TEST(CommandLine, OfARun) {
   const Options options =
       parse_options({"--config", "c.yaml", "--workload=w.pb", "--set", "a=1", "--set", "b.c=2 MB", "--out",
-                     "results", "--seed", "7", "--until", "2ms", "--threads", "1", "--quiet"});
+                     "results", "--seed", "7", "--until", "2ms", "--threads", "3", "--quiet"});
   EXPECT_EQ(options.action, Action::run);
   EXPECT_EQ(options.config, "c.yaml");
   EXPECT_EQ(options.workload, "w.pb");
   EXPECT_EQ(options.assignments, (std::vector<std::string>{"a=1", "b.c=2 MB"}));
   EXPECT_EQ(options.output_directory, "results");
   EXPECT_EQ(options.seed, 7u);
+  EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.until, 2 * kMillisecond);
   EXPECT_TRUE(options.quiet);
   EXPECT_FALSE(options.json);
@@ -62,7 +63,9 @@ TEST(CommandLine, WrongValuesSayWhatIsAllowed) {
   EXPECT_THAT(error_of({"--seed", "-1"}), HasSubstr("--seed: '-1' is not a whole number"));
   EXPECT_THAT(error_of({"--seed", "1e3"}), HasSubstr("--seed"));
   EXPECT_THAT(error_of({"--seed", "18446744073709551616"}), HasSubstr("--seed"));
-  EXPECT_THAT(error_of({"--threads", "4"}), HasSubstr("1 thread only"));
+  EXPECT_THAT(error_of({"--threads", "0"}), HasSubstr("0 was given, allowed is 1 to 1024"));
+  EXPECT_THAT(error_of({"--threads", "1025"}), HasSubstr("1025 was given, allowed is 1 to 1024"));
+  EXPECT_THAT(error_of({"--threads", "two"}), HasSubstr("--threads: 'two' is not a whole number"));
   EXPECT_THAT(error_of({"--until", "2"}), HasSubstr("--until"));
   EXPECT_THAT(error_of({"--until", "0 s"}), HasSubstr("--until"));
   EXPECT_THAT(error_of({"--until", "3 MB"}), HasSubstr("--until"));

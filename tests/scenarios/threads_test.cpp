@@ -1,0 +1,229 @@
+// Sets of atoms and threads decide how fast a run is and nothing else: all that a run answers, to the byte of
+// its tables, is the same for every number of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/fingerprint.h"
+#include "sim/report/summary.h"
+#include "sim/simulation.h"
+#include "tests/report/fixtures.h"
+#include "tests/scenarios/golden_scenarios.h"
+
+namespace netsim {
+namespace {
+
+using test::Directory;
+using test::Scenario;
+
+// Everything that a run says: fingerprints, summary, what waits, every table. By name.
+using Answers = std::map<std::string, std::string>;
+
+struct Way {
+  std::uint32_t sets, threads;  // sets: 0: as many as the engine wants
+};
+
+std::string below_configs(const std::string& path) {
+  return path[0] == '/' ? path : std::string(NETSIM_SOURCE_DIR) + "/configs/" + path;
+}
+
+Answers run(const Scenario& scenario, Way way, Time until = kNever) {
+  const Directory directory;
+  SimulationSetup setup;
+  setup.config = load_config(below_configs(scenario.config));
+  for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
+  overlay_config(setup.config, "engine.sets=" + std::to_string(way.sets));
+  setup.workload = below_configs(scenario.workload);
+  setup.threads = way.threads;
+  setup.output_directory = directory.path();
+  Simulation simulation(std::move(setup));
+  Watch watch;
+  watch.until = until;
+  const Results results = simulation.run(watch);
+  simulation.finish_tables(results);
+  Answers answers;
+  answers["summary"] = summary_json(results);
+  answers["results"] = std::to_string(results.fingerprints.results);
+  answers["packets"] = std::to_string(results.fingerprints.packets);
+  answers["events"] = std::to_string(results.fingerprints.events);
+  answers["number of events"] = std::to_string(results.events);
+  answers["simulated"] = std::to_string(results.simulated);
+  answers["outcome"] = to_string(results.outcome);
+  for (const std::string& line : results.waiting) answers["waiting"] += line + "\n";
+  for (const std::string& line : results.notes) answers["notes"] += line + "\n";
+  for (const auto& file : std::filesystem::directory_iterator(directory.path()))
+    answers[file.path().filename()] = directory.text(file.path().filename());
+  return answers;
+}
+
+// The first place where they differ, for the message.
+std::string difference(const std::string& a, const std::string& b) {
+  const auto [at, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto from = static_cast<std::size_t>(at - a.begin());
+  const std::size_t line = a.rfind('\n', from == 0 ? 0 : from - 1);
+  const std::size_t begin = line == std::string::npos ? 0 : line + 1;
+  return "'" + a.substr(begin, 120) + "'\n  and\n'" + b.substr(begin, 120) + "'";
+}
+
+void expect_same(const Scenario& scenario, const std::vector<Way>& ways, Time until = kNever) {
+  const Answers one = run(scenario, {1, 1}, until);
+  for (const Way way : ways) {
+    const std::string name = scenario.name + ", " + std::to_string(way.sets) + " sets, " +
+                             std::to_string(way.threads) + " threads: ";
+    const Answers other = run(scenario, way, until);
+    ASSERT_EQ(one.size(), other.size()) << name << "there are not the same tables";
+    for (const auto& [what, text] : one) {
+      if (other.at(what) != text)
+        ADD_FAILURE() << name << what << " differs\n" << difference(text, other.at(what));
+    }
+  }
+}
+
+const std::vector<Way> kSets{{2, 1}, {5, 1}, {16, 1}};
+const std::vector<Way> kSetsAndThreads{{2, 1}, {5, 1}, {16, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {16, 3}};
+
+// Small enough for every day: a workload of the same kind with fewer bytes.
+class Threads : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_.path() + "/" + name) << text;
+    return directory_.path() + "/" + name;
+  }
+  std::string permutation(const std::string& bytes) {
+    return write("permutation_" + bytes + ".yaml",
+                 "{kind: permutation, ranks: 4, shift: 2, bytes: " + bytes + "}");
+  }
+  std::string small_gpt() {
+    return write("gpt.yaml",
+                 "kind: ptdp\n"
+                 "model: {layers: 4, hidden: 512, heads: 8, sequence: 256, vocabulary: 8192}\n"
+                 "parallel: {tensor: 4, pipeline: 2, data: 2, virtual_stages: 2}\n"
+                 "microbatch: 1\n"
+                 "microbatches: 2\n");
+  }
+  // The golden scenario with less to send.
+  Scenario smaller(Scenario scenario) {
+    if (scenario.workload == "network/permutation.yaml") scenario.workload = permutation("1 MB");
+    if (scenario.workload == "bench/incast_8to1_10MB.yaml") scenario.workload = "workloads/incast_1MB.yaml";
+    if (scenario.workload == "workloads/small_gpt_ptdp.yaml") scenario.workload = small_gpt();
+    return scenario;
+  }
+
+  Directory directory_;
+};
+
+TEST_F(Threads, DoNotShowInTheGoldenScenarios) {
+  for (const Scenario& scenario : test::golden_scenarios()) expect_same(smaller(scenario), kSetsAndThreads);
+}
+
+TEST_F(Threads, DoNotShowInCongestionControl) {
+  for (const char* name : {"hpcc", "swift", "timely", "dctcp", "ib_cct"}) {
+    expect_same({name, std::string("congestion/") + name + ".yaml", "workloads/incast_1MB.yaml", {}},
+                {{2, 1}, {16, 2}});
+  }
+  // Telemetry and time stamps of several hops, with packets on many ways and losses.
+  for (const char* control : {"hpcc", "swift"}) {
+    expect_same({control,
+                 "network/spray.yaml",
+                 permutation("500 KB"),
+                 {std::string("transport.congestion_control=") + control, "transport.ack_every=1",
+                  "network.faults=[{link: agg0-core0, loss: 1e-2}]"}},
+                {{5, 1}, {16, 1}, {16, 2}, {0, 4}});
+  }
+}
+
+TEST_F(Threads, DoNotShowInTraffic) {
+  const std::vector<Scenario> scenarios{
+      {"poisson", "traffic/star17.yaml", "traffic/poisson.yaml", {}},
+      {"all_to_all", "traffic/star17.yaml", "traffic/all_to_all.yaml", {}},
+      {"ring", "traffic/star17.yaml", "traffic/ring.yaml", {}},
+      {"list", "traffic/custom.yaml", "traffic/flows.csv", {}},
+      {"tree", "collectives/tree.yaml", "collectives/all_reduce.yaml", {}},
+      {"pairwise", "collectives/ring.yaml", "collectives/all_to_all.yaml", {}},
+      {"line", "collectives/line.yaml", "collectives/broadcast.yaml", {}},
+      {"pipeline", "two_dgx.yaml", "pipeline/interleaved.yaml", {}},
+      {"htsim", "import/htsim.yaml", "import/htsim/connections.cm", {}},
+      {"ns3", "import/ns3.yaml", "import/ns3/flow.txt", {}},
+  };
+  for (const Scenario& scenario : scenarios) expect_same(scenario, {{2, 1}, {7, 1}, {16, 2}, {0, 3}});
+}
+
+// Samples are taken between events, and what there is to see must not depend on where the engine rests.
+TEST_F(Threads, DoNotShowInSamples) {
+  const std::string all =
+      "output.sample={interval: 3 us, queues: true, links: true, flows: true, ports: all}";
+  expect_same({"incast", "sampling.yaml", "workloads/incast_1MB.yaml", {all}}, kSetsAndThreads);
+  expect_same({"gpt", "fat_tree.yaml", small_gpt(), {"hosts=2", all}}, {{5, 1}, {16, 2}});
+  expect_same({"deadlock", "deadlock_ring.yaml", "workloads/deadlock_ring.yaml", {all}},
+              {{2, 1}, {8, 1}, {8, 2}});
+}
+
+// Runs that do not come to their end end at the same event.
+TEST_F(Threads, DoNotShowInRunsThatAreCut) {
+  const Scenario incast{"incast", "sampling.yaml", "workloads/incast_1MB.yaml", {}};
+  for (const Time until : {1 * kNanosecond, 100 * kMicrosecond, 100 * kMicrosecond + 1, 317'123'457L})
+    expect_same(incast, kSets, until);
+  expect_same(incast, {{16, 2}}, 100 * kMicrosecond);
+  Scenario unsampled = incast;
+  unsampled.overlays.push_back("output.sample.interval=0");
+  expect_same(unsampled, kSets, 100 * kMicrosecond);
+  expect_same({"faults", "network/faults.yaml", permutation("1 MB"), {}}, kSets, 100 * kMicrosecond);
+  expect_same({"gpt", "two_dgx.yaml", small_gpt(), {}}, kSets, 500 * kMicrosecond);
+}
+
+TEST_F(Threads, DoNotShowInRunsThatStall) {
+  expect_same({"deadlock", "deadlock_ring.yaml", "workloads/deadlock_ring.yaml", {}}, kSetsAndThreads);
+  expect_same({"deadlock", "deadlock_ring.yaml", "workloads/deadlock_ring.yaml", {}}, kSets,
+              10 * kMillisecond);
+  expect_same({"losses",
+               "sampling.yaml",
+               "workloads/incast_1MB.yaml",
+               {"network={switch: {flow_control: none, buffer: 64 KB, reserve: 0, headroom: 1 B}}",
+                "transport={congestion_control: none, retries: 0, retransmission_timeout: 10 us}"}},
+              kSetsAndThreads);
+}
+
+// What begins while a port is held back for good is told to the other end, but nothing happens any more.
+TEST_F(Threads, DoNotShowWhereMessagesBeginBehindADeadlock) {
+  std::string flows = "kind: flows\nflows:\n";
+  for (int i = 0; i < 4; ++i) {
+    const std::string ends = "{from: " + std::to_string(i) + ", to: " + std::to_string((i + 2) % 4);
+    flows += "  - " + ends + ", bytes: 10 MB}\n";
+    flows += "  - " + ends + ", bytes: 1 MB, start: 900 us}\n";
+  }
+  const Scenario late{"late", "deadlock_ring.yaml", write("late.yaml", flows), {}};
+  expect_same(late, kSets);
+  expect_same(late, kSets, 20 * kMillisecond);
+  Scenario sampled = late;
+  sampled.overlays.push_back("output.sample={interval: 10 us, ports: all}");
+  expect_same(sampled, kSets);
+  expect_same(sampled, kSets, 20 * kMillisecond);
+}
+
+// A network that sends the same again and again is given up at the same time.
+TEST_F(Threads, DoNotShowInRunsThatGetNowhere) {
+  expect_same({"nowhere",
+               "network/faults.yaml",
+               permutation("1 MB"),
+               {"network.faults=[{link: edge0-agg0, loss: 1}, {link: edge0-agg1, loss: 1}]",
+                "transport.retries=1000", "transport.retransmission_timeout=1 ms"}},
+              {{2, 1}, {5, 1}});
+}
+
+// The golden scenarios as they are, and one that keeps several threads busy.
+TEST(LongThreads, DoNotShowInTheGoldenScenarios) {
+  for (const Scenario& scenario : test::golden_scenarios()) expect_same(scenario, kSetsAndThreads);
+}
+
+TEST(LongThreads, DoNotShowInAPermutation) {
+  expect_same({"P128", "bench/permutation_k8.yaml", "bench/permutation_10MB.yaml", {}}, kSetsAndThreads);
+}
+
+}  // namespace
+}  // namespace netsim
