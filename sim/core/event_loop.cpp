@@ -2,216 +2,459 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <utility>
+
+#include "sim/core/errors.h"
 
 namespace netsim {
 namespace {
 
 bool later(const Event& a, const Event& b) { return before(b, a); }
 
-// Buckets are short: insertion sort beats the general one up to about this length.
-constexpr std::size_t kInsertionSort = 24;
+// The width is halved above and doubled below these mean numbers of events a bucket, looked at every so many
+// buckets. It is doubled for good where more than one event in kFarShare lay beyond the fine calendar: moving
+// them costs more than longer buckets (with 8,192 busy hosts most packets on links were there).
+constexpr std::uint64_t kFarShare = 4;
+constexpr std::uint64_t kAdaptEvery = 512, kFewEvents = 4, kManyEvents = 12;
+constexpr int kMinShift = 6;
+constexpr int kMaxShift = 34;
 
-void sort_events(Event* first, std::size_t count) {
-  if (count > kInsertionSort) {
-    std::sort(first, first + count, before);
-    return;
+// What kinds without arrays prefetch: so that no event has to ask whether its kind has any.
+alignas(64) constexpr char kNothing[64] = {};
+constexpr const char* kNowhere = kNothing;
+
+// A network of comparisons for `Size` numbers (Batcher, Sorting networks and their applications, AFIPS 1968):
+// no branches, which with random times would be mispredicted for every other event. Where `Size` is no power
+// of two it is that of the next one without what would meet the missing numbers, which are the largest.
+template <std::size_t Size>
+struct SortingNetwork {
+  struct Pair {
+    std::size_t low, high;
+  };
+  template <class Use>
+  static constexpr void each_pair(Use use) {
+    constexpr std::size_t kWhole = std::bit_ceil(Size);
+    for (std::size_t p = 1; p < kWhole; p += p) {
+      for (std::size_t k = p; k >= 1; k /= 2) {
+        for (std::size_t j = k % p; j + k < kWhole; j += 2 * k) {
+          for (std::size_t i = j; i < j + k && i + k < Size; ++i) {
+            if (i / (2 * p) == (i + k) / (2 * p)) use(Pair{i, i + k});
+          }
+        }
+      }
+    }
   }
-  for (std::size_t i = 1; i < count; ++i) {
-    if (!before(first[i], first[i - 1])) continue;
-    const Event moved = first[i];
-    std::size_t j = i;
-    do {
-      first[j] = first[j - 1];
-      --j;
-    } while (j > 0 && before(moved, first[j - 1]));
-    first[j] = moved;
+  static constexpr std::size_t count() {
+    std::size_t pairs = 0;
+    each_pair([&](Pair) { ++pairs; });
+    return pairs;
+  }
+  static constexpr auto kPairs = [] {
+    std::array<Pair, count()> pairs{};
+    std::size_t i = 0;
+    each_pair([&](Pair pair) { pairs[i++] = pair; });
+    return pairs;
+  }();
+
+  template <std::size_t... I>
+  [[gnu::always_inline]] static void sort(std::uint64_t* x, std::index_sequence<I...>) {
+    std::uint64_t y[Size];
+    std::copy(x, x + Size, y);
+    const auto exchange = [&](std::size_t low, std::size_t high) __attribute__((always_inline)) {
+      const std::uint64_t a = y[low], b = y[high];
+      y[low] = a < b ? a : b;
+      y[high] = a < b ? b : a;
+    };
+    (exchange(kPairs[I].low, kPairs[I].high), ...);
+    std::copy(y, y + Size, x);
+  }
+  static void sort(std::uint64_t* x) { sort(x, std::make_index_sequence<count()>()); }
+};
+
+constexpr std::size_t kLargestNetwork = 16;
+constexpr auto kNetworks = []<std::size_t... N>(std::index_sequence<N...>) {
+  return std::array<void (*)(std::uint64_t*), sizeof...(N)>{&SortingNetwork<N + 2>::sort...};
+}
+(std::make_index_sequence<kLargestNetwork - 1>());
+
+void sort_numbers(std::uint64_t* x, std::size_t count) {
+  if (count < 2) return;
+  if (count > kLargestNetwork) {
+    std::sort(x, x + count);
+  } else {
+    kNetworks[count - 2](x);
   }
 }
-
-// How far ahead of the running event the arrays are prefetched.
-constexpr std::size_t kPrefetchAhead = 4;
-
-// The width is doubled below and halved above these mean numbers of events a bucket, looked at every so many
-// buckets. It is doubled for good where more than one event in kFarShare lay beyond the horizon: the heap
-// costs more than longer buckets (with 8,192 busy hosts most packets on links were in it).
-constexpr std::uint64_t kFarShare = 4;
-constexpr std::uint64_t kAdaptEvery = 4096, kFewEvents = 3, kManyEvents = 16;
-constexpr int kMinShift = 6, kMaxShift = 34;
 
 }  // namespace
 
 EventLoop::EventLoop()
-    : buckets_(static_cast<std::size_t>(kBuckets), kNone),
-      occupied_(static_cast<std::size_t>(kBuckets) / 64, 0),
-      min_shift_(kMinShift) {}
+    : fine_end_((kBuckets - 1) >> kCoarse << kCoarse), events_(2 * kChunk), min_shift_(kMinShift) {
+  set_shift(13);
+  fine_.buckets.resize(kBuckets);
+  coarse_.buckets.resize(kBuckets);
+  current_.resize(64);
+  free_chunk_ = kChunk;  // chunk 0 would look like none
+  const Prefetch none{&kNowhere, 0};
+  prefetch_.fill({none, none, none, &kNowhere, 0, 0});
+}
 
 void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                              const void* const* argument_base, std::size_t argument_size) {
-  HandlerSlot& slot = handlers_[static_cast<std::size_t>(kind)];
-  slot.target_base = reinterpret_cast<const char* const*>(target_base);
-  slot.target_size = target_size;
-  slot.argument_base = reinterpret_cast<const char* const*>(argument_base);
-  slot.argument_size = argument_size;
+  PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(kind)];
+  const auto array = [](const void* const* base, std::size_t size) {
+    return base == nullptr ? Prefetch{&kNowhere, 0}
+                           : Prefetch{reinterpret_cast<const char* const*>(base), size};
+  };
+  slot.target = array(target_base, target_size);
+  slot.argument = array(argument_base, argument_size);
 }
 
 void EventLoop::prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size) {
-  HandlerSlot& slot = handlers_[static_cast<std::size_t>(kind)];
-  slot.also_base = reinterpret_cast<const char* const*>(target_base);
-  slot.also_size = target_size;
+  prefetch_[static_cast<std::size_t>(kind)].also = {reinterpret_cast<const char* const*>(target_base),
+                                                    target_size};
 }
 
-std::uint32_t EventLoop::grow(std::size_t slot) {
-  std::uint32_t chunk = free_chunk_;
-  if (chunk == kNone) {
-    chunk = static_cast<std::uint32_t>(chunks_.size());
-    chunks_.emplace_back();
-  } else {
-    free_chunk_ = chunks_[chunk].next;
+void EventLoop::prefetch_behind(EventKind kind, std::size_t offset, const void* const* base) {
+  PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(kind)];
+  slot.behind = reinterpret_cast<const char* const*>(base);
+  slot.behind_offset = static_cast<std::uint32_t>(offset);
+  slot.behind_mask = UINT32_MAX;
+}
+
+// ---- Lists of events
+
+// A chunk in front of the list that the bucket holds; returns where the next event goes.
+std::uint32_t EventLoop::add_chunk(std::uint32_t bucket) {
+  if (free_chunk_ == 0) add_memory();
+  const std::uint32_t chunk = free_chunk_;
+  free_chunk_ = events_[chunk].target;
+  events_[chunk].target = bucket == 0 ? 0 : bucket - kChunk;
+  return chunk + 1;
+}
+
+void EventLoop::add_memory() {
+  const auto had = static_cast<std::uint32_t>(events_.size());
+  std::vector<Event> larger(2 * events_.size());
+  NETSIM_CHECK(larger.size() <= std::size_t{1} << kPlaceBits, "too many events are pending in one loop");
+  std::copy(events_.begin(), events_.end(), larger.begin());
+  events_.swap(larger);
+  outgrown_.push_back(std::move(larger));
+  for (std::uint32_t chunk = had; chunk + kChunk < events_.size(); chunk += kChunk)
+    events_[chunk].target = chunk + kChunk;
+  free_chunk_ = had;
+}
+
+std::uint32_t EventLoop::grow(Calendar& calendar, std::size_t slot) {
+  calendar.occupied[slot / 64] |= 1ULL << (slot % 64);
+  calendar.words |= 1ULL << (slot / 64);
+  return add_chunk(calendar.buckets[slot]);
+}
+
+std::uint32_t EventLoop::take(Calendar& calendar, std::size_t slot) {
+  const std::uint32_t bucket = calendar.buckets[slot];
+  calendar.buckets[slot] = 0;
+  std::uint64_t& word = calendar.occupied[slot / 64];
+  word &= ~(1ULL << (slot % 64));
+  if (word == 0) calendar.words &= ~(1ULL << (slot / 64));
+  return bucket;
+}
+
+// Calls visit(i, end) for each piece events_[i .. end) of a bucket's list.
+template <class Visit>
+[[gnu::always_inline]] inline void EventLoop::visit(std::uint32_t bucket, Visit visit) const {
+  while (bucket != 0) {
+    const std::uint32_t chunk = (bucket - 1) / kChunk * kChunk;
+    visit(chunk + 1, bucket);
+    const std::uint32_t before = events_[chunk].target;
+    bucket = before == 0 ? 0 : before + kChunk;
   }
-  chunks_[chunk].count = 0;
-  chunks_[chunk].next = buckets_[slot];
-  buckets_[slot] = chunk;
-  occupied_[slot / 64] |= 1ULL << (slot % 64);
-  return chunk;
 }
 
-void EventLoop::insert_slow(const Event& event) {
-  if ((event.time >> shift_) <= current_bucket_) {
-    const auto first = current_.begin() + static_cast<std::ptrdiff_t>(cursor_);
-    current_.insert(std::upper_bound(first, current_.end(), event, before), event);
+void EventLoop::release(std::uint32_t bucket) {
+  while (bucket != 0) {
+    const std::uint32_t chunk = (bucket - 1) / kChunk * kChunk;
+    const std::uint32_t before = events_[chunk].target;
+    events_[chunk].target = free_chunk_;
+    free_chunk_ = chunk;
+    bucket = before == 0 ? 0 : before + kChunk;
+  }
+}
+
+// ---- Insertion outside of the fine calendar
+
+void EventLoop::insert_slow(Event event) {
+  const std::int64_t bucket = event.time >> shift_;
+  if (bucket <= current_bucket_) {
+    insert_current(event);
     return;
   }
   ++adapt_far_;
+  const std::int64_t coarse = bucket >> kCoarse;
+  if (coarse < (fine_end_ >> kCoarse) + kBuckets) {
+    push(coarse_, static_cast<std::size_t>(coarse) & (kBuckets - 1), event);
+    return;
+  }
   far_.push_back(event);
   std::push_heap(far_.begin(), far_.end(), later);
 }
 
-void EventLoop::collect(std::size_t slot) {
-  std::uint32_t chunk = buckets_[slot];
-  while (chunk != kNone) {
-    Chunk& c = chunks_[chunk];
-    current_.insert(current_.end(), c.events, c.events + c.count);
-    const std::uint32_t next = c.next;
-    c.next = free_chunk_;
-    free_chunk_ = chunk;
-    chunk = next;
-  }
-  buckets_[slot] = kNone;
-  occupied_[slot / 64] &= ~(1ULL << (slot % 64));
+inline bool EventLoop::in_order(std::uint64_t a, std::uint64_t b) const {
+  if ((a ^ b) >> kPlaceBits != 0) return a < b;
+  return before(event_of(a), event_of(b));
 }
 
-// The first bucket of the calendar behind the current one that holds events; INT64_MAX: none.
-std::int64_t EventLoop::next_occupied() const {
-  const auto mask = static_cast<std::size_t>(kBuckets - 1);
-  const std::size_t start = static_cast<std::size_t>(current_bucket_ + 1) & mask;
-  const std::size_t words = occupied_.size();
-  for (std::size_t i = 0; i <= words; ++i) {
-    const std::size_t word = (start / 64 + i) % words;
-    std::uint64_t bits = occupied_[word];
-    if (i == 0) bits &= ~0ULL << (start % 64);
-    if (i == words) bits &= (start % 64) != 0 ? ~(~0ULL << (start % 64)) : 0;
-    if (bits == 0) continue;
-    const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    return current_bucket_ + 1 + static_cast<std::int64_t>((slot - start) & mask);
+// Into the bucket that is being executed.
+void EventLoop::insert_current(const Event& event) {
+  std::uint32_t at = current_events_;
+  if (at % kChunk == 0) at = add_chunk(at);
+  events_[at] = event;
+  current_events_ = at + 1;
+  const Time start = current_bucket_ << shift_;
+  const std::uint64_t number = event.time < start ? at : entry(event, start, at);
+  if (count_ == current_.size()) current_.resize(2 * count_);
+  const auto first = current_.begin() + static_cast<std::ptrdiff_t>(cursor_);
+  const auto last = current_.begin() + static_cast<std::ptrdiff_t>(count_);
+  ++count_;
+  auto place = last;
+  constexpr std::ptrdiff_t kNear = 16;
+  while (place != first && last - place < kNear && in_order(number, place[-1])) --place;
+  if (last - place == kNear) {
+    place = std::upper_bound(first, place, number,
+                             [this](std::uint64_t a, std::uint64_t b) { return in_order(a, b); });
   }
-  return INT64_MAX;
+  std::copy_backward(place, last, last + 1);
+  *place = number;
+}
+
+// ---- What comes next
+
+// The first bucket from `first` on that holds events; INT64_MAX: none.
+std::int64_t EventLoop::next_occupied(const Calendar& calendar, std::int64_t first) {
+  const std::size_t start = static_cast<std::size_t>(first) & (kBuckets - 1);
+  std::size_t word = start / 64;
+  std::uint64_t bits = calendar.occupied[word] & ~0ULL << (start % 64);
+  if (bits == 0) {
+    if (calendar.words == 0) return INT64_MAX;
+    // The word itself comes last: then what lies before `start` in it counts.
+    const auto skip =
+        static_cast<std::size_t>(std::countr_zero(std::rotr(calendar.words, static_cast<int>(word) + 1)));
+    word = (word + 1 + skip) % (kBuckets / 64);
+    bits = calendar.occupied[word];
+  }
+  const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  return first + static_cast<std::int64_t>((slot - start) & (kBuckets - 1));
+}
+
+Time EventLoop::earliest(const Calendar& calendar, std::int64_t bucket) const {
+  Time first = kNever;
+  visit(calendar.buckets[static_cast<std::size_t>(bucket) & (kBuckets - 1)],
+        [&](std::uint32_t i, std::uint32_t end) {
+          for (; i < end; ++i) first = std::min(first, events_[i].time);
+        });
+  return first;
+}
+
+// Of what is not in the fine calendar.
+Time EventLoop::earliest_far() const {
+  const Time first = far_.empty() ? kNever : far_.front().time;
+  const std::int64_t coarse = next_occupied(coarse_, fine_end_ >> kCoarse);
+  return coarse == INT64_MAX ? first : std::min(first, earliest(coarse_, coarse));
 }
 
 Time EventLoop::next_time() const {
-  if (pending_ == 0) return kNever;
-  if (cursor_ < current_.size()) return current_[cursor_].time;
-  if (next_time_pending_ == pending_ && next_time_executed_ == executed_) return next_time_;
-  Time first = far_.empty() ? kNever : far_.front().time;
-  const std::int64_t next = next_occupied();
-  if (next != INT64_MAX) {
-    std::uint32_t chunk = buckets_[static_cast<std::size_t>(next) & (kBuckets - 1)];
-    for (; chunk != kNone; chunk = chunks_[chunk].next) {
-      const Chunk& c = chunks_[chunk];
-      for (std::uint32_t i = 0; i < c.count; ++i) first = std::min(first, c.events[i].time);
-    }
-  }
-  next_time_pending_ = pending_;
+  if (cursor_ < count_) return event_of(current_[cursor_]).time;
+  if (pending() == 0) return kNever;
+  if (next_time_inserted_ == inserted_ && next_time_executed_ == executed_) return next_time_;
+  const std::int64_t next = next_occupied(fine_, current_bucket_ + 1);
+  next_time_ = next != INT64_MAX ? earliest(fine_, next) : earliest_far();
+  next_time_inserted_ = inserted_;
   next_time_executed_ = executed_;
-  next_time_ = first;
-  return first;
+  return next_time_;
+}
+
+std::uint64_t EventLoop::order_key() const {
+  std::uint64_t key = 0;
+  std::size_t i = cursor_;
+  for (; i > ordered_; --i) {
+    const Event& event = event_of(current_[i - 1]);
+    if (event.time != now_) break;
+    key = std::max(key, event.key);
+  }
+  if (i == ordered_ && order_time_ == now_) key = std::max(key, order_key_);
+  ordered_ = cursor_;
+  order_time_ = now_;
+  order_key_ = key;
+  return key;
+}
+
+// ---- From bucket to bucket
+
+// What an event will touch. Always inline: GCC 12 takes a function that only prefetches for one without
+// effect and drops the call.
+[[gnu::always_inline]] inline void EventLoop::prefetch(const Event& event) const {
+  const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
+  __builtin_prefetch(*slot.target.base + slot.target.size * event.target, 1);
+  __builtin_prefetch(*slot.also.base + slot.also.size * event.target, 1);
+  __builtin_prefetch(*slot.argument.base + slot.argument.size * static_cast<std::uint32_t>(event.argument),
+                     1);
+}
+
+// When what prefetch() asked for is there.
+[[gnu::always_inline]] inline void EventLoop::prefetch_behind(const Event& event) const {
+  const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
+  const char* const element =
+      *slot.argument.base + slot.argument.size * static_cast<std::uint32_t>(event.argument);
+  std::uint32_t index = 0;
+  std::memcpy(&index, element + slot.behind_offset, sizeof(index));
+  __builtin_prefetch(*slot.behind + sizeof(std::uint32_t) * std::size_t{index & slot.behind_mask});
+}
+
+void EventLoop::leave_bucket() {
+  order_key();  // while the events are there
+  release(current_events_);
+  current_events_ = 0;
+  cursor_ = count_ = ordered_ = 0;
+  if (!outgrown_.empty()) outgrown_.clear();
 }
 
 // Moves to the next bucket that holds events, if it begins no later than `until`.
 bool EventLoop::next_bucket(Time until) {
-  current_.clear();
-  cursor_ = 0;
-  if (++adapt_buckets_ >= kAdaptEvery) adapt();
-  std::int64_t next = next_occupied();
-  const auto mask = static_cast<std::size_t>(kBuckets - 1);
-  if (!far_.empty()) next = std::min(next, far_.front().time >> shift_);
-  if (next == INT64_MAX || (until != kNever && next > (until >> shift_))) return false;
-  current_bucket_ = next;
-  const std::size_t slot = static_cast<std::size_t>(next) & mask;
-  if (buckets_[slot] != kNone) collect(slot);
-  while (!far_.empty() && (far_.front().time >> shift_) < next + kBuckets) {
-    const Event event = far_.front();
-    std::pop_heap(far_.begin(), far_.end(), later);
-    far_.pop_back();
-    if ((event.time >> shift_) == next) {
-      current_.push_back(event);
-    } else {
-      push(static_cast<std::size_t>(event.time >> shift_) & mask, event);
-    }
+  if (count_ != 0) leave_bucket();
+  if (adapt_buckets_ >= kAdaptEvery) adapt();
+  std::int64_t next = next_occupied(fine_, current_bucket_ + 1);
+  if (next == INT64_MAX) {
+    const Time far = earliest_far();
+    if (far == kNever) return false;
+    next = far >> shift_;
   }
-  sort_events(current_.data(), current_.size());
-  adapt_events_ += current_.size();
+  if (until != kNever && next > (until >> shift_)) return false;
+  current_bucket_ = next;
+  if (next + kBuckets >= fine_end_ + (std::int64_t{1} << kCoarse)) move_horizon(next);
+  load(take(fine_, static_cast<std::size_t>(next) & (kBuckets - 1)));
+  ++adapt_buckets_;
+  adapt_events_ += count_;
+  const std::int64_t ahead = next_occupied(fine_, next + 1);
+  if (ahead != INT64_MAX) {
+    visit(
+        fine_.buckets[static_cast<std::size_t>(ahead) & (kBuckets - 1)], [this](std::uint32_t i,
+                                                                                std::uint32_t end)
+                                                                             __attribute__((always_inline)) {
+                                                                               for (const Event* event =
+                                                                                        events_.data() + i;
+                                                                                    i < end; ++i, ++event)
+                                                                                 prefetch(*event);
+                                                                             });
+  }
   return true;
 }
 
+// The fine calendar begins at `bucket`: takes what now belongs into it.
+void EventLoop::move_horizon(std::int64_t bucket) {
+  const std::int64_t coarse_end = (bucket + kBuckets) >> kCoarse;
+  std::int64_t coarse = fine_end_ >> kCoarse;
+  fine_end_ = coarse_end << kCoarse;
+  const auto move = [this](const Event event) {
+    push(fine_, static_cast<std::size_t>(event.time >> shift_) & (kBuckets - 1), event);
+  };
+  while ((coarse = next_occupied(coarse_, coarse)) < coarse_end) {
+    const std::uint32_t list = take(coarse_, static_cast<std::size_t>(coarse) & (kBuckets - 1));
+    visit(list, [&](std::uint32_t i, std::uint32_t end) {
+      for (; i < end; ++i) move(events_[i]);
+    });
+    release(list);
+  }
+  while (!far_.empty() && (far_.front().time >> shift_) < fine_end_) {
+    move(far_.front());
+    std::pop_heap(far_.begin(), far_.end(), later);
+    far_.pop_back();
+  }
+}
+
+// Makes the list the current bucket, in order.
+void EventLoop::load(std::uint32_t bucket) {
+  current_events_ = bucket;
+  const Time start = current_bucket_ << shift_;
+  std::size_t count = 0;
+  visit(
+      bucket, [&](std::uint32_t i, std::uint32_t end) __attribute__((always_inline)) {
+        if (count + kChunk + 16 > current_.size()) [[unlikely]]
+          current_.resize(2 * current_.size());
+        std::uint64_t* numbers = current_.data() + count;
+        count += end - i;
+        for (const Event* event = events_.data() + i; i < end; ++i, ++event) {
+          *numbers++ = entry(*event, start, i);
+          prefetch_behind(*event);
+        }
+      });
+  count_ = count;
+  sort_current();
+}
+
+void EventLoop::sort_current() {
+  std::uint64_t* const numbers = current_.data();
+  sort_numbers(numbers, count_);
+  for (std::size_t i = 1; i < count_; ++i) {
+    if ((numbers[i] ^ numbers[i - 1]) >> kPlaceBits != 0) [[likely]]
+      continue;
+    std::size_t end = i + 1;  // of those that the numbers do not tell apart
+    while (end < count_ && (numbers[i] ^ numbers[end]) >> kPlaceBits == 0) ++end;
+    std::sort(numbers + i - 1, numbers + end,
+              [this](std::uint64_t a, std::uint64_t b) { return in_order(a, b); });
+    i = end;
+  }
+}
+
+// ---- Width of the buckets
+
 void EventLoop::adapt() {
-  const std::uint64_t mean = adapt_events_ / adapt_buckets_;
-  const bool too_far = adapt_far_ * kFarShare > adapt_events_;
-  if (mean > kManyEvents && too_far && shift_ < kMaxShift) {
+  std::uint64_t mean = adapt_events_ / adapt_buckets_;
+  if (mean > kManyEvents && adapt_far_ * kFarShare > adapt_events_ && shift_ < kMaxShift) {
     min_shift_ = shift_ + 1;
     rescale(min_shift_);
   } else if (mean > kManyEvents && shift_ > min_shift_) {
-    rescale(shift_ - 1);
+    int shift = shift_;
+    for (; mean > kManyEvents && shift > min_shift_; mean /= 2) --shift;
+    rescale(shift);
   } else if (mean < kFewEvents && shift_ < kMaxShift) {
     rescale(shift_ + 1);
   }
   adapt_buckets_ = adapt_events_ = adapt_far_ = 0;
 }
 
-// Only between buckets: current_ is empty.
+// Only between buckets: there are no current events.
 void EventLoop::rescale(int shift) {
   std::vector<Event> all;
   all.swap(far_);
-  for (std::size_t slot = 0; slot < buckets_.size(); ++slot) collect(slot);
-  all.insert(all.end(), current_.begin(), current_.end());
-  current_.clear();
-  shift_ = shift;
+  for (Calendar* calendar : {&fine_, &coarse_}) {
+    for (std::size_t slot = 0; calendar->words != 0; ++slot) {
+      const std::uint32_t list = take(*calendar, slot);
+      visit(list, [&](std::uint32_t i, std::uint32_t end) {
+        all.insert(all.end(), events_.begin() + i, events_.begin() + end);
+      });
+      release(list);
+    }
+  }
+  set_shift(shift);
   current_bucket_ = (now_ >> shift_) - 1;
-  pending_ -= all.size();
+  fine_end_ = (current_bucket_ + kBuckets) >> kCoarse << kCoarse;
+  inserted_ -= all.size();
   for (const Event& event : all) insert(event);
 }
 
-// Always inline: GCC 12 takes a function that only prefetches for one without effect and drops the call.
-[[gnu::always_inline]] inline void EventLoop::prefetch(const Event& event) const {
-  const HandlerSlot& slot = handlers_[static_cast<std::size_t>(event.kind)];
-  if (slot.target_base != nullptr) __builtin_prefetch(*slot.target_base + slot.target_size * event.target, 1);
-  if (slot.argument_base != nullptr)
-    __builtin_prefetch(*slot.argument_base + slot.argument_size * event.argument, 1);
-  if (slot.also_base != nullptr) __builtin_prefetch(*slot.also_base + slot.also_size * event.target, 1);
-}
+// ---- Running
 
 std::uint64_t EventLoop::run(Time until) { return run_some(UINT64_MAX, until); }
 
 std::uint64_t EventLoop::run_some(std::uint64_t count, Time until) {
   std::uint64_t done = 0;
   while (done < count && !stopped_) {
-    if (cursor_ == current_.size() && !next_bucket(until)) break;
-    const Event event = current_[cursor_];
+    if (cursor_ == count_ && !next_bucket(until)) break;
+    const Event& event = event_of(current_[cursor_]);
     if (event.time > until) break;
     ++cursor_;
-    if (cursor_ + kPrefetchAhead < current_.size()) prefetch(current_[cursor_ + kPrefetchAhead]);
-    order_key_ = event.time == now_ ? std::max(order_key_, event.key) : event.key;
     now_ = event.time;
-    --pending_;
     ++done;
     const HandlerSlot& slot = handlers_[static_cast<std::size_t>(event.kind)];
     slot.call(slot.context, event);

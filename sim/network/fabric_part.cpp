@@ -1,5 +1,6 @@
 #include "sim/network/fabric_part.h"
 
+#include <cstddef>
 #include <cstring>
 
 namespace netsim {
@@ -16,7 +17,8 @@ FabricPart::FabricPart(AtomSet& set, FabricState& state)
       rare_(state.rare.data()),
       paths_(state.paths.data()),
       ports_base_(ports_),
-      data_queues_base_(queues_ + port_count_ * kDataPriority) {
+      data_queues_base_(queues_ + port_count_ * kDataPriority),
+      paths_base_(paths_) {
   if (state.telemetry) packets_.enable_telemetry();
   set_handlers();
 }
@@ -40,7 +42,9 @@ void FabricPart::set_handlers() {
         this);
   }
   loop_.set_prefetch(EventKind::arrival, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
-  loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), nullptr, 0);
+  loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
+  for (const EventKind kind : {EventKind::arrival, EventKind::receive})
+    loop_.prefetch_behind(kind, offsetof(Packet, path), &paths_base_);
   loop_.prefetch_also(EventKind::arrival, &data_queues_base_, sizeof(Queue));
   loop_.prefetch_also(EventKind::departure, &data_queues_base_, sizeof(Queue));
 }
@@ -130,7 +134,12 @@ void FabricPart::on_departure(const Event& event) {
     const std::uint32_t packet = dequeue(port, priority);  // may queue a frame here: this departure serves it
     p.wake = false;
     transmit(port, packet, packets_[packet].step);
-    if ((p.waiting & ~p.paused) != 0 || (p.flags & fabric::kHasSource) != 0) wake(port);
+    const std::uint32_t more = p.waiting & ~static_cast<std::uint32_t>(p.paused);
+    if (more != 0) {
+      wake(port, queue(port, static_cast<std::uint32_t>(std::countr_zero(more))).head);
+    } else if ((p.flags & fabric::kHasSource) != 0) {
+      wake(port);
+    }
     return;
   }
   p.wake = false;

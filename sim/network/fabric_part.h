@@ -45,12 +45,13 @@ class FabricPart {
   void enqueue(PortId port, std::uint32_t packet);
   // Transmits a packet made for the free port `port`. Only from PacketSource::port_free.
   void transmit(PortId port, std::uint32_t packet) { transmit(port, packet, next_step(packets_[packet])); }
-  // Makes sure that the port asks for work as soon as it is free.
-  void wake(PortId port) {
+  // Makes sure that the port asks for work as soon as it is free. `packet`: what it will probably send, to
+  // prefetch.
+  void wake(PortId port, std::uint32_t packet = 0) {
     Port& p = ports_[port];
     if (p.wake) return;
     p.wake = true;
-    loop_.schedule(std::max(loop_.now(), p.busy_until), p.origin, EventKind::departure, port);
+    loop_.schedule(std::max(loop_.now(), p.busy_until), p.origin, EventKind::departure, port, packet);
   }
   // A congestion notification is about to leave by this port, alone or in an ACK.
   void count_cnp(PortId port) { ++rare_[port].cnps; }
@@ -161,6 +162,7 @@ class FabricPart {
   const std::uint32_t* paths_;
   const void* ports_base_;
   const void* data_queues_base_;  // of class 0
+  const void* paths_base_;
   PacketArena packets_;
   std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0, held_back_ = 0;
 };
@@ -238,7 +240,7 @@ inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {
   ++q.packets;
   q.bytes += k.bytes;
   if (q.bytes > q.max_bytes) q.max_bytes = q.bytes;
-  if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port);
+  if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port, packet);
 }
 
 }  // namespace netsim

@@ -48,7 +48,7 @@ class PacketArena {
   // From now on every packet has a place for telemetry. Before the first allocate().
   void enable_telemetry() { has_telemetry_ = true; }
   Telemetry& telemetry(std::uint32_t index) { return telemetry_[index]; }
-  // For EventLoop::set_prefetch.
+  // For EventLoop::set_prefetch: there is always an element 0 to look at.
   const void* const* base() const { return &base_; }
 
  private:
@@ -57,7 +57,8 @@ class PacketArena {
   bool has_telemetry_ = false;
   static constexpr std::size_t kAhead = 4;  // allocations
   std::vector<std::uint32_t> free_;
-  const void* base_ = nullptr;
+  static constexpr Packet kNoPacket{};
+  const void* base_ = &kNoPacket;
 };
 
 }  // namespace netsim
