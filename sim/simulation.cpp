@@ -260,6 +260,7 @@ Calibration Simulation::calibrate(double seconds, const Watch& watch) {
 Calibration::Mark Simulation::progress_mark(double seconds) const {
   Calibration::Mark mark;
   mark.seconds = seconds;
+  mark.memory = peak_memory();
   mark.done.tasks = job_->tasks_done();
   if (system_.packets() == nullptr) return mark;
   const NetworkCounters counters = system_.packets()->counters();

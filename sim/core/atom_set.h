@@ -4,6 +4,7 @@
 // written into a journal, which the engine reads in the order of all events.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -71,26 +72,24 @@ class alignas(64) AtomSet {
   void set_mail_handler(EventKind kind, MailHandler handler, void* context) {
     mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
-  // Sends to another set. The event's time is at least the lookahead between the two sets after now.
-  void post(std::uint32_t to, const Mail& mail) {
+  // Mail to another set, to be filled in at once: `time`, that of its event, is at least the lookahead
+  // between the two sets after now (kNoEvent: there is no event).
+  Mail& post(std::uint32_t to, Time time) {
     Outbox::Box& box = out_->boxes[to];
-    box.mails.push_back(mail);
-    if (mail.event.time < box.first) box.first = mail.event.time;
+    if (time < box.first) box.first = time;
+    if (box.count == box.mails.size()) [[unlikely]]
+      box.mails.resize(std::max<std::size_t>(64, 2 * box.count));
+    return box.mails[box.count++];
   }
-  // Puts `size` bytes beside the mail for `to`; the result goes into its event's argument.
-  std::uint64_t attach(std::uint32_t to, const void* bytes, std::size_t size) {
+  // Puts something beside the mail for `to`; the result goes into its event's argument.
+  template <class T>
+  std::uint64_t attach(std::uint32_t to, const T& attachment) {
+    static_assert(std::is_trivially_copyable_v<T>);
     std::vector<std::byte>& attached = out_->boxes[to].attached;
     const std::uint64_t at = attached.size();
-    attached.resize(at + size);
-    std::memcpy(attached.data() + at, bytes, size);
+    attached.resize(at + sizeof(T));
+    std::memcpy(attached.data() + at, &attachment, sizeof(T));
     return at;
-  }
-  // An event, or mail that is none (its time is kNoEvent then), with something attached.
-  template <class T>
-  void post_with(std::uint32_t to, Mail mail, const T& attachment) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    mail.event.argument = attach(to, &attachment, sizeof(T));
-    post(to, mail);
   }
 
   // Writes a record for reader `reader` of the engine, at the present event.
@@ -113,7 +112,8 @@ class alignas(64) AtomSet {
   // What the sets of one thread send in one window: sets send to few, so what one set gets lies together.
   struct Outbox {
     struct alignas(64) Box {
-      std::vector<Mail> mails;
+      std::vector<Mail> mails;  // the first `count` are used
+      std::size_t count = 0;
       std::vector<std::byte> attached;
       Time first = kNever;  // earliest event
     };

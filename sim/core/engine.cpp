@@ -1,6 +1,7 @@
 #include "sim/core/engine.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "sim/core/errors.h"
@@ -11,8 +12,8 @@ namespace {
 // A window of fewer events than this is not worth waking the other threads: as long as a barrier takes.
 constexpr std::uint64_t kWorthSharing = 200;
 constexpr std::uint64_t kShareOutEvery = 512;  // windows
-// While it spins, a thread waits for about 20 us: longer than most windows of the others differ.
-constexpr unsigned kSpins = 4000;
+// Some 300 us: to wake a thread that has parked takes longer than most windows of the threads differ.
+constexpr unsigned kSpins = 20000;
 
 Time add(Time a, Time b) { return a >= kNever - b ? kNever : a + b; }
 
@@ -80,7 +81,7 @@ std::size_t Engine::pending() const {
   std::size_t sum = calls_.size();
   for (const auto& set : sets_) {
     sum += set->loop_.pending();
-    for (const auto& thread : outboxes_) sum += thread[parity_].boxes[set->id_].mails.size();
+    for (const auto& thread : outboxes_) sum += thread[parity_].boxes[set->id_].count;
   }
   return sum;
 }
@@ -190,7 +191,7 @@ void AtomSet::take_mail(Outbox& from) {
   Outbox::Box& box = from.boxes[id_];
   if (box.first == kNever) return;
   box.first = kNever;
-  for (const Mail& mail : box.mails) {
+  for (const Mail& mail : std::span(box.mails.data(), box.count)) {
     const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(mail.event.kind)];
     if (slot.call == nullptr) {
       loop_.insert(mail.event);
@@ -198,7 +199,7 @@ void AtomSet::take_mail(Outbox& from) {
       slot.call(slot.context, mail, box.attached.data());
     }
   }
-  box.mails.clear();
+  box.count = 0;
   box.attached.clear();
 }
 

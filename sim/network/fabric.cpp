@@ -171,10 +171,11 @@ void Fabric::set_forwarding(PortId id) {
   p.flags = spec.link.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
   if (graph_.node(spec.peer_node).kind != NodeKind::fabric_switch) return;
   p.delay += state_.parameters.latency;
+  if (state_.parameters.forwarding != Forwarding::cut_through) return;
   BitRate fastest = 0;
   for (const PortId next : graph_.ports_of(spec.peer_node))
     fastest = std::max(fastest, state_.rare[next].rate);
-  if (state_.parameters.forwarding == Forwarding::cut_through && fastest <= state_.rare[id].rate) {
+  if (fastest <= state_.rare[id].rate) {
     p.flags |= fabric::kCutThrough;
     p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, state_.rare[id].rate);
   }

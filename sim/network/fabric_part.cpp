@@ -80,16 +80,17 @@ bool FabricPart::transmit_special(PortId port, std::uint32_t packet, std::int64_
 
 // ---- To and from other sets
 
-void FabricPart::post_packet(PortId port, const Event& event) {
-  const auto index = static_cast<std::uint32_t>(event.argument);
-  Mail mail{event, {}};
-  std::memcpy(mail.data.data(), &packets_[index], sizeof(Packet));
-  if (state_.telemetry) {
-    set_.post_with(state_.far_set[port], mail, packets_.telemetry(index));
-  } else {
-    set_.post(state_.far_set[port], mail);
-  }
-  packets_.release(index);
+// The packet goes to the far end of `port`, in another set.
+void FabricPart::post_packet(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step) {
+  const std::uint32_t to = state_.far_set[port];
+  Mail& mail = set_.post(to, arrival);
+  mail.event.time = arrival;
+  mail.event.key = ports_[port].origin.next_key();
+  mail.event.target = step & ((1U << kStepShift) - 1);
+  mail.event.kind = static_cast<EventKind>(step >> kStepShift);
+  std::memcpy(mail.data.data(), &packets_[packet], sizeof(Packet));
+  if (state_.telemetry) mail.event.argument = set_.attach(to, packets_.telemetry(packet));
+  packets_.release(packet);
 }
 
 void FabricPart::take_packet(const Mail& mail, const std::byte* attached) {
@@ -97,15 +98,13 @@ void FabricPart::take_packet(const Mail& mail, const std::byte* attached) {
   std::memcpy(&packets_[index], mail.data.data(), sizeof(Packet));
   if (state_.telemetry)
     std::memcpy(&packets_.telemetry(index), attached + mail.event.argument, sizeof(Telemetry));
-  Event event = mail.event;
-  event.argument = index;
-  loop_.insert(event);
+  loop_.insert({mail.event.time, mail.event.key, mail.event.target, mail.event.kind, index});
 }
 
 // An event at the far end of `port`, which carries nothing else.
 void FabricPart::send_event(PortId port, const Event& event) {
   if ((ports_[port].flags & fabric::kCut) != 0) {
-    set_.post(state_.far_set[port], {event, {}});
+    set_.post(state_.far_set[port], event.time).event = event;
   } else {
     loop_.insert(event);
   }

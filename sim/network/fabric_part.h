@@ -122,7 +122,7 @@ class FabricPart {
   void on_departure(const Event& event);
   void on_link_control(const Event& event);
   bool transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
-  void post_packet(PortId port, const Event& event);
+  void post_packet(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
   void take_packet(const Mail& mail, const std::byte* attached);
   void send_event(PortId port, const Event& event);
   void set_paused(PortId port, std::uint32_t priority);
@@ -190,18 +190,18 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   }
   k.ingress = port;
   ++k.path;
-  const Event event{from + p.delay, p.origin.next_key(), step & ((1U << kStepShift) - 1),
-                    static_cast<EventKind>(step >> kStepShift), packet};
   if ((p.flags & (fabric::kCut | fabric::kTellsDepartures)) == 0) [[likely]] {
-    loop_.insert(event);
+    loop_.schedule(from + p.delay, p.origin, static_cast<EventKind>(step >> kStepShift),
+                   step & ((1U << kStepShift) - 1), packet);
     return;
   }
   const bool tells = (p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data;
   const Bytes bytes = k.bytes;
   if ((p.flags & fabric::kCut) != 0) {
-    post_packet(port, event);
+    post_packet(port, packet, from + p.delay, step);
   } else {
-    loop_.insert(event);
+    loop_.schedule(from + p.delay, p.origin, static_cast<EventKind>(step >> kStepShift),
+                   step & ((1U << kStepShift) - 1), packet);
   }
   if (tells) source_->departed(port, bytes);
 }

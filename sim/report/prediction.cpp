@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/random.h"
 #include "sim/network/path.h"
 
 namespace netsim {
@@ -198,12 +199,24 @@ class RankVolume {
   std::vector<Lane> lanes_;
 };
 
-double work(const Volume& volume) {
-  double sum = kTaskWeight * static_cast<double>(volume.tasks);
+double weighted_hops(const Volume& volume) {
+  double sum = 0;
   for (std::size_t kind = 0; kind < kHopWeights.size(); ++kind) {
     sum += kHopWeights[kind] * static_cast<double>(volume.packet_hops[kind]);
   }
   return sum;
+}
+
+// Half of a packet's work is done as it moves from link to link; the other half, its acknowledgement's way
+// back, after it is delivered. So packets under way, of which a run has most at its beginning, do not count
+// for more than they are. `all`: of what `done` is a part.
+double work(const Volume& done, const Volume& all) {
+  const double moved = weighted_hops(done);
+  double delivered = moved;
+  if (all.packets > 0) {
+    delivered = static_cast<double>(done.packets) * weighted_hops(all) / static_cast<double>(all.packets);
+  }
+  return kTaskWeight * static_cast<double>(done.tasks) + (moved + delivered) / 2;
 }
 
 constexpr std::uint64_t left(std::uint64_t total, std::uint64_t done) {
@@ -212,17 +225,28 @@ constexpr std::uint64_t left(std::uint64_t total, std::uint64_t done) {
 
 // By the speed at the end of the calibration, when the caches are what they will be.
 double seconds_left(const Volume& volume, const Calibration& calibration) {
-  const double done = work(calibration.end.done);
-  const double lately = done - work(calibration.early.done);
+  const double done = work(calibration.end.done, volume);
+  const double lately = done - work(calibration.early.done, volume);
   const double during = calibration.end.seconds - calibration.early.seconds;
   const double rate = lately > 0 && during > 0 ? lately / during : kWorkPerSecond;
-  return std::max(0.0, work(volume) - done) / rate;
+  return std::max(0.0, work(volume, volume) - done) / rate;
+}
+
+// What is in flight: its peak grows ever more slowly, and is taken to grow as much with each doubling of the
+// work as it did on average since the early mark.
+std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibration) {
+  const Calibration::Mark &early = calibration.early, &end = calibration.end;
+  const double begun = work(early.done, volume), done = work(end.done, volume), all = work(volume, volume);
+  if (begun <= 0 || done <= begun || all <= done || end.memory <= early.memory) return 0;
+  const double doublings = portable_log(all / done) / portable_log(done / begun);
+  return static_cast<std::uint64_t>(static_cast<double>(end.memory - early.memory) * doublings);
 }
 
 std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
   const Volume& done = calibration.end.done;
   const std::uint64_t flows = left(volume.flows, done.flows);
-  return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, done.flows)) * kMemoryPerSlowdown +
+  return growth_in_flight(volume, calibration) + flows * kMemoryPerFlow +
+         std::min(flows, left(kSlowdownsKept, done.flows)) * kMemoryPerSlowdown +
          left(volume.queue_pairs, done.queue_pairs) * kMemoryPerQueuePair;
 }
 
@@ -260,8 +284,9 @@ Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibrat
   prediction.ranks = ranks;
   prediction.volume = volume;
   prediction.calibration = calibration;
-  const double all = work(volume);
-  prediction.share = calibration.complete || all <= 0 ? 1 : std::min(1.0, work(calibration.end.done) / all);
+  const double all = work(volume, volume);
+  prediction.share =
+      calibration.complete || all <= 0 ? 1 : std::min(1.0, work(calibration.end.done, volume) / all);
   double seconds = calibration.setup_seconds + calibration.end.seconds;
   prediction.memory = calibration.memory;
   if (!calibration.complete) {

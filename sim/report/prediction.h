@@ -36,11 +36,12 @@ struct Calibration {
   struct Mark {
     double seconds = 0;
     Volume done;
+    std::uint64_t memory = 0;  // largest so far, bytes
   };
   double setup_seconds = 0;  // until the run's start
   Mark early, end;           // after the caches have got warm; at the end of the piece
   bool complete = false;     // the piece is the whole run
-  std::uint64_t memory = 0;  // largest so far, bytes
+  std::uint64_t memory = 0;  // with the report of the piece, as the run has one at its end
 };
 
 struct Prediction {

@@ -36,7 +36,7 @@ void TransportPart::announce(std::uint32_t id, const Message& m) {
   if (to == set_.id()) {
     expect(id, incoming);
   } else {
-    set_.post_with(to, {{kNoEvent, 0, id, EventKind::notice, 0}, {}}, incoming);
+    set_.post(to, kNoEvent).event = {kNoEvent, 0, id, EventKind::notice, set_.attach(to, incoming)};
   }
 }
 

@@ -110,8 +110,8 @@ Volume volume(std::uint64_t ethernet_hops) {
 Calibration calibration() {
   Calibration result;
   result.setup_seconds = 2;
-  result.early = {1, volume(1'000'000)};
-  result.end = {3, volume(4'000'000)};
+  result.early = {1, volume(1'000'000), 40'000'000};
+  result.end = {3, volume(4'000'000), 40'000'000};
   result.memory = 50'000'000;
   return result;
 }
@@ -140,6 +140,13 @@ TEST(Extrapolation, CountsWhatFlowsAndQueuePairsToComeWillLeave) {
   EXPECT_GT(flows, none + 16 * all.flows);
   all.queue_pairs = 1'000;
   EXPECT_GT(extrapolate(8, all, calibration()).memory, flows + 400 * all.queue_pairs);
+}
+
+TEST(Extrapolation, GoesOnGrowingByEachDoublingOfTheWork) {
+  Calibration growing = calibration();
+  growing.end.memory += 6'000'000;  // in two doublings; from 4 to 32 million hops there are three more
+  const Prediction prediction = extrapolate(8, volume(32'000'000), growing);
+  EXPECT_NEAR(static_cast<double>(prediction.memory), 59e6, 10);
 }
 
 TEST(Extrapolation, KnowsASpeedWhereNothingWasCounted) {
