@@ -44,6 +44,7 @@ Engine::Engine(const Plan& plan) {
   NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
   for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id));
   if (n > 1) reach_ = closure(plan.lookahead, n);
+  for (const Time reach : reach_) least_reach_ = std::min(least_reach_, reach);
   const std::uint32_t threads = std::clamp<std::uint32_t>(plan.threads, 1, plan.sets);
   shares_.resize(threads);
   for (std::uint32_t id = 0; id < n; ++id) shares_[std::size_t{id} * threads / n].push_back(id);
@@ -129,14 +130,20 @@ bool Engine::step(std::uint64_t count, Time until) {
   if (look_around(first)) return false;
   Time limit = until == kNever ? kNever : until + 1;
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
-  set_horizons(std::min(limit, monitor_next_));
+  set_horizons(first, std::min(limit, monitor_next_));
   execute(count);
   after_window();
   return true;
 }
 
-void Engine::set_horizons(Time limit) {
+// Sets that could go on for longer than the shortest lookahead do not while others have work as well: they
+// would take turns, each waiting for what the other has not reached yet.
+void Engine::set_horizons(Time first, Time limit) {
   const std::size_t n = sets_.size();
+  const Time together = add(first, least_reach_);
+  const auto busy =
+      std::count_if(sets_.begin(), sets_.end(), [&](const auto& s) { return s->next_ < together; });
+  if (busy > 1) limit = std::min(limit, together);
   for (std::size_t to = 0; to < n; ++to) {
     Time horizon = limit;
     for (std::size_t from = 0; n > 1 && from < n; ++from)
@@ -242,8 +249,9 @@ void Engine::share_out() {
   const std::uint64_t part = total / shares_.size() + total / shares_.size() / 32;
   std::vector<std::uint64_t> loads(shares_.size(), 0);
   for (auto [load, id, thread] : sets) {
-    if (loads[thread] + load > part)
-      thread = static_cast<std::uint32_t>(std::min_element(loads.begin(), loads.end()) - loads.begin());
+    const auto idlest = std::min_element(loads.begin(), loads.end());
+    if (loads[thread] + load > part && *idlest < loads[thread])
+      thread = static_cast<std::uint32_t>(idlest - loads.begin());
     loads[thread] += load;
     shares_[thread].push_back(id);
   }

@@ -90,7 +90,7 @@ class Engine {
   bool step(std::uint64_t count, Time until);
   void call();
   bool look_around(Time first);
-  void set_horizons(Time limit);
+  void set_horizons(Time first, Time limit);
   void execute(std::uint64_t count);
   void run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count);
   void run_thread(std::uint32_t thread, std::uint64_t count);
@@ -106,6 +106,7 @@ class Engine {
   std::vector<std::array<AtomSet::Outbox, 2>> outboxes_;
   unsigned parity_ = 0;
   std::vector<Time> reach_;  // like Plan::lookahead, by way of any sets; from a set to itself too
+  Time least_reach_ = kNever;
   std::vector<Call> calls_;  // latest first
   std::vector<JournalReader*> readers_;
   std::vector<Written> order_;  // scratch

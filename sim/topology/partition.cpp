@@ -8,10 +8,10 @@ namespace netsim {
 namespace {
 
 constexpr Time kShortestCut = 100 * kNanosecond;
-// A port with its queue, what it holds at its far end and the packets that wait in it or fly takes some 400 B
-// under load, and a core's second-level cache is 1 MB or more (docs/performance.md has the measurements).
-constexpr std::uint64_t kPortsPerSet = 1500;
-constexpr std::uint64_t kSetsPerThread = 4;  // so that loads can be evened out
+// Above this the ports, queues and packets of a set no longer stay in the caches that a core has for itself
+// and mail costs less than what is fetched from farther away (measured: docs/performance.md).
+constexpr std::uint64_t kPortsPerSet = 6200;
+constexpr std::uint32_t kSetsPerThread = 2;  // so that loads can be evened out
 
 // Atoms that stay together.
 struct Cluster {
@@ -34,10 +34,13 @@ class Partitioner {
     for (std::uint32_t level = 0; climb(level); ++level) continue;
   }
 
-  Partition divide(std::uint64_t ports_per_set) {
+  // Into a multiple of `unit` sets, at least `least`, at most twice as many: so many that the fewest links
+  // between the hosts and switches of neighbouring sets are cut, and pods stay whole.
+  Partition divide(std::uint32_t least, std::uint32_t unit) {
+    least = (least + unit - 1) / unit * unit;
     std::vector<std::uint32_t> local, wide;
     for (std::uint32_t c = 0; c < clusters_.size(); ++c) {
-      if (root(c) == c) (is_wide(clusters_[c], ports_per_set) ? wide : local).push_back(c);
+      if (root(c) == c) (is_wide(clusters_[c], least) ? wide : local).push_back(c);
     }
     const auto place = [&](std::uint32_t c) {
       const Cluster& k = clusters_[c];
@@ -46,9 +49,19 @@ class Partitioner {
     std::sort(local.begin(), local.end(),
               [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
     set_of_.assign(clusters_.size(), kNoId);
-    const std::uint32_t first_wide = best_cut(local, wanted(local, ports_per_set));
-    const std::uint32_t sets = cut(wide, first_wide, wanted(wide, ports_per_set));
-    return describe(std::max(sets, 1U));
+    std::uint32_t best = least;
+    std::uint64_t fewest = UINT64_MAX;
+    const std::uint32_t step = std::max(1U, least / unit / 32) * unit;
+    for (std::uint32_t sets = least; sets <= 2 * least && fewest > 0; sets += step) {
+      cut(local, sets);
+      const std::uint64_t links = links_cut();
+      if (links >= fewest) continue;
+      fewest = links;
+      best = sets;
+    }
+    cut(local, best);
+    cut(wide, best);
+    return describe();
   }
 
  private:
@@ -85,10 +98,11 @@ class Partitioner {
     return any;
   }
 
-  // Whether what lies below a switch does not fit into a set with it: the upper tiers of a large network.
-  bool is_wide(const Cluster& c, std::uint64_t ports_per_set) const {
+  // Whether the hosts below a switch are those of several sets: the upper tiers of a large network. Such
+  // switches are dealt out to all sets.
+  bool is_wide(const Cluster& c, std::uint32_t sets) const {
     if (c.level == kNoId) return true;
-    return c.level > 0 && c.last - c.first + std::uint64_t{1} > ports_per_set;
+    return c.level > 0 && (c.last - c.first + std::uint64_t{1}) * sets > hosts_;
   }
 
   std::uint64_t weight(const std::vector<std::uint32_t>& clusters) const {
@@ -96,40 +110,16 @@ class Partitioner {
     for (const std::uint32_t c : clusters) sum += clusters_[c].ports;
     return sum;
   }
-  std::uint32_t wanted(const std::vector<std::uint32_t>& clusters, std::uint64_t ports_per_set) const {
-    return static_cast<std::uint32_t>((weight(clusters) + ports_per_set - 1) / ports_per_set);
-  }
 
-  // Cuts the line of clusters into `parts` of about equal weight, numbered from `first` on; returns the
-  // number after the last.
-  std::uint32_t cut(const std::vector<std::uint32_t>& line, std::uint32_t first, std::uint32_t parts) {
-    if (line.empty()) return first;
-    const std::uint64_t total = weight(line);
+  // Cuts the line of clusters into `parts` of about equal weight.
+  void cut(const std::vector<std::uint32_t>& line, std::uint32_t parts) {
+    const std::uint64_t total = std::max<std::uint64_t>(weight(line), 1);
     std::uint64_t before = 0;
-    std::uint32_t highest = first;
     for (const std::uint32_t c : line) {
       const std::uint64_t middle = before + clusters_[c].ports / 2;
-      highest = std::max(
-          highest, first + static_cast<std::uint32_t>(middle * parts / std::max<std::uint64_t>(total, 1)));
-      set_of_[c] = highest;
+      set_of_[c] = static_cast<std::uint32_t>(std::min<std::uint64_t>(middle * parts / total, parts - 1));
       before += clusters_[c].ports;
     }
-    return highest + 1;
-  }
-
-  // Of all numbers of parts from `least` to twice as many the one that cuts the fewest links within the line:
-  // so that pods stay whole.
-  std::uint32_t best_cut(const std::vector<std::uint32_t>& line, std::uint32_t least) {
-    std::uint32_t best = least;
-    std::uint64_t fewest = UINT64_MAX;
-    for (std::uint32_t parts = least; parts <= 2 * least && fewest > 0; parts += std::max(1U, least / 32)) {
-      cut(line, 0, parts);
-      const std::uint64_t links = links_cut();
-      if (links >= fewest) continue;
-      fewest = links;
-      best = parts;
-    }
-    return cut(line, 0, best);
   }
   std::uint64_t links_cut() {
     std::uint64_t links = 0;
@@ -140,12 +130,18 @@ class Partitioner {
     return links;
   }
 
-  Partition describe(std::uint32_t sets) {
+  // Sets that got nothing do not exist.
+  Partition describe() {
+    std::vector<std::uint32_t> number(clusters_.size() + std::size_t{1}, kNoId);
     Partition p;
-    p.sets = sets;
-    if (sets == 1) return p;
-    for (NodeId id = 0; id < graph_.node_count(); ++id)
-      p.set_of_node.push_back(set_of_[root(graph_.node(id).atom)]);
+    p.sets = 0;
+    for (NodeId id = 0; id < graph_.node_count(); ++id) {
+      std::uint32_t& n = number[set_of_[root(graph_.node(id).atom)]];
+      if (n == kNoId) n = p.sets++;
+      p.set_of_node.push_back(n);
+    }
+    if (p.sets <= 1) return {};
+    const std::uint32_t sets = p.sets;
     p.lookahead.assign(std::size_t{sets} * sets, kNever);
     for (PortId id = 0; id < graph_.port_count(); ++id) {
       const PortSpec& port = graph_.port(id);
@@ -174,12 +170,12 @@ const Parameters<EngineParameters>& engine_parameters() {
 }
 
 Partition partition(const Graph& graph, std::uint32_t threads, std::uint32_t sets) {
-  const std::uint64_t ports = std::max<std::uint64_t>(graph.port_count(), 1);
-  std::uint64_t per_set = kPortsPerSet;
-  if (threads > 1) per_set = std::min(per_set, ports / (kSetsPerThread * threads));
-  if (sets > 0) per_set = (ports + sets - 1) / sets;
-  if (per_set >= ports) return {};
-  return Partitioner(graph).divide(std::max<std::uint64_t>(per_set, 1));
+  const auto caches = static_cast<std::uint32_t>(graph.port_count() / kPortsPerSet);
+  const std::uint32_t least = sets != 0 ? sets : std::max(caches, threads > 1 ? kSetsPerThread * threads : 1);
+  if (least <= 1 || graph.atom_count() <= 1) return {};
+  return Partitioner(graph).divide(
+      std::min<std::uint32_t>(least, static_cast<std::uint32_t>(graph.atom_count())),
+      sets != 0 ? 1 : threads);
 }
 
 }  // namespace netsim
