@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,7 +27,8 @@ struct alignas(64) Mail {
 };
 static_assert(sizeof(Mail) == 64);
 
-// The time of mail that is no event, but read with what is sent before and after it.
+// The time of mail that is no event, but read with what is sent before and after it; where no event follows,
+// not at all.
 inline constexpr Time kNoEvent = kNever - 1;
 
 // Reads the records of one kind of writer, from all sets, in the order in which one event loop would have
@@ -96,8 +98,7 @@ class alignas(64) AtomSet {
   template <class T>
   void write(std::uint32_t reader, const T& record) {
     static_assert(std::is_trivially_copyable_v<T>);
-    entries_.push_back(
-        {loop_.now(), loop_.order_key(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
+    entries_.push_back({order(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
     const std::size_t at = records_.size();
     records_.resize(at + sizeof(T));
     std::memcpy(records_.data() + at, &record, sizeof(T));
@@ -120,13 +121,21 @@ class alignas(64) AtomSet {
     explicit Outbox(std::uint32_t sets) : boxes(sets) {}
     std::vector<Box> boxes;  // by receiving set
   };
-  struct Entry {
+  // Of what is written, and thrown, by any set: see EventLoop::order_key().
+  struct Order {
     Time time;
     std::uint64_t key;
+    auto operator<=>(const Order&) const = default;
+  };
+  struct Entry {
+    Order order;
     std::uint32_t reader, size;
     std::size_t at;  // in records_
   };
 
+  Order order() const { return {loop_.now(), loop_.order_key()}; }
+  // The earliest event to come; of a set in which one has thrown, that one.
+  Time first() const { return error_ ? loop_.now() : loop_.next_time(); }
   void take_mail(Outbox& from);
   void forget_read();
 
@@ -137,10 +146,10 @@ class alignas(64) AtomSet {
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;
-  Time next_ = kNever;      // earliest of what is pending, as of the last window
-  Time horizon_ = 0;        // events before it may be executed in this window
-  std::uint64_t load_ = 0;  // events executed since threads were last given their sets
-  std::exception_ptr error_;
+  Time next_ = kNever;        // earliest of what is pending, as of the last window
+  Time horizon_ = 0;          // events before it may be executed in this window
+  std::uint64_t load_ = 0;    // events executed since threads were last given their sets
+  std::exception_ptr error_;  // the set rests from then on
 };
 
 }  // namespace netsim

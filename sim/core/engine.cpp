@@ -82,7 +82,10 @@ std::size_t Engine::pending() const {
   std::size_t sum = calls_.size();
   for (const auto& set : sets_) {
     sum += set->loop_.pending();
-    for (const auto& thread : outboxes_) sum += thread[parity_].boxes[set->id_].count;
+    for (const auto& thread : outboxes_) {
+      const AtomSet::Outbox::Box& box = thread[parity_].boxes[set->id_];
+      if (box.first < kNoEvent) sum += box.count;
+    }
   }
   return sum;
 }
@@ -90,10 +93,10 @@ std::size_t Engine::pending() const {
 Time Engine::first_event() const {
   Time first = kNever;
   for (const auto& set : sets_) {
-    first = std::min(first, set->loop_.next_time());
+    first = std::min(first, set->first());
     for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set->id_].first);
   }
-  return first;
+  return first < kNoEvent ? first : kNever;
 }
 
 Time Engine::next_time() const {
@@ -104,7 +107,7 @@ Time Engine::next_time() const {
 
 std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
   const std::uint64_t before = executed();
-  for (auto& set : sets_) set->next_ = set->loop_.next_time();  // what was scheduled meanwhile
+  for (auto& set : sets_) set->next_ = set->first();  // what was scheduled meanwhile
   for (std::uint64_t done = 0; done < count && !stopped_; done = executed() - before) {
     if (!step(count - done, until)) break;
   }
@@ -123,12 +126,14 @@ bool Engine::step(std::uint64_t count, Time until) {
     call();
     return true;
   }
-  if (first == kNever || first > until) {
-    if (first == kNever && monitor_) monitor_(now(), true);
+  if (first >= kNoEvent || first > until) {
+    if (first >= kNoEvent && monitor_) monitor_(now(), true);
     return false;
   }
   if (look_around(first)) return false;
   Time limit = until == kNever ? kNever : until + 1;
+  if (const AtomSet* failed = first_failed(); failed != nullptr)
+    limit = std::min(limit, failed->order().time + 1);
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
   set_horizons(first, std::min(limit, monitor_next_));
   execute(count);
@@ -187,11 +192,11 @@ void Engine::run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count) {
   try {
     set.out_ = &out;
     for (auto& thread : outboxes_) set.take_mail(thread[parity_ ^ 1U]);
-    if (set.next_ < set.horizon_) set.load_ += set.loop_.run_some(count, set.horizon_ - 1);
+    if (set.next_ < set.horizon_ && !set.error_) set.load_ += set.loop_.run_some(count, set.horizon_ - 1);
   } catch (...) {
     set.error_ = std::current_exception();
   }
-  set.next_ = set.loop_.next_time();
+  set.next_ = set.first();
 }
 
 void AtomSet::take_mail(Outbox& from) {
@@ -211,23 +216,32 @@ void AtomSet::take_mail(Outbox& from) {
 }
 
 void Engine::after_window() {
-  rethrow();
-  read_journals();
+  if (const AtomSet* failed = first_failed(); failed != nullptr) rethrow(*failed);
+  read_journals({first_event(), 0});
   if (!workers_.empty() && ++windows_ == kShareOutEvery) share_out();
 }
 
-// The first of what was thrown, after what had been written before it.
-void Engine::rethrow() {
-  AtomSet* first = nullptr;
-  for (auto& set : sets_) {
-    if (!set->error_) continue;
-    const auto order = [](const AtomSet& s) { return std::tuple(s.loop_.now(), s.loop_.order_key()); };
-    if (first == nullptr || order(*set) < order(*first)) first = set.get();
+const AtomSet* Engine::first_failed() const {
+  const AtomSet* first = nullptr;
+  for (const auto& set : sets_) {
+    if (set->error_ && (first == nullptr || set->order() < first->order())) first = set.get();
   }
-  if (first == nullptr) return;
-  const std::exception_ptr error = first->error_;
+  return first;
+}
+
+// Throws what `failed` threw, after what had been written before it. Not yet where another set still has
+// something to do up to that time: it may throw something earlier.
+void Engine::rethrow(const AtomSet& failed) {
+  for (const auto& set : sets_) {
+    if (set->error_) continue;
+    Time next = set->loop_.next_time();
+    for (const auto& thread : outboxes_) next = std::min(next, thread[parity_].boxes[set->id_].first);
+    if (next <= failed.order().time) return;
+  }
+  const AtomSet::Order last = failed.order();
+  const std::exception_ptr error = failed.error_;
   for (auto& set : sets_) set->error_ = nullptr;
-  read_journals();
+  read_journals({last.time, last.key + 1});
   std::rethrow_exception(error);
 }
 
@@ -271,7 +285,7 @@ void Engine::call() {
   called_ = next.time;
   for (auto& set : sets_) set->loop_.advance(next.time);
   next.call();
-  for (auto& set : sets_) set->next_ = set->loop_.next_time();
+  for (auto& set : sets_) set->next_ = set->first();
 }
 
 void Engine::set_monitor(Time interval, Monitor monitor) {
@@ -299,17 +313,19 @@ std::uint32_t Engine::add_reader(JournalReader& reader) {
   return static_cast<std::uint32_t>(readers_.size() - 1);
 }
 
-// What was written before the first event that is still to come; with one set, all.
-void Engine::read_journals() {
+// What was written before `end`; with one set, all.
+void Engine::read_journals(AtomSet::Order end) {
   const bool any =
       std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return !set->entries_.empty(); });
   if (!any) return;
   const bool alone = sets_.size() == 1;
-  const Time before = alone ? kNever : first_event();
   order_.clear();
   for (auto& set : sets_) {
-    for (std::size_t i = set->entries_read_; i < set->entries_.size() && set->entries_[i].time < before; ++i)
-      order_.push_back({set->entries_[i].time, set->entries_[i].key, set->id_, i});
+    for (std::size_t i = set->entries_read_; i < set->entries_.size(); ++i) {
+      const AtomSet::Order order = set->entries_[i].order;
+      if (!alone && order >= end) break;
+      order_.push_back({order, set->id_, i});
+    }
   }
   if (!alone) std::sort(order_.begin(), order_.end());
   for (const Written& written : order_) {

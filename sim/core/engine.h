@@ -57,7 +57,7 @@ class Engine {
 
   // Executes all events up to `until`, in whole windows until about `count` are done, or stop(). Returns the
   // number executed; then all that was written into journals up to there has been read. With one set it is
-  // not more than `count`. What an event throws comes out here, the first one if there are several.
+  // not more than `count`. What an event throws comes out here, the first one in the order of all events.
   std::uint64_t run_some(std::uint64_t count, Time until = kNever);
   std::uint64_t run(Time until = kNever) { return run_some(UINT64_MAX, until); }
   // Only from a call, a monitor or outside of run().
@@ -80,8 +80,7 @@ class Engine {
 
   // A journal's entry, in the order of all.
   struct Written {
-    Time time;
-    std::uint64_t key;
+    AtomSet::Order order;
     std::uint32_t set;
     std::size_t entry;
     auto operator<=>(const Written&) const = default;
@@ -96,8 +95,9 @@ class Engine {
   void run_thread(std::uint32_t thread, std::uint64_t count);
   void work(std::uint32_t thread);
   void after_window();
-  void read_journals();
-  void rethrow();
+  void read_journals(AtomSet::Order end);
+  const AtomSet* first_failed() const;
+  void rethrow(const AtomSet& failed);
   void share_out();
   Time first_event() const;
 
