@@ -12,8 +12,10 @@ namespace {
 // A window of fewer events than this is not worth waking the other threads: as long as a barrier takes.
 constexpr std::uint64_t kWorthSharing = 200;
 constexpr std::uint64_t kShareOutEvery = 512;  // windows
-// Some 300 us: to wake a thread that has parked takes longer than most windows of the threads differ.
-constexpr unsigned kSpins = 20000;
+// How a thread waits for others: it looks so many times (some 40 us), then lets others run between looks,
+// which may be the one it waits for where another program has the other cores, then parks. With more threads
+// than cores it parks at once.
+constexpr unsigned kSpins = 2000, kYields = 100;
 
 Time add(Time a, Time b) { return a >= kNever - b ? kNever : a + b; }
 
@@ -21,6 +23,14 @@ void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
+}
+
+// Until `done()`, or until it is time to park.
+template <class Done>
+void look(bool may_spin, Done done) {
+  if (!may_spin) return;
+  for (unsigned i = 0; i < kSpins && !done(); ++i) relax();
+  for (unsigned i = 0; i < kYields && !done(); ++i) std::this_thread::yield();
 }
 
 // Lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
@@ -51,7 +61,7 @@ Engine::Engine(const Plan& plan) {
   for (std::uint32_t thread = 0; thread < threads; ++thread)
     outboxes_.push_back({AtomSet::Outbox(plan.sets), AtomSet::Outbox(plan.sets)});
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
-  if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
+  may_spin_ = threads <= std::thread::hardware_concurrency();
   for (std::uint32_t thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
   }
@@ -167,7 +177,7 @@ void Engine::execute(std::uint64_t count) {
     window_.fetch_add(1, std::memory_order_release);
     window_.notify_all();
     run_thread(0, count);
-    for (unsigned i = 0; i < spins_ && busy_.load(std::memory_order_acquire) != 0; ++i) relax();
+    look(may_spin_, [&] { return busy_.load(std::memory_order_acquire) == 0; });
     for (std::uint32_t busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(busy);
   }
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
@@ -176,7 +186,7 @@ void Engine::execute(std::uint64_t count) {
 
 void Engine::work(std::uint32_t thread) {
   for (std::uint64_t seen = 0;; ++seen) {
-    for (unsigned i = 0; i < spins_ && window_.load(std::memory_order_acquire) == seen; ++i) relax();
+    look(may_spin_, [&] { return window_.load(std::memory_order_acquire) != seen; });
     while (window_.load(std::memory_order_acquire) == seen) window_.wait(seen);
     if (leave_) return;
     run_thread(thread, UINT64_MAX);

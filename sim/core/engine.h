@@ -121,7 +121,7 @@ class Engine {
   std::vector<std::thread> workers_;
   std::vector<std::vector<std::uint32_t>> shares_;  // sets of each thread
   std::uint64_t windows_ = 0;                       // since threads were last given their sets
-  unsigned spins_ = 0;                              // before a thread parks
+  bool may_spin_ = false;                           // before it parks
   bool leave_ = false;
   alignas(64) std::atomic<std::uint64_t> window_{0};  // workers begin when it rises
   alignas(64) std::atomic<std::uint32_t> busy_{0};    // workers that have not finished the window

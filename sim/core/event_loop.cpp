@@ -97,7 +97,7 @@ EventLoop::EventLoop()
   current_.resize(64);
   free_chunk_ = kChunk;  // chunk 0 would look like none
   const Prefetch none{&kNowhere, 0};
-  prefetch_.fill({none, none, none, &kNowhere, 0, 0});
+  prefetch_.fill({none, none, none, 0, &kNowhere, 0, 0});
 }
 
 void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
@@ -111,9 +111,11 @@ void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std
   slot.argument = array(argument_base, argument_size);
 }
 
-void EventLoop::prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size) {
-  prefetch_[static_cast<std::size_t>(kind)].also = {reinterpret_cast<const char* const*>(target_base),
-                                                    target_size};
+void EventLoop::prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size,
+                              std::size_t half) {
+  PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(kind)];
+  slot.also = {reinterpret_cast<const char* const*>(target_base), target_size};
+  slot.also_odd = half * target_size;
 }
 
 void EventLoop::prefetch_behind(EventKind kind, std::size_t offset, const void* const* base) {
@@ -296,7 +298,8 @@ std::uint64_t EventLoop::order_key() const {
 [[gnu::always_inline]] inline void EventLoop::prefetch(const Event& event) const {
   const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
   __builtin_prefetch(*slot.target.base + slot.target.size * event.target, 1);
-  __builtin_prefetch(*slot.also.base + slot.also.size * event.target, 1);
+  __builtin_prefetch(
+      *slot.also.base + slot.also.size * (event.target >> 1) + slot.also_odd * (event.target & 1U), 1);
   __builtin_prefetch(*slot.argument.base + slot.argument.size * static_cast<std::uint32_t>(event.argument),
                      1);
 }

@@ -42,10 +42,12 @@ class EventLoop {
   }
   // Arrays that events of `kind` touch, to prefetch: element event.target of the first and the element that
   // the low half of event.argument says of the second. `base` is the address of the pointer, so that the
-  // arrays may move. prefetch_also(): a second array of which element event.target is touched.
+  // arrays may move. prefetch_also(): a second array of which element target / 2 is touched, from `half` on
+  // where the target is odd.
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
-  void prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size);
+  void prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size,
+                     std::size_t half);
   // A third array, of 32-bit numbers: the element that the number at byte `offset` of the argument's says.
   void prefetch_behind(EventKind kind, std::size_t offset, const void* const* base);
 
@@ -102,6 +104,7 @@ class EventLoop {
   };
   struct alignas(64) PrefetchSlot {
     Prefetch target, also, argument;
+    std::size_t also_odd;  // bytes
     const char* const* behind;
     std::uint32_t behind_offset, behind_mask;  // of the index; no array: 0
   };

@@ -45,8 +45,8 @@ void FabricPart::set_handlers() {
   loop_.set_prefetch(EventKind::departure, &ports_base_, sizeof(Port), packets_.base(), sizeof(Packet));
   for (const EventKind kind : {EventKind::arrival, EventKind::receive})
     loop_.prefetch_behind(kind, offsetof(Packet, path), &paths_base_);
-  loop_.prefetch_also(EventKind::arrival, &data_queues_base_, sizeof(Queue));
-  loop_.prefetch_also(EventKind::departure, &data_queues_base_, sizeof(Queue));
+  for (const EventKind kind : {EventKind::arrival, EventKind::departure})
+    loop_.prefetch_also(kind, &data_queues_base_, sizeof(Queue), port_count_ / 2);
 }
 
 // What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.

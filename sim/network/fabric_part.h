@@ -99,7 +99,7 @@ class FabricPart {
   using Credits = fabric::Credits;
 
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
-    return static_cast<std::size_t>(priority) * port_count_ + port;
+    return static_cast<std::size_t>(priority) * port_count_ + (port >> 1) + (port & 1U) * (port_count_ / 2);
   }
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[queue_index(port, priority)]; }
   std::size_t class_index(PortId port, std::uint32_t priority) const {

@@ -25,7 +25,7 @@ PortCounters Fabric::counters(PortId port) const {
       c.paused += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
   }
   for (std::uint32_t i = 0; i < state_.classes; ++i) {
-    const fabric::Ingress& in = state_.ingress[port * state_.classes + i];
+    const fabric::Ingress& in = state_.ingress[state_.class_index(port, kDataPriority + i)];
     c.headroom += in.headroom;
     c.max_headroom = std::max<Bytes>(c.max_headroom, in.max_headroom_used);
   }
@@ -134,8 +134,8 @@ std::vector<bool> Fabric::stuck_queues(Time paused_before) const {
   std::vector<bool> stuck(state_.queues.size(), false);
   std::vector<std::size_t> members;
   for (std::size_t index = 0; index < state_.queues.size(); ++index) {
-    const auto port = static_cast<PortId>(index % state_.ports.size());
-    const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
+    const auto port = state_.port_of_queue(index);
+    const std::uint32_t priority = state_.priority_of_queue(index);
     if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == fabric::kNone ||
         !state_.at_switch(port))
       continue;
@@ -147,9 +147,8 @@ std::vector<bool> Fabric::stuck_queues(Time paused_before) const {
     changed = false;
     for (const std::size_t index : members) {
       if (!stuck[index]) continue;
-      const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
-      const std::vector<PortId> blockers =
-          waits_for(static_cast<PortId>(index % state_.ports.size()), priority);
+      const std::uint32_t priority = state_.priority_of_queue(index);
+      const std::vector<PortId> blockers = waits_for(state_.port_of_queue(index), priority);
       const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
                           return !stuck[state_.queue_index(next, priority)];
                         });
@@ -169,8 +168,8 @@ bool Fabric::find_deadlock(Time paused_before) {
   const auto first = std::find(stuck.begin(), stuck.end(), true);
   if (first == stuck.end()) return false;
   const auto index = static_cast<std::size_t>(first - stuck.begin());
-  const std::uint32_t priority = static_cast<std::uint32_t>(index / state_.ports.size());
-  std::vector<PortId> way{static_cast<PortId>(index % state_.ports.size())};
+  const std::uint32_t priority = state_.priority_of_queue(index);
+  std::vector<PortId> way{state_.port_of_queue(index)};
   for (;;) {
     const PortId next = waits_for(way.back(), priority).front();
     const auto seen = std::find(way.begin(), way.end(), next);

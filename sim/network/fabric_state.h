@@ -148,17 +148,28 @@ struct RoutedPath {
 struct FabricState {
   FabricState(const Graph& graph, const SwitchParameters& parameters);
 
+  // The two ports of a link are neighbours by number, and may be of two sets, which must not share a cache
+  // line: arrays of less than a line per port have all even ports first, then all odd ones.
+  std::size_t slot(PortId port) const { return (port >> 1) + ((port & 1U) != 0 ? ports.size() / 2 : 0); }
+  PortId port_of_slot(std::size_t slot) const {
+    const std::size_t half = ports.size() / 2;
+    return static_cast<PortId>(slot < half ? 2 * slot : 2 * (slot - half) + 1);
+  }
   // By priority, then port: what packets of one class touch lies close together.
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
-    return static_cast<std::size_t>(priority) * ports.size() + port;
+    return static_cast<std::size_t>(priority) * ports.size() + slot(port);
   }
+  std::uint32_t priority_of_queue(std::size_t index) const {
+    return static_cast<std::uint32_t>(index / ports.size());
+  }
+  PortId port_of_queue(std::size_t index) const { return port_of_slot(index % ports.size()); }
   fabric::Queue& queue(PortId port, std::uint32_t priority) { return queues[queue_index(port, priority)]; }
   const fabric::Queue& queue(PortId port, std::uint32_t priority) const {
     return queues[queue_index(port, priority)];
   }
   // Of the link that `port` transmits on, at its far end; `priority` of data.
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return static_cast<std::size_t>(port) * classes + (priority - kDataPriority);
+    return slot(port) * classes + (priority - kDataPriority);
   }
   bool is_lossless(std::uint32_t priority) const { return (lossless >> priority & 1) != 0; }
   bool at_switch(PortId port) const {
