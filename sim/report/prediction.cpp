@@ -232,22 +232,26 @@ double seconds_left(const Volume& volume, const Calibration& calibration) {
   return std::max(0.0, work(volume, volume) - done) / rate;
 }
 
-// What is in flight: its peak grows ever more slowly, and is taken to grow as much with each doubling of the
-// work as it did on average since the early mark.
+// What is left behind between two states of a run.
+std::uint64_t memory_left_behind(const Volume& before, const Volume& after) {
+  const std::uint64_t flows = left(after.flows, before.flows);
+  return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, before.flows)) * kMemoryPerSlowdown +
+         left(after.queue_pairs, before.queue_pairs) * kMemoryPerQueuePair;
+}
+
+// What is in flight, and not left behind: its peak grows ever more slowly, and is taken to grow as much with
+// each doubling of the work as it did on average since the early mark.
 std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibration) {
   const Calibration::Mark &early = calibration.early, &end = calibration.end;
   const double begun = work(early.done, volume), done = work(end.done, volume), all = work(volume, volume);
-  if (begun <= 0 || done <= begun || all <= done || end.memory <= early.memory) return 0;
-  const double doublings = portable_log(all / done) / portable_log(done / begun);
-  return static_cast<std::uint64_t>(static_cast<double>(end.memory - early.memory) * doublings);
+  if (begun <= 0 || done <= begun || all <= done) return 0;
+  const std::uint64_t grown = left(end.memory, early.memory + memory_left_behind(early.done, end.done));
+  return static_cast<std::uint64_t>(static_cast<double>(grown) * portable_log(all / done) /
+                                    portable_log(done / begun));
 }
 
 std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
-  const Volume& done = calibration.end.done;
-  const std::uint64_t flows = left(volume.flows, done.flows);
-  return growth_in_flight(volume, calibration) + flows * kMemoryPerFlow +
-         std::min(flows, left(kSlowdownsKept, done.flows)) * kMemoryPerSlowdown +
-         left(volume.queue_pairs, done.queue_pairs) * kMemoryPerQueuePair;
+  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume);
 }
 
 }  // namespace
