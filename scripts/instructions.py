@@ -44,7 +44,8 @@ def total(binary, directory, name, length):
     (directory / "config.yaml").write_text(config)
     (directory / "workload.yaml").write_text(workload.format(length=length))
     count, output = measure.instructions([str(binary), "--config", str(directory / "config.yaml"), "--workload",
-                                          str(directory / "workload.yaml"), "--quiet", "--json", "-"])
+                                          str(directory / "workload.yaml"), "--quiet", "--json", "-",
+                                          "--threads", "1"])  # more would count their waiting for each other
     return count, json.loads(output)["packet_hops"]["total"]
 
 

@@ -112,13 +112,14 @@ void FabricPart::send_event(PortId port, const Event& event) {
 
 // ---- Events
 
-void FabricPart::on_arrival(const Event& event) {
+// Flat: calls cost a packet-hop 35 of some 1,150 instructions.
+[[gnu::flatten]] void FabricPart::on_arrival(const Event& event) {
   Port& p = ports_[event.target];
   p.digest = digest(p.digest, event);
   enqueue(event.target, static_cast<std::uint32_t>(event.argument));
 }
 
-void FabricPart::on_departure(const Event& event) {
+[[gnu::flatten]] void FabricPart::on_departure(const Event& event) {
   const PortId port = event.target;
   Port& p = ports_[port];
   p.digest = digest(p.digest, event);
