@@ -293,9 +293,13 @@ std::uint64_t EventLoop::order_key() const {
 
 // ---- From bucket to bucket
 
-// What an event will touch. Always inline: GCC 12 takes a function that only prefetches for one without
-// effect and drops the call.
-[[gnu::always_inline]] inline void EventLoop::prefetch(const Event& event) const {
+// GCC 12 takes a function that only prefetches for one without effect and drops the calls; not so one with
+// this in it.
+inline void has_effect() { __asm__ volatile(""); }
+
+// What an event will touch.
+inline void EventLoop::prefetch(const Event& event) const {
+  has_effect();
   const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
   __builtin_prefetch(*slot.target.base + slot.target.size * event.target, 1);
   __builtin_prefetch(
@@ -305,7 +309,8 @@ std::uint64_t EventLoop::order_key() const {
 }
 
 // When what prefetch() asked for is there.
-[[gnu::always_inline]] inline void EventLoop::prefetch_behind(const Event& event) const {
+inline void EventLoop::prefetch_behind(const Event& event) const {
+  has_effect();
   const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
   const char* const element =
       *slot.argument.base + slot.argument.size * static_cast<std::uint32_t>(event.argument);
@@ -338,19 +343,24 @@ bool EventLoop::next_bucket(Time until) {
   load(take(fine_, static_cast<std::size_t>(next) & (kBuckets - 1)));
   ++adapt_buckets_;
   adapt_events_ += count_;
-  const std::int64_t ahead = next_occupied(fine_, next + 1);
-  if (ahead != INT64_MAX) {
-    visit(
-        fine_.buckets[static_cast<std::size_t>(ahead) & (kBuckets - 1)], [this](std::uint32_t i,
-                                                                                std::uint32_t end)
-                                                                             __attribute__((always_inline)) {
-                                                                               for (const Event* event =
-                                                                                        events_.data() + i;
-                                                                                    i < end; ++i, ++event)
-                                                                                 prefetch(*event);
-                                                                             });
-  }
+  look_ahead(next);
   return true;
+}
+
+// Asks for what the events of the bucket after `bucket` touch, and for the events of the one after that.
+void EventLoop::look_ahead(std::int64_t bucket) const {
+  const std::int64_t next = next_occupied(fine_, bucket + 1);
+  if (next == INT64_MAX) return;
+  const auto touch = [this](std::uint32_t i, std::uint32_t end) {
+    for (; i < end; ++i) prefetch(events_[i]);
+  };
+  visit(fine_.buckets[static_cast<std::size_t>(next) & (kBuckets - 1)], touch);
+  const std::int64_t beyond = next_occupied(fine_, next + 1);
+  if (beyond == INT64_MAX) return;
+  const std::uint32_t end = fine_.buckets[static_cast<std::size_t>(beyond) & (kBuckets - 1)];
+  has_effect();
+  constexpr std::uint32_t kLine = 64 / sizeof(Event);
+  for (std::uint32_t i = (end - 1) / kChunk * kChunk; i < end; i += kLine) __builtin_prefetch(&events_[i]);
 }
 
 // The fine calendar begins at `bucket`: takes what now belongs into it.

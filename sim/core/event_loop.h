@@ -140,6 +140,7 @@ class EventLoop {
   Time earliest_far() const;
   void leave_bucket();
   bool next_bucket(Time until);
+  void look_ahead(std::int64_t bucket) const;
   void move_horizon(std::int64_t bucket);
   void load(std::uint32_t bucket);
   void sort_current();
