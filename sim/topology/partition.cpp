@@ -13,6 +13,9 @@ constexpr Time kShortestCut = 100 * kNanosecond;
 constexpr std::uint64_t kPortsPerSet = 6200;
 constexpr std::uint32_t kSetsPerThread = 2;  // so that loads can be evened out
 
+// What sets need of each other grows with the square of their number, and finding it out with the cube.
+constexpr std::uint32_t kMostSets = 512;
+
 // Atoms that stay together.
 struct Cluster {
   std::uint64_t ports = 0;
@@ -61,7 +64,7 @@ class Partitioner {
     }
     cut(local, best);
     cut(wide, best);
-    return describe();
+    return describe(best);
   }
 
  private:
@@ -131,8 +134,8 @@ class Partitioner {
   }
 
   // Sets that got nothing do not exist.
-  Partition describe() {
-    std::vector<std::uint32_t> number(clusters_.size() + std::size_t{1}, kNoId);
+  Partition describe(std::uint32_t sets_cut) {
+    std::vector<std::uint32_t> number(sets_cut, kNoId);
     Partition p;
     p.sets = 0;
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
@@ -163,7 +166,7 @@ class Partitioner {
 const Parameters<EngineParameters>& engine_parameters() {
   using P = EngineParameters;
   static const auto parameters = Parameters<P>().integer(
-      "sets", &P::sets, {0, 65536},
+      "sets", &P::sets, {0, kMostSets},
       "sets of hosts and switches with an event queue each, for caches and threads; 0: computed. The results "
       "do not depend on it");
   return parameters;
@@ -171,7 +174,8 @@ const Parameters<EngineParameters>& engine_parameters() {
 
 Partition partition(const Graph& graph, std::uint32_t threads, std::uint32_t sets) {
   const auto caches = static_cast<std::uint32_t>(graph.port_count() / kPortsPerSet);
-  const std::uint32_t least = sets != 0 ? sets : std::max(caches, threads > 1 ? kSetsPerThread * threads : 1);
+  const std::uint32_t least =
+      std::min(kMostSets, sets != 0 ? sets : std::max(caches, threads > 1 ? kSetsPerThread * threads : 1));
   if (least <= 1 || graph.atom_count() <= 1) return {};
   return Partitioner(graph).divide(
       std::min<std::uint32_t>(least, static_cast<std::uint32_t>(graph.atom_count())),
