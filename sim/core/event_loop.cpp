@@ -111,11 +111,11 @@ void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std
   slot.argument = array(argument_base, argument_size);
 }
 
-void EventLoop::prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size,
-                              std::size_t half) {
+void EventLoop::prefetch_also(EventKind kind, const void* const* base, std::size_t pair_bytes,
+                              std::size_t odd_bytes) {
   PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(kind)];
-  slot.also = {reinterpret_cast<const char* const*>(target_base), target_size};
-  slot.also_odd = half * target_size;
+  slot.also = {reinterpret_cast<const char* const*>(base), pair_bytes};
+  slot.also_odd = odd_bytes;
 }
 
 void EventLoop::prefetch_behind(EventKind kind, std::size_t offset, const void* const* base) {

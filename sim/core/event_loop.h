@@ -42,12 +42,11 @@ class EventLoop {
   }
   // Arrays that events of `kind` touch, to prefetch: element event.target of the first and the element that
   // the low half of event.argument says of the second. `base` is the address of the pointer, so that the
-  // arrays may move. prefetch_also(): a second array of which element target / 2 is touched, from `half` on
-  // where the target is odd.
+  // arrays may move. prefetch_also(): a second one, where what belongs to a target
+  // begins pair_bytes * (target / 2) behind the base, and odd_bytes later if the target is odd.
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
-  void prefetch_also(EventKind kind, const void* const* target_base, std::size_t target_size,
-                     std::size_t half);
+  void prefetch_also(EventKind kind, const void* const* base, std::size_t pair_bytes, std::size_t odd_bytes);
   // A third array, of 32-bit numbers: the element that the number at byte `offset` of the argument's says.
   void prefetch_behind(EventKind kind, std::size_t offset, const void* const* base);
 

@@ -46,7 +46,7 @@ void FabricPart::set_handlers() {
   for (const EventKind kind : {EventKind::arrival, EventKind::receive})
     loop_.prefetch_behind(kind, offsetof(Packet, path), &paths_base_);
   for (const EventKind kind : {EventKind::arrival, EventKind::departure})
-    loop_.prefetch_also(kind, &data_queues_base_, sizeof(Queue), port_count_ / 2);
+    loop_.prefetch_also(kind, &data_queues_base_, sizeof(Queue), port_count_ / 2 * sizeof(Queue));
 }
 
 // What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.

@@ -127,8 +127,9 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
   s.injector = part.injector(first, wire);
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
-  s.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
-  s.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : idle_round_trip(id);
+  PathConstants& path = state_.path_constants(id);
+  path.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
+  path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : idle_round_trip(id);
   part.set_window(id, kNoWindow);
   part.start_congestion_control(id);
 }
@@ -137,7 +138,8 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
 Time PacketNetworkImpl::idle_round_trip(std::uint32_t id) const {
   const Gpu& from = cluster_.gpus[state_.names[id].source];
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
-  const std::span<const PortId> wires = ports.subspan(from.node != from.nic ? 1 : 0, state_.senders[id].hops);
+  const std::span<const PortId> wires =
+      ports.subspan(from.node != from.nic ? 1 : 0, state_.path_constants(id).hops);
   const Bytes data = state_.parameters.mtu + state_.framing.header;
   const std::vector<PortId> back = ack_ports(id, *cluster_.routes);
   return fabric_.ideal_time(wires, 1, data, data, data) +

@@ -115,8 +115,8 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       receivers(kMaxQueuePairs),
       names(kMaxQueuePairs),
       selective(kMaxQueuePairs),
-      state_stride((needs.state_bytes + 15) / 16 * 16),
-      congestion(kMaxQueuePairs * state_stride + 1),
+      state_stride(sizeof(PathConstants) + (needs.state_bytes + 15) / 16 * 16),
+      congestion(kMaxQueuePairs * state_stride),
       injector_of_port(cluster.graph.port_count(), kNone),
       gate_of_port(cluster.graph.port_count(), kNone),
       connections(cluster.gpus.size()) {}

@@ -71,10 +71,11 @@ struct alignas(64) Sender {
   std::uint32_t path = 0;  // of data, after the first port
   std::uint32_t injector = 0;
   std::uint32_t next_psn = 0;
-  std::uint32_t acknowledged = 0;     // first psn not acknowledged
-  std::uint32_t sent_end = 0;         // one past the highest psn ever sent
-  std::uint32_t current = kNone;      // message that next_psn belongs to
-  std::uint32_t window = UINT32_MAX;  // packets that may be unacknowledged when one is started
+  std::uint32_t acknowledged = 0;                    // first psn not acknowledged
+  std::uint32_t sent_end = 0;                        // one past the highest psn ever sent
+  std::uint32_t current = kNone;                     // message that next_psn belongs to
+  std::uint32_t current_first = 0, current_end = 0;  // its packets: first to end - 1
+  std::uint32_t window = UINT32_MAX;                 // packets that may be unacknowledged when one is started
   std::uint32_t next_ready = kNone;
   BitRate rate = 0;
   BitRate line_rate = 0;
@@ -82,25 +83,30 @@ struct alignas(64) Sender {
   std::uint16_t overhead = 0;  // of the wire, which pacing counts
   std::uint8_t traffic_class = 0;
   bool scale_up = false;
+
+  Time pace_at = 0;
+  std::uint64_t digest = 0;
   bool ready = false;   // in its injector's ring
   bool pacing = false;  // a pace event is pending
   bool timer = false;   // a retransmission event is pending
   bool failed = false;
-  std::uint32_t last_wire = 0;  // bytes of the last packet, which the wait that has begun was for
-
-  Time pace_at = 0;
+  std::uint32_t last_wire = 0;   // bytes of the last packet, which the wait that has begun was for
   std::uint32_t oldest = kNone;  // first message not fully acknowledged
+  std::uint32_t oldest_end = 0;  // one past its last psn
   std::uint32_t newest = kNone;
   std::uint32_t end_psn = 0;         // one past the last psn of the newest message
   std::uint32_t timer_snapshot = 0;  // `acknowledged` when the timer was set
   std::uint32_t timeouts = 0;        // in a row
-  std::uint32_t hops = 0;
   std::uint64_t messages = 0;
-  std::uint64_t digest = 0;
-  Time base_rtt = 0;
   Bytes congestion_window = kNoWindow;  // what congestion control last said
 };
 static_assert(sizeof(Sender) == 128);
+
+// What congestion control is told of a queue pair's path.
+struct alignas(16) PathConstants {
+  Time base_rtt = 0;
+  std::uint32_t hops = 0;
+};
 
 // The receiver's half, at the destination.
 struct alignas(64) Receiver {

@@ -155,8 +155,7 @@ void TransportPart::delivered_scale_up(std::uint32_t id) {
   Sender& s = senders_[id];
   const std::uint32_t index = s.oldest;
   const SendRequest request = messages_[index].request;
-  s.oldest = messages_[index].next;
-  if (s.oldest == kNone) s.newest = kNone;
+  set_oldest(s, messages_[index].next);
   free_message(index);
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);

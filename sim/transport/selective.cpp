@@ -61,7 +61,7 @@ void TransportPart::repeat_overdue(std::uint32_t id) {
   Selective& v = selective_[id];
   v.repeat_next = senders_[id].acknowledged;
   const Sender& s = senders_[id];
-  v.repeat_end = loop_.now() - v.last_sent > s.base_rtt ? s.next_psn : v.timer_end;
+  v.repeat_end = loop_.now() - v.last_sent > state_.path_constants(id).base_rtt ? s.next_psn : v.timer_end;
 }
 
 // ---- Receiver

@@ -24,8 +24,8 @@ void TransportPart::add_message(std::uint32_t id, const SendRequest& request) {
   s.end_psn += m.packets;
   if (s.newest != kNone) messages_[s.newest].next = index;
   s.newest = index;
-  if (s.oldest == kNone) s.oldest = index;
-  if (s.current == kNone) s.current = index;
+  if (s.oldest == kNone) set_oldest(s, index);
+  if (s.current == kNone) set_current(s, index);
   if (!s.scale_up) announce(id, m);
 }
 
@@ -50,6 +50,23 @@ void TransportPart::send(const SendRequest& request) {
     counts_.bytes_sent += request.bytes;
   }
   make_ready(id);
+}
+
+// What most packets and acknowledgements need to know of a message lies in the queue pair.
+void TransportPart::set_current(Sender& s, std::uint32_t message) {
+  s.current = message;
+  if (message == kNone) return;
+  s.current_first = messages_[message].first_psn;
+  s.current_end = s.current_first + messages_[message].packets;
+}
+
+void TransportPart::set_oldest(Sender& s, std::uint32_t message) {
+  s.oldest = message;
+  if (message == kNone) {
+    s.newest = kNone;
+  } else {
+    s.oldest_end = messages_[message].first_psn + messages_[message].packets;
+  }
 }
 
 void TransportPart::free_message(std::uint32_t index) {
@@ -161,12 +178,11 @@ std::uint32_t TransportPart::next_packet(std::uint32_t id) {
   if (reliability_.selective && !s.scale_up && has_gap(id)) {
     const std::uint32_t psn = take_gap(id);
     ++counts_.retransmissions;
-    return make_packet(id, message_of(id, psn), psn);
+    return make_packet(id, extent(message_of(id, psn)), psn);
   }
-  const std::uint32_t message = s.current;
+  const Extent message{s.current, s.current_first, s.current_end};
   const std::uint32_t psn = s.next_psn++;
-  const Message& m = messages_[message];
-  if (psn + 1 == m.first_psn + m.packets) s.current = m.next;
+  if (psn + 1 == message.end) set_current(s, messages_[message.index].next);
   if (!s.scale_up) {
     if (static_cast<std::int32_t>(s.next_psn - s.sent_end) > 0) {
       s.sent_end = s.next_psn;
@@ -183,10 +199,17 @@ std::uint32_t TransportPart::message_of(std::uint32_t id, std::uint32_t psn) con
   return message;
 }
 
-// As buffers count them.
-Bytes TransportPart::packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const {
-  const std::uint32_t number = psn - m.first_psn;
-  const Bytes payload = std::min<Bytes>(s.mtu, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
+TransportPart::Extent TransportPart::extent(std::uint32_t message) const {
+  const std::uint32_t first = messages_[message].first_psn;
+  return {message, first, first + messages_[message].packets};
+}
+
+// As buffers count them. All packets of a message but the last are full.
+Bytes TransportPart::packet_bytes(const Sender& s, const Extent& message, std::uint32_t psn) const {
+  const std::uint32_t number = psn - message.first;
+  Bytes payload = s.mtu;
+  if (psn + 1 == message.end)
+    payload = messages_[message.index].request.bytes - static_cast<Bytes>(number) * s.mtu;
   return s.scale_up ? payload : payload + framing_.header + (number == 0 ? framing_.first_header : 0);
 }
 
@@ -195,21 +218,20 @@ Bytes TransportPart::next_packet_bytes(std::uint32_t id) {
   const Sender& s = senders_[id];
   const bool gap = reliability_.selective && !s.scale_up && has_gap(id);
   const std::uint32_t psn = gap ? selective_[id].repeat_next : s.next_psn;
-  return packet_bytes(s, messages_[gap ? message_of(id, psn) : s.current], psn);
+  return packet_bytes(s, extent(gap ? message_of(id, psn) : s.current), psn);
 }
 
-std::uint32_t TransportPart::make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn) {
+std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn) {
   const Sender& s = senders_[id];
-  const Message& m = messages_[message];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.psn = psn;
-  k.bytes = static_cast<std::uint32_t>(packet_bytes(s, m, psn));
+  k.bytes = static_cast<std::uint32_t>(packet_bytes(s, message, psn));
   k.path = s.path;
   k.kind = PacketKind::data;
   k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
   k.marked = false;
-  k.last = psn + 1 == m.first_psn + m.packets;
+  k.last = psn + 1 == message.end;
   if (s.scale_up) return index;
   if (stamps_) {
     Telemetry& t = fabric_.packets().telemetry(index);
@@ -264,13 +286,14 @@ CongestionContext TransportPart::congestion_context(std::uint32_t id) {
   CongestionContext context;
   context.now = loop_.now();
   context.line_rate = s.line_rate;
-  context.base_rtt = s.base_rtt;
+  const PathConstants& path = state_.path_constants(id);
+  context.base_rtt = path.base_rtt;
   context.mtu = s.mtu;
-  context.hops = s.hops;
+  context.hops = path.hops;
   context.next_psn = s.next_psn;
   context.rate = s.rate;
   context.window = s.congestion_window;
-  context.state = state_.congestion.data() + id * state_.state_stride;
+  context.state = state_.congestion_state(id);
   return context;
 }
 
@@ -313,9 +336,9 @@ void TransportPart::set_window(std::uint32_t id, Bytes window) {
     least = std::min(least, own);
   }
   if (reliability_.bdp_cap > 0) {
-    const double packets = static_cast<double>(s.line_rate) * static_cast<double>(s.base_rtt) /
-                           (8.0 * static_cast<double>(kSecond)) /
-                           static_cast<double>(s.mtu + framing_.header + s.overhead);
+    const double packets =
+        static_cast<double>(s.line_rate) * static_cast<double>(state_.path_constants(id).base_rtt) /
+        (8.0 * static_cast<double>(kSecond)) / static_cast<double>(s.mtu + framing_.header + s.overhead);
     const double cap = reliability_.bdp_cap * packets * static_cast<double>(s.mtu);
     if (cap < static_cast<double>(least)) least = static_cast<Bytes>(cap);
   }
@@ -390,13 +413,10 @@ void TransportPart::tell_congestion_control(std::uint32_t id, std::uint32_t fres
 void TransportPart::finish_messages(std::uint32_t id) {
   for (;;) {
     Sender& s = senders_[id];  // the listener may send on a new queue pair
-    if (s.oldest == kNone) return;
-    Message& m = messages_[s.oldest];
-    if (static_cast<std::int32_t>(s.acknowledged - (m.first_psn + m.packets)) < 0) return;
+    if (s.oldest == kNone || static_cast<std::int32_t>(s.acknowledged - s.oldest_end) < 0) return;
     const std::uint32_t done = s.oldest;
-    const SendRequest request = m.request;
-    s.oldest = m.next;
-    if (s.oldest == kNone) s.newest = kNone;
+    const SendRequest request = messages_[done].request;
+    set_oldest(s, messages_[done].next);
     free_message(done);
     if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     state_.listener->message_sent(request);
@@ -407,12 +427,10 @@ void TransportPart::finish_messages(std::uint32_t id) {
 void TransportPart::go_back(std::uint32_t id) {
   Sender& s = senders_[id];
   s.next_psn = s.acknowledged;
-  s.current = s.oldest;
-  while (s.current != kNone) {
-    const Message& m = messages_[s.current];
-    if (static_cast<std::int32_t>(s.next_psn - (m.first_psn + m.packets)) < 0) break;
-    s.current = m.next;
-  }
+  std::uint32_t message = s.oldest;
+  while (message != kNone && static_cast<std::int32_t>(s.next_psn - extent(message).end) >= 0)
+    message = messages_[message].next;
+  set_current(s, message);
 }
 
 // ---- Timeouts

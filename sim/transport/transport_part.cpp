@@ -22,6 +22,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       receivers_(state.receivers.data()),
       selective_(state.selective.data()),
       senders_base_(senders_),
+      second_lines_base_(reinterpret_cast<const char*>(senders_) + kCacheLine),
       receivers_base_(receivers_) {
   fabric_.set_source(this);
   const auto handle = [&]<void (TransportPart::*Method)(const Event&)>(EventKind kind) {
@@ -46,6 +47,9 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
   loop_.set_prefetch(EventKind::receive, &receivers_base_, sizeof(Receiver), packets, sizeof(Packet));
   loop_.set_prefetch(EventKind::control, &senders_base_, sizeof(Sender), packets, sizeof(Packet));
   loop_.set_prefetch(EventKind::pace, &senders_base_, sizeof(Sender), nullptr, 0);
+  loop_.set_prefetch(EventKind::congestion_timer, &senders_base_, sizeof(Sender), nullptr, 0);
+  for (const EventKind kind : {EventKind::control, EventKind::pace, EventKind::congestion_timer})
+    loop_.prefetch_also(kind, &second_lines_base_, 2 * sizeof(Sender), sizeof(Sender));
 }
 
 std::uint32_t TransportPart::injector(PortId first, PortId gate) {

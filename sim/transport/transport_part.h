@@ -40,6 +40,16 @@ struct TransportState {
   ReservedArray<Selective> selective;  // for selective repeat only
   std::size_t state_stride;
   ReservedArray<std::byte> congestion;  // state_stride bytes each
+  PathConstants& path_constants(std::size_t id) {
+    return reinterpret_cast<PathConstants&>(congestion[id * state_stride]);
+  }
+  const PathConstants& path_constants(std::size_t id) const {
+    return reinterpret_cast<const PathConstants&>(congestion[id * state_stride]);
+  }
+  // What congestion control keeps of a queue pair, behind the constants.
+  std::byte* congestion_state(std::size_t id) {
+    return &congestion[id * state_stride] + sizeof(PathConstants);
+  }
   // By port; numbers are the part's.
   std::vector<std::uint32_t> injector_of_port, gate_of_port;
   // Per source GPU: (destination << 40 | class << 32 | number) to queue pair, sorted.
@@ -91,9 +101,16 @@ class TransportPart final : private PacketSource {
   std::uint32_t next_class(Injector& in);
   std::uint32_t take_from_ring(Injector& in, std::uint32_t traffic_class);
   std::uint32_t next_packet(std::uint32_t id);
-  Bytes packet_bytes(const Sender& s, const Message& m, std::uint32_t psn) const;
+  // A message's packets: first to end - 1.
+  struct Extent {
+    std::uint32_t index, first, end;
+  };
+  Extent extent(std::uint32_t message) const;
+  void set_current(Sender& s, std::uint32_t message);
+  void set_oldest(Sender& s, std::uint32_t message);
+  Bytes packet_bytes(const Sender& s, const Extent& message, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id);
-  std::uint32_t make_packet(std::uint32_t id, std::uint32_t message, std::uint32_t psn);
+  std::uint32_t make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn);
   void pace(std::uint32_t id, Bytes wire_bytes);
   void move_pace(std::uint32_t id, BitRate before);
   void arm_timer(std::uint32_t id);
@@ -137,6 +154,8 @@ class TransportPart final : private PacketSource {
   void deliver(std::uint32_t id, std::uint32_t messages);
   void delivered_scale_up(std::uint32_t id);
 
+  static constexpr std::size_t kCacheLine = 64;
+
   AtomSet& set_;
   EventLoop& loop_;
   FabricPart& fabric_;
@@ -153,6 +172,7 @@ class TransportPart final : private PacketSource {
   Receiver* receivers_;
   Selective* selective_;
   const void* senders_base_;
+  const void* second_lines_base_;  // of the senders
   const void* receivers_base_;
   std::vector<Injector> injectors_;
   std::vector<Gate> gates_;
