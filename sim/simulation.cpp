@@ -25,7 +25,8 @@ constexpr std::uint64_t kSliceSamples = 1000;  // samples between two looks at t
 constexpr std::chrono::milliseconds kReportEvery(100);
 constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: nothing but timers since the last move
 constexpr Time kStuckTime = kSecond;
-constexpr std::size_t kWaitingLines = 20;  // of each room in a stall report
+constexpr Time kStuckLook = kStuckTime / 4;  // of simulated time between two looks whether anything moves
+constexpr std::size_t kWaitingLines = 20;    // of each room in a stall report
 constexpr std::uint64_t kPredictTasks =
     20'000'000;  // above: progress counts tasks, the walk would take too long
 
@@ -310,8 +311,13 @@ Outcome Simulation::play(const Watch& watch) {
   start_job();
   while (!job_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (!slice(watch.until)) return engine.pending() == 0 ? Outcome::stalled : Outcome::limit;
-    if (deadlocked() || stuck()) return Outcome::stalled;
+    if (!slice(std::min(watch.until, next_look_))) {
+      if (engine.pending() == 0) return Outcome::stalled;
+      if (engine.next_time() > watch.until) return Outcome::limit;
+      if (stuck()) return Outcome::stalled;
+      next_look_ = (engine.next_time() / kStuckLook + 1) * kStuckLook;
+    }
+    if (deadlocked()) return Outcome::stalled;
     if (watch.report && WallClock::now() - reported >= kReportEvery) {
       watch.report(advance(predicted));
       reported = WallClock::now();
@@ -337,7 +343,9 @@ void Simulation::settle(const Watch& watch) {
                fmt::format("{} pauses, {} resumes", network.pfc_pauses, network.pfc_resumes));
 }
 
-// A network that only sends again and again what is lost again never runs out of events.
+// A network that only sends again and again what is lost again never runs out of events. Asked at times of
+// the simulation, when the engine has done all up to there and nothing else, so that the answer depends on
+// nothing but the run.
 bool Simulation::stuck() {
   const Engine& engine = system_.engine();
   if (job_->tasks_done() == last_move_.tasks) {

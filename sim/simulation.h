@@ -127,7 +127,7 @@ class Simulation {
   std::vector<std::string> waiting() const;
   std::vector<std::string> notes(const Results& results) const;
 
-  // The last slice in which a task ended or a packet arrived (stuck()).
+  // The last look at which a task had ended or a packet arrived (stuck()).
   struct LastMove {
     std::uint64_t tasks = 0, packets = 0, event = 0;
     Time time = 0;
@@ -144,6 +144,7 @@ class Simulation {
   std::unique_ptr<JournalReader> journal_;  // tells the job's books what its ranks did
   std::uint32_t journal_reader_ = 0;
   LastMove last_move_;
+  Time next_look_ = 0;
 };
 
 }  // namespace netsim
