@@ -167,18 +167,24 @@ void Fabric::build_port(PortId id, const Marker& marker) {
 void Fabric::set_forwarding(PortId id) {
   const PortSpec& spec = graph_.port(id);
   Port& p = state_.ports[id];
-  p.delay = state_.rare[id].link_delay;
-  p.flags = spec.link.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
-  if (graph_.node(spec.peer_node).kind != NodeKind::fabric_switch) return;
-  p.delay += state_.parameters.latency;
-  if (state_.parameters.forwarding != Forwarding::cut_through) return;
-  BitRate fastest = 0;
-  for (const PortId next : graph_.ports_of(spec.peer_node))
-    fastest = std::max(fastest, state_.rare[next].rate);
-  if (fastest <= state_.rare[id].rate) {
-    p.flags |= fabric::kCutThrough;
-    p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, state_.rare[id].rate);
+  fabric::Rare& rare = state_.rare[id];
+  p.delay = rare.link_delay;
+  rare.cut_through = spec.link.cut_through;
+  if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
+    p.delay += state_.parameters.latency;
+    if (state_.parameters.forwarding == Forwarding::cut_through &&
+        rare.rate >= fastest_port(spec.peer_node)) {
+      rare.cut_through = true;
+      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare.rate);
+    }
   }
+  p.flags = rare.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
+}
+
+BitRate Fabric::fastest_port(NodeId node) const {
+  BitRate fastest = 0;
+  for (const PortId port : graph_.ports_of(node)) fastest = std::max(fastest, state_.rare[port].rate);
+  return fastest;
 }
 
 void Fabric::set_rate(PortId port, BitRate rate) {

@@ -123,6 +123,7 @@ class Fabric {
   std::uint32_t set_of_port(PortId port) const { return state_.far_set[port ^ 1U]; }
   void set_rate(PortId port, BitRate rate);
   void set_forwarding(PortId port);
+  BitRate fastest_port(NodeId node) const;
 
   // link_faults.cpp
   void build_faults(std::uint64_t seed);

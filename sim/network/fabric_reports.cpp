@@ -195,8 +195,7 @@ Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Byt
     return state_.serialisation(bytes + link.overhead, link.rate);
   };
   const auto passage = [&](PortId port, Bytes bytes) {
-    return ((state_.ports[port].flags & fabric::kCutThrough) != 0 ? 0 : time(port, bytes)) +
-           state_.ports[port].delay;
+    return (state_.rare[port].cut_through ? 0 : time(port, bytes)) + state_.ports[port].delay;
   };
   // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is.
   Time first = 0, alone = 0, behind = 0;  // first, alone: when these two are at the present link

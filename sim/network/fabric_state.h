@@ -131,6 +131,7 @@ struct Rare {
   RandomStream loss_random;
   Time next_down = kNever;
   bool down = false;
+  bool cut_through = false;  // as kCutThrough; read by all sets, so it is not beside flags that change
 };
 struct Credits {
   Bytes left = 0;
