@@ -24,7 +24,7 @@
 // A FabricPart for each set of atoms does all that happens in events; the Fabric builds and joins them and
 // does what concerns the whole, between events: faults, the search for deadlocks, reports.
 //
-// Files: fabric.cpp (building), fabric_part.cpp (events), shared_buffer.cpp (admission, PFC, credits, ECN),
+// Files: fabric.cpp (building), fabric_part.cpp (events), shared_buffer.cpp (PFC, credits, ECN),
 // packet_routing.cpp, link_faults.cpp, fabric_reports.cpp (counters, notes, deadlock).
 #pragma once
 

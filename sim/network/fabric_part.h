@@ -103,12 +103,12 @@ class FabricPart {
   }
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[queue_index(port, priority)]; }
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return state_.class_index(port, priority);
+    return ((port >> 1) + (port & 1U) * (port_count_ / 2)) * classes_ + (priority - kDataPriority);
   }
   Time& paused_since(PortId port, std::uint32_t priority) {
     return state_.paused_since[queue_index(port, priority)];
   }
-  bool lossless(std::uint32_t priority) const { return (state_.lossless >> priority & 1) != 0; }
+  bool lossless(std::uint32_t priority) const { return (lossless_ >> priority & 1) != 0; }
 
   // What comes after the packet's present port. The path has no step after the last one: link control has no
   // path at all.
@@ -129,12 +129,16 @@ class FabricPart {
   void set_running(PortId port, std::uint32_t priority);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   void drop(PortId port, std::uint32_t packet);
-
-  // shared_buffer.cpp
   bool admit(PortId port, const Packet& packet);
   bool admit_lossless(Buffer& buffer, const Packet& packet);
   void leave_buffer(PortId port, const Packet& packet);
   void leave_lossless(Buffer& buffer, const Packet& packet);
+
+  // shared_buffer.cpp
+  bool admit_other(PortId port, const Packet& packet);
+  void leave_other(PortId port, const Packet& packet);
+  void pause_sender(Ingress& in, const Packet& packet);
+  void resume_sender(Ingress& in, const Packet& packet);
   void send_pfc(PortId paused_port, std::uint32_t priority, bool pause);
   void send_control(PortId to, std::uint32_t message, std::uint32_t credit, Bytes frame);
   void mark(PortId port, Packet& packet, Bytes queue_bytes);
@@ -152,8 +156,10 @@ class FabricPart {
   AtomSet& set_;
   FabricState& state_;
   PacketSource* source_ = nullptr;
-  // The state's arrays.
-  std::size_t port_count_;
+  // The state's, as far as every packet needs them.
+  const std::size_t port_count_;
+  const std::uint32_t classes_, lossless_, queue_limit_;
+  const Bytes reserve_;
   Port* ports_;
   Queue* queues_;
   Ingress* ingress_;
@@ -204,6 +210,55 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
                    step & ((1U << kStepShift) - 1), packet);
   }
   if (tells) source_->departed(port, bytes);
+}
+
+inline bool FabricPart::admit(PortId port, const Packet& packet) {
+  if (packet.priority == kControlPriority) return true;
+  if (queue(port, packet.priority).packets >= queue_limit_) return false;
+  if (!lossless(packet.priority)) return admit_other(port, packet);
+  return admit_lossless(buffers_[ports_[port].buffer], packet);
+}
+
+inline bool FabricPart::admit_lossless(Buffer& buffer, const Packet& packet) {
+  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  const Bytes size = packet.bytes;
+  const Bytes threshold = buffer.threshold();
+  const Bytes beyond = std::max<Bytes>(in.used + size - reserve_, 0);
+  const Bytes more = beyond - std::max<Bytes>(in.used - reserve_, 0);  // of the shared pool
+  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) [[likely]] {
+    buffer.shared_used += more;
+    in.used += size;
+  } else if (in.headroom_used + size <= in.headroom) {
+    in.headroom_used += size;
+    in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.headroom_used));
+  } else {
+    return false;
+  }
+  if (!in.pausing && (in.headroom_used > 0 || in.used - reserve_ >= buffer.threshold())) [[unlikely]]
+    pause_sender(in, packet);
+  return true;
+}
+
+inline void FabricPart::leave_buffer(PortId port, const Packet& packet) {
+  if (packet.priority == kControlPriority) return;
+  if (!lossless(packet.priority)) {
+    leave_other(port, packet);
+  } else {
+    leave_lossless(buffers_[ports_[port].buffer], packet);
+  }
+}
+
+inline void FabricPart::leave_lossless(Buffer& buffer, const Packet& packet) {
+  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
+  in.headroom_used -= from_headroom;
+  const Bytes before = std::max<Bytes>(in.used - reserve_, 0);
+  in.used -= packet.bytes - from_headroom;
+  const Bytes after = std::max<Bytes>(in.used - reserve_, 0);
+  buffer.shared_used -= before - after;
+  if (!in.pausing || in.headroom_used != 0) [[likely]]
+    return;
+  if (after == 0 || after + state_.parameters.resume_offset <= buffer.threshold()) resume_sender(in, packet);
 }
 
 inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {

@@ -18,10 +18,8 @@ void FabricPart::mark(PortId port, Packet& packet, Bytes queue_bytes) {
   ++rare.marks;
 }
 
-bool FabricPart::admit(PortId port, const Packet& packet) {
-  if (packet.priority == kControlPriority) return true;
-  const Queue& q = queue(port, packet.priority);
-  if (q.packets >= state_.queue_limit) return false;
+// What is not lossless: with credits there is room, by the sender's account; else up to the threshold.
+bool FabricPart::admit_other(PortId port, const Packet& packet) {
   if (state_.parameters.flow_control == FlowControl::credits) {
     Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
     in.used += packet.bytes;
@@ -30,63 +28,30 @@ bool FabricPart::admit(PortId port, const Packet& packet) {
     return true;
   }
   Buffer& buffer = buffers_[ports_[port].buffer];
-  if (lossless(packet.priority)) return admit_lossless(buffer, packet);
-  if (q.bytes + packet.bytes > buffer.threshold() || packet.bytes > buffer.free()) return false;
+  const Bytes queued = queue(port, packet.priority).bytes;
+  if (queued + packet.bytes > buffer.threshold() || packet.bytes > buffer.free()) return false;
   buffer.shared_used += packet.bytes;
   return true;
 }
 
-bool FabricPart::admit_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
-  const Bytes size = packet.bytes;
-  const Bytes threshold = buffer.threshold();
-  const Bytes beyond = std::max<Bytes>(in.used + size - state_.parameters.reserve, 0);
-  const Bytes more = beyond - std::max<Bytes>(in.used - state_.parameters.reserve, 0);  // of the shared pool
-  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) {
-    buffer.shared_used += more;
-    in.used += size;
-  } else if (in.headroom_used + size <= in.headroom) {
-    in.headroom_used += size;
-    in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.headroom_used));
-  } else {
-    return false;
-  }
-  if (!in.pausing && (in.headroom_used > 0 || in.used - state_.parameters.reserve >= buffer.threshold())) {
-    in.pausing = true;
-    ++pauses_sent_;
-    send_pfc(packet.ingress, packet.priority, true);
-  }
-  return true;
-}
-
-void FabricPart::leave_buffer(PortId port, const Packet& packet) {
-  if (packet.priority == kControlPriority) return;
+void FabricPart::leave_other(PortId port, const Packet& packet) {
   if (state_.parameters.flow_control == FlowControl::credits) {
     ingress_[class_index(packet.ingress, packet.priority)].used -= packet.bytes;
-    return;
-  }
-  Buffer& buffer = buffers_[ports_[port].buffer];
-  if (lossless(packet.priority)) {
-    leave_lossless(buffer, packet);
   } else {
-    buffer.shared_used -= packet.bytes;
+    buffers_[ports_[port].buffer].shared_used -= packet.bytes;
   }
 }
 
-void FabricPart::leave_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
-  const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
-  in.headroom_used -= from_headroom;
-  const Bytes before = std::max<Bytes>(in.used - state_.parameters.reserve, 0);
-  in.used -= packet.bytes - from_headroom;
-  const Bytes after = std::max<Bytes>(in.used - state_.parameters.reserve, 0);
-  buffer.shared_used -= before - after;
-  if (!in.pausing || in.headroom_used != 0) return;
-  if (after == 0 || after + state_.parameters.resume_offset <= buffer.threshold()) {
-    in.pausing = false;
-    ++resumes_sent_;
-    send_pfc(packet.ingress, packet.priority, false);
-  }
+void FabricPart::pause_sender(Ingress& in, const Packet& packet) {
+  in.pausing = true;
+  ++pauses_sent_;
+  send_pfc(packet.ingress, packet.priority, true);
+}
+
+void FabricPart::resume_sender(Ingress& in, const Packet& packet) {
+  in.pausing = false;
+  ++resumes_sent_;
+  send_pfc(packet.ingress, packet.priority, false);
 }
 
 void FabricPart::send_pfc(PortId paused_port, std::uint32_t priority, bool pause) {
