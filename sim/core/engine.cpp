@@ -1,6 +1,11 @@
 #include "sim/core/engine.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <span>
 #include <tuple>
 
@@ -12,10 +17,10 @@ namespace {
 // A window of fewer events than this is not worth waking the other threads: as long as a barrier takes.
 constexpr std::uint64_t kWorthSharing = 200;
 constexpr std::uint64_t kShareOutEvery = 512;  // windows
-// How a thread waits for others: it looks so many times (some 40 us), then lets others run between looks,
-// which may be the one it waits for where another program has the other cores, then parks. With more threads
-// than cores it parks at once.
-constexpr unsigned kSpins = 2000, kYields = 100;
+// How long a thread looks before it parks: some 40 us. It never yields: where other programs want the cores
+// too, that gives each of them its whole turn (milliseconds a window), while a thread that slept is served
+// soon.
+constexpr unsigned kSpins = 2000;
 
 Time add(Time a, Time b) { return a >= kNever - b ? kNever : a + b; }
 
@@ -25,12 +30,26 @@ void relax() {
 #endif
 }
 
-// Until `done()`, or until it is time to park.
+// std::atomic's wait() yields several times before it sleeps, so this is Linux's own: sleeps while `word` is
+// `value`; may come back without a reason.
+void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  static_assert(sizeof(word) == sizeof(value));
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake_all(const std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Waits until done(word). `sleepers` tells who changes the word whether anybody has to be woken: it is raised
+// before the word is looked at for the last time, and they look at it after the change.
 template <class Done>
-void look(bool may_spin, Done done) {
-  if (!may_spin) return;
-  for (unsigned i = 0; i < kSpins && !done(); ++i) relax();
-  for (unsigned i = 0; i < kYields && !done(); ++i) std::this_thread::yield();
+void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, unsigned spins,
+          Done done) {
+  for (unsigned i = 0; i < spins && !done(word.load(std::memory_order_acquire)); ++i) relax();
+  if (done(word.load(std::memory_order_acquire))) return;
+  sleepers.fetch_add(1);
+  for (std::uint32_t value = word.load(); !done(value); value = word.load()) sleep_while(word, value);
+  sleepers.fetch_sub(1);
 }
 
 // Lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
@@ -61,7 +80,7 @@ Engine::Engine(const Plan& plan) {
   for (std::uint32_t thread = 0; thread < threads; ++thread)
     outboxes_.push_back({AtomSet::Outbox(plan.sets), AtomSet::Outbox(plan.sets)});
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
-  may_spin_ = threads <= std::thread::hardware_concurrency();
+  if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
   for (std::uint32_t thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
   }
@@ -69,8 +88,7 @@ Engine::Engine(const Plan& plan) {
 
 Engine::~Engine() {
   leave_ = true;
-  window_.fetch_add(1, std::memory_order_release);
-  window_.notify_all();
+  begin_window();
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -174,23 +192,25 @@ void Engine::execute(std::uint64_t count) {
     for (std::uint32_t thread = 0; thread < shares_.size(); ++thread) run_thread(thread, count);
   } else {
     busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-    window_.fetch_add(1, std::memory_order_release);
-    window_.notify_all();
+    begin_window();
     run_thread(0, count);
-    look(may_spin_, [&] { return busy_.load(std::memory_order_acquire) == 0; });
-    for (std::uint32_t busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) busy_.wait(busy);
+    wait(busy_, waiting_, spins_, [](std::uint32_t busy) { return busy == 0; });
   }
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   last_window_ = executed() - before;
 }
 
+void Engine::begin_window() {
+  window_.fetch_add(1);
+  if (parked_.load() != 0) wake_all(window_);
+}
+
 void Engine::work(std::uint32_t thread) {
-  for (std::uint64_t seen = 0;; ++seen) {
-    look(may_spin_, [&] { return window_.load(std::memory_order_acquire) != seen; });
-    while (window_.load(std::memory_order_acquire) == seen) window_.wait(seen);
+  for (std::uint32_t seen = 0;; ++seen) {
+    wait(window_, parked_, spins_, [seen](std::uint32_t window) { return window != seen; });
     if (leave_) return;
     run_thread(thread, UINT64_MAX);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    if (busy_.fetch_sub(1) == 1 && waiting_.load() != 0) wake_all(busy_);
   }
 }
 

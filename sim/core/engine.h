@@ -93,6 +93,7 @@ class Engine {
   void execute(std::uint64_t count);
   void run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count);
   void run_thread(std::uint32_t thread, std::uint64_t count);
+  void begin_window();
   void work(std::uint32_t thread);
   void after_window();
   void read_journals(AtomSet::Order end);
@@ -121,10 +122,12 @@ class Engine {
   std::vector<std::thread> workers_;
   std::vector<std::vector<std::uint32_t>> shares_;  // sets of each thread
   std::uint64_t windows_ = 0;                       // since threads were last given their sets
-  bool may_spin_ = false;                           // before it parks
+  unsigned spins_ = 0;  // before a thread parks; with more threads than cores it parks at once
   bool leave_ = false;
-  alignas(64) std::atomic<std::uint64_t> window_{0};  // workers begin when it rises
+  alignas(64) std::atomic<std::uint32_t> window_{0};  // workers begin when it rises
+  std::atomic<std::uint32_t> parked_{0};              // workers that sleep until it does
   alignas(64) std::atomic<std::uint32_t> busy_{0};    // workers that have not finished the window
+  std::atomic<std::uint32_t> waiting_{0};             // 1: thread 0 sleeps until it is 0
 };
 
 }  // namespace netsim
