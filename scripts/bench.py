@@ -3,7 +3,8 @@
 
     scripts/bench.py                            # all but the main job
     scripts/bench.py P128 P1024 --repeat 5 --out speed.md
-    scripts/bench.py main -- --threads 2        # what follows -- goes to netsim
+    scripts/bench.py P1024 main --threads 1 2 8 # wall time by number of threads, and whether the answers agree
+    scripts/bench.py P128 -- --seed 7           # what follows -- goes to netsim
     scripts/bench.py --list
 
 It builds nothing of netsim's: `--binary` is what it runs. Times are CPU times of the process, user and system, from
@@ -12,7 +13,7 @@ then compiled into a temporary directory) does the least work that a packet simu
 no PFC, ECN, congestion control or statistics. Its runs alternate with netsim's, so that both meet the same machine;
 of the bucket exponents that suit a size the faster one counts. Both rates are data packet-hops a second: netsim's
 `packet_hops` are data packets times links, and of the bare model's the ACKs, half of what it prints, are left out.
-On a machine that others use too only the ratio means anything.
+On a machine that others use too only the ratio means anything. Without --threads everything runs on one thread.
 """
 
 import argparse
@@ -101,8 +102,8 @@ def bare_rate(binary, k, megabytes, exponents):
     return best
 
 
-def netsim_call(binary, case, extra):
-    call = [str(binary), "--config", str(ROOT / case.config), "--workload", str(ROOT / case.workload)]
+def netsim_call(binary, case, threads, extra):
+    call = [str(binary), "--threads", str(threads), "--config", str(ROOT / case.config), "--workload", str(ROOT / case.workload)]
     for overlay in case.overlays:
         call += ["--set", overlay]
     return call + ["--quiet", "--json", "-", *extra]
@@ -131,13 +132,36 @@ def measure_case(name, case, options, bare):
     for _ in range(options.repeat):
         if bare and case.bare:
             result.bare_rates.append(bare_rate(bare, *case.bare))
-        cost = measure.run(netsim_call(options.binary, case, options.extra))
+        cost = measure.run(netsim_call(options.binary, case, 1, options.extra))
         summary = json.loads(cost.output)
         if result.summary and summary != result.summary:
             raise SystemExit(f"{name}: two runs, two summaries")
         result.summary = summary
         result.costs.append(cost)
     return result
+
+
+def thread_rows(name, case, options):
+    """A row for each number of threads: the least wall time, and what it is of the first number's."""
+    best, summary = {}, None
+    for _ in range(options.repeat):
+        for threads in options.threads:
+            cost = measure.run(netsim_call(options.binary, case, threads, options.extra))
+            answer = json.loads(cost.output)
+            if summary is not None and answer != summary:
+                raise SystemExit(f"{name}: {threads} threads give another summary")
+            summary = answer
+            if threads not in best or cost.wall < best[threads].wall:
+                best[threads] = cost
+    first = best[options.threads[0]].wall
+    for threads in options.threads:
+        cost = best[threads]
+        yield (f"| {name} | {threads} | {cost.wall:.2f} | {cost.seconds:.2f} | {first / cost.wall:.2f} | "
+               f"{cost.megabytes:.0f} |")
+
+
+THREADS_HEADER = ("| benchmark | threads | wall s | CPU s | speed-up | MB |\n"
+                  "|---|---|---|---|---|---|")
 
 
 def row(name, result):
@@ -187,6 +211,7 @@ def parse(arguments):
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/netsim")
     parser.add_argument("--bare", type=pathlib.Path, default=ROOT.parent / "shared/reference/bare_model.cpp",
                         help="the bare model, its binary or its .cpp")
+    parser.add_argument("--threads", type=int, nargs="+", metavar="N", help="compare these numbers of threads")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
     parser.add_argument("--list", action="store_true", help="list the benchmarks")
@@ -206,15 +231,19 @@ def main():
         for name, case in CASES.items():
             print(f"{name:<16} {case.config} {case.workload} {' '.join(case.overlays)}")
         return 0
-    lines = [heading(options), "", HEADER]
+    lines = [heading(options), "", THREADS_HEADER if options.threads else HEADER]
     print("\n".join(lines), flush=True)
     with tempfile.TemporaryDirectory() as directory:
-        bare = bare_binary(options.bare, directory)
-        if bare is None:
+        bare = None if options.threads else bare_binary(options.bare, directory)
+        if bare is None and not options.threads:
             print("no bare model: --bare, or no compiler; without ratios", file=sys.stderr)
         for name in options.names or [n for n in CASES if n not in NOT_BY_DEFAULT]:
-            lines.append(row(name, measure_case(name, CASES[name], options, bare)))
-            print(lines[-1], flush=True)
+            if options.threads:
+                rows = list(thread_rows(name, CASES[name], options))
+            else:
+                rows = [row(name, measure_case(name, CASES[name], options, bare))]
+            lines += rows
+            print("\n".join(rows), flush=True)
     if options.out:
         options.out.write_text("\n".join(lines) + "\n")
     return 0
