@@ -34,7 +34,7 @@ def share(predicted, counted):
 
 
 def row(name, case, options):
-    call = bench.netsim_call(options.binary, case, options.extra)
+    call = bench.netsim_call(options.binary, case, options.threads, options.extra)
     prediction = json.loads(measure.run(call + ["--dry-run"]).output)
     cost = measure.run(call)
     summary = json.loads(cost.output)
@@ -61,6 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
     parser.add_argument("--binary", type=pathlib.Path, default=bench.ROOT / "build/release/netsim")
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
     options = parser.parse_args(arguments)
     options.extra = extra
