@@ -257,14 +257,7 @@ void PacketNetworkImpl::flow_acknowledged(const FlowAcknowledged& flow) {
 }
 
 void PacketNetworkImpl::wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half) {
-  std::uint32_t index = free_half_flow_;
-  if (index == kNone) {
-    index = static_cast<std::uint32_t>(half_flows_.size());
-    half_flows_.emplace_back();
-  } else {
-    free_half_flow_ = half_flows_[index].next;
-  }
-  half_flows_[index] = half;
+  const std::uint32_t index = half_flows_.add(half);
   HalfFlows& list = half_flows_of_[queue_pair];
   list.delivered = delivered;
   if (list.oldest == kNone) {
@@ -283,8 +276,7 @@ bool PacketNetworkImpl::take_half(std::uint32_t queue_pair, bool delivered, Half
   const std::uint32_t index = list.oldest;
   half = half_flows_[index];
   list.oldest = half.next;
-  half_flows_[index].next = free_half_flow_;
-  free_half_flow_ = index;
+  half_flows_.release(index);
   return true;
 }
 

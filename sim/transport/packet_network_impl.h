@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/arena.h"
 #include "sim/core/engine.h"
 #include "sim/network/fabric.h"
 #include "sim/transport/packet_network.h"
@@ -82,8 +83,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   std::vector<std::unique_ptr<TransportPart>> parts_;
   const Routes* routes_ = nullptr;
   std::unique_ptr<Routes> live_routes_;  // while links are down
-  std::vector<HalfFlow> half_flows_;     // arena
-  std::uint32_t free_half_flow_ = kNone;
+  Arena<HalfFlow> half_flows_;
   std::vector<HalfFlows> half_flows_of_;  // by queue pair
 };
 

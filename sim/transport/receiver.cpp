@@ -98,14 +98,7 @@ void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause
 
 // Before its first packet can be here.
 void TransportPart::expect(std::uint32_t id, const Incoming& incoming) {
-  std::uint32_t index = free_incoming_;
-  if (index == kNone) {
-    index = static_cast<std::uint32_t>(incoming_.size());
-    incoming_.emplace_back();
-  } else {
-    free_incoming_ = incoming_[index].next;
-  }
-  incoming_[index] = incoming;
+  const std::uint32_t index = incoming_.add(incoming);
   Receiver& r = receivers_[id];
   if (r.oldest == kNone) {
     r.oldest = index;
@@ -137,8 +130,7 @@ void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
     const std::uint32_t index = r.oldest;
     const Incoming done = incoming_[index];
     r.oldest = done.next;
-    incoming_[index].next = free_incoming_;
-    free_incoming_ = index;
+    incoming_.release(index);
     ++counts_.flows_done;
     counts_.bytes_delivered += done.request.bytes;
     if (state_.observed) {
@@ -156,7 +148,7 @@ void TransportPart::delivered_scale_up(std::uint32_t id) {
   const std::uint32_t index = s.oldest;
   const SendRequest request = messages_[index].request;
   set_oldest(s, messages_[index].next);
-  free_message(index);
+  messages_.release(index);
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
 }

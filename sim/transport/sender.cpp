@@ -7,20 +7,13 @@
 namespace netsim {
 
 void TransportPart::add_message(std::uint32_t id, const SendRequest& request) {
-  std::uint32_t index = free_message_;
-  if (index == kNone) {
-    index = static_cast<std::uint32_t>(messages_.size());
-    messages_.emplace_back();
-  } else {
-    free_message_ = messages_[index].next;
-  }
   Sender& s = senders_[id];
-  Message& m = messages_[index];
-  m = Message{};
+  Message m;
   m.request = request;
   m.start = loop_.now();
   m.first_psn = s.end_psn;
   m.packets = static_cast<std::uint32_t>((request.bytes + s.mtu - 1) / s.mtu);
+  const std::uint32_t index = messages_.add(m);
   s.end_psn += m.packets;
   if (s.newest != kNone) messages_[s.newest].next = index;
   s.newest = index;
@@ -67,11 +60,6 @@ void TransportPart::set_oldest(Sender& s, std::uint32_t message) {
   } else {
     s.oldest_end = messages_[message].first_psn + messages_[message].packets;
   }
-}
-
-void TransportPart::free_message(std::uint32_t index) {
-  messages_[index].next = free_message_;
-  free_message_ = index;
 }
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
@@ -417,7 +405,7 @@ void TransportPart::finish_messages(std::uint32_t id) {
     const std::uint32_t done = s.oldest;
     const SendRequest request = messages_[done].request;
     set_oldest(s, messages_[done].next);
-    free_message(done);
+    messages_.release(done);
     if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     state_.listener->message_sent(request);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/arena.h"
 #include "sim/core/atom_set.h"
 #include "sim/core/reserved_array.h"
 #include "sim/network/fabric_part.h"
@@ -94,7 +95,6 @@ class TransportPart final : private PacketSource {
   // sender.cpp
   void add_message(std::uint32_t id, const SendRequest& request);
   void announce(std::uint32_t id, const Message& m);
-  void free_message(std::uint32_t index);
   void join_ring(std::uint32_t id);
   bool has_work(std::uint32_t id);
   void make_ready(std::uint32_t id);
@@ -176,10 +176,8 @@ class TransportPart final : private PacketSource {
   const void* receivers_base_;
   std::vector<Injector> injectors_;
   std::vector<Gate> gates_;
-  std::vector<Message> messages_;
-  std::uint32_t free_message_ = kNone;
-  std::vector<Incoming> incoming_;
-  std::uint32_t free_incoming_ = kNone;
+  Arena<Message> messages_;
+  Arena<Incoming> incoming_;
   NetworkCounters counts_;
   std::uint64_t packets_fingerprint_ = 0;
 };

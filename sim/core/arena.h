@@ -1,0 +1,31 @@
+// Arena: values by number; a slot that is released is used again, last released first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace netsim {
+
+template <class T>
+class Arena {
+ public:
+  std::uint32_t add(const T& value) {
+    if (free_.empty()) {
+      slots_.push_back(value);
+      return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    slots_[index] = value;
+    return index;
+  }
+  void release(std::uint32_t index) { free_.push_back(index); }
+  T& operator[](std::uint32_t index) { return slots_[index]; }
+  const T& operator[](std::uint32_t index) const { return slots_[index]; }
+
+ private:
+  std::vector<T> slots_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace netsim
