@@ -28,15 +28,19 @@ void* count_and_allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// The other forms call these.
-void* operator new(std::size_t size) { return count_and_allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
+// The other forms call these. Never inline: GCC would take a call of free() for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  return count_and_allocate(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return count_and_allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace netsim {
 namespace {
