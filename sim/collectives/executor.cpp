@@ -604,6 +604,7 @@ void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint3
   message.bytes = bytes;
   message.channel = operation.request.raw ? operation.request.channel : lane / operation.threads;
   message.own_queue_pair = operation.request.raw;
+  message.only_message = operation.request.only_message;
   message.traffic_class = operation.request.traffic_class;
   message.job = operation.request.job;
   message.communication = operation.request.communication;

@@ -51,6 +51,7 @@ struct CommunicationRequest {
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
   std::uint32_t channel = 0;       // raw: SendRequest::channel
+  bool only_message = false;       // raw: SendRequest::only_message
   std::uint8_t traffic_class = 0;  // SendRequest::traffic_class
 };
 

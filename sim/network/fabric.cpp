@@ -321,6 +321,10 @@ std::uint32_t Fabric::add_path(const std::vector<std::uint32_t>& steps) {
   return static_cast<std::uint32_t>(first);
 }
 
+void Fabric::replace_path(std::uint32_t first, const std::vector<std::uint32_t>& steps) {
+  std::copy(steps.begin(), steps.end(), state_.paths.data() + first);
+}
+
 std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
   std::size_t end = first;
   while (state_.paths[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;

@@ -76,6 +76,8 @@ class Fabric {
   // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the
   // packet. Several parts may at once.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps);
+  // Writes other steps, not more, over a path that no packet is on or will take.
+  void replace_path(std::uint32_t first, const std::vector<std::uint32_t>& steps);
   // The ports at the beginning of the path that begins at `first`.
   std::span<const PortId> ports_of_path(std::uint32_t first) const;
   // A step after which every switch chooses the next hop of every packet, until the NIC `destination`, where

@@ -106,12 +106,13 @@ void Sampler::look_at_link(SampledPort& port, Time time) {
 }
 
 void Sampler::look_at_flows(Time time) {
-  const std::vector<std::uint32_t> pairs = network_.queue_pairs();
-  acknowledged_.resize(pairs.size(), 0);
-  for (const std::uint32_t id : pairs) {
+  for (const std::uint32_t id : network_.queue_pairs()) {
+    if (pairs_.size() <= id) pairs_.resize(id + std::size_t{1});
     const QueuePairView view = network_.queue_pair_view(id);
-    const Bytes bytes = view.acknowledged - acknowledged_[id];
-    acknowledged_[id] = view.acknowledged;
+    SampledPair& pair = pairs_[id];
+    if (pair.use != view.use) pair = {0, view.use};
+    const Bytes bytes = view.acknowledged - pair.acknowledged;
+    pair.acknowledged = view.acknowledged;
     if (bytes == 0 && !view.busy) continue;
     quiet_ = false;
     if (tables_ == nullptr) continue;

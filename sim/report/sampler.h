@@ -47,6 +47,11 @@ class Sampler {
     PortCounters counters;
   };
 
+  struct SampledPair {
+    Bytes acknowledged = 0;  // at the last look
+    std::uint32_t use = 0;   // QueuePairView::use
+  };
+
   void look(Time time);
   void look_at_queue(SampledPort& port, Time time);
   void look_at_link(SampledPort& port, Time time);
@@ -56,8 +61,8 @@ class Sampler {
   const PacketNetwork& network_;
   Tables* tables_;
   std::vector<SampledPort> ports_;
-  std::vector<Bytes> acknowledged_;  // of each queue pair at the last look
-  Quantiles lengths_;                // of queues that are not empty
+  std::vector<SampledPair> pairs_;  // by queue pair
+  Quantiles lengths_;               // of queues that are not empty
   Time last_ = 0;
   bool quiet_ = false;
 };

@@ -11,29 +11,61 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const bool same_host = cluster_.same_host(request.source, request.destination);
   std::uint32_t number = 0;
   if (!same_host) number = request.own_queue_pair ? request.channel : request.channel % shared;
-  auto& known = state_.connections[request.source];
   // Each class has queue pairs of its own.
   const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
+  if (request.only_message && !same_host) return new_pair(request, number, lane);
+  auto& known = state_.connections[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const auto at =
       std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
   if (at != known.end() && at->first == key) return at->second;
-  const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
+  const std::uint32_t id = new_pair(request, number, lane);
   known.insert(at, {key, id});
+  return id;
+}
+
+// In the place of one that is over, or a new one. Runs in the source's set.
+std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint32_t number,
+                                          std::uint64_t lane) {
+  TransportPart& part = *parts_[state_.set_of_gpu[request.source]];
+  std::uint32_t id = part.take_free_pair();
+  OldPaths old;
+  std::uint32_t use = 0;
+  if (id == kNone) {
+    id = static_cast<std::uint32_t>(state_.senders.grow(1));
+  } else {
+    const Names& n = state_.names[id];
+    old = {state_.senders[id].path - 1,
+           state_.receivers[id].back_path - 1,
+           n.idle_path,
+           n.data_room,
+           n.back_room,
+           n.idle_room};
+    use = n.use + 1;
+    state_.senders[id] = Sender{};
+  }
   state_.receivers.make(id, 1);
   state_.names.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
   if (state_.reliability.selective) state_.selective.make(id, 1);
-  state_.names[id] = {request.source, request.destination, number};
+  Names& names = state_.names[id];
+  names.source = request.source;
+  names.destination = request.destination;
+  names.number = number;
+  names.use = use;
   state_.receivers[id].key =
       hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
-  TransportPart& part = *parts_[state_.set_of_gpu[request.source]];
-  if (same_host) {
+  if (cluster_.same_host(request.source, request.destination)) {
     connect_scale_up(id, part);
-  } else {
-    connect_scale_out(id, traffic_class, part);
+    return id;
   }
+  // A step of packets that are routed one by one is not written over, so these pairs stay.
+  if (request.only_message && !fabric_.routes_packets()) {
+    state_.traffic.make(id, 1);
+    state_.senders[id].counted = state_.receivers[id].counted = true;
+  }
+  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32), part, old);
   return id;
 }
 
@@ -73,17 +105,21 @@ std::vector<PortId> PacketNetworkImpl::ack_ports(std::uint32_t id, const Routes&
 
 // Gives the queue pair its paths by these routes. Packets on their way keep the old ones. False: there is no
 // way.
-bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes) {
+bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes, const OldPaths& old) {
   Receiver& r = state_.receivers[id];
   std::vector<PortId> data = data_ports(id, routes);
   std::vector<PortId> back = ack_ports(id, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
-  r.back_path = fabric_.add_path(back) + 1;
+  Names& names = state_.names[id];
+  names.data_room = old.data_room;
+  names.back_room = old.back_room;
+  names.idle_room = old.idle_room;
+  r.back_path = put_path(back, old.back, names.back_room) + 1;
   std::vector<std::uint32_t> idle = data;
   idle.push_back(make_step(StepKind::deliver, id));
-  state_.names[id].idle_path = fabric_.add_path(idle);
+  names.idle_path = put_path(idle, old.idle, names.idle_room);
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
   if (r.pcie) {  // the receiver hands packets on to gpu_port itself
     data.pop_back();
@@ -98,14 +134,26 @@ bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes) {
     data.push_back(fabric_.route_step(destination));
   }
   data.insert(data.end(), last.begin(), last.end());
-  state_.senders[id].path = fabric_.add_path(data) + 1;
+  state_.senders[id].path = put_path(data, old.data, names.data_room) + 1;
   if (routed)
     fabric_.set_route_step(data[wire + 1],
                            state_.senders[id].path - 1 + static_cast<std::uint32_t>(wire) + 1);
   return true;
 }
 
-void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part) {
+// Where there is room for it, or behind all others. `room`: what there is there, then what it has.
+std::uint32_t PacketNetworkImpl::put_path(const std::vector<std::uint32_t>& steps, std::uint32_t at,
+                                          std::uint8_t& room) {
+  if (steps.size() <= room) {
+    fabric_.replace_path(at, steps);
+    return at;
+  }
+  room = static_cast<std::uint8_t>(std::min<std::size_t>(steps.size(), UINT8_MAX));
+  return fabric_.add_path(steps);
+}
+
+void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part,
+                                          const OldPaths& old) {
   const Gpu& from = cluster_.gpus[state_.names[id].source];
   const Gpu& to = cluster_.gpus[state_.names[id].destination];
   if (traffic_class >= fabric_.classes()) {
@@ -119,8 +167,8 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
   r.pcie = to.node != to.nic;
   if (r.pcie) r.gpu_port = port_between(cluster_.graph, to.nic, to.node);
   // Where links that are down leave no way, on the way of old.
-  if (!route(id, *routes_)) {
-    NETSIM_CHECK(route(id, *cluster_.routes), "no route from " + cluster_.graph.node(from.nic).name);
+  if (!route(id, *routes_, old)) {
+    NETSIM_CHECK(route(id, *cluster_.routes, old), "no route from " + cluster_.graph.node(from.nic).name);
   }
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
   const PortId first = ports[0], wire = ports[from.node != from.nic ? 1 : 0];
@@ -170,7 +218,7 @@ void PacketNetworkImpl::routes_changed() {
   }
   fabric_.set_routes(routes_);
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (!state_.senders[id].scale_up) route(id, *routes_);
+    if (!state_.senders[id].scale_up && state_.names[id].source != kNone) route(id, *routes_, {});
   }
 }
 

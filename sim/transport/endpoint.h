@@ -23,6 +23,8 @@ struct SendRequest {
   std::uint32_t channel = 0;    // messages of one (source, destination, channel) arrive in order; scale-out:
                                 // the queue pair is channel mod `queue_pairs` of the transport
   bool own_queue_pair = false;  // scale-out: each channel is a queue pair, however many `queue_pairs` says
+  bool only_message = false;  // own_queue_pair: no other message comes on this channel, so the queue pair is
+                              // over with it
   std::uint8_t traffic_class = 0;  // scale-out: which of the network's data classes it travels in
   std::uint32_t job = 0;
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)

@@ -114,6 +114,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
       names(kMaxQueuePairs),
+      traffic(kMaxQueuePairs),
       selective(kMaxQueuePairs),
       state_stride(sizeof(PathConstants) + (needs.state_bytes + 15) / 16 * 16),
       congestion(kMaxQueuePairs * state_stride),
@@ -177,8 +178,10 @@ NetworkCounters PacketNetworkImpl::counters() const {
 
 // Their numbers tell nothing: with several threads it is chance who comes first.
 std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
-  std::vector<std::uint32_t> ids(state_.senders.size());
-  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (state_.names[id].source != kNone) ids.push_back(id);
+  }
   const auto place = [&](std::uint32_t id) {
     const Names& n = state_.names[id];
     return std::tuple(n.source, n.destination, state_.senders[id].traffic_class, n.number);
@@ -190,8 +193,8 @@ std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const Sender& s = state_.senders[id];
   const Names& n = state_.names[id];
-  return {n.source, n.destination,    n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
-          s.rate,   s.oldest != kNone};
+  return {n.source, n.destination,     n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
+          s.rate,   s.oldest != kNone, n.use};
 }
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
@@ -202,11 +205,15 @@ std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
 
 std::uint64_t PacketNetworkImpl::events_fingerprint() const {
   std::uint64_t sum = fabric_.events_fingerprint();
-  for (std::size_t id = 0; id < state_.senders.size(); ++id) {
-    const std::uint64_t key = state_.receivers[id].key;
-    sum += hash_combine(key, state_.senders[id].digest) + hash_combine(~key, state_.receivers[id].digest);
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (state_.names[id].source != kNone) sum += digest(id);
   }
-  return sum;
+  return sum + ended_digest_;
+}
+
+std::uint64_t PacketNetworkImpl::digest(std::uint32_t id) const {
+  const std::uint64_t key = state_.receivers[id].key;
+  return hash_combine(key, state_.senders[id].digest) + hash_combine(~key, state_.receivers[id].digest);
 }
 
 std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
@@ -241,7 +248,7 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
 void PacketNetworkImpl::flow_delivered(const FlowDelivered& flow) {
   HalfFlow half;
   if (take_half(flow.queue_pair, false, half)) {
-    observe(flow, half.acknowledged);
+    end_flow(flow, half.acknowledged);
   } else {
     wait_for_other_end(flow.queue_pair, true, {flow, 0, kNone});
   }
@@ -250,7 +257,7 @@ void PacketNetworkImpl::flow_delivered(const FlowDelivered& flow) {
 void PacketNetworkImpl::flow_acknowledged(const FlowAcknowledged& flow) {
   HalfFlow half;
   if (take_half(flow.queue_pair, true, half)) {
-    observe(half.delivered, flow.acknowledged);
+    end_flow(half.delivered, flow.acknowledged);
   } else {
     wait_for_other_end(flow.queue_pair, false, {{}, flow.acknowledged, kNone});
   }
@@ -280,9 +287,30 @@ bool PacketNetworkImpl::take_half(std::uint32_t queue_pair, bool delivered, Half
   return true;
 }
 
-void PacketNetworkImpl::observe(const FlowDelivered& flow, Time acknowledged) const {
+void PacketNetworkImpl::end_flow(const FlowDelivered& flow, Time acknowledged) {
   observer_({hash_combine(state_.receivers[flow.queue_pair].key, flow.number), flow.request,
              state_.names[flow.queue_pair].number, flow.start, flow.delivered, acknowledged, flow.ideal});
+  if (state_.senders[flow.queue_pair].counted) ended_.push_back(flow.queue_pair);
+  recycle();
+}
+
+// Looks at the queue pairs whose messages ended longest ago. No set runs now.
+void PacketNetworkImpl::recycle() {
+  constexpr std::size_t kLooks = 3;  // for each one that comes
+  for (std::size_t i = 0; i < kLooks && ended_first_ < ended_.size(); ++i) {
+    const std::uint32_t id = ended_[ended_first_++];
+    if (!state_.traffic[id].none() || state_.senders[id].ready) {
+      ended_.push_back(id);  // again later
+      continue;
+    }
+    ended_digest_ += digest(id);
+    parts_[state_.set_of_gpu[state_.names[id].source]]->add_free_pair(id);
+    state_.names[id].source = kNone;
+  }
+  if (2 * ended_first_ > ended_.size()) {
+    ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(ended_first_));
+    ended_first_ = 0;
+  }
 }
 
 std::unique_ptr<PacketNetwork> PacketNetwork::create(Engine& engine, const Cluster& cluster,

@@ -37,6 +37,7 @@ struct QueuePairView {
   Bytes acknowledged = 0;                                 // payload, since the beginning
   BitRate rate = 0;                                       // that congestion control allows
   bool busy = false;                                      // has unfinished messages
+  std::uint32_t use = 0;                                  // rises when the id is given to another queue pair
 };
 
 struct NetworkCounters {
@@ -68,7 +69,8 @@ class PacketNetwork : public Endpoint {
   virtual PortCounters port_counters(PortId port) const = 0;
   // What waits at a port now, as buffers count it.
   virtual Bytes queued(PortId port) const = 0;
-  // The queue pairs that there are, by source, destination, class and number. An id stays that of its pair.
+  // The queue pairs that there are, by source, destination, class and number. An id stays that of its pair
+  // until that is over.
   virtual std::vector<std::uint32_t> queue_pairs() const = 0;
   virtual QueuePairView queue_pair_view(std::uint32_t id) const = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;

@@ -57,10 +57,19 @@ class PacketNetworkImpl final : public PacketNetwork {
     bool delivered = false;  // which end is known
   };
 
+  // Where paths of a queue pair that nothing uses any more may be written over.
+  struct OldPaths {
+    std::uint32_t data = 0, back = 0, idle = 0;
+    std::uint8_t data_room = 0, back_room = 0, idle_room = 0;
+  };
+
   // connections.cpp
   void connect_scale_up(std::uint32_t id, TransportPart& part);
-  void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part);
-  bool route(std::uint32_t id, const Routes& routes);
+  void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part,
+                         const OldPaths& old);
+  std::uint32_t new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane);
+  bool route(std::uint32_t id, const Routes& routes, const OldPaths& old);
+  std::uint32_t put_path(const std::vector<std::uint32_t>& steps, std::uint32_t at, std::uint8_t& room);
   std::vector<PortId> data_ports(std::uint32_t id, const Routes& routes) const;
   std::vector<PortId> ack_ports(std::uint32_t id, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id) const;
@@ -71,7 +80,9 @@ class PacketNetworkImpl final : public PacketNetwork {
   void flow_acknowledged(const FlowAcknowledged& flow);
   void wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half);
   bool take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half);
-  void observe(const FlowDelivered& flow, Time acknowledged) const;
+  void end_flow(const FlowDelivered& flow, Time acknowledged);
+  void recycle();
+  std::uint64_t digest(std::uint32_t id) const;
 
   Engine& engine_;
   const Cluster& cluster_;
@@ -85,6 +96,10 @@ class PacketNetworkImpl final : public PacketNetwork {
   std::unique_ptr<Routes> live_routes_;  // while links are down
   Arena<HalfFlow> half_flows_;
   std::vector<HalfFlows> half_flows_of_;  // by queue pair
+  // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.
+  std::vector<std::uint32_t> ended_;
+  std::size_t ended_first_ = 0;
+  std::uint64_t ended_digest_ = 0;  // of those whose numbers may be used again
 };
 
 }  // namespace netsim

@@ -86,10 +86,11 @@ struct alignas(64) Sender {
 
   Time pace_at = 0;
   std::uint64_t digest = 0;
-  bool ready = false;   // in its injector's ring
-  bool pacing = false;  // a pace event is pending
-  bool timer = false;   // a retransmission event is pending
-  bool failed = false;
+  bool ready : 1 = false;   // in its injector's ring
+  bool pacing : 1 = false;  // a pace event is pending
+  bool timer : 1 = false;   // a retransmission event is pending
+  bool failed : 1 = false;
+  bool counted : 1 = false;      // see Traffic
   std::uint32_t last_wire = 0;   // bytes of the last packet, which the wait that has begun was for
   std::uint32_t oldest = kNone;  // first message not fully acknowledged
   std::uint32_t oldest_end = 0;  // one past its last psn
@@ -120,13 +121,24 @@ struct alignas(64) Receiver {
   std::uint32_t back_path = 0;  // of ACKs, after the first port
   PortId back_port = kNoId;     // the NIC's port; kNoId: within a host, where nothing is acknowledged
   PortId gpu_port = 0;          // the NIC's port to the GPU
-  bool cnp_sent = false;
-  bool nack_sent = false;
-  bool pcie = false;  // goes on to the GPU over PCIe
+  bool cnp_sent : 1 = false;
+  bool nack_sent : 1 = false;
+  bool pcie : 1 = false;     // goes on to the GPU over PCIe
+  bool counted : 1 = false;  // see Traffic
   std::uint8_t traffic_class = 0;
   std::uint32_t oldest = kNone, newest = kNone;  // messages that have not been delivered
 };
 static_assert(sizeof(Receiver) == 64);
+
+// What is on its way between the two halves of a queue pair, and of its timers: counted for those that are
+// over with one message, so that they can be used again when nothing is left. Where a packet is lost the
+// counts never agree again, and the queue pair stays.
+struct Traffic {
+  std::uint32_t sent = 0, heard = 0;        // data packets made, replies taken: the sender's
+  std::uint32_t timers = 0;                 // events of the sender that are pending
+  std::uint32_t received = 0, replied = 0;  // the receiver's
+  bool none() const { return sent == received && heard == replied && timers == 0; }
+};
 
 // What came out of order.
 enum class Kept : std::uint8_t { absent, inner, last };
@@ -164,8 +176,11 @@ struct Gate {
 };
 
 struct Names {
-  std::uint32_t source, destination, number;
+  std::uint32_t source = kNone, destination = kNone, number = 0;  // source kNone: it waits to be used again
   std::uint32_t idle_path = 0;  // the ports of a way from GPU to GPU, for ideal times
+  std::uint32_t use = 0;        // how often its number has been given to a queue pair
+  // Steps that there is room for in its paths.
+  std::uint8_t data_room = 0, back_room = 0, idle_room = 0;
 };
 
 }  // namespace netsim

@@ -8,6 +8,7 @@ void TransportPart::on_receive(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Receiver& r = receivers_[id];
   r.digest = FabricPart::digest(r.digest, event);
+  if (r.counted) ++traffic_[id].received;
   const Packet& k = fabric_.packets()[packet];
   if (k.marked) {
     if (echo_in_acks_) {
@@ -72,6 +73,7 @@ void TransportPart::count_arrival(std::uint32_t id, std::uint32_t psn) {
 // along.
 void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
   Receiver& r = receivers_[id];
+  if (r.counted) ++traffic_[id].replied;
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.psn = r.expected;

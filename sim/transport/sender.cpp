@@ -221,6 +221,7 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message
   k.marked = false;
   k.last = psn + 1 == message.end;
   if (s.scale_up) return index;
+  if (s.counted) ++traffic_[id].sent;
   if (stamps_) {
     Telemetry& t = fabric_.packets().telemetry(index);
     t.sent = loop_.now();
@@ -229,6 +230,13 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message
   if (reliability_.selective) selective_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
+}
+
+// An event at the queue pair itself.
+void TransportPart::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
+  const Sender& s = senders_[id];
+  if (s.counted) ++traffic_[id].timers;
+  loop_.schedule(time, fabric_.origin(injectors_[s.injector].port), kind, id, argument);
 }
 
 // ---- Pacing
@@ -246,7 +254,7 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
   s.pace_at = loop_.now() + fabric_.serialisation(wire_bytes, s.rate);
-  loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
+  schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
 // The rate has changed while the wait for the next packet lasts: as much longer or shorter as the last packet
@@ -256,12 +264,13 @@ void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   if (!s.pacing || s.rate == before) return;
   s.pace_at += fabric_.serialisation(s.last_wire, s.rate) - fabric_.serialisation(s.last_wire, before);
   s.pace_at = std::max(s.pace_at, loop_.now());
-  loop_.schedule(s.pace_at, fabric_.origin(injectors_[s.injector].port), EventKind::pace, id);
+  schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
 void TransportPart::on_pace(const Event& event) {
   Sender& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
+  timer_ended(event.target);
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
   s.pacing = false;
   make_ready(event.target);
@@ -305,8 +314,7 @@ void TransportPart::control(std::uint32_t id, Call call) {
   }
   for (unsigned i = 0; i < kCongestionTimers; ++i) {
     if (context.timer[i] == kNever) continue;
-    loop_.schedule(context.timer[i], fabric_.origin(injectors_[s.injector].port), EventKind::congestion_timer,
-                   id, i);
+    schedule_timer(id, context.timer[i], EventKind::congestion_timer, i);
   }
 }
 
@@ -337,6 +345,7 @@ void TransportPart::set_window(std::uint32_t id, Bytes window) {
 void TransportPart::on_congestion_timer(const Event& event) {
   Sender& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
+  timer_ended(event.target);
   const auto timer = static_cast<unsigned>(event.argument);
   control(event.target, [&](CongestionContext& c) { congestion_control_->on_timer(c, timer); });
   make_ready(event.target);
@@ -349,6 +358,7 @@ void TransportPart::on_control(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Sender& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
+  if (s.counted) ++traffic_[id].heard;
   const Packet k = fabric_.packets()[packet];
   if (k.kind == PacketKind::cnp) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
@@ -434,8 +444,7 @@ void TransportPart::arm_timer(std::uint32_t id) {
   constexpr Time kLongest = 100 * kSecond;
   for (std::uint32_t i = 0; i < s.timeouts && wait < kLongest; ++i)
     wait *= parameters_.retransmission_backoff;
-  loop_.schedule(loop_.now() + wait, fabric_.origin(injectors_[s.injector].port), EventKind::retransmission,
-                 id);
+  schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
@@ -444,6 +453,7 @@ void TransportPart::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   Sender& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
+  timer_ended(event.target);
   s.timer = false;
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {

@@ -20,6 +20,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       stamps_(state.stamps),
       senders_(state.senders.data()),
       receivers_(state.receivers.data()),
+      traffic_(state.traffic.data()),
       selective_(state.selective.data()),
       senders_base_(senders_),
       second_lines_base_(reinterpret_cast<const char*>(senders_) + kCacheLine),

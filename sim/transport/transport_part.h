@@ -38,6 +38,7 @@ struct TransportState {
   ReservedArray<Sender> senders;
   ReservedArray<Receiver> receivers;
   ReservedArray<Names> names;
+  ReservedArray<Traffic> traffic;      // for those that are counted
   ReservedArray<Selective> selective;  // for selective repeat only
   std::size_t state_stride;
   ReservedArray<std::byte> congestion;  // state_stride bytes each
@@ -83,6 +84,14 @@ class TransportPart final : private PacketSource {
   std::uint32_t injector(PortId first, PortId gate);
   void start_congestion_control(std::uint32_t id);
   void set_window(std::uint32_t id, Bytes window);
+  // Numbers of this part's queue pairs that are over: only between events, or by this part.
+  void add_free_pair(std::uint32_t id) { free_pairs_.push_back(id); }
+  std::uint32_t take_free_pair() {
+    if (free_pairs_.empty()) return kNone;
+    const std::uint32_t id = free_pairs_.back();
+    free_pairs_.pop_back();
+    return id;
+  }
 
   // Of this part only.
   const NetworkCounters& counts() const { return counts_; }
@@ -114,6 +123,10 @@ class TransportPart final : private PacketSource {
   void pace(std::uint32_t id, Bytes wire_bytes);
   void move_pace(std::uint32_t id, BitRate before);
   void arm_timer(std::uint32_t id);
+  void schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument = 0);
+  void timer_ended(std::uint32_t id) {
+    if (senders_[id].counted) --traffic_[id].timers;
+  }
   void on_control(const Event& event);
   void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
   void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
@@ -170,6 +183,7 @@ class TransportPart final : private PacketSource {
   const bool echo_in_acks_, stamps_;
   Sender* senders_;
   Receiver* receivers_;
+  Traffic* traffic_;
   Selective* selective_;
   const void* senders_base_;
   const void* second_lines_base_;  // of the senders
@@ -178,6 +192,7 @@ class TransportPart final : private PacketSource {
   std::vector<Gate> gates_;
   Arena<Message> messages_;
   Arena<Incoming> incoming_;
+  std::vector<std::uint32_t> free_pairs_;
   NetworkCounters counts_;
   std::uint64_t packets_fingerprint_ = 0;
 };

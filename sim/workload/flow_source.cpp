@@ -56,7 +56,16 @@ void FlowSource::number_messages() {
     const std::uint32_t number = first ? 0 : tags_[by_pair[i - 1]] + 1;
     tags_[by_pair[i]] = number;
     std::uint32_t& channel = flows_[by_pair[i]].channel;
+    flows_[by_pair[i]].only_message = channel == kOwnChannel;
     if (channel == kOwnChannel) channel = number;
+  }
+  // Where others of its pair have channels of their own choice, one may have this number.
+  for (std::size_t i = 0; i < by_pair.size();) {
+    std::size_t end = i;
+    bool all = true;
+    for (; end < by_pair.size() && pair(by_pair[end]) == pair(by_pair[i]); ++end)
+      all = all && flows_[by_pair[end]].only_message;
+    for (; i < end; ++i) flows_[by_pair[i]].only_message = all;
   }
 }
 
@@ -90,6 +99,7 @@ Task FlowSource::task(std::uint32_t rank, std::uint32_t id) const {
   task.peer = flow.from == rank ? flow.to : flow.from;
   task.tag = tags_[number];
   task.channel = flow.channel;
+  task.only_message = flow.only_message;
   task.traffic_class = flow.traffic_class;
   task.bytes = flow.bytes;
   task.name = flow.name;

@@ -29,6 +29,7 @@ struct Flow {
   std::uint32_t name = 0;
   std::uint32_t needs = 0;  // it starts with the so-many-th event of add_dependency(); 0: at `start`
   std::uint8_t traffic_class = 0;
+  bool only_message = false;  // on its channel; found out by the source
 };
 
 class FlowSource final : public TaskSource {
