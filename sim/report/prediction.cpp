@@ -119,7 +119,9 @@ class RankVolume {
     volume.flows += cost.flows;
     volume.packets += cost.packets;
     add(volume.packet_hops, cost.packet_hops);
-    if (task.raw && cost.flows > 0) use_lane(task.peer, task.traffic_class, task.channel);
+    // The queue pair of a single message is used again after it, so these do not add up.
+    if (task.raw && cost.flows > 0 && !task.only_message)
+      use_lane(task.peer, task.traffic_class, task.channel);
   }
 
   Volume ask(const CommunicationRequest& request) {
