@@ -29,6 +29,9 @@ constexpr std::uint64_t kSlowdownsKept = std::uint64_t{1} << 20;
 // A queue pair's two ends, its congestion control, its paths, its place in the table of its source, half as
 // much again for growing arrays.
 constexpr std::uint64_t kMemoryPerQueuePair = 700;
+// What both ends' ranks remember of a message's name (peer and tag), so that a second one of it is told
+// apart.
+constexpr std::uint64_t kMemoryPerName = 2 * 64;
 
 CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, const Task& task,
                                 const std::vector<std::uint32_t>& pair) {
@@ -119,9 +122,11 @@ class RankVolume {
     volume.flows += cost.flows;
     volume.packets += cost.packets;
     add(volume.packet_hops, cost.packet_hops);
-    // The queue pair of a single message is used again after it, so these do not add up.
-    if (task.raw && cost.flows > 0 && !task.only_message)
+    if (task.only_message) {
+      volume.single_flows += cost.flows;
+    } else if (task.raw && cost.flows > 0) {
       use_lane(task.peer, task.traffic_class, task.channel);
+    }
   }
 
   Volume ask(const CommunicationRequest& request) {
@@ -235,10 +240,11 @@ double seconds_left(const Volume& volume, const Calibration& calibration) {
 }
 
 // What is left behind between two states of a run.
-std::uint64_t memory_left_behind(const Volume& before, const Volume& after) {
+std::uint64_t memory_left_behind(const Volume& before, const Volume& after, const Volume& all) {
   const std::uint64_t flows = left(after.flows, before.flows);
   return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, before.flows)) * kMemoryPerSlowdown +
-         left(after.queue_pairs, before.queue_pairs) * kMemoryPerQueuePair;
+         left(after.queue_pairs, before.queue_pairs) * kMemoryPerQueuePair +
+         (all.flows > 0 ? flows * all.single_flows / all.flows * kMemoryPerName : 0);
 }
 
 // What is in flight, and not left behind: its peak grows ever more slowly, and is taken to grow as much with
@@ -247,13 +253,14 @@ std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibrat
   const Calibration::Mark &early = calibration.early, &end = calibration.end;
   const double begun = work(early.done, volume), done = work(end.done, volume), all = work(volume, volume);
   if (begun <= 0 || done <= begun || all <= done) return 0;
-  const std::uint64_t grown = left(end.memory, early.memory + memory_left_behind(early.done, end.done));
+  const std::uint64_t grown =
+      left(end.memory, early.memory + memory_left_behind(early.done, end.done, volume));
   return static_cast<std::uint64_t>(static_cast<double>(grown) * portable_log(all / done) /
                                     portable_log(done / begun));
 }
 
 std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
-  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume);
+  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume, volume);
 }
 
 }  // namespace

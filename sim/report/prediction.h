@@ -21,10 +21,11 @@ using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind
 // links.
 struct Volume {
   std::uint64_t tasks = 0;
-  Bytes scale_out_bytes = 0;      // payload over the fabric
-  std::uint64_t flows = 0;        // messages over the fabric
-  std::uint64_t packets = 0;      // data packets over the fabric and pieces within hosts, as delivered
-  std::uint64_t queue_pairs = 0;  // within hosts too
+  Bytes scale_out_bytes = 0;       // payload over the fabric
+  std::uint64_t flows = 0;         // messages over the fabric
+  std::uint64_t packets = 0;       // data packets over the fabric and pieces within hosts, as delivered
+  std::uint64_t queue_pairs = 0;   // within hosts too; predicted: those that more than one message uses
+  std::uint64_t single_flows = 0;  // predicted: flows on a queue pair of their own, which is used again
   HopCounts packet_hops{};
 
   std::uint64_t hops() const;
