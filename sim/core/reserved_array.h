@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <string>
 #include <type_traits>
 
 #include "sim/core/errors.h"
@@ -20,9 +22,10 @@ namespace netsim {
 template <class T>
 class ReservedArray {
  public:
-  // At most so many elements.
+  // At most so many elements; fewer where the process may not use much address space.
   explicit ReservedArray(std::size_t capacity)
-      : capacity_(capacity), bytes_((capacity * sizeof(T) + kStep - 1) / kStep * kStep) {
+      : capacity_(std::min(capacity, address_space_share() / sizeof(T))),
+        bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {
     void* base = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<T*>(base);
@@ -56,10 +59,20 @@ class ReservedArray {
   }
 
  private:
+  // What one array may take of it; there are less than ten.
+  static std::size_t address_space_share() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX / 2;
+    return static_cast<std::size_t>(limit.rlim_cur) / 16;
+  }
+
   static constexpr std::size_t kStep = std::size_t{2} << 20;  // a huge page
 
   void construct(std::size_t first, std::size_t count) {
-    NETSIM_CHECK(first + count <= capacity_, "an array is larger than it was thought it could ever be");
+    if (first + count > capacity_) {
+      throw IoError("more queue pairs or paths than the process has address space for: " +
+                    std::to_string(bytes_ >> 20) + " MiB each (ulimit -v)");
+    }
     if ((first + count) * sizeof(T) > usable_.load(std::memory_order_acquire)) make_usable(first + count);
     for (std::size_t i = first; i < first + count; ++i) new (base_ + i) T();
   }
