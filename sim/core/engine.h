@@ -114,7 +114,6 @@ class Engine {
   Monitor monitor_;
   Time monitor_interval_ = 0, monitor_next_ = kNever;
   Time called_ = 0;                // time of the last call or successful look
-  Time window_end_ = 0;            // every event before it has been executed
   std::uint64_t last_window_ = 0;  // events
   bool stopped_ = false;
 

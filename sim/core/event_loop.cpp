@@ -462,7 +462,7 @@ std::uint64_t EventLoop::run(Time until) { return run_some(UINT64_MAX, until); }
 
 std::uint64_t EventLoop::run_some(std::uint64_t count, Time until) {
   std::uint64_t done = 0;
-  while (done < count && !stopped_) {
+  while (done < count) {
     if (cursor_ == count_ && !next_bucket(until)) break;
     const Event& event = event_of(current_[cursor_]);
     if (event.time > until) break;

@@ -69,14 +69,11 @@ class EventLoop {
     }
   }
 
-  // Executes events in order until none is left, `until` is passed (events at `until` itself are executed) or
-  // stop() is called. Returns the number executed. now() is then the time of the last event executed.
+  // Executes events in order until none is left or `until` is passed (events at `until` itself are executed).
+  // Returns the number executed. now() is then the time of the last event executed.
   std::uint64_t run(Time until = kNever);
   // At most `count` events.
   std::uint64_t run_some(std::uint64_t count, Time until = kNever);
-  void stop() { stopped_ = true; }
-  bool stopped() const { return stopped_; }
-  void clear_stop() { stopped_ = false; }
 
  private:
   static constexpr std::int64_t kBuckets = 4096;  // of each calendar
@@ -153,7 +150,6 @@ class EventLoop {
   std::int64_t fine_end_;  // first bucket that is not in the fine calendar; a multiple of 2^kCoarse
   int shift_;              // of times to buckets
   int key_shift_;
-  bool stopped_ = false;
   std::uint64_t inserted_ = 0, executed_ = 0;
   std::vector<Event> events_;
   Calendar fine_, coarse_;

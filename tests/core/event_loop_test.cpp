@@ -132,18 +132,5 @@ TEST(EventLoop, WindowsUpToAHorizonGiveTheOrderOfOneRun) {
   }));
 }
 
-TEST(EventLoop, StopEndsTheRunAfterTheRunningEvent) {
-  EventLoop loop;
-  Origin origin(3);
-  loop.set_handler(
-      EventKind::job, [](void* l, const Event&) { static_cast<EventLoop*>(l)->stop(); }, &loop);
-  loop.schedule(1, origin, EventKind::job, 0);
-  loop.schedule(2, origin, EventKind::job, 0);
-  EXPECT_EQ(loop.run(), 1u);
-  EXPECT_EQ(loop.pending(), 1u);
-  loop.clear_stop();
-  EXPECT_EQ(loop.run(), 1u);
-}
-
 }  // namespace
 }  // namespace netsim
