@@ -44,11 +44,12 @@ std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint3
            n.idle_room};
     use = n.use + 1;
     state_.senders[id] = Sender{};
+    if (state_.reliability.selective) state_.selective[id] = Selective{};
   }
   state_.receivers.make(id, 1);
   state_.names.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
-  if (state_.reliability.selective) state_.selective.make(id, 1);
+  if (state_.reliability.selective && use == 0) state_.selective.make(id, 1);
   Names& names = state_.names[id];
   names.source = request.source;
   names.destination = request.destination;
