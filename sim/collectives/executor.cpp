@@ -382,9 +382,7 @@ ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
   contexts_.reserve(loops.size());
   for (EventLoop* loop : loops) {
     contexts_.emplace_back(*loop);
-    loop->set_handler(
-        EventKind::executor,
-        [](void* self, const Event& event) { static_cast<ScheduleExecutor*>(self)->handle(event); }, this);
+    loop->set_handler<&ScheduleExecutor::handle>(EventKind::executor, *this);
   }
 }
 

@@ -120,11 +120,15 @@ std::size_t Engine::pending() const {
 
 Time Engine::first_event() const {
   Time first = kNever;
-  for (const auto& set : sets_) {
-    first = std::min(first, set->first());
-    for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set->id_].first);
-  }
+  for (const auto& set : sets_) first = std::min({first, set->first(), first_mail(*set)});
   return first < kNoEvent ? first : kNever;
+}
+
+// The earliest event on its way to `set`; kNoEvent: notices only.
+Time Engine::first_mail(const AtomSet& set) const {
+  Time first = kNever;
+  for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set.id_].first);
+  return first;
 }
 
 Time Engine::next_time() const {
@@ -146,8 +150,7 @@ std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
 bool Engine::step(std::uint64_t count, Time until) {
   Time first = kNever;
   for (auto& set : sets_) {
-    for (const auto& thread : outboxes_)
-      set->next_ = std::min(set->next_, thread[parity_].boxes[set->id_].first);
+    set->next_ = std::min(set->next_, first_mail(*set));
     first = std::min(first, set->next_);
   }
   if (!calls_.empty() && calls_.back().time <= std::min(first, until)) {
@@ -247,7 +250,9 @@ void AtomSet::take_mail(Outbox& from) {
 
 void Engine::after_window() {
   if (const AtomSet* failed = first_failed(); failed != nullptr) rethrow(*failed);
-  read_journals({first_event(), 0});
+  const bool written =
+      std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return !set->entries_.empty(); });
+  if (written) read_journals({first_event(), 0});
   if (!workers_.empty() && ++windows_ == kShareOutEvery) share_out();
 }
 
@@ -264,9 +269,7 @@ const AtomSet* Engine::first_failed() const {
 void Engine::rethrow(const AtomSet& failed) {
   for (const auto& set : sets_) {
     if (set->error_) continue;
-    Time next = set->loop_.next_time();
-    for (const auto& thread : outboxes_) next = std::min(next, thread[parity_].boxes[set->id_].first);
-    if (next <= failed.order().time) return;
+    if (std::min(set->first(), first_mail(*set)) <= failed.order().time) return;
   }
   const AtomSet::Order last = failed.order();
   const std::exception_ptr error = failed.error_;
@@ -345,9 +348,6 @@ std::uint32_t Engine::add_reader(JournalReader& reader) {
 
 // What was written before `end`; with one set, all.
 void Engine::read_journals(AtomSet::Order end) {
-  const bool any =
-      std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return !set->entries_.empty(); });
-  if (!any) return;
   const bool alone = sets_.size() == 1;
   order_.clear();
   for (auto& set : sets_) {

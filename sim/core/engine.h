@@ -101,6 +101,7 @@ class Engine {
   void rethrow(const AtomSet& failed);
   void share_out();
   Time first_event() const;
+  Time first_mail(const AtomSet& set) const;
 
   std::vector<std::unique_ptr<AtomSet>> sets_;
   // Of each thread: what is sent in the present window, and what was in the last one.

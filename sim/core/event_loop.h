@@ -40,6 +40,12 @@ class EventLoop {
   void set_handler(EventKind kind, Handler handler, void* context) {
     handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
+  // The same for a method of `owner`, which takes the event.
+  template <auto Method, class Owner>
+  void set_handler(EventKind kind, Owner& owner) {
+    set_handler(
+        kind, [](void* self, const Event& event) { (static_cast<Owner*>(self)->*Method)(event); }, &owner);
+  }
   // Arrays that events of `kind` touch, to prefetch: element event.target of the first and the element that
   // the low half of event.argument says of the second. `base` is the address of the pointer, so that the
   // arrays may move. prefetch_also(): a second one, where what belongs to a target

@@ -28,14 +28,10 @@ FabricPart::FabricPart(AtomSet& set, FabricState& state)
 }
 
 void FabricPart::set_handlers() {
-  const auto handle = [this]<void (FabricPart::*Method)(const Event&)>(EventKind kind) {
-    loop_.set_handler(
-        kind, [](void* self, const Event& e) { (static_cast<FabricPart*>(self)->*Method)(e); }, this);
-  };
-  handle.operator()<&FabricPart::on_arrival>(EventKind::arrival);
-  handle.operator()<&FabricPart::on_departure>(EventKind::departure);
-  handle.operator()<&FabricPart::on_link_control>(EventKind::link_control);
-  handle.operator()<&FabricPart::on_route>(EventKind::route);
+  loop_.set_handler<&FabricPart::on_arrival>(EventKind::arrival, *this);
+  loop_.set_handler<&FabricPart::on_departure>(EventKind::departure, *this);
+  loop_.set_handler<&FabricPart::on_link_control>(EventKind::link_control, *this);
+  loop_.set_handler<&FabricPart::on_route>(EventKind::route, *this);
   for (const EventKind kind :
        {EventKind::arrival, EventKind::receive, EventKind::control, EventKind::deliver, EventKind::route}) {
     set_.set_mail_handler(

@@ -99,11 +99,11 @@ class FabricPart {
   using Credits = fabric::Credits;
 
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
-    return static_cast<std::size_t>(priority) * port_count_ + (port >> 1) + (port & 1U) * (port_count_ / 2);
+    return static_cast<std::size_t>(priority) * port_count_ + fabric::slot(port, port_count_);
   }
   Queue& queue(PortId port, std::uint32_t priority) { return queues_[queue_index(port, priority)]; }
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return ((port >> 1) + (port & 1U) * (port_count_ / 2)) * classes_ + (priority - kDataPriority);
+    return fabric::slot(port, port_count_) * classes_ + (priority - kDataPriority);
   }
   Time& paused_since(PortId port, std::uint32_t priority) {
     return state_.paused_since[queue_index(port, priority)];

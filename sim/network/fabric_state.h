@@ -81,6 +81,14 @@ inline constexpr std::uint32_t kHasSource = 1, kTellsDepartures = 2, kCutThrough
 inline constexpr std::uint32_t kSpecial = kTelemetry | kFaulty | kCredits;
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
+// The two ports of a link are neighbours by number, and may be of two sets, which must not share a cache
+// line: arrays of less than a line per port have all even ports first, then all odd ones. Of `ports`, an even
+// number.
+constexpr std::size_t slot(PortId port, std::size_t ports) { return (port >> 1) + (port & 1U) * (ports / 2); }
+constexpr PortId port_of_slot(std::size_t slot, std::size_t ports) {
+  return static_cast<PortId>(slot < ports / 2 ? 2 * slot : 2 * (slot - ports / 2) + 1);
+}
+
 // The part of a port that every packet touches: one cache line.
 struct alignas(64) Port {
   Time busy_until = 0;
@@ -149,28 +157,23 @@ struct RoutedPath {
 struct FabricState {
   FabricState(const Graph& graph, const SwitchParameters& parameters);
 
-  // The two ports of a link are neighbours by number, and may be of two sets, which must not share a cache
-  // line: arrays of less than a line per port have all even ports first, then all odd ones.
-  std::size_t slot(PortId port) const { return (port >> 1) + ((port & 1U) != 0 ? ports.size() / 2 : 0); }
-  PortId port_of_slot(std::size_t slot) const {
-    const std::size_t half = ports.size() / 2;
-    return static_cast<PortId>(slot < half ? 2 * slot : 2 * (slot - half) + 1);
-  }
   // By priority, then port: what packets of one class touch lies close together.
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
-    return static_cast<std::size_t>(priority) * ports.size() + slot(port);
+    return static_cast<std::size_t>(priority) * ports.size() + fabric::slot(port, ports.size());
   }
   std::uint32_t priority_of_queue(std::size_t index) const {
     return static_cast<std::uint32_t>(index / ports.size());
   }
-  PortId port_of_queue(std::size_t index) const { return port_of_slot(index % ports.size()); }
+  PortId port_of_queue(std::size_t index) const {
+    return fabric::port_of_slot(index % ports.size(), ports.size());
+  }
   fabric::Queue& queue(PortId port, std::uint32_t priority) { return queues[queue_index(port, priority)]; }
   const fabric::Queue& queue(PortId port, std::uint32_t priority) const {
     return queues[queue_index(port, priority)];
   }
   // Of the link that `port` transmits on, at its far end; `priority` of data.
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return slot(port) * classes + (priority - kDataPriority);
+    return fabric::slot(port, ports.size()) * classes + (priority - kDataPriority);
   }
   bool is_lossless(std::uint32_t priority) const { return (lossless >> priority & 1) != 0; }
   bool at_switch(PortId port) const {

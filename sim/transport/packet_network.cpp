@@ -125,8 +125,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
 PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, const Partition& partition,
                                      const ConfigNode& network_node, const ConfigNode& transport_node,
                                      std::uint64_t seed, FlowObserver observer)
-    : engine_(engine),
-      cluster_(cluster),
+    : cluster_(cluster),
       state_(cluster, transport_node),
       fabric_(engine, cluster.graph, partition, fabric_parameters().parse(network_node, {"kind"}),
               switch_section(network_node), largest_packet(), seed),

@@ -84,7 +84,6 @@ class PacketNetworkImpl final : public PacketNetwork {
   void recycle();
   std::uint64_t digest(std::uint32_t id) const;
 
-  Engine& engine_;
   const Cluster& cluster_;
   TransportState state_;
   Fabric fabric_;

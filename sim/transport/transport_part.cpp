@@ -26,16 +26,12 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       second_lines_base_(reinterpret_cast<const char*>(senders_) + kCacheLine),
       receivers_base_(receivers_) {
   fabric_.set_source(this);
-  const auto handle = [&]<void (TransportPart::*Method)(const Event&)>(EventKind kind) {
-    loop_.set_handler(
-        kind, [](void* self, const Event& e) { (static_cast<TransportPart*>(self)->*Method)(e); }, this);
-  };
-  handle.operator()<&TransportPart::on_receive>(EventKind::receive);
-  handle.operator()<&TransportPart::on_deliver>(EventKind::deliver);
-  handle.operator()<&TransportPart::on_control>(EventKind::control);
-  handle.operator()<&TransportPart::on_pace>(EventKind::pace);
-  handle.operator()<&TransportPart::on_congestion_timer>(EventKind::congestion_timer);
-  handle.operator()<&TransportPart::on_retransmission>(EventKind::retransmission);
+  loop_.set_handler<&TransportPart::on_receive>(EventKind::receive, *this);
+  loop_.set_handler<&TransportPart::on_deliver>(EventKind::deliver, *this);
+  loop_.set_handler<&TransportPart::on_control>(EventKind::control, *this);
+  loop_.set_handler<&TransportPart::on_pace>(EventKind::pace, *this);
+  loop_.set_handler<&TransportPart::on_congestion_timer>(EventKind::congestion_timer, *this);
+  loop_.set_handler<&TransportPart::on_retransmission>(EventKind::retransmission, *this);
   set_.set_mail_handler(
       EventKind::notice,
       [](void* self, const Mail& mail, const std::byte* attached) {

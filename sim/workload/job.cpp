@@ -196,12 +196,8 @@ TaskJob::TaskJob(const std::vector<EventLoop*>& loops, const std::vector<std::ui
   }
   executor_.set_listener(this);
   for (EventLoop* loop : loops) {
-    loop->set_handler(
-        EventKind::job, [](void* self, const Event& event) { static_cast<TaskJob*>(self)->job_event(event); },
-        this);
-    loop->set_handler(
-        EventKind::compute_done,
-        [](void* self, const Event& event) { static_cast<TaskJob*>(self)->compute_done(event); }, this);
+    loop->set_handler<&TaskJob::job_event>(EventKind::job, *this);
+    loop->set_handler<&TaskJob::compute_done>(EventKind::compute_done, *this);
   }
 }
 
