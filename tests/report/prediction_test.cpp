@@ -9,6 +9,7 @@
 #include "sim/report/prediction.h"
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -26,7 +27,7 @@ constexpr double kToTheEnd = 86'400;
 
 Prediction predict(const Run& run) {
   const test::Directory directory;
-  std::string path = std::string(NETSIM_SOURCE_DIR) + "/" + run.workload;
+  std::string path = source_directory() + "/" + run.workload;
   if (run.workload.find('\n') != std::string::npos) {
     path = directory.path() + "/workload.yaml";
     std::ofstream(path) << run.workload;

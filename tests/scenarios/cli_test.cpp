@@ -14,6 +14,7 @@
 
 #include "sim/core/errors.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -41,7 +42,7 @@ class NetsimProgram : public ::testing::Test {
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
   Ended run(const std::string& arguments) const {
     const std::string command =
-        "cd '" + directory_.path() + "' && '" NETSIM_BINARY "' " + arguments + " >out.txt 2>err.txt";
+        "cd '" + directory_.path() + "' && '" + netsim_binary() + "' " + arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), directory_.text("out.txt"),
             directory_.text("err.txt")};
@@ -186,8 +187,8 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     if (chdir(directory_.path().c_str()) != 0) _exit(99);
-    execl(NETSIM_BINARY, "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out",
-          "results", static_cast<char*>(nullptr));
+    execl(netsim_binary().c_str(), "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet",
+          "--out", "results", static_cast<char*>(nullptr));
     _exit(98);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -300,8 +301,7 @@ TEST_F(NetsimProgram, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
 TEST_F(NetsimProgram, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   const std::string command =
-      "cd '" + directory_.path() +
-      "' && '" NETSIM_BINARY
+      "cd '" + directory_.path() + "' && '" + netsim_binary() +
       "' --config star.yaml --workload incast.yaml --quiet --json - >/dev/full 2>err.txt";
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::io));

@@ -10,11 +10,12 @@
 
 #include "sim/core/registry.h"
 #include "sim/simulation.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
 
-const std::string kConfigs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+const std::string kConfigs = source_directory() + "/configs/";
 
 struct Case {
   const char* config;

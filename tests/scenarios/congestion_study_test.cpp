@@ -7,13 +7,14 @@
 #include "sim/core/config.h"
 #include "sim/simulation.h"
 #include "tests/support/packet_fixture.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
 
 using testing::PacketFixture;
 
-const std::string kValidation = std::string(NETSIM_SOURCE_DIR) + "/configs/validation/";
+const std::string kValidation = source_directory() + "/configs/validation/";
 
 Results web_search(const char* congestion_control, std::uint64_t seed) {
   SimulationSetup setup;

@@ -11,6 +11,7 @@
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_control.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -19,10 +20,10 @@ using nlohmann::json;
 
 json incast_under(const std::string& control) {
   const test::Directory directory;
-  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/congestion/";
-  const std::string command = "'" NETSIM_BINARY "' --config '" + configs + control + ".yaml' --workload '" +
-                              configs + "incast_8to1.yaml' --quiet --json - >'" + directory.path() +
-                              "/out.json'";
+  const std::string configs = source_directory() + "/configs/congestion/";
+  const std::string command = "'" + netsim_binary() + "' --config '" + configs + control +
+                              ".yaml' --workload '" + configs + "incast_8to1.yaml' --quiet --json - >'" +
+                              directory.path() + "/out.json'";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return json::parse(directory.text("out.json"));
 }

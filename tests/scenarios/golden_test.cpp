@@ -12,6 +12,7 @@
 #include "sim/core/fingerprint.h"
 #include "sim/simulation.h"
 #include "tests/scenarios/golden_scenarios.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using test::Scenario;
 
 Results run(const Scenario& scenario, std::uint64_t seed = 1) {
-  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+  const std::string configs = source_directory() + "/configs/";
   SimulationSetup setup;
   setup.config = load_config(configs + scenario.config);
   for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
@@ -40,7 +41,7 @@ nlohmann::json prints(const Results& results) {
 }
 
 TEST(Golden, FingerprintsAreTheRecordedOnes) {
-  const std::string path = std::string(NETSIM_SOURCE_DIR) + "/tests/scenarios/golden/fingerprints.json";
+  const std::string path = source_directory() + "/tests/scenarios/golden/fingerprints.json";
   nlohmann::json found;
   for (const Scenario& scenario : test::golden_scenarios()) {
     const Results results = run(scenario);
@@ -74,9 +75,9 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
 
 // The C library picks fused multiply-add variants of its functions at run time; none of them may show.
 TEST(Golden, TheCpusInstructionsDoNotShow) {
-  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+  const std::string configs = source_directory() + "/configs/";
   const auto run_program = [&](const std::string& environment) {
-    const std::string command = environment + " '" + NETSIM_BINARY + "' --config '" + configs +
+    const std::string command = environment + " '" + netsim_binary() + "' --config '" + configs +
                                 "two_dgx.yaml' --workload '" + configs +
                                 "workloads/small_gpt_ptdp.yaml' --json - --quiet";
     std::string output;

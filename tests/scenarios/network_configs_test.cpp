@@ -14,11 +14,12 @@
 #include "sim/network/policies.h"
 #include "sim/simulation.h"
 #include "sim/transport/reliability.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
 
-const std::string kConfigs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+const std::string kConfigs = source_directory() + "/configs/";
 
 Results run(const std::string& config, const std::string& workload,
             const std::vector<std::string>& overlays = {}) {

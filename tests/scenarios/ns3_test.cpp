@@ -6,17 +6,18 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/paths.h"
+
 namespace netsim {
 namespace {
 
-const std::string kReference = std::string(NETSIM_SOURCE_DIR) + "/../shared/reference/ns3";
+const std::string kReference = source_directory() + "/../shared/reference/ns3";
 
 void compare(const std::string& only) {
   if (!std::filesystem::exists(kReference + "/ensemble.tsv"))
     GTEST_SKIP() << "no ns-3 runs at " << kReference;
-  const std::string command = "python3 " + std::string(NETSIM_SOURCE_DIR) +
-                              "/scripts/ns3_table.py --jobs 1 --netsim " + NETSIM_BINARY + " --reference " +
-                              kReference + " --only " + only;
+  const std::string command = "python3 " + source_directory() + "/scripts/ns3_table.py --jobs 1 --netsim " +
+                              netsim_binary() + " --reference " + kReference + " --only " + only;
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 

@@ -11,13 +11,14 @@
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
 
 using test::Directory;
 
-const std::string kConfigs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+const std::string kConfigs = source_directory() + "/configs/";
 
 struct Run {
   Results results;

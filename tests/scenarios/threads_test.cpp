@@ -15,6 +15,7 @@
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/scenarios/golden_scenarios.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -30,7 +31,7 @@ struct Way {
 };
 
 std::string below_configs(const std::string& path) {
-  return path[0] == '/' ? path : std::string(NETSIM_SOURCE_DIR) + "/configs/" + path;
+  return path[0] == '/' ? path : source_directory() + "/configs/" + path;
 }
 
 Answers run(const Scenario& scenario, Way way, Time until = kNever) {

@@ -9,6 +9,7 @@
 #include "sim/simulation.h"
 #include "sim/workload/ns3_config.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -23,7 +24,7 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.config << " " << c.workload; }
 
 Results run_configs(const Case& c, std::uint64_t seed = 1) {
-  const std::string configs = std::string(NETSIM_SOURCE_DIR) + "/configs/";
+  const std::string configs = source_directory() + "/configs/";
   SimulationSetup setup;
   setup.config = load_config(configs + c.config);
   setup.workload = configs + c.workload;
@@ -114,7 +115,7 @@ TEST(TrafficScenarios, FlowsOfOnePairShareItsLinkAtOnce) {
 }
 
 TEST(TrafficScenarios, ARunOfNs3IsOneFile) {
-  const std::string path = std::string(NETSIM_SOURCE_DIR) + "/configs/import/ns3/config.txt";
+  const std::string path = source_directory() + "/configs/import/ns3/config.txt";
   ConfiguredRun run = load_run(path);
   bool known = false;
   for (const ParameterInfo& info : PacketNetwork::transport_parameters())

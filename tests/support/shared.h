@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
+
 namespace netsim::test {
 
 // The folder beside the repository, or what the environment says.
 inline std::string shared_folder() {
   const char* folder = std::getenv("NETSIM_SHARED");
-  return folder != nullptr ? folder : std::string(NETSIM_SOURCE_DIR) + "/../shared";
+  return folder != nullptr ? folder : source_directory() + "/../shared";
 }
 
 // Files below a folder of it, sorted; with that ending.

@@ -18,6 +18,7 @@
 
 #include "sim/core/random.h"
 #include "tests/support/congestion_driver.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -407,7 +408,7 @@ std::vector<Json> ask_reference(const std::string& name, const std::vector<Trace
     std::ofstream file(in);
     for (const Trace& trace : traces) file << trace.json.dump() << '\n';
   }
-  const std::string script = std::string(NETSIM_SOURCE_DIR) + "/tests/transport/reference/" + name + ".py";
+  const std::string script = source_directory() + "/tests/transport/reference/" + name + ".py";
   const std::string command = "python3 '" + script + "' < '" + in + "' > '" + out + "'";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   std::vector<Json> decisions;

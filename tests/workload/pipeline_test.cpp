@@ -14,6 +14,7 @@
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/job.h"
 #include "sim/workload/workload.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -188,7 +189,7 @@ TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
     GTEST_SKIP() << "python3 is not installed, and the recurrence is written in it";
   }
   const std::vector<Shape> shapes = random_shapes(24);
-  std::string command = "python3 '" NETSIM_SOURCE_DIR "/tests/workload/max_plus.py'";
+  std::string command = "python3 '" + source_directory() + "/tests/workload/max_plus.py'";
   for (const Shape& shape : shapes) command += " " + shape.words();
   const std::vector<Time> expected = numbers_of(command);
   ASSERT_EQ(expected.size(), shapes.size()) << command;

@@ -12,6 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/workload/program_file.h"
+#include "tests/support/paths.h"
 #include "tests/workload/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -24,8 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::unique_ptr<TaskSource> main_job() {
-  return parse_workload(read_file(std::string(NETSIM_SOURCE_DIR) + "/configs/workloads/gpt3_ptdp.yaml"))
-      ->tasks(128);
+  return parse_workload(read_file(source_directory() + "/configs/workloads/gpt3_ptdp.yaml"))->tasks(128);
 }
 
 struct Tally {

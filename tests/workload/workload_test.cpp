@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kRoot = NETSIM_SOURCE_DIR;
+const std::string kRoot = source_directory();
 
 class WorkloadFiles : public ::testing::Test {
  protected:
