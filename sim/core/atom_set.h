@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -149,6 +150,7 @@ class alignas(64) AtomSet {
   Time next_ = kNever;        // earliest of what is pending, as of the last window
   Time horizon_ = 0;          // events before it may be executed in this window
   std::uint64_t load_ = 0;    // events executed since threads were last given their sets
+  std::atomic<std::uint32_t> taken_{0};  // the last window that threads shared in which one took it
   std::exception_ptr error_;  // the set rests from then on
 };
 

@@ -192,11 +192,11 @@ void Engine::execute(std::uint64_t count) {
   const std::uint64_t before = executed();
   parity_ ^= 1U;
   if (workers_.empty() || last_window_ < kWorthSharing) {
-    for (std::uint32_t thread = 0; thread < shares_.size(); ++thread) run_thread(thread, count);
+    for (auto& set : sets_) run_set(*set, outboxes_[0][parity_], count);
   } else {
     busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
     begin_window();
-    run_thread(0, count);
+    run_thread(0, window_.load(std::memory_order_relaxed));
     wait(busy_, waiting_, spins_, [](std::uint32_t busy) { return busy == 0; });
   }
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
@@ -212,13 +212,22 @@ void Engine::work(std::uint32_t thread) {
   for (std::uint32_t seen = 0;; ++seen) {
     wait(window_, parked_, spins_, [seen](std::uint32_t window) { return window != seen; });
     if (leave_) return;
-    run_thread(thread, UINT64_MAX);
+    run_thread(thread, seen + 1);
     if (busy_.fetch_sub(1) == 1 && waiting_.load() != 0) wake_all(busy_);
   }
 }
 
-void Engine::run_thread(std::uint32_t thread, std::uint64_t count) {
-  for (const std::uint32_t id : shares_[thread]) run_set(*sets_[id], outboxes_[thread][parity_], count);
+// Its own sets first, then what others have not come to: which sets have work changes from window to window,
+// faster than sets are shared out.
+void Engine::run_thread(std::uint32_t thread, std::uint32_t window) {
+  const std::size_t threads = shares_.size();
+  for (std::size_t i = 0; i < threads; ++i) {
+    for (const std::uint32_t id : shares_[(thread + i) % threads]) {
+      if (sets_[id]->taken_.load(std::memory_order_relaxed) == window) continue;
+      if (sets_[id]->taken_.exchange(window, std::memory_order_relaxed) == window) continue;
+      run_set(*sets_[id], outboxes_[thread][parity_], UINT64_MAX);
+    }
+  }
 }
 
 void Engine::run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count) {

@@ -92,7 +92,7 @@ class Engine {
   void set_horizons(Time first, Time limit);
   void execute(std::uint64_t count);
   void run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count);
-  void run_thread(std::uint32_t thread, std::uint64_t count);
+  void run_thread(std::uint32_t thread, std::uint32_t window);
   void begin_window();
   void work(std::uint32_t thread);
   void after_window();
@@ -120,7 +120,7 @@ class Engine {
 
   // Threads. The one that calls run() is number 0.
   std::vector<std::thread> workers_;
-  std::vector<std::vector<std::uint32_t>> shares_;  // sets of each thread
+  std::vector<std::vector<std::uint32_t>> shares_;  // sets that each thread runs first, most loaded first
   std::uint64_t windows_ = 0;                       // since threads were last given their sets
   unsigned spins_ = 0;  // before a thread parks; with more threads than cores it parks at once
   bool leave_ = false;

@@ -11,7 +11,7 @@ constexpr Time kShortestCut = 100 * kNanosecond;
 // Above this the ports, queues and packets of a set no longer stay in the caches that a core has for itself
 // and mail costs less than what is fetched from farther away (measured: docs/performance.md).
 constexpr std::uint64_t kPortsPerSet = 6200;
-constexpr std::uint32_t kSetsPerThread = 2;  // so that loads can be evened out
+constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be evened out
 
 // What sets need of each other grows with the square of their number, and finding it out with the cube.
 constexpr std::uint32_t kMostSets = 512;
