@@ -26,7 +26,7 @@ void queue_pair(benchmark::State& state) {
   std::int64_t hops = 0;
   for (auto unused : state) {
     PacketFixture two(
-        star(2, "ack_every: " + std::to_string(state.range(0)) + ", congestion_control: dcqcn"));
+        star(2, "acknowledge: {every: " + std::to_string(state.range(0)) + "}, congestion_control: dcqcn"));
     two.send(0, 1, 40 * kMegabyte);
     two.loop.run();
     if (!two.all_delivered()) state.SkipWithError("not every message was delivered");
@@ -34,7 +34,7 @@ void queue_pair(benchmark::State& state) {
   }
   state.SetItemsProcessed(hops);
 }
-BENCHMARK(queue_pair)->ArgName("ack_every")->Arg(1)->Arg(16);
+BENCHMARK(queue_pair)->ArgName("acknowledge_every")->Arg(1)->Arg(16);
 
 void switch_incast(benchmark::State& state, const char* control) {
   constexpr std::uint32_t kSenders = 8;

@@ -23,8 +23,8 @@ SKIPPED = 77
 
 FAT_TREE = "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
 STAR = "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
-DCQCN = "transport: {ack_every: 1, congestion_control: dcqcn}\n"
-LINE_RATE = "transport: {ack_every: 1, congestion_control: none}\n"
+DCQCN = "transport: {acknowledge: {every: 1}, congestion_control: dcqcn}\n"
+LINE_RATE = "transport: {acknowledge: {every: 1}, congestion_control: none}\n"
 
 # Name: configuration, workload, the two lengths that its {length} takes.
 SCENARIOS = {

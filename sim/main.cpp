@@ -69,7 +69,7 @@ ConfiguredRun read_configuration(const Options& options) {
 void print_configuration(const Options& options) {
   const ConfigNode root = read_configuration(options).config;
   const System system(root, options.seed, 1, nullptr);
-  print(resolved_configuration(root, system.cluster().gpu_model));
+  print(resolved_configuration(root, system.cluster()));
 }
 
 void compile(const Options& options) {
@@ -102,7 +102,7 @@ void dry_run(Options options) {
     print(prediction_json(prediction));
     return;
   }
-  print(resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model) + "\n" +
+  print(resolved_configuration(simulation.configuration(), simulation.cluster()) + "\n" +
         render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
 }
 
@@ -110,7 +110,7 @@ Manifest manifest_of(const Options& options, const Simulation& simulation, const
   Manifest manifest;
   manifest.command = command;
   manifest.seed = options.seed;
-  manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster().gpu_model);
+  manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster());
   for (const std::string& path : {options.config, options.workload}) {
     manifest.inputs.push_back({path, content_hash(read_file(path))});
   }

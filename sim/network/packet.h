@@ -22,7 +22,8 @@ struct alignas(32) Packet {
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
   bool marked;            // ECN congestion experienced
-  bool last;              // of its message
+  bool last : 1;          // of its message
+  bool ack_request : 1;   // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
 };
 static_assert(sizeof(Packet) == 32);
 

@@ -127,6 +127,18 @@ class Resolver {
   std::string text_;
 };
 
+// Its default depends on the cluster and on congestion control: the value that holds, and why.
+void show_acknowledging(ParameterInfo& transport, const ConfigNode* given, const Cluster& cluster) {
+  const Acknowledging holds = PacketNetwork::acknowledging(cluster, given != nullptr ? *given : ConfigNode());
+  for (ParameterInfo& section : transport.children) {
+    if (section.name != "acknowledge") continue;
+    for (ParameterInfo& info : section.children) {
+      info.default_text = std::to_string(holds.every);
+      info.computed = holds.because;
+    }
+  }
+}
+
 std::string known_names() {
   std::string text;
   for (const std::string& kind : Catalogue::instance().kinds()) text += (text.empty() ? "" : ", ") + kind;
@@ -212,12 +224,13 @@ std::string configured(const ConfigNode& root, const std::string& path) {
   }
 }
 
-std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model) {
+std::string resolved_configuration(const ConfigNode& root, const Cluster& cluster) {
   const bool ideal = network_kind(root) == "ideal";
   Resolver resolver;
   for (ParameterInfo info : configuration_table()) {
     if (info.name == "transport" && ideal) continue;
-    if (info.name == "compute") info.default_text = gpu_model;
+    if (info.name == "compute") info.default_text = cluster.gpu_model;
+    if (info.name == "transport") show_acknowledging(info, root.find("transport"), cluster);
     resolver.write(info, root.find(info.name), 0);
   }
   return resolver.take();

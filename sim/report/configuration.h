@@ -8,6 +8,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/topology/topology.h"
 
 namespace netsim {
 
@@ -30,9 +31,9 @@ std::string network_kind(const ConfigNode& root);
 std::string configured(const ConfigNode& root, const std::string& path);
 
 // The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes
-// from. Only for a configuration that is known to be good. `gpu_model`: the cluster's default for `compute`,
-// may be "".
-std::string resolved_configuration(const ConfigNode& root, const std::string& gpu_model);
+// from. Only for a configuration that is known to be good; `cluster`: what was built of it, which some
+// defaults depend on.
+std::string resolved_configuration(const ConfigNode& root, const Cluster& cluster);
 
 // The JSON schema of the file, for editors.
 std::string configuration_schema();

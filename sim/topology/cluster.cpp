@@ -57,6 +57,7 @@ Cluster build_cluster(const ConfigNode& root) {
   Cluster cluster;
   cluster.host_count = host_count(root, *host, topology->host_ports());
   cluster.gpu_model = host->gpu_model();
+  cluster.acknowledge_every = host->acknowledge_every();
   cluster.host_numbers = topology->host_numbers();
   for (std::uint32_t h = 0; h < cluster.host_count; ++h) {
     const HostBuild built = host->build(cluster.graph, h);

@@ -24,6 +24,9 @@
 // assumption, 100 ns
 //   for each of the two end points. Half a DMA read's round trip, the order measured in "Understanding PCIe
 //   performance for end host networking" (SIGCOMM 2018).
+// - acknowledge_every: the NICs are ConnectX-6, whose Linux driver sets the QP context's log_ack_req_freq to
+//   MLX5_IB_ACK_REQ_FREQ = 8 (drivers/infiniband/hw/mlx5/qp.c), a logarithm: every 256 packets. Libraries
+//   that make their own queue pairs for GPUs set 0, every packet (NVSHMEM's IBGDA); NCCL uses the driver's.
 #include <string>
 
 #include "sim/core/registry.h"
@@ -35,6 +38,7 @@ namespace netsim {
 namespace {
 
 constexpr std::uint32_t kGpus = 8;
+constexpr std::int64_t kAcknowledgeEvery = 1 << 8;
 
 struct DgxA100Parameters {
   BitRate nvlink_rate = 8 * 300 * kGbps;
@@ -99,6 +103,7 @@ class DgxA100 final : public Host {
 
   std::uint32_t gpus() const override { return kGpus; }
   std::uint32_t nics() const override { return kGpus; }
+  std::int64_t acknowledge_every() const override { return kAcknowledgeEvery; }
   std::string gpu_model() const override { return "a100_80gb"; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index) const override {

@@ -1,5 +1,6 @@
 // single_nic: a host that is one node, accelerator and NIC at once, without PCIe: messages start and end at
-// its fabric link. For studies of the fabric alone.
+// its fabric link. For studies of the fabric alone, with an acknowledgement for each packet as in the ns-3 model
+// that accompanies HPCC (L2_ACK_INTERVAL 1).
 #include <string>
 
 #include "sim/core/registry.h"
@@ -15,6 +16,7 @@ class SingleNic final : public Host {
  public:
   std::uint32_t gpus() const override { return 1; }
   std::uint32_t nics() const override { return 1; }
+  std::int64_t acknowledge_every() const override { return 1; }
   std::string gpu_model() const override { return {}; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index) const override {

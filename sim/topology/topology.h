@@ -33,6 +33,9 @@ class Host {
   virtual std::uint32_t nics() const = 0;
   // Adds one host (one atom) to the graph.
   virtual HostBuild build(Graph& graph, std::uint32_t host_index) const = 0;
+  // Its NICs ask for an acknowledgement at least every so many packets of a queue pair, a power of two,
+  // unless the configuration says otherwise (transport.acknowledge).
+  virtual std::int64_t acknowledge_every() const = 0;
   // The compute model that its accelerators use unless the configuration says otherwise: "a100_80gb", ...; ""
   // = none.
   virtual std::string gpu_model() const = 0;
@@ -59,6 +62,7 @@ struct Cluster {
   std::uint32_t host_count = 0;
   std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers
   std::string gpu_model;
+  std::int64_t acknowledge_every = 1;  // Host::acknowledge_every
   bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
     return gpus[gpu_a].host == gpus[gpu_b].host;
   }

@@ -45,6 +45,7 @@ struct Feedback {
 // What a congestion control needs of the rest of the network; asked once.
 struct CongestionNeeds {
   bool acks = false;           // on_ack
+  bool every_ack = false;      // works as published only with an ACK for each packet: the default then
   bool sent_bytes = false;     // on_sent
   bool ack_echo = false;       // ECN marks come back in ACKs even where the transport's `ecn_echo` says CNP
   bool timestamps = false;     // Feedback::rtt

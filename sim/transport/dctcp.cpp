@@ -3,8 +3,9 @@
 //
 // Once per window of data (the first ACK of a packet sent after the last update):
 //   alpha = (1 - g) alpha + g F,  F the fraction of the window's packets that were marked; 1 at first.
-// A mark cuts by the factor (1 - alpha/2), once per window: a further cut waits until what was sent by then
-// is acknowledged. A window that ends outside of such a wait adds one step.
+// By default each packet is acknowledged, the paper's simplest way to tell exactly which ones were marked
+// (section 3.1). A mark cuts by the factor (1 - alpha/2), once per window: a further cut waits until what was
+// sent by then is acknowledged. A window that ends outside of such a wait adds one step.
 //
 // Two forms:
 //  window  The paper's: a congestion window in bytes, sent at line rate; the step is one packet. It starts
@@ -65,7 +66,7 @@ class Dctcp final : public CongestionControl {
   explicit Dctcp(const DctcpParameters& p) : p_(p) {}
 
   CongestionNeeds needs() const override {
-    return {.acks = true, .ack_echo = true, .state_bytes = sizeof(State)};
+    return {.acks = true, .every_ack = true, .ack_echo = true, .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override {

@@ -18,6 +18,8 @@
 //  - a changed rate also moves the packet that is waiting (`pace_again`).
 // An ACK whose path has another length than the last one's, or whose readings do not go forward in time (the
 // path changed, or packets overtook each other), is only remembered; the paper's path ID does the same (4.1).
+// Every packet's INT is wanted (section 3.1: the receiver copies it into an ACK for each packet), so each is
+// acknowledged by default.
 #include <array>
 
 #include <optional>
@@ -97,6 +99,7 @@ class Hpcc final : public CongestionControl {
 
   CongestionNeeds needs() const override {
     return {.acks = true,
+            .every_ack = true,
             .pace_again = true,
             .telemetry = true,
             .data_header = static_cast<std::uint32_t>(p_.data_header),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,16 @@ namespace {
 // Address space is set aside for so many.
 constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26;
 
+const Parameters<AcknowledgeParameters>& acknowledge() {
+  static const auto parameters = Parameters<AcknowledgeParameters>().integer(
+      "every", &AcknowledgeParameters::every, {1, 65536},
+      "the host's NIC (dgx_a100 256, single_nic 1); 1 where congestion control needs every ACK or marks come "
+      "back in ACKs",
+      "a queue pair asks for an ACK in one of at most so many packets, a power of two, besides the last of "
+      "each message and one that closes its window");
+  return parameters;
+}
+
 const Parameters<TransportParameters>& transport() {
   using P = TransportParameters;
   // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs
@@ -26,8 +37,7 @@ const Parameters<TransportParameters>& transport() {
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
           .integer("queue_pairs", &P::queue_pairs, {1, 65536},
                    "queue pairs between two GPUs' NICs; each has a path of its own")
-          .integer("ack_every", &P::ack_every, {1, 65536},
-                   "the receiver acknowledges every so many packets, and the last of each message")
+          .section("acknowledge", &P::acknowledge, acknowledge(), "when a sender asks for acknowledgements")
           .choice(
               "framing", &P::framing,
               {{"roce_v2", FramingKind::roce_v2},
@@ -61,6 +71,36 @@ const Parameters<TransportParameters>& transport() {
           .component("congestion_control", &P::congestion_control, "congestion_control", "dcqcn",
                      "how fast a queue pair may send");
   return parameters;
+}
+
+TransportParameters read_transport(const ConfigNode& node) {
+  if (const ConfigNode* old = node.find("ack_every"); old != nullptr) {
+    throw ConfigError(old->key_place(),
+                      "unknown key 'ack_every': it is `acknowledge: {every: N}` now, N a power of two "
+                      "(transport.acknowledge.every)");
+  }
+  TransportParameters parameters = transport().parse(node);
+  const std::int64_t every = parameters.acknowledge.every.value_or(1);
+  if (!std::has_single_bit(static_cast<std::uint64_t>(every))) {
+    node.find("acknowledge")
+        ->find("every")
+        ->fail(std::to_string(every) + " is no power of two (allowed: 1, 2, 4, ... 65536)");
+  }
+  return parameters;
+}
+
+// The hosts' NICs decide where the user does not, but not against a congestion control that lives on ACKs,
+// nor where marks would wait for them.
+Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
+                            const Cluster& cluster) {
+  if (parameters.acknowledge.every) return {*parameters.acknowledge.every, ""};
+  if (needs.every_ack) return {1, "congestion control needs every ACK"};
+  if (parameters.ecn_echo == EcnEcho::ack) return {1, "marks come back in ACKs"};
+  return {cluster.acknowledge_every, "the host's NIC"};
+}
+
+std::unique_ptr<CongestionControl> congestion_control(const TransportParameters& parameters) {
+  return Registry<CongestionControl>::instance().create(parameters.congestion_control, "dcqcn");
 }
 
 const ConfigNode& switch_section(const ConfigNode& network_node) {
@@ -104,12 +144,12 @@ Bytes PacketNetworkImpl::largest_packet() const {
 
 TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node)
     : cluster(cluster_in),
-      parameters(transport().parse(node)),
+      parameters(read_transport(node)),
       framing(netsim::framing(parameters.framing)),
       reliability(netsim::reliability(parameters)),
-      congestion_control(
-          Registry<CongestionControl>::instance().create(parameters.congestion_control, "dcqcn")),
+      congestion_control(netsim::congestion_control(parameters)),
       needs(congestion_control->needs()),
+      acknowledge_every(static_cast<std::uint32_t>(acknowledging(parameters, needs, cluster).every)),
       echo_in_acks(needs.ack_echo || parameters.ecn_echo == EcnEcho::ack),
       stamps(needs.telemetry || needs.timestamps),
       senders(kMaxQueuePairs),
@@ -328,5 +368,9 @@ std::unique_ptr<PacketNetwork> PacketNetwork::create(Engine& engine, const Clust
 
 const ParameterTable& PacketNetwork::network_parameters() { return fabric_parameters().table(); }
 const ParameterTable& PacketNetwork::transport_parameters() { return transport().table(); }
+Acknowledging PacketNetwork::acknowledging(const Cluster& cluster, const ConfigNode& node) {
+  const TransportParameters parameters = read_transport(node);
+  return netsim::acknowledging(parameters, congestion_control(parameters)->needs(), cluster);
+}
 
 }  // namespace netsim

@@ -51,6 +51,12 @@ struct NetworkCounters {
   Bytes max_queue = 0;        // of fabric ports
 };
 
+// How often queue pairs ask for acknowledgements: every so many packets at most.
+struct Acknowledging {
+  std::int64_t every;
+  std::string because;  // of the default, in words; "": configured
+};
+
 class PacketNetwork : public Endpoint {
  public:
   using FlowObserver = std::function<void(const FlowRecord&)>;
@@ -64,6 +70,9 @@ class PacketNetwork : public Endpoint {
   // What `network` (kind: packet) and `transport` accept, for --describe and the schema.
   static const ParameterTable& network_parameters();
   static const ParameterTable& transport_parameters();
+  // What section `transport` says, or else what congestion control needs, or else what the hosts' NICs do.
+  // ConfigError.
+  static Acknowledging acknowledging(const Cluster& cluster, const ConfigNode& transport);
 
   virtual NetworkCounters counters() const = 0;
   virtual PortCounters port_counters(PortId port) const = 0;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/core/config.h"
@@ -28,11 +29,16 @@ Framing framing(FramingKind kind);
 
 enum class EcnEcho : std::uint8_t { cnp, ack };
 
+// `transport.acknowledge`.
+struct AcknowledgeParameters {
+  std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() has the default
+};
+
 // The `transport` section.
 struct TransportParameters {
   Bytes mtu = 4096;
   std::int64_t queue_pairs = 4;
-  std::int64_t ack_every = 1;
+  AcknowledgeParameters acknowledge;
   FramingKind framing = FramingKind::roce_v2;
   EcnEcho ecn_echo = EcnEcho::cnp;
   Bytes nic_buffer = 64 * kKibibyte;
@@ -91,6 +97,8 @@ struct alignas(64) Sender {
   bool timer : 1 = false;   // a retransmission event is pending
   bool failed : 1 = false;
   bool counted : 1 = false;      // see Traffic
+  bool unasked : 1 = false;      // when the timer was set, no answer was due
+  std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
   std::uint32_t last_wire = 0;   // bytes of the last packet, which the wait that has begun was for
   std::uint32_t oldest = kNone;  // first message not fully acknowledged
   std::uint32_t oldest_end = 0;  // one past its last psn
@@ -115,7 +123,6 @@ struct alignas(64) Receiver {
   Time last_cnp = 0;
   std::uint64_t digest = 0;
   std::uint32_t expected = 0;
-  std::uint32_t unacknowledged = 0;
   std::uint32_t marked = 0;     // packets with a mark since the last ACK
   std::uint32_t latest = 0;     // psn of the last packet that came out of order
   std::uint32_t back_path = 0;  // of ACKs, after the first port
@@ -140,8 +147,9 @@ struct Traffic {
   bool none() const { return sent == received && heard == replied && timers == 0; }
 };
 
-// What came out of order.
-enum class Kept : std::uint8_t { absent, inner, last };
+// What came out of order; `asking`: within a message, with a request for an ACK, which the last one always
+// has.
+enum class Kept : std::uint8_t { absent, inner, asking, last };
 
 // What selective repeat remembers of a queue pair besides.
 struct Selective {

@@ -39,8 +39,7 @@ void TransportPart::accept(std::uint32_t id, std::uint32_t packet) {
   ++r.expected;
   r.nack_sent = false;
   count_arrival(id, k.psn);
-  const bool acknowledge = k.last || ++r.unacknowledged >= static_cast<std::uint32_t>(parameters_.ack_every);
-  if (acknowledge) reply(id, PacketKind::ack, packet, 0);
+  if (k.ack_request) reply(id, PacketKind::ack, packet, 0);
   if (r.pcie) {
     fabric_.enqueue(r.gpu_port, packet);
   } else {
@@ -90,7 +89,6 @@ void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause
     k.marked = r.marked != 0;
     if (r.marked != 0 && parameters_.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);
     r.marked = 0;
-    r.unacknowledged = 0;
     if (stamps_) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
   }
   fabric_.enqueue(r.back_port, index);

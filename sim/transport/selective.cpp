@@ -83,12 +83,12 @@ void TransportPart::accept_any(std::uint32_t id, std::uint32_t packet) {
   count_arrival(id, k.psn);
   std::uint32_t complete = 0;
   if (k.psn == r.expected) {
-    complete = advance(id, k.last);
-    const bool acknowledge =
-        complete > 0 || ++r.unacknowledged >= static_cast<std::uint32_t>(parameters_.ack_every);
-    if (acknowledge) reply(id, PacketKind::ack, packet, 0);
+    bool asked = k.ack_request;
+    complete = advance(id, k.last, asked);
+    if (asked) reply(id, PacketKind::ack, packet, 0);
   } else {
-    v.kept.set(r.expected, k.psn, k.last ? Kept::last : Kept::inner);
+    const Kept inner = k.ack_request ? Kept::asking : Kept::inner;
+    v.kept.set(r.expected, k.psn, k.last ? Kept::last : inner);
     reply(id, PacketKind::nack, packet, k.psn);
   }
   if (r.pcie) {
@@ -103,8 +103,8 @@ void TransportPart::accept_any(std::uint32_t id, std::uint32_t packet) {
 }
 
 // The expected packet is here, `last` of its message or not. Returns the number of messages whose last packet
-// is now in order.
-std::uint32_t TransportPart::advance(std::uint32_t id, bool last) {
+// is now in order. `asked` becomes true where one that was kept asked for an ACK.
+std::uint32_t TransportPart::advance(std::uint32_t id, bool last, bool& asked) {
   Receiver& r = receivers_[id];
   PsnWindow<Kept>& kept = selective_[id].kept;
   std::uint32_t complete = last ? 1 : 0;
@@ -112,6 +112,7 @@ std::uint32_t TransportPart::advance(std::uint32_t id, bool last) {
     const Kept entry = kept.get(r.expected, r.expected);
     if (entry == Kept::absent) return complete;
     if (entry == Kept::last) ++complete;
+    if (entry != Kept::inner) asked = true;
     kept.clear(r.expected);
   }
 }

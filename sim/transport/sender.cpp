@@ -64,12 +64,19 @@ void TransportPart::set_oldest(Sender& s, std::uint32_t message) {
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
+// Less than the window is in flight.
+[[gnu::always_inline]] inline bool TransportPart::window_open(std::uint32_t id, const Sender& s) const {
+  const bool selective = reliability_.selective && !s.scale_up;
+  return (selective ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
+}
+
+// A window that shrank below what is in flight leaves room for one packet that asks, where nothing in flight
+// does: so a queue pair that may not send has always asked for what will let it go on.
 bool TransportPart::has_work(std::uint32_t id) {
   const Sender& s = senders_[id];
   if (s.failed) return false;
-  if (reliability_.selective && !s.scale_up)
-    return has_gap(id) || (s.current != kNone && in_flight(id) < s.window);
-  return s.current != kNone && s.next_psn - s.acknowledged < s.window;
+  if (reliability_.selective && !s.scale_up && has_gap(id)) return true;
+  return s.current != kNone && (window_open(id, s) || s.next_psn - s.acknowledged <= s.unrequested);
 }
 
 // To the end of its injector's ring.
@@ -160,13 +167,25 @@ void TransportPart::departed(PortId port, Bytes bytes) {
 
 // ---- Packets
 
+// Whether the packet before next_psn asks for an acknowledgement: the last of a message, one of at most so
+// many that the NIC's setting says, and one after which the window lets nothing out. Counted since the last
+// request, as Linux's rxe does; the vendor's register only promises one in 2^n packets.
+[[gnu::always_inline]] inline bool TransportPart::asks(std::uint32_t id, Sender& s, bool last) const {
+  if (s.unrequested + 1U < acknowledge_every_ && !last && window_open(id, s)) {
+    ++s.unrequested;
+    return false;
+  }
+  s.unrequested = 0;
+  return true;
+}
+
 // What is missing goes before what is new.
 std::uint32_t TransportPart::next_packet(std::uint32_t id) {
   Sender& s = senders_[id];
   if (reliability_.selective && !s.scale_up && has_gap(id)) {
     const std::uint32_t psn = take_gap(id);
     ++counts_.retransmissions;
-    return make_packet(id, extent(message_of(id, psn)), psn);
+    return make_packet(id, extent(message_of(id, psn)), psn, true);
   }
   const Extent message{s.current, s.current_first, s.current_end};
   const std::uint32_t psn = s.next_psn++;
@@ -178,7 +197,7 @@ std::uint32_t TransportPart::next_packet(std::uint32_t id) {
       ++counts_.retransmissions;
     }
   }
-  return make_packet(id, message, psn);
+  return make_packet(id, message, psn, !s.scale_up && asks(id, s, psn + 1 == message.end));
 }
 
 std::uint32_t TransportPart::message_of(std::uint32_t id, std::uint32_t psn) const {
@@ -209,7 +228,8 @@ Bytes TransportPart::next_packet_bytes(std::uint32_t id) {
   return packet_bytes(s, extent(gap ? message_of(id, psn) : s.current), psn);
 }
 
-std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn) {
+std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn,
+                                         bool ask) {
   const Sender& s = senders_[id];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
@@ -220,6 +240,7 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message
   k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
   k.marked = false;
   k.last = psn + 1 == message.end;
+  k.ack_request = ask;
   if (s.scale_up) return index;
   if (s.counted) ++traffic_[id].sent;
   if (stamps_) {
@@ -421,10 +442,11 @@ void TransportPart::finish_messages(std::uint32_t id) {
   }
 }
 
-// Go-back-N: the next packet is the first one not acknowledged.
+// Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.
 void TransportPart::go_back(std::uint32_t id) {
   Sender& s = senders_[id];
   s.next_psn = s.acknowledged;
+  s.unrequested = static_cast<std::uint16_t>(acknowledge_every_ - 1);
   std::uint32_t message = s.oldest;
   while (message != kNone && static_cast<std::int32_t>(s.next_psn - extent(message).end) >= 0)
     message = messages_[message].next;
@@ -437,6 +459,8 @@ void TransportPart::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
+  const std::uint32_t sent = s.next_psn - s.acknowledged;
+  s.unasked = sent != 0 && sent <= s.unrequested;
   if (reliability_.selective) selective_[id].timer_end = s.next_psn;
   Time wait = reliability_.timeout;
   if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
@@ -448,7 +472,8 @@ void TransportPart::arm_timer(std::uint32_t id) {
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
-// a packet.
+// a packet. While nothing in flight asks for an acknowledgement none is missed, as with InfiniBand's
+// transport timer (Architecture Specification, volume 1, section 9.7.6.1.3), however slowly packets leave.
 void TransportPart::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   Sender& s = senders_[id];
@@ -458,6 +483,8 @@ void TransportPart::on_retransmission(const Event& event) {
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
+  } else if (s.unasked) {
+    // No answer was due.
   } else if (++s.timeouts > reliability_.retries) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;

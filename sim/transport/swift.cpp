@@ -13,6 +13,7 @@
 // cwnd counts packets and may be below one: then a packet goes out every rtt / cwnd, as a paced rate of
 // cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with Carousel's timing wheel
 // (3.3). Otherwise packets leave at line rate.
+// An ACK for each packet by default: the paper takes a delay from every ACK, and its pace from that.
 // Not modelled: the second window, for endpoint delays, because netsim's NICs and hosts add none of their own
 // (the round-trip time is the fabric's); and the reactions to loss, of which congestion control is not told.
 #include <algorithm>
@@ -75,7 +76,7 @@ class Swift final : public CongestionControl {
   }
 
   CongestionNeeds needs() const override {
-    return {.acks = true, .timestamps = true, .state_bytes = sizeof(State)};
+    return {.acks = true, .every_ack = true, .timestamps = true, .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override {

@@ -12,7 +12,8 @@
 // As in the RDMA model that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc
 // HandleAckTimely), with which netsim is compared: the first round trip only sets the previous rtt, and
 // increases below t_low count towards hyperactive increase and may be hyperactive too (the paper's are not).
-// The NIC sends single packets; the paper's segments of 16 KB and more are not modelled.
+// The NIC sends single packets; the paper's segments of 16 KB and more are not modelled. Each of its segments
+// has a completion event of its own, so each packet here has an ACK by default.
 
 #include <optional>
 
@@ -75,6 +76,7 @@ class Timely final : public CongestionControl {
   CongestionNeeds needs() const override {
     const auto header = static_cast<std::uint32_t>(p_.header);
     return {.acks = true,
+            .every_ack = true,
             .timestamps = true,
             .data_header = header,
             .ack_header = header,

@@ -16,6 +16,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       reliability_(state.reliability),
       congestion_control_(state.congestion_control.get()),
       needs_(state.needs),
+      acknowledge_every_(state.acknowledge_every),
       echo_in_acks_(state.echo_in_acks),
       stamps_(state.stamps),
       senders_(state.senders.data()),

@@ -29,6 +29,7 @@ struct TransportState {
   ReliabilityPlan reliability;
   std::unique_ptr<CongestionControl> congestion_control;
   CongestionNeeds needs;
+  std::uint32_t acknowledge_every;
   bool echo_in_acks = false, stamps = false;
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
@@ -106,6 +107,8 @@ class TransportPart final : private PacketSource {
   void announce(std::uint32_t id, const Message& m);
   void join_ring(std::uint32_t id);
   bool has_work(std::uint32_t id);
+  bool window_open(std::uint32_t id, const Sender& s) const;
+  bool asks(std::uint32_t id, Sender& s, bool last) const;
   void make_ready(std::uint32_t id);
   std::uint32_t next_class(Injector& in);
   std::uint32_t take_from_ring(Injector& in, std::uint32_t traffic_class);
@@ -119,7 +122,7 @@ class TransportPart final : private PacketSource {
   void set_oldest(Sender& s, std::uint32_t message);
   Bytes packet_bytes(const Sender& s, const Extent& message, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id);
-  std::uint32_t make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn);
+  std::uint32_t make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn, bool ask);
   void pace(std::uint32_t id, Bytes wire_bytes);
   void move_pace(std::uint32_t id, BitRate before);
   void arm_timer(std::uint32_t id);
@@ -154,7 +157,7 @@ class TransportPart final : private PacketSource {
   void repeat_overdue(std::uint32_t id);
   std::uint32_t in_flight(std::uint32_t id) const;
   void accept_any(std::uint32_t id, std::uint32_t packet);
-  std::uint32_t advance(std::uint32_t id, bool last);
+  std::uint32_t advance(std::uint32_t id, bool last, bool& asked);
 
   // receiver.cpp
   void on_receive(const Event& event);
@@ -180,6 +183,7 @@ class TransportPart final : private PacketSource {
   const ReliabilityPlan& reliability_;
   CongestionControl* congestion_control_;
   const CongestionNeeds needs_;
+  const std::uint32_t acknowledge_every_;
   const bool echo_in_acks_, stamps_;
   Sender* senders_;
   Receiver* receivers_;

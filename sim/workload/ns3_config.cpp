@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -458,7 +459,12 @@ class Translation {
     // By the code the interval is bytes, whatever the documentation says.
     const std::int64_t interval = settings_.integer("L2_ACK_INTERVAL", 1, {0, 1 << 30});
     const std::int64_t packets = std::clamp<std::int64_t>((interval + payload_ - 1) / payload_, 1, 65536);
-    set("L2_ACK_INTERVAL", {"transport", "ack_every"}, std::to_string(packets));
+    const auto every = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(packets)));
+    set("L2_ACK_INTERVAL", {"transport", "acknowledge", "every"}, std::to_string(every));
+    if (every != packets) {
+      note(fmt::format("L2_ACK_INTERVAL: an ACK for {} packets instead of {}, a power of two", every,
+                       packets));
+    }
     const PathFigures figures = PathSearch(topology_, payload_).figures();
     const bool one_for_all = settings_.flag("GLOBAL_T", true);
     if (settings_.flag("HAS_WIN", true)) {

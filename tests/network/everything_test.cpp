@@ -65,12 +65,12 @@ Case random_case() {
             ", forwarding: " + any_of("store_and_forward", "cut_through") +
             ", latency: " + any_of("0 s", "300 ns") +
             ", queue_limit: " + (control == "credits" ? "0" : any_of("0", "0", "20")) + "}\n";
-  c.yaml += "transport: {congestion_control: " + any_of("none", "dcqcn") +
-            ", ecn_echo: " + any_of("cnp", "ack") +
-            ", reliability: " + any_of("go_back_n", "irn", "{kind: irn, reorder_tolerance: 50}") +
-            ", framing: " + any_of("roce_v2", "infiniband", "ns3") + ", mtu: " + any_of("1000 B", "4096 B") +
-            ", ack_every: " + any_of("1", "7") + ", window: " + any_of("0 B", "0 B", "50 KB") +
-            ", retransmission_timeout: 150 us, retries: 1000}\n";
+  c.yaml +=
+      "transport: {congestion_control: " + any_of("none", "dcqcn") + ", ecn_echo: " + any_of("cnp", "ack") +
+      ", reliability: " + any_of("go_back_n", "irn", "{kind: irn, reorder_tolerance: 50}") +
+      ", framing: " + any_of("roce_v2", "infiniband", "ns3") + ", mtu: " + any_of("1000 B", "4096 B") +
+      ", acknowledge: {every: " + any_of("1", "8", "256") + "}, window: " + any_of("0 B", "0 B", "50 KB") +
+      ", retransmission_timeout: 150 us, retries: 1000}\n";
   c.seed = *rc::gen::arbitrary<std::uint64_t>();
   const std::uint32_t gpus = host == "dgx_a100" ? 16 : tree ? 16 : 7;
   const int count = *rc::gen::inRange(1, 40);

@@ -127,8 +127,8 @@ TEST(Credits, NothingIsDroppedOrStuckAtAnyLoad) {
     const std::string room = *rc::gen::element<std::string>("0 B", "9 KB", "10 KB", "30 KB");
     PacketFixture f(random_topology() + "transport: {congestion_control: none, framing: " +
                     *rc::gen::element<std::string>("infiniband", "roce_v2") +
-                    ", ack_every: " + std::to_string(*rc::gen::inRange(1, 9)) +
-                    "}\nnetwork: {switch: {marker: none, flow_control: credits, credit_buffer: " + room +
+                    ", acknowledge: {every: " + std::to_string(1 << *rc::gen::inRange(0, 9)) +
+                    "}}\nnetwork: {switch: {marker: none, flow_control: credits, credit_buffer: " + room +
                     ", classes: " + std::to_string(classes) +
                     ", scheduler: " + *rc::gen::element<std::string>("strict", "drr", "vl_arbitration") +
                     ", forwarding: " + *rc::gen::element<std::string>("cut_through", "store_and_forward") +

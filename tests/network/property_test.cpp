@@ -30,8 +30,8 @@ std::string random_network() {
   const std::string marker =
       *rc::gen::element<std::string>("none", "red", "{kind: red, kmin: 10 KB, kmax: 100 KB}");
   return "transport: {congestion_control: " + control +
-         ", ack_every: " + std::to_string(*rc::gen::inRange(1, 20)) +
-         "}\nnetwork: {switch: {buffer: " + buffer + ", marker: " + marker + "}}\n";
+         ", acknowledge: {every: " + std::to_string(1 << *rc::gen::inRange(0, 9)) +
+         "}}\nnetwork: {switch: {buffer: " + buffer + ", marker: " + marker + "}}\n";
 }
 
 TEST(Property, BytesAreConservedNothingIsDroppedOrderIsKeptAndPausesEnd) {

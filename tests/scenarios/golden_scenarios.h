@@ -36,13 +36,17 @@ inline const std::vector<Scenario>& golden_scenarios() {
       {"drr", "network/drr.yaml", "network/two_classes.yaml", {"network.switch.lossless=all"}},
       {"cut_through", "network/cut_through.yaml", "network/permutation.yaml", {}},
       {"faults", "network/faults.yaml", "network/permutation.yaml", {}},
-      {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
-      {"ptdp_fat_tree", "fat_tree.yaml", "workloads/small_gpt_ptdp.yaml", {"hosts=2"}},
+      {"ptdp_two_dgx", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"transport.acknowledge.every=1"}},
+      {"ptdp_vendor_acks", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {}},
+      {"ptdp_fat_tree",
+       "fat_tree.yaml",
+       "workloads/small_gpt_ptdp.yaml",
+       {"hosts=2", "transport.acknowledge.every=1"}},
       {"ptdp_ideal", "two_dgx.yaml", "workloads/small_gpt_ptdp.yaml", {"network={kind: ideal}"}},
       {"ptdp_tree",
        "two_dgx.yaml",
        "workloads/small_gpt_ptdp.yaml",
-       {"collectives.all_reduce=double_binary_tree", "transport.ack_every=16"}},
+       {"collectives.all_reduce=double_binary_tree", "transport.acknowledge.every=16"}},
   };
   return all;
 }

@@ -133,7 +133,7 @@ TEST_F(Threads, DoNotShowInCongestionControl) {
     expect_same({control,
                  "network/spray.yaml",
                  permutation("500 KB"),
-                 {std::string("transport.congestion_control=") + control, "transport.ack_every=1",
+                 {std::string("transport.congestion_control=") + control, "transport.acknowledge.every=1",
                   "network.faults=[{link: agg0-core0, loss: 1e-2}]"}},
                 {{5, 1}, {16, 1}, {16, 2}, {0, 4}});
   }

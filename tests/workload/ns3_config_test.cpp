@@ -100,10 +100,20 @@ TEST_F(Ns3Config, SaysWhatTheModelIs) {
   EXPECT_EQ(at(run, "transport.framing"), "ns3");
   EXPECT_EQ(at(run, "transport.ecn_echo"), "ack");
   EXPECT_EQ(at(run, "transport.mtu"), "1 KB");
-  EXPECT_EQ(at(run, "transport.ack_every"), "1");
+  EXPECT_EQ(at(run, "transport.acknowledge.every"), "1");
   EXPECT_EQ(run.workload, (folder_ / "flow.txt").string());
   EXPECT_EQ(run.until, 100 * kMillisecond);
   EXPECT_THAT(run.notes, IsEmpty());
+}
+
+// Bytes by the tool's code, packets here, and a power of two of them.
+TEST_F(Ns3Config, AnIntervalOfAcksBecomesAPowerOfTwoPackets) {
+  const ConfiguredRun four = translate("L2_ACK_INTERVAL 4000\n" + kDcqcn);
+  EXPECT_EQ(at(four, "transport.acknowledge.every"), "4");
+  EXPECT_THAT(four.notes, IsEmpty());
+  const ConfiguredRun six = translate("L2_ACK_INTERVAL 6000\n" + kDcqcn);
+  EXPECT_EQ(at(six, "transport.acknowledge.every"), "4");
+  EXPECT_THAT(six.notes, ElementsAre(HasSubstr("L2_ACK_INTERVAL: an ACK for 4 packets instead of 6")));
 }
 
 // The README of the reference runs: 52,000 B and 4160 ns at 1000 B of payload, 4654 ns at 4096 B.
