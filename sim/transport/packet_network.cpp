@@ -71,10 +71,9 @@ ReliabilityPlan reliability(const TransportParameters& parameters) {
   ReliabilityPlan plan =
       Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
   if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
-  // Shorter timeouts do not make a queue pair give up sooner: IRN's are only just longer than a round trip.
-  const std::int64_t factor = std::max<std::int64_t>(parameters.retransmission_timeout / plan.timeout, 1);
-  plan.retries =
-      static_cast<std::uint32_t>(std::min<std::int64_t>(parameters.retries * factor, UINT32_MAX - 1));
+  plan.retries = static_cast<std::uint32_t>(parameters.retries);
+  for (std::uint32_t i = 0; i <= plan.retries; ++i)
+    plan.patience += backed_off(parameters.retransmission_timeout, parameters.retransmission_backoff, i);
   return plan;
 }
 

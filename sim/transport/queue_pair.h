@@ -152,6 +152,7 @@ struct Selective {
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
   std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
   Time last_sent = 0;             // when a packet was last made
+  Time quiet_since = 0;           // when the first of the timeouts in a row began
   // Receiver: the packets that came out of order.
   PsnWindow<Kept> kept{Kept::absent};
 };

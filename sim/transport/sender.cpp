@@ -437,14 +437,22 @@ void TransportPart::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
-  if (reliability_.selective) selective_[id].timer_end = s.next_psn;
+  if (reliability_.selective) {
+    selective_[id].timer_end = s.next_psn;
+    if (s.timeouts == 0) selective_[id].quiet_since = loop_.now();
+  }
   Time wait = reliability_.timeout;
   if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
     wait = reliability_.low_timeout;
-  constexpr Time kLongest = 100 * kSecond;
-  for (std::uint32_t i = 0; i < s.timeouts && wait < kLongest; ++i)
-    wait *= parameters_.retransmission_backoff;
+  wait = backed_off(wait, parameters_.retransmission_backoff, s.timeouts);
   schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
+}
+
+// Counts a timeout. Shorter ones do not make a queue pair give up sooner: IRN's are only just longer than a
+// round trip.
+bool TransportPart::one_timeout_too_many(std::uint32_t id) {
+  if (++senders_[id].timeouts <= reliability_.retries) return false;
+  return !reliability_.selective || loop_.now() - selective_[id].quiet_since >= reliability_.patience;
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
@@ -458,7 +466,7 @@ void TransportPart::on_retransmission(const Event& event) {
   if (s.acknowledged == s.sent_end) return;
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
-  } else if (++s.timeouts > reliability_.retries) {
+  } else if (one_timeout_too_many(id)) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;

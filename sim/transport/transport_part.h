@@ -142,6 +142,7 @@ class TransportPart final : private PacketSource {
   void on_pace(const Event& event);
   void on_congestion_timer(const Event& event);
   void on_retransmission(const Event& event);
+  bool one_timeout_too_many(std::uint32_t id);
   CongestionContext congestion_context(std::uint32_t id);
   template <class Call>
   void control(std::uint32_t id, Call call);
