@@ -27,7 +27,8 @@ struct CongestionContext {
   std::uint32_t hops = 0;      // links of the path between the NICs
   std::uint32_t next_psn = 0;  // the next packet to be sent
   BitRate rate = 0;            // in and out: paced rate, integer bit/s, clamped to 1 .. line_rate
-  Bytes window = kNoWindow;    // in and out: payload that may be unacknowledged when a packet is started
+  Bytes window = kNoWindow;    // in and out: payload that may be unacknowledged when a packet is started (see
+                               // whole_packets)
   std::byte* state = nullptr;  // state_bytes(), zeroed before start(), aligned to 16
   std::array<Time, kCongestionTimers> timer{kNever, kNever};  // out: call on_timer(i) then (later than now)
 };
@@ -49,6 +50,8 @@ struct CongestionNeeds {
   bool ack_echo = false;       // ECN marks come back in ACKs even where the transport's `ecn_echo` says CNP
   bool timestamps = false;     // Feedback::rtt
   bool pace_again = false;     // a changed rate applies to the wait for the next packet that has begun
+  bool whole_packets = false;  // a packet starts only if all of it fits into the window, or alone
+  bool paces_packets = false;  // the wait after any packet is that of a full payload
   bool telemetry = false;      // Feedback::hops: switches write INT into data packets
   Time cnp_interval = kNever;  // receiver: the least time between two CNPs of a queue pair; kNever: none
   std::uint32_t data_header = 0;  // bytes that it adds to every data packet

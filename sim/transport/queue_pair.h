@@ -91,7 +91,7 @@ struct alignas(64) Sender {
   bool timer : 1 = false;   // a retransmission event is pending
   bool failed : 1 = false;
   bool counted : 1 = false;      // see Traffic
-  std::uint32_t last_wire = 0;   // bytes of the last packet, which the wait that has begun was for
+  std::uint32_t last_paced = 0;  // bytes that the wait that has begun is for
   std::uint32_t oldest = kNone;  // first message not fully acknowledged
   std::uint32_t oldest_end = 0;  // one past its last psn
   std::uint32_t newest = kNone;

@@ -247,13 +247,13 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
-  s.last_wire = static_cast<std::uint32_t>(wire_bytes);
   if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
     if (has_work(id)) join_ring(id);
     return;
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  s.pace_at = loop_.now() + fabric_.serialisation(wire_bytes, s.rate);
+  s.last_paced = needs_.paces_packets ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, s.rate);
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
@@ -262,7 +262,7 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
 void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   Sender& s = senders_[id];
   if (!s.pacing || s.rate == before) return;
-  s.pace_at += fabric_.serialisation(s.last_wire, s.rate) - fabric_.serialisation(s.last_wire, before);
+  s.pace_at += fabric_.serialisation(s.last_paced, s.rate) - fabric_.serialisation(s.last_paced, before);
   s.pace_at = std::max(s.pace_at, loop_.now());
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
@@ -319,12 +319,13 @@ void TransportPart::control(std::uint32_t id, Call call) {
 }
 
 // The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
-// up: a packet may be started while less than the window is unacknowledged.
+// up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
+// (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
 void TransportPart::set_window(std::uint32_t id, Bytes window) {
   __extension__ using Wide = __int128;
   Sender& s = senders_[id];
   s.congestion_window = window;
-  Bytes least = window;
+  Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
   if (parameters_.window != 0) {
     const Bytes own = parameters_.window_scales
                           ? static_cast<Bytes>(static_cast<Wide>(parameters_.window) * s.rate / s.line_rate)

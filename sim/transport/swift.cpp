@@ -10,9 +10,10 @@
 // packet, ai). At or above it, at most once per round trip: cwnd (1 - min(beta (rtt - target) / rtt,
 // max_mdf)).
 //
-// cwnd counts packets and may be below one: then a packet goes out every rtt / cwnd, as a paced rate of
-// cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with Carousel's timing wheel
-// (3.3). Otherwise packets leave at line rate.
+// cwnd counts packets, and a packet leaves only while all of it fits, as in the published implementation
+// named below (send_packets). It may be below one: then a packet goes out every rtt / cwnd, whatever its
+// size, as a paced rate of cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with
+// Carousel's timing wheel (3.3). Otherwise packets leave at line rate.
 // Not modelled: the second window, for endpoint delays, because netsim's NICs and hosts add none of their own
 // (the round-trip time is the fabric's); and the reactions to loss, of which congestion control is not told.
 #include <algorithm>
@@ -75,7 +76,11 @@ class Swift final : public CongestionControl {
   }
 
   CongestionNeeds needs() const override {
-    return {.acks = true, .timestamps = true, .state_bytes = sizeof(State)};
+    return {.acks = true,
+            .timestamps = true,
+            .whole_packets = true,
+            .paces_packets = true,
+            .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override {
