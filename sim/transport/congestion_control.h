@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "sim/core/units.h"
 #include "sim/network/telemetry.h"
@@ -73,6 +74,10 @@ class CongestionControl {
   virtual void on_sent(CongestionContext&, Bytes /*bytes*/) const {}
   // Timers cannot be cancelled: one that has become meaningless is ignored here.
   virtual void on_timer(CongestionContext&, unsigned /*timer*/) const {}
+
+  // Why it cannot work with a path, for a Note: the parameter, its value, and what would do; empty where it
+  // can. `round_trip`: of the idle path; base_rtt may be what the user gave. Asked once for a queue pair.
+  virtual std::string objection(const CongestionContext& /*path*/, Time /*round_trip*/) const { return {}; }
 };
 
 }  // namespace netsim

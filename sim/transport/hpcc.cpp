@@ -18,10 +18,14 @@
 //  - a changed rate also moves the packet that is waiting (`pace_again`).
 // An ACK whose path has another length than the last one's, or whose readings do not go forward in time (the
 // path changed, or packets overtook each other), is only remembered; the paper's path ID does the same (4.1).
-#include <array>
+// A window of the line rate times T fills a path only if T is not shorter than its round trip: T is the
+// network's longest base RTT in the paper (3.2).
+#include <fmt/format.h>
 
+#include <array>
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -123,6 +127,17 @@ class Hpcc final : public CongestionControl {
     s.hops = hops;
     if (!s.started || (round_over && after(c.next_psn, s.round_end))) s.round_end = c.next_psn;
     s.started = true;
+  }
+
+  // A T that is short by less than what eta leaves free costs nothing.
+  std::string objection(const CongestionContext& c, Time round_trip) const override {
+    const Time base = base_rtt(c);
+    const double share = static_cast<double>(base) / static_cast<double>(round_trip);
+    if (share >= p_.eta) return {};
+    return fmt::format(
+        "HPCC's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of what the path does; "
+        "a base_rtt of {} would do, or 0, which takes each path's own",
+        p_.base_rtt != 0 ? "" : "transport.", format_time(base), 100 * share, format_time(round_trip));
   }
 
  private:

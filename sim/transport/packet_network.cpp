@@ -231,12 +231,26 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   return lines;
 }
 
+PathObjection PacketNetworkImpl::worst_path() const {
+  PathObjection worst;
+  for (const auto& part : parts_) {
+    if (part->objection().before(worst)) worst = part->objection();
+  }
+  return worst;
+}
+
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
   if (fabric_.routes_packets() && !state_.reliability.selective) {
     notes.push_back(
         "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
         "overtakes another makes the sender start again");
+  }
+  if (const PathObjection worst = worst_path(); !worst.text.empty()) {
+    notes.push_back(
+        fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
+                    "{}: {}",
+                    worst.source, worst.destination, format_time(worst.round_trip), worst.text));
   }
   return notes;
 }

@@ -1,6 +1,7 @@
 // The sender's half: messages, arbitration, windows, pacing, acknowledgements, congestion control, go-back-N.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/transport/packet_network_impl.h"
 
@@ -299,6 +300,15 @@ void TransportPart::start_congestion_control(std::uint32_t id) {
   congestion_control_->start(context);
   senders_[id].rate = std::clamp<BitRate>(context.rate, 1, senders_[id].line_rate);
   set_window(id, context.window);
+}
+
+// Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
+void TransportPart::check_path(std::uint32_t id, Time round_trip) {
+  const Names& n = state_.names[id];
+  PathObjection found{round_trip, n.source, n.destination, {}};
+  if (!found.before(objection_)) return;
+  found.text = congestion_control_->objection(congestion_context(id), round_trip);
+  if (!found.text.empty()) objection_ = std::move(found);
 }
 
 template <class Call>

@@ -14,12 +14,17 @@
 // named below (send_packets). It may be below one: then a packet goes out every rtt / cwnd, whatever its
 // size, as a paced rate of cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with
 // Carousel's timing wheel (3.3). Otherwise packets leave at line rate.
+//
+// A path cannot be filled whose idle round trip is not below the target of the window that fills it.
 // Not modelled: the second window, for endpoint delays, because netsim's NICs and hosts add none of their own
 // (the round-trip time is the fabric's); and the reactions to loss, of which congestion control is not told.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -109,6 +114,19 @@ class Swift final : public CongestionControl {
       s.decreased = true;
     }
     set(c, s, f.rtt);
+  }
+
+  std::string objection(const CongestionContext& c, Time round_trip) const override {
+    const double full = bytes_in(static_cast<double>(c.line_rate), round_trip) / static_cast<double>(c.mtu);
+    const double target = this->target(c, std::clamp(full, p_.min_cwnd, p_.max_cwnd));
+    if (static_cast<double>(round_trip) < target) return {};
+    const Time short_of = round_trip - static_cast<Time>(target);
+    return fmt::format(
+        "Swift's target delay there is {} (base_target {}), so an idle network is too slow for it and its "
+        "window "
+        "shrinks; a base_target above {} would do",
+        format_time(static_cast<Time>(target)), format_time(p_.base_target),
+        format_time(p_.base_target + short_of));
   }
 
  private:

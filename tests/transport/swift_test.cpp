@@ -146,6 +146,18 @@ TEST(Swift, BelowOnePacketTheGapIsTheRoundTripOverTheWindow) {
         << i;
 }
 
+// At 100 Gb/s a full path holds more than fs_max_cwnd packets; at 1 Gb/s four, which flow scaling allows
+// more.
+TEST(Swift, ObjectsToPathsThatAreLongerThanItsTarget) {
+  const CongestionDriver fast("swift", 100 * kGbps), slow("swift", kGbps);
+  EXPECT_EQ(fast.objection(kTarget - kNanosecond), "");
+  EXPECT_NE(fast.objection(kTarget).find("base_target 20 us"), std::string::npos) << fast.objection(kTarget);
+  EXPECT_NE(fast.objection(100 * kMicrosecond).find("above 96947 ns would do"), std::string::npos)
+      << fast.objection(100 * kMicrosecond);
+  EXPECT_EQ(slow.objection(30 * kMicrosecond), "");
+  EXPECT_NE(slow.objection(60 * kMicrosecond), "");
+}
+
 TEST(Swift, Needs) {
   const CongestionNeeds needs = CongestionDriver("swift", kGbps).needs();
   EXPECT_TRUE(needs.acks && needs.timestamps && needs.whole_packets && needs.paces_packets);
