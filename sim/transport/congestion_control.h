@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "sim/core/units.h"
 #include "sim/network/telemetry.h"
@@ -27,7 +28,8 @@ struct CongestionContext {
   std::uint32_t hops = 0;      // links of the path between the NICs
   std::uint32_t next_psn = 0;  // the next packet to be sent
   BitRate rate = 0;            // in and out: paced rate, integer bit/s, clamped to 1 .. line_rate
-  Bytes window = kNoWindow;    // in and out: payload that may be unacknowledged when a packet is started
+  Bytes window = kNoWindow;    // in and out: payload that may be unacknowledged when a packet is started (see
+                               // whole_packets)
   std::byte* state = nullptr;  // state_bytes(), zeroed before start(), aligned to 16
   std::array<Time, kCongestionTimers> timer{kNever, kNever};  // out: call on_timer(i) then (later than now)
 };
@@ -50,6 +52,8 @@ struct CongestionNeeds {
   bool ack_echo = false;       // ECN marks come back in ACKs even where the transport's `ecn_echo` says CNP
   bool timestamps = false;     // Feedback::rtt
   bool pace_again = false;     // a changed rate applies to the wait for the next packet that has begun
+  bool whole_packets = false;  // a packet starts only if all of it fits into the window, or alone
+  bool paces_packets = false;  // the wait after any packet is that of a full payload
   bool telemetry = false;      // Feedback::hops: switches write INT into data packets
   Time cnp_interval = kNever;  // receiver: the least time between two CNPs of a queue pair; kNever: none
   std::uint32_t data_header = 0;  // bytes that it adds to every data packet
@@ -71,6 +75,10 @@ class CongestionControl {
   virtual void on_sent(CongestionContext&, Bytes /*bytes*/) const {}
   // Timers cannot be cancelled: one that has become meaningless is ignored here.
   virtual void on_timer(CongestionContext&, unsigned /*timer*/) const {}
+
+  // Why it cannot work with a path, for a Note: the parameter, its value, and what would do; empty where it
+  // can. `round_trip`: of the idle path; base_rtt may be what the user gave. Asked once for a queue pair.
+  virtual std::string objection(const CongestionContext& /*path*/, Time /*round_trip*/) const { return {}; }
 };
 
 }  // namespace netsim

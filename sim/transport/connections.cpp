@@ -178,9 +178,11 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   PathConstants& path = state_.path_constants(id);
   path.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
-  path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : idle_round_trip(id);
+  const Time round_trip = idle_round_trip(id);
+  path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : round_trip;
   part.set_window(id, kNoWindow);
   part.start_congestion_control(id);
+  part.check_path(id, round_trip);
 }
 
 // A full packet from NIC to NIC and its ACK back, in an idle network.

@@ -18,9 +18,15 @@
 //             increase that is due at the very time of a decrease comes first.
 // Alpha's periods need no events: they are caught up with when alpha is asked for. The increase timer rests
 // while RC and RT are the line rate, where it could change nothing.
+//
+// What a decrease does is heard of a round trip later. A path during whose round trip so many decreases come
+// that they halve the rate down to its floor knows nothing between full rate and floor.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -108,9 +114,7 @@ class Dcqcn final : public CongestionControl {
         steps_(p.fast_recovery_steps.value_or(vendor_ ? 1 : 5)) {}
 
   CongestionNeeds needs() const override {
-    return {.sent_bytes = byte_counter_ != 0,
-            .cnp_interval = p_.cnp_interval.value_or((vendor_ ? 4 : 50) * kMicrosecond),
-            .state_bytes = sizeof(State)};
+    return {.sent_bytes = byte_counter_ != 0, .cnp_interval = cnp_interval(), .state_bytes = sizeof(State)};
   }
 
   void on_cnp(CongestionContext& c) const override {
@@ -156,7 +160,30 @@ class Dcqcn final : public CongestionControl {
     increase(c, s);
   }
 
+  std::string objection(const CongestionContext& c, Time round_trip) const override {
+    const Time interval = std::max({decrease_interval_, cnp_interval(), Time{1}});
+    const Time allowed = round_trip / halvings_to_floor(static_cast<double>(c.line_rate));
+    if (interval > allowed) return {};
+    return fmt::format(
+        "DCQCN decreases every {} ({}) while the first decrease is still to be felt, often enough to "
+        "take the rate to its floor; more than {} would do",
+        format_time(interval), cnp_interval() > decrease_interval_ ? "cnp_interval" : "decrease_interval",
+        format_time(allowed));
+  }
+
  private:
+  Time cnp_interval() const { return p_.cnp_interval.value_or((vendor_ ? 4 : 50) * kMicrosecond); }
+  double floor(double line) const {
+    return p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / (vendor_ ? 100 : 1000);
+  }
+  // A decrease takes at most half of the rate.
+  std::int64_t halvings_to_floor(double line) const {
+    constexpr std::int64_t kMost = 64;
+    std::int64_t n = 1;
+    for (double rate = line / 2; rate > floor(line) && n < kMost; rate /= 2) ++n;
+    return n;
+  }
+
   // The vendor's decreases come 1 ns after the alpha period that ends with them.
   static constexpr Time kDecreaseLag = kNanosecond;
 
@@ -229,9 +256,7 @@ class Dcqcn final : public CongestionControl {
 
   void set_rate(CongestionContext& c, State& s, double rate) const {
     const auto line = static_cast<double>(c.line_rate);
-    const double floor =
-        p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / (vendor_ ? 100 : 1000);
-    s.rate = std::clamp(rate, std::min(floor, line), line);
+    s.rate = std::clamp(rate, std::min(floor(line), line), line);
     c.rate = to_rate(s.rate, c.line_rate);
   }
 

@@ -11,7 +11,8 @@
 //  window  The paper's: a congestion window in bytes, sent at line rate; the step is one packet. It starts
 //  with
 //          what the path holds, as RDMA's senders do (TCP's slow start would be the exception here), and
-//          grows only while it is what holds the sender back (RFC 7661's concern).
+//          grows only while it is what holds the sender back (RFC 7661's concern). As in TCP nothing is sent
+//          that reaches beyond it (RFC 5681, section 2), so a packet waits until all of it fits.
 //  rate    The RDMA model's that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc
 //          HandleAckDctcp), with which netsim is compared: a paced rate; the step is rate_ai. The transport's
 //          `window` and `window_scales` add the window that this model runs it with.
@@ -66,7 +67,11 @@ class Dctcp final : public CongestionControl {
   explicit Dctcp(const DctcpParameters& p) : p_(p) {}
 
   CongestionNeeds needs() const override {
-    return {.acks = true, .every_ack = true, .ack_echo = true, .state_bytes = sizeof(State)};
+    return {.acks = true,
+            .every_ack = true,
+            .ack_echo = true,
+            .whole_packets = p_.form == Form::window,
+            .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override {
@@ -110,12 +115,11 @@ class Dctcp final : public CongestionControl {
     s.window_end = c.next_psn;
   }
 
-  // Whether the window held the sender back when the acknowledged packets were still in flight. Counts whole
-  // packets.
+  // Whether the window had no room for another packet when the acknowledged ones were still in flight.
   bool full(const CongestionContext& c, const State& s, const Feedback& f) const {
     if (p_.form == Form::rate) return true;
     const std::uint32_t in_flight = c.next_psn - f.acknowledged_psn + f.packets;
-    return static_cast<double>(in_flight) * static_cast<double>(c.mtu) >= s.size;
+    return (static_cast<double>(in_flight) + 1) * static_cast<double>(c.mtu) > s.size;
   }
 
   double step(const CongestionContext& c) const {

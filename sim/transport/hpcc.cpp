@@ -20,10 +20,14 @@
 // path changed, or packets overtook each other), is only remembered; the paper's path ID does the same (4.1).
 // Every packet's INT is wanted (section 3.1: the receiver copies it into an ACK for each packet), so each is
 // acknowledged by default.
-#include <array>
+// A window of the line rate times T fills a path only if T is not shorter than its round trip: T is the
+// network's longest base RTT in the paper (3.2).
+#include <fmt/format.h>
 
+#include <array>
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -126,6 +130,17 @@ class Hpcc final : public CongestionControl {
     s.hops = hops;
     if (!s.started || (round_over && after(c.next_psn, s.round_end))) s.round_end = c.next_psn;
     s.started = true;
+  }
+
+  // A T that is short by less than what eta leaves free costs nothing.
+  std::string objection(const CongestionContext& c, Time round_trip) const override {
+    const Time base = base_rtt(c);
+    const double share = static_cast<double>(base) / static_cast<double>(round_trip);
+    if (share >= p_.eta) return {};
+    return fmt::format(
+        "HPCC's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of what the path does; "
+        "a base_rtt of {} would do, or 0, which takes each path's own",
+        p_.base_rtt != 0 ? "" : "transport.", format_time(base), 100 * share, format_time(round_trip));
   }
 
  private:

@@ -112,10 +112,9 @@ ReliabilityPlan reliability(const TransportParameters& parameters) {
   ReliabilityPlan plan =
       Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
   if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
-  // Shorter timeouts do not make a queue pair give up sooner: IRN's are only just longer than a round trip.
-  const std::int64_t factor = std::max<std::int64_t>(parameters.retransmission_timeout / plan.timeout, 1);
-  plan.retries =
-      static_cast<std::uint32_t>(std::min<std::int64_t>(parameters.retries * factor, UINT32_MAX - 1));
+  plan.retries = static_cast<std::uint32_t>(parameters.retries);
+  for (std::uint32_t i = 0; i <= plan.retries; ++i)
+    plan.patience += backed_off(parameters.retransmission_timeout, parameters.retransmission_backoff, i);
   return plan;
 }
 
@@ -277,12 +276,26 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   return lines;
 }
 
+PathObjection PacketNetworkImpl::worst_path() const {
+  PathObjection worst;
+  for (const auto& part : parts_) {
+    if (part->objection().before(worst)) worst = part->objection();
+  }
+  return worst;
+}
+
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
   if (fabric_.routes_packets() && !state_.reliability.selective) {
     notes.push_back(
         "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
         "overtakes another makes the sender start again");
+  }
+  if (const PathObjection worst = worst_path(); !worst.text.empty()) {
+    notes.push_back(
+        fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
+                    "{}: {}",
+                    worst.source, worst.destination, format_time(worst.round_trip), worst.text));
   }
   return notes;
 }

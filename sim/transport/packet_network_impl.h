@@ -75,6 +75,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   Time idle_round_trip(std::uint32_t id) const;
   Bytes largest_packet() const;
   void routes_changed();
+  PathObjection worst_path() const;
 
   void flow_delivered(const FlowDelivered& flow);
   void flow_acknowledged(const FlowAcknowledged& flow);

@@ -99,7 +99,7 @@ struct alignas(64) Sender {
   bool counted : 1 = false;      // see Traffic
   bool unasked : 1 = false;      // when the timer was set, no answer was due
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
-  std::uint32_t last_wire = 0;   // bytes of the last packet, which the wait that has begun was for
+  std::uint32_t last_paced = 0;  // bytes that the wait that has begun is for
   std::uint32_t oldest = kNone;  // first message not fully acknowledged
   std::uint32_t oldest_end = 0;  // one past its last psn
   std::uint32_t newest = kNone;
@@ -160,6 +160,7 @@ struct Selective {
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
   std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
   Time last_sent = 0;             // when a packet was last made
+  Time quiet_since = 0;           // when the first of the timeouts in a row began
   // Receiver: the packets that came out of order.
   PsnWindow<Kept> kept{Kept::absent};
 };

@@ -49,14 +49,14 @@ void TransportPart::accept(std::uint32_t id, std::uint32_t packet) {
 }
 
 // One NACK for each gap. A number that does not rise tells that the sender has started again and lost the
-// expected packet once more: a gap of its own.
+// expected packet once more: a gap of its own where the plan says so.
 void TransportPart::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
   Receiver& r = receivers_[id];
   if (static_cast<std::int32_t>(psn - r.expected) < 0) {
     reply(id, PacketKind::ack, packet, 0);  // a duplicate: the ACK may have been late
     return;
   }
-  const bool again = static_cast<std::int32_t>(psn - r.latest) <= 0;
+  const bool again = reliability_.repeat_nack && static_cast<std::int32_t>(psn - r.latest) <= 0;
   if (!r.nack_sent || again) reply(id, PacketKind::nack, packet, psn);
   r.nack_sent = true;
   r.latest = psn;

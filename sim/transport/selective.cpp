@@ -13,11 +13,13 @@ bool earlier(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t
 
 // ---- Sender
 
-// What has not come back: neither acknowledged nor known to have arrived out of order.
+// What has not come back: not acknowledged and, unless the plan counts cumulatively, not known to have
+// arrived out of order.
 std::uint32_t TransportPart::in_flight(std::uint32_t id) const {
   const Sender& s = senders_[id];
   const std::uint32_t sent = s.next_psn - s.acknowledged;
-  return reliability_.selective && !s.scale_up ? sent - selective_[id].arrived_count : sent;
+  const bool leave_out = reliability_.selective && !reliability_.cumulative && !s.scale_up;
+  return leave_out ? sent - selective_[id].arrived_count : sent;
 }
 
 // Moves to the next gap that is to be repeated; false if there is none.

@@ -1,6 +1,7 @@
 // The sender's half: messages, arbitration, windows, pacing, acknowledgements, congestion control, go-back-N.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/transport/packet_network_impl.h"
 
@@ -268,13 +269,13 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
-  s.last_wire = static_cast<std::uint32_t>(wire_bytes);
   if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
     if (has_work(id)) join_ring(id);
     return;
   }
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  s.pace_at = loop_.now() + fabric_.serialisation(wire_bytes, s.rate);
+  s.last_paced = needs_.paces_packets ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, s.rate);
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
@@ -283,7 +284,7 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
 void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   Sender& s = senders_[id];
   if (!s.pacing || s.rate == before) return;
-  s.pace_at += fabric_.serialisation(s.last_wire, s.rate) - fabric_.serialisation(s.last_wire, before);
+  s.pace_at += fabric_.serialisation(s.last_paced, s.rate) - fabric_.serialisation(s.last_paced, before);
   s.pace_at = std::max(s.pace_at, loop_.now());
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
@@ -322,6 +323,15 @@ void TransportPart::start_congestion_control(std::uint32_t id) {
   set_window(id, context.window);
 }
 
+// Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
+void TransportPart::check_path(std::uint32_t id, Time round_trip) {
+  const Names& n = state_.names[id];
+  PathObjection found{round_trip, n.source, n.destination, {}};
+  if (!found.before(objection_)) return;
+  found.text = congestion_control_->objection(congestion_context(id), round_trip);
+  if (!found.text.empty()) objection_ = std::move(found);
+}
+
 template <class Call>
 void TransportPart::control(std::uint32_t id, Call call) {
   Sender& s = senders_[id];
@@ -340,12 +350,13 @@ void TransportPart::control(std::uint32_t id, Call call) {
 }
 
 // The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
-// up: a packet may be started while less than the window is unacknowledged.
+// up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
+// (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
 void TransportPart::set_window(std::uint32_t id, Bytes window) {
   __extension__ using Wide = __int128;
   Sender& s = senders_[id];
   s.congestion_window = window;
-  Bytes least = window;
+  Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
   if (parameters_.window != 0) {
     const Bytes own = parameters_.window_scales
                           ? static_cast<Bytes>(static_cast<Wide>(parameters_.window) * s.rate / s.line_rate)
@@ -461,14 +472,22 @@ void TransportPart::arm_timer(std::uint32_t id) {
   s.timer_snapshot = s.acknowledged;
   const std::uint32_t sent = s.next_psn - s.acknowledged;
   s.unasked = sent != 0 && sent <= s.unrequested;
-  if (reliability_.selective) selective_[id].timer_end = s.next_psn;
+  if (reliability_.selective) {
+    selective_[id].timer_end = s.next_psn;
+    if (s.timeouts == 0) selective_[id].quiet_since = loop_.now();
+  }
   Time wait = reliability_.timeout;
   if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
     wait = reliability_.low_timeout;
-  constexpr Time kLongest = 100 * kSecond;
-  for (std::uint32_t i = 0; i < s.timeouts && wait < kLongest; ++i)
-    wait *= parameters_.retransmission_backoff;
+  wait = backed_off(wait, parameters_.retransmission_backoff, s.timeouts);
   schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
+}
+
+// Counts a timeout. Shorter ones do not make a queue pair give up sooner: IRN's are only just longer than a
+// round trip.
+bool TransportPart::one_timeout_too_many(std::uint32_t id) {
+  if (++senders_[id].timeouts <= reliability_.retries) return false;
+  return !reliability_.selective || loop_.now() - selective_[id].quiet_since >= reliability_.patience;
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
@@ -485,7 +504,7 @@ void TransportPart::on_retransmission(const Event& event) {
     s.timeouts = 0;
   } else if (s.unasked) {
     // No answer was due.
-  } else if (++s.timeouts > reliability_.retries) {
+  } else if (one_timeout_too_many(id)) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;

@@ -10,16 +10,22 @@
 // packet, ai). At or above it, at most once per round trip: cwnd (1 - min(beta (rtt - target) / rtt,
 // max_mdf)).
 //
-// cwnd counts packets and may be below one: then a packet goes out every rtt / cwnd, as a paced rate of
-// cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with Carousel's timing wheel
-// (3.3). Otherwise packets leave at line rate.
+// cwnd counts packets, and a packet leaves only while all of it fits, as in the published implementation
+// named below (send_packets). It may be below one: then a packet goes out every rtt / cwnd, whatever its
+// size, as a paced rate of cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with
+// Carousel's timing wheel (3.3). Otherwise packets leave at line rate.
+//
 // An ACK for each packet by default: the paper takes a delay from every ACK, and its pace from that.
+// A path cannot be filled whose idle round trip is not below the target of the window that fills it.
 // Not modelled: the second window, for endpoint delays, because netsim's NICs and hosts add none of their own
 // (the round-trip time is the fabric's); and the reactions to loss, of which congestion control is not told.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -76,7 +82,12 @@ class Swift final : public CongestionControl {
   }
 
   CongestionNeeds needs() const override {
-    return {.acks = true, .every_ack = true, .timestamps = true, .state_bytes = sizeof(State)};
+    return {.acks = true,
+            .every_ack = true,
+            .timestamps = true,
+            .whole_packets = true,
+            .paces_packets = true,
+            .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override {
@@ -105,6 +116,19 @@ class Swift final : public CongestionControl {
       s.decreased = true;
     }
     set(c, s, f.rtt);
+  }
+
+  std::string objection(const CongestionContext& c, Time round_trip) const override {
+    const double full = bytes_in(static_cast<double>(c.line_rate), round_trip) / static_cast<double>(c.mtu);
+    const double target = this->target(c, std::clamp(full, p_.min_cwnd, p_.max_cwnd));
+    if (static_cast<double>(round_trip) < target) return {};
+    const Time short_of = round_trip - static_cast<Time>(target);
+    return fmt::format(
+        "Swift's target delay there is {} (base_target {}), so an idle network is too slow for it and its "
+        "window "
+        "shrinks; a base_target above {} would do",
+        format_time(static_cast<Time>(target)), format_time(p_.base_target),
+        format_time(p_.base_target + short_of));
   }
 
  private:

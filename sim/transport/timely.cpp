@@ -14,9 +14,15 @@
 // increases below t_low count towards hyperactive increase and may be hyperactive too (the paper's are not).
 // The NIC sends single packets; the paper's segments of 16 KB and more are not modelled. Each of its segments
 // has a completion event of its own, so each packet here has an ACK by default.
+//
+// Where an idle round trip is above t_high, the rate only falls; above t_low, nothing but the gradient ever
+// raises it.
+
+#include <fmt/format.h>
 
 #include <optional>
 
+#include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/transport/congestion_math.h"
 
@@ -99,6 +105,20 @@ class Timely final : public CongestionControl {
       s.rtt = rtt;
     }
     s.started = true;
+  }
+
+  std::string objection(const CongestionContext&, Time round_trip) const override {
+    if (round_trip > p_.t_high) {
+      return fmt::format(
+          "TIMELY's t_high {} is below it, so the rate only falls; t_low and t_high above it would "
+          "do",
+          format_time(p_.t_high));
+    }
+    if (round_trip < p_.t_low) return {};
+    return fmt::format(
+        "TIMELY's t_low {} is not above it, so delays never count as low and the rate follows their "
+        "gradient alone; a t_low above it would do",
+        format_time(p_.t_low));
   }
 
  private:

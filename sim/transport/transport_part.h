@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,6 +73,18 @@ struct FlowAcknowledged {
   Time acknowledged;
 };
 
+// Why congestion control cannot work with the path of a queue pair. An empty text: it can.
+struct PathObjection {
+  Time round_trip = 0;
+  std::uint32_t source = kNone, destination = kNone;  // GPUs
+  std::string text;
+  // The longer round trip is the worse one; of equal ones the smaller numbers are taken.
+  bool before(const PathObjection& other) const {
+    return std::tuple(-round_trip, source, destination) <
+           std::tuple(-other.round_trip, other.source, other.destination);
+  }
+};
+
 class PacketNetworkImpl;
 
 class TransportPart final : private PacketSource {
@@ -85,6 +99,10 @@ class TransportPart final : private PacketSource {
   std::uint32_t injector(PortId first, PortId gate);
   void start_congestion_control(std::uint32_t id);
   void set_window(std::uint32_t id, Bytes window);
+  // Once the queue pair has its path, whose round trip in an idle network is this.
+  void check_path(std::uint32_t id, Time round_trip);
+  // Of this part's queue pairs, the worst.
+  const PathObjection& objection() const { return objection_; }
   // Numbers of this part's queue pairs that are over: only between events, or by this part.
   void add_free_pair(std::uint32_t id) { free_pairs_.push_back(id); }
   std::uint32_t take_free_pair() {
@@ -145,6 +163,7 @@ class TransportPart final : private PacketSource {
   void on_pace(const Event& event);
   void on_congestion_timer(const Event& event);
   void on_retransmission(const Event& event);
+  bool one_timeout_too_many(std::uint32_t id);
   CongestionContext congestion_context(std::uint32_t id);
   template <class Call>
   void control(std::uint32_t id, Call call);
@@ -199,6 +218,7 @@ class TransportPart final : private PacketSource {
   std::vector<std::uint32_t> free_pairs_;
   NetworkCounters counts_;
   std::uint64_t packets_fingerprint_ = 0;
+  PathObjection objection_;
 };
 
 }  // namespace netsim

@@ -73,6 +73,8 @@ class CongestionDriver {
   Bytes window() const { return context_.window; }
   std::size_t timers() const { return timers_.size(); }
   CongestionNeeds needs() const { return control_->needs(); }
+  // To the path, if that is what an idle round trip takes.
+  std::string objection(Time round_trip) const { return control_->objection(context_, round_trip); }
 
  private:
   template <class Call>

@@ -4,11 +4,15 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "tests/support/congestion_driver.h"
+#include "tests/support/packet_fixture.h"
 
 namespace netsim {
 namespace {
+
+using testing::PacketFixture;
 
 constexpr Time kTarget = 20 * kMicrosecond + 3053 * kNanosecond;
 
@@ -66,9 +70,97 @@ TEST(Swift, StaysWithinItsLimits) {
   EXPECT_EQ(driver.window(), 500);
 }
 
+// ---- In the network
+
+// 200 flows through one port, with 1.8 packets in flight each: Jain's index of what they get. Where a packet
+// left while less than the window was in flight it was 0.55: flows with two packets stood beside flows with
+// one.
+TEST(Swift, ManyFlowsShareABottleneckFairly) {
+  constexpr std::uint32_t kFlows = 200;
+  PacketFixture f(
+      "topology: {kind: star, hosts: 201, rate: 100 Gbps, delay: 1 us}\n"
+      "network: {switch: {marker: none, buffer: 256 MB}}\n"
+      "transport: {congestion_control: swift}\n");
+  for (std::uint32_t i = 0; i < kFlows; ++i) f.send(i, kFlows, kGigabyte, i * 37 * kNanosecond);
+  const auto acknowledged = [&f] {
+    std::vector<double> bytes;
+    for (std::uint32_t i = 0; i < kFlows; ++i)
+      bytes.push_back(static_cast<double>(f.network->queue_pair_view(i).acknowledged));
+    return bytes;
+  };
+  f.loop.run(5 * kMillisecond);
+  const std::vector<double> before = acknowledged();
+  f.loop.run(15 * kMillisecond);
+  const std::vector<double> after = acknowledged();
+  double sum = 0, squares = 0;
+  for (std::uint32_t i = 0; i < kFlows; ++i) {
+    sum += after[i] - before[i];
+    squares += (after[i] - before[i]) * (after[i] - before[i]);
+  }
+  EXPECT_GT(sum * sum / (kFlows * squares), 0.9);
+  EXPECT_GT(sum * 8 / 10e-3, 0.95 * 100e9) << "of the line rate";
+}
+
+// In flight during the first round trip, with a window of two packets and a half.
+TEST(Swift, APacketLeavesWhenAllOfItFitsIntoTheWindow) {
+  const auto first_packets = [](const std::string& transport) {
+    PacketFixture f(
+        "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
+        "transport: {mtu: 1000 B, " +
+        transport + "}\n");
+    f.send(0, 1, 100'000);
+    f.loop.run(4 * kMicrosecond);
+    return f.at("host0", "switch0").data_packets;
+  };
+  EXPECT_EQ(first_packets("congestion_control: {kind: swift, initial_window: 2500 B}"), 2u);
+  EXPECT_EQ(first_packets("congestion_control: {kind: swift, initial_window: 3000 B}"), 3u);
+  EXPECT_EQ(first_packets("congestion_control: {kind: swift, initial_window: 1 B}"), 1u);
+  EXPECT_EQ(first_packets("congestion_control: {kind: dctcp, initial_window: 2500 B}"), 2u);
+  EXPECT_EQ(first_packets("congestion_control: none, window: 2500 B"), 3u) << "ns-3's rule";
+}
+
+// A window that is held at a quarter of a packet: a packet every four round trips, whatever it holds.
+TEST(Swift, BelowOnePacketTheGapIsTheRoundTripOverTheWindow) {
+  constexpr BitRate kRate = 100 * kGbps;
+  constexpr Bytes kMtu = 256, kHeader = 62 + 20, kFirst = 16, kAck = 66 + 20;
+  PacketFixture f(
+      "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
+      "transport: {mtu: 256 B, congestion_control: {kind: swift, base_target: 0 s, per_hop: 0 s, fs_range: 0 "
+      "s, "
+      "min_cwnd: 0.25, initial_window: 1 B}}\n");
+  f.send(0, 1, 100 * kMtu);
+  f.send(0, 1, 100 * kMtu);
+  for (int i = 0; i < 10; ++i) f.send(0, 1, 1);
+  f.loop.run();
+  ASSERT_TRUE(f.all_delivered());
+  const auto round_trip = [](Bytes wire) {
+    return 4 * kMicrosecond + 2 * transmission_time(wire, kRate) + 2 * transmission_time(kAck, kRate);
+  };
+  // The first packet of a message is longer, and so are its round trip and the gap after the next packet.
+  const Time full = round_trip(kMtu + kHeader), longer = round_trip(kMtu + kHeader + kFirst);
+  EXPECT_NEAR(static_cast<double>(f.delivered[1] - f.delivered[0]),
+              static_cast<double>(4 * (99 * full + longer)), 200.0);
+  const Time small = 4 * round_trip(1 + kHeader + kFirst);
+  for (std::size_t i = 4; i < 12; ++i)
+    EXPECT_NEAR(static_cast<double>(f.delivered[i] - f.delivered[i - 1]), static_cast<double>(small), 1.0)
+        << i;
+}
+
+// At 100 Gb/s a full path holds more than fs_max_cwnd packets; at 1 Gb/s four, which flow scaling allows
+// more.
+TEST(Swift, ObjectsToPathsThatAreLongerThanItsTarget) {
+  const CongestionDriver fast("swift", 100 * kGbps), slow("swift", kGbps);
+  EXPECT_EQ(fast.objection(kTarget - kNanosecond), "");
+  EXPECT_NE(fast.objection(kTarget).find("base_target 20 us"), std::string::npos) << fast.objection(kTarget);
+  EXPECT_NE(fast.objection(100 * kMicrosecond).find("above 96947 ns would do"), std::string::npos)
+      << fast.objection(100 * kMicrosecond);
+  EXPECT_EQ(slow.objection(30 * kMicrosecond), "");
+  EXPECT_NE(slow.objection(60 * kMicrosecond), "");
+}
+
 TEST(Swift, Needs) {
   const CongestionNeeds needs = CongestionDriver("swift", kGbps).needs();
-  EXPECT_TRUE(needs.acks && needs.timestamps);
+  EXPECT_TRUE(needs.acks && needs.timestamps && needs.whole_packets && needs.paces_packets);
   EXPECT_EQ(needs.data_header, 0u);
   EXPECT_THROW(CongestionDriver("{kind: swift, fs_min_cwnd: 200}", kGbps), ConfigError);
 }

@@ -31,7 +31,7 @@ def sizes_after(trace):
         if ack["marked"] and reduced_until is None:
             size = min(most, max(least, size * (1 - alpha / 2)))
             reduced_until = ack["next_psn"]
-        elif new_window and reduced_until is None and (in_flight >= size or not by_window):
+        elif new_window and reduced_until is None and (in_flight + mtu > size or not by_window):
             size = min(most, max(least, size + step))
         yield [line, size] if by_window else [size, None]
 
