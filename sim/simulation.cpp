@@ -12,6 +12,7 @@
 #include "sim/report/configuration.h"
 #include "sim/transport/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/transport/reliability.h"
 #include "sim/workload/job_books.h"
 #include "sim/workload/workload.h"
 
@@ -72,6 +73,14 @@ TransportSizes transport_sizes(const ConfigNode& root) {
   sizes.mtu = transport_value(root, "mtu", [](const ConfigNode& node) { return read_bytes(node); });
   sizes.queue_pairs = static_cast<std::uint32_t>(
       transport_value(root, "queue_pairs", [](const ConfigNode& node) { return read_integer(node); }));
+  const ConfigNode* reliability = section(root, "transport").find("reliability");
+  const ReliabilityPlan plan = Registry<Reliability>::instance()
+                                   .create(reliability != nullptr ? *reliability : absent(),
+                                           configured(root, "transport.reliability"))
+                                   ->compile();
+  sizes.timeout = plan.timeout != 0 ? plan.timeout
+                                    : transport_value(root, "retransmission_timeout",
+                                                      [](const ConfigNode& node) { return read_time(node); });
   return sizes;
 }
 
@@ -216,6 +225,7 @@ Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
   const Outcome outcome = play(watch);
   if (outcome == Outcome::done) settle(watch);
+  if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
   if (sampler_ != nullptr) finish_samples(outcome, watch);
   Results results = collect(outcome, watch);
   results.wall_seconds = seconds_since(start);
@@ -255,6 +265,8 @@ Calibration Simulation::calibrate(double seconds, const Watch& watch) {
   calibration.complete = outcome != Outcome::interrupted;
   if (calibration.end.seconds <= 0) calibration.end = progress_mark(watch_of_run.seconds());
   calibration.memory = peak_memory();
+  calibration.simulated = system_.engine().now();
+  calibration.timer = system_.transport().timeout;
   return calibration;
 }
 

@@ -42,6 +42,7 @@ class System {
   const Executor& executor() const { return *executor_; }
   // Null for `network: ideal`.
   const PacketNetwork* packets() const { return packets_; }
+  PacketNetwork* packets() { return packets_; }
   // Null where neither `compute` nor the host names a model.
   const ComputeModel* compute() const { return compute_.get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.

@@ -143,8 +143,11 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
   if (!file) fail(path, "cannot be read", errno);
   std::string result;
   std::size_t size = 0;
+  std::error_code unknown;
+  const std::uintmax_t expected = fs::file_size(path, unknown);  // of a regular file
+  const std::size_t first = unknown ? kBufferSize / 4 : static_cast<std::size_t>(std::min<std::uintmax_t>(expected, limit)) + 1;
   do {
-    result.resize(size + std::max(kBufferSize / 4, size));
+    result.resize(size + (size == 0 ? first : size));
     const std::size_t count = std::fread(result.data() + size, 1, result.size() - size, file.get());
     if (std::ferror(file.get()) != 0) fail(path, "cannot be read", errno);
     size += count;

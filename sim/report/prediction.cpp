@@ -10,6 +10,7 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
+#include "sim/transport/timer_line.h"
 
 namespace netsim {
 namespace {
@@ -22,16 +23,14 @@ constexpr double kTaskWeight = 3;
 // Where a calibration did nothing that could be counted: measured with P1024 on one core,
 // docs/performance.md.
 constexpr double kWorkPerSecond = 3.5e6;
-// What a flow leaves behind (Recorder): its time, half as much again of a growing array, and a copy to sort;
-// and as much for its slowdown, while those are kept one by one.
-constexpr std::uint64_t kMemoryPerFlow = 20, kMemoryPerSlowdown = 2 * (8 + 4);
+// What a flow leaves behind (Recorder): its time, and its slowdown, while those are kept one by one.
+constexpr std::uint64_t kMemoryPerFlow = 8, kMemoryPerSlowdown = 8;
 constexpr std::uint64_t kSlowdownsKept = std::uint64_t{1} << 20;
 // A queue pair's two ends, its congestion control, its paths, its place in the table of its source, half as
 // much again for growing arrays.
 constexpr std::uint64_t kMemoryPerQueuePair = 700;
-// What both ends' ranks remember of a message's name (peer and tag), so that a second one of it is told
-// apart.
-constexpr std::uint64_t kMemoryPerName = 2 * 64;
+// The retransmission timer of a flow on a queue pair of its own, until it ends.
+constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerLine::Timer);
 
 CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, const Task& task,
                                 const std::vector<std::uint32_t>& pair) {
@@ -52,7 +51,8 @@ CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, co
   return request;
 }
 
-// What one rank's call of a communication costs, by `ask(request)`; the same calls come again and again.
+// What one rank's call of a communication costs, by `ask(request)`; the same calls come again and again, but
+// those of flows, which would be as many sizes as flows.
 template <class Cost>
 class RankCalls {
  public:
@@ -60,24 +60,24 @@ class RankCalls {
 
   template <class Ask>
   const Cost& cost(const Task& task, Ask ask) {
+    const std::vector<std::uint32_t> pair{rank_, task.peer};
+    if (task.raw) return flow_ = ask(request_of(source_, rank_, task, pair));
     const auto [it, fresh] = known_.try_emplace(key(task));
-    if (fresh) {
-      const std::vector<std::uint32_t> pair{rank_, task.peer};
-      it->second = ask(request_of(source_, rank_, task, pair));
-    }
+    if (fresh) it->second = ask(request_of(source_, rank_, task, pair));
     return it->second;
   }
 
  private:
-  using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes, bool>;
+  using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes>;
   static Key key(const Task& task) {
     const std::uint32_t with = task.kind == TaskKind::collective ? task.group : task.peer;
-    return {task.kind, task.collective, with, task.root, task.bytes, task.raw};
+    return {task.kind, task.collective, with, task.root, task.bytes};
   }
 
   const TaskSource& source_;
   std::uint32_t rank_;
   std::map<Key, Cost> known_;
+  Cost flow_{};
 };
 
 bool sends(const Task& task) { return task.kind == TaskKind::collective || task.kind == TaskKind::send; }
@@ -239,12 +239,25 @@ double seconds_left(const Volume& volume, const Calibration& calibration) {
   return std::max(0.0, work(volume, volume) - done) / rate;
 }
 
+// How many flows' timers there are at most when so many flows are over, at the speed of the calibration.
+std::uint64_t timers(std::uint64_t flows, const Volume& all, const Calibration& calibration) {
+  if (all.flows == 0) return 0;
+  const double own = static_cast<double>(all.single_flows) / static_cast<double>(all.flows);
+  double most = static_cast<double>(flows);
+  if (calibration.simulated > 0) {
+    const double part = static_cast<double>(calibration.timer) / static_cast<double>(calibration.simulated);
+    most = std::min(most, part * static_cast<double>(calibration.end.done.flows));
+  }
+  return static_cast<std::uint64_t>(own * most);
+}
+
 // What is left behind between two states of a run.
-std::uint64_t memory_left_behind(const Volume& before, const Volume& after, const Volume& all) {
+std::uint64_t memory_left_behind(const Volume& before, const Volume& after, const Volume& all,
+                                 const Calibration& calibration) {
   const std::uint64_t flows = left(after.flows, before.flows);
   return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, before.flows)) * kMemoryPerSlowdown +
          left(after.queue_pairs, before.queue_pairs) * kMemoryPerQueuePair +
-         (all.flows > 0 ? flows * all.single_flows / all.flows * kMemoryPerName : 0);
+         left(timers(after.flows, all, calibration), timers(before.flows, all, calibration)) * kMemoryPerTimer;
 }
 
 // What is in flight, and not left behind: its peak grows ever more slowly, and is taken to grow as much with
@@ -254,13 +267,13 @@ std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibrat
   const double begun = work(early.done, volume), done = work(end.done, volume), all = work(volume, volume);
   if (begun <= 0 || done <= begun || all <= done) return 0;
   const std::uint64_t grown =
-      left(end.memory, early.memory + memory_left_behind(early.done, end.done, volume));
+      left(end.memory, early.memory + memory_left_behind(early.done, end.done, volume, calibration));
   return static_cast<std::uint64_t>(static_cast<double>(grown) * portable_log(all / done) /
                                     portable_log(done / begun));
 }
 
 std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
-  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume, volume);
+  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume, volume, calibration);
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ struct Calibration {
   Mark early, end;           // after the caches have got warm; at the end of the piece
   bool complete = false;     // the piece is the whole run
   std::uint64_t memory = 0;  // with the report of the piece, as the run has one at its end
+  Time simulated = 0;        // by the piece
+  Time timer = 0;            // how long the timer of a flow on a queue pair of its own may outlive it
 };
 
 struct Prediction {
@@ -58,6 +60,7 @@ struct Prediction {
 struct TransportSizes {
   Bytes mtu = 4096;               // payload of a packet on the fabric
   std::uint32_t queue_pairs = 1;  // between two GPUs, for the collective library's channels
+  Time timeout = 0;               // of retransmission
 };
 
 // Walks all tasks of all ranks. Rank r is on GPU r.

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "sim/report/value_list.h"
 
 namespace netsim {
 
@@ -22,16 +25,31 @@ class Quantiles {
   std::int64_t quantile(std::uint64_t percent) const;
 
  private:
+  friend class TogetherQuantiles;
   static std::size_t bin(std::uint64_t value);
   static std::uint64_t bin_end(std::size_t bin);  // largest value in it
-  void to_histogram();
+  void add_to(std::vector<std::uint64_t>& histogram) const;
+  static std::size_t bins();
 
   __extension__ using Wide = unsigned __int128;
   std::uint64_t count_ = 0;
   Wide sum_ = 0;
   std::int64_t maximum_ = 0;
-  std::vector<std::int64_t> values_;      // until there are kExact
+  ValueList values_;                      // until there are kExact
   std::vector<std::uint64_t> histogram_;  // then
+};
+
+// Several of them as if all values had been added to one.
+class TogetherQuantiles {
+ public:
+  // The parts must outlive it.
+  explicit TogetherQuantiles(std::span<const Quantiles> parts) : parts_(parts) {}
+  std::uint64_t count() const;
+  double mean() const;
+  std::int64_t quantile(std::uint64_t percent) const;
+
+ private:
+  std::span<const Quantiles> parts_;
 };
 
 }  // namespace netsim

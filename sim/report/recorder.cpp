@@ -14,7 +14,7 @@ std::uint64_t hash_all(std::uint64_t start, Values... values) {
   return start;
 }
 
-Slowdowns statistics(const Quantiles& millionths) {
+Slowdowns statistics(const TogetherQuantiles& millionths) {
   const auto ratio = [&](std::uint64_t percent) {
     return static_cast<double>(millionths.quantile(percent)) / 1e6;
   };
@@ -35,19 +35,19 @@ void Recorder::record(const CommunicationRecord& communication) {
 
 void Recorder::record(const FlowRecord& flow) {
   ends_.add(hash_all(kFlow, flow.id, flow.end));
-  flow_times_.push_back(flow.end - flow.start);
+  flow_times_.add(flow.end - flow.start);
   if (flow.ideal > 0) {
     std::size_t bin = 0;
     while (flow.request.bytes >= kSizeBins[bin]) ++bin;
-    const std::int64_t slowdown = slowdown_millionths(flow);
-    slowdowns_.add(slowdown);
-    slowdowns_by_size_[bin].add(slowdown);
+    slowdowns_by_size_[bin].add(slowdown_millionths(flow));
   }
   if (tables_ != nullptr) tables_->add(flow);
 }
 
-Slowdowns Recorder::slowdowns() const { return statistics(slowdowns_); }
-Slowdowns Recorder::slowdowns(std::size_t bin) const { return statistics(slowdowns_by_size_[bin]); }
+Slowdowns Recorder::slowdowns() const { return statistics(TogetherQuantiles(slowdowns_by_size_)); }
+Slowdowns Recorder::slowdowns(std::size_t bin) const {
+  return statistics(TogetherQuantiles({&slowdowns_by_size_[bin], 1}));
+}
 
 std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
                                     const std::vector<LinkResult>& links) const {

@@ -10,6 +10,7 @@
 #include "sim/report/quantiles.h"
 #include "sim/report/results.h"
 #include "sim/report/tables.h"
+#include "sim/report/value_list.h"
 
 namespace netsim {
 
@@ -32,9 +33,8 @@ class Recorder {
  private:
   Tables* tables_;
   Fingerprint ends_;
-  std::vector<Time> flow_times_;  // 8 B a flow
-  Quantiles slowdowns_;           // millionths
-  std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;
+  ValueList flow_times_;                                       // 8 B a flow
+  std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 
 }  // namespace netsim

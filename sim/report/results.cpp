@@ -111,22 +111,19 @@ ExitCode exit_code(Outcome outcome) {
   return ExitCode::bug;
 }
 
-FlowTimes flow_times(std::vector<Time> times) {
+FlowTimes flow_times(const ValueList& times) {
   FlowTimes result;
   result.count = times.size();
   if (times.empty()) return result;
-  const auto quantile = [&times](std::size_t percent) {
-    const std::size_t rank = (times.size() * percent + 99) / 100;
-    const auto place = times.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-    std::nth_element(times.begin(), place, times.end());
-    return *place;
+  const ValueList* const all[] = {&times};
+  const auto quantile = [&](std::size_t percent) {
+    return ValueList::smallest(all, (times.size() * percent + 99) / 100);
   };
   result.p50 = quantile(50);
   result.p99 = quantile(99);
   result.maximum = quantile(100);
-  double sum = 0;
-  std::sort(times.begin(), times.end());  // the same sum whatever the order of completion
-  for (const Time time : times) sum += static_cast<double>(time);
+  double sum = 0;  // the same whatever the order of completion
+  times.for_each_sorted([&](Time time) { sum += static_cast<double>(time); });
   result.mean = sum / static_cast<double>(times.size());
   return result;
 }

@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
+#include "sim/report/value_list.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/job.h"
@@ -49,7 +50,7 @@ struct FlowTimes {
   double mean = 0;  // ps
   Time p50 = 0, p99 = 0, maximum = 0;
 };
-FlowTimes flow_times(std::vector<Time> times);
+FlowTimes flow_times(const ValueList& times);
 
 // Slowdowns: completion times over what the same flow takes in an idle network; of the flows whose ideal time
 // is known. Quantiles as above, rounded to millionths.

@@ -60,9 +60,10 @@ const Parameters<SampleParameters>& sample_parameters() {
   return parameters;
 }
 
-Sampler::Sampler(const SampleParameters& parameters, const PacketNetwork& network, const Graph& graph,
+Sampler::Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph,
                  Tables* tables)
     : parameters_(parameters), network_(network), tables_(tables) {
+  if (parameters_.flows) network_.keep_ended();
   NETSIM_CHECK(parameters.interval > 0, "a sampler without an interval");
   for (const PortId id : select(graph, read_names(parameters.ports, kDefaultSampledPorts))) {
     ports_.push_back({id, csv_cell(graph.port_name(id)), graph.port(id).link.rate, 0, {}});
@@ -119,6 +120,7 @@ void Sampler::look_at_flows(Time time) {
     tables_->add(FlowSample{time, view.source, view.destination, view.number, rate_of(bytes, time - last_),
                             view.rate});
   }
+  network_.forget_ended();
 }
 
 void Sampler::skip_to(Time now) {

@@ -22,7 +22,7 @@ class Sampler {
  public:
   // Interval > 0. `tables` may be null. Network, graph and tables must outlive the sampler. ConfigError for a
   // port that does not exist.
-  Sampler(const SampleParameters& parameters, const PacketNetwork& network, const Graph& graph,
+  Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph,
           Tables* tables);
 
   // When to look next.
@@ -58,7 +58,7 @@ class Sampler {
   void look_at_flows(Time time);
 
   SampleParameters parameters_;
-  const PacketNetwork& network_;
+  PacketNetwork& network_;
   Tables* tables_;
   std::vector<SampledPort> ports_;
   std::vector<SampledPair> pairs_;  // by queue pair

@@ -251,6 +251,7 @@ std::uint64_t PacketNetworkImpl::events_fingerprint() const {
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
     if (state_.names[id].source != kNone) sum += digest(id);
   }
+  for (const auto& part : parts_) sum += part->late_digest();
   return sum + ended_digest_;
 }
 
@@ -344,9 +345,27 @@ bool PacketNetworkImpl::take_half(std::uint32_t queue_pair, bool delivered, Half
   return true;
 }
 
+// Lists of different queue pairs may come in any order: their numbers are chance.
+void PacketNetworkImpl::report_unacknowledged() {
+  std::vector<FlowRecord> flows;
+  for (HalfFlows& list : half_flows_of_) {
+    if (!list.delivered) continue;
+    for (; list.oldest != kNone; list.oldest = half_flows_[list.oldest].next)
+      flows.push_back(record_of(half_flows_[list.oldest].delivered, 0));
+  }
+  std::sort(flows.begin(), flows.end(), [](const FlowRecord& a, const FlowRecord& b) {
+    return std::pair(a.end, a.id) < std::pair(b.end, b.id);
+  });
+  for (const FlowRecord& flow : flows) observer_(flow);
+}
+
+FlowRecord PacketNetworkImpl::record_of(const FlowDelivered& flow, Time acknowledged) const {
+  return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number), flow.request,
+          state_.names[flow.queue_pair].number, flow.start, flow.delivered, acknowledged, flow.ideal};
+}
+
 void PacketNetworkImpl::end_flow(const FlowDelivered& flow, Time acknowledged) {
-  observer_({hash_combine(state_.receivers[flow.queue_pair].key, flow.number), flow.request,
-             state_.names[flow.queue_pair].number, flow.start, flow.delivered, acknowledged, flow.ideal});
+  observer_(record_of(flow, acknowledged));
   if (state_.senders[flow.queue_pair].counted) ended_.push_back(flow.queue_pair);
   recycle();
 }
@@ -354,18 +373,19 @@ void PacketNetworkImpl::end_flow(const FlowDelivered& flow, Time acknowledged) {
 // Looks at the queue pairs whose messages ended longest ago. No set runs now.
 void PacketNetworkImpl::recycle() {
   constexpr std::size_t kLooks = 3;  // for each one that comes
-  for (std::size_t i = 0; i < kLooks && ended_first_ < ended_.size(); ++i) {
+  for (std::size_t i = 0; i < kLooks && ended_first_ < (keeps_ended_ ? forgotten_ : ended_.size()); ++i) {
     const std::uint32_t id = ended_[ended_first_++];
     if (!state_.traffic[id].none() || state_.senders[id].ready) {
       ended_.push_back(id);  // again later
       continue;
     }
     ended_digest_ += digest(id);
-    parts_[state_.set_of_gpu[state_.names[id].source]]->add_free_pair(id);
+    parts_[state_.set_of_gpu[state_.names[id].source]]->give_back(id);
     state_.names[id].source = kNone;
   }
   if (2 * ended_first_ > ended_.size()) {
     ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(ended_first_));
+    forgotten_ -= std::min(forgotten_, ended_first_);
     ended_first_ = 0;
   }
 }

@@ -19,7 +19,7 @@
 
 namespace netsim {
 
-// One message on the scale-out fabric, when its last byte is at the destination GPU.
+// One message on the scale-out fabric, when its last byte is at the destination GPU and the sender knows it.
 struct FlowRecord {
   std::uint64_t id = 0;  // order of completion at its destination does not matter: a hash of (source,
                          // destination, channel, number of the message there)
@@ -27,7 +27,7 @@ struct FlowRecord {
   std::uint32_t queue_pair = 0;  // number within its (source, destination)
   Time start = 0;                // handed to the queue pair
   Time end = 0;                  // last byte delivered
-  Time acknowledged = 0;         // the last acknowledgement is back at the sender
+  Time acknowledged = 0;         // the last acknowledgement is back at the sender; 0: the run ended before
   Time ideal = 0;                // end - start of this message alone in an idle network
 };
 
@@ -82,6 +82,13 @@ class PacketNetwork : public Endpoint {
   // until that is over.
   virtual std::vector<std::uint32_t> queue_pairs() const = 0;
   virtual QueuePairView queue_pair_view(std::uint32_t id) const = 0;
+  // For who looks at them now and then: queue pairs that are over are not used again before the next call of
+  // forget_ended().
+  virtual void keep_ended() = 0;
+  virtual void forget_ended() = 0;
+  // Tells the observer of the flows that are delivered and not acknowledged, in order of delivery: once, after
+  // the run's last event.
+  virtual void report_unacknowledged() = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;
   virtual std::uint64_t events_fingerprint() const = 0;
   // Whether ports wait for each other in a circle; the engine is then stopped, and waiting() names them

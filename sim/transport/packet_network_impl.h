@@ -34,6 +34,9 @@ class PacketNetworkImpl final : public PacketNetwork {
   Bytes queued(PortId port) const override { return fabric_.queued(port); }
   std::vector<std::uint32_t> queue_pairs() const override;
   QueuePairView queue_pair_view(std::uint32_t id) const override;
+  void keep_ended() override { keeps_ended_ = true; }
+  void forget_ended() override { forgotten_ = ended_.size(); }
+  void report_unacknowledged() override;
   std::uint64_t packets_fingerprint() const override;
   std::uint64_t events_fingerprint() const override;
   bool deadlocked() const override { return !fabric_.deadlock().empty(); }
@@ -82,6 +85,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   void wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half);
   bool take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half);
   void end_flow(const FlowDelivered& flow, Time acknowledged);
+  FlowRecord record_of(const FlowDelivered& flow, Time acknowledged) const;
   void recycle();
   std::uint64_t digest(std::uint32_t id) const;
 
@@ -99,6 +103,8 @@ class PacketNetworkImpl final : public PacketNetwork {
   // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.
   std::vector<std::uint32_t> ended_;
   std::size_t ended_first_ = 0;
+  bool keeps_ended_ = false;   // those from forgotten_ on are not used again yet
+  std::size_t forgotten_ = 0;
   std::uint64_t ended_digest_ = 0;  // of those whose numbers may be used again
 };
 

@@ -138,13 +138,16 @@ struct alignas(64) Receiver {
 static_assert(sizeof(Receiver) == 64);
 
 // What is on its way between the two halves of a queue pair, and of its timers: counted for those that are
-// over with one message, so that they can be used again when nothing is left. Where a packet is lost the
-// counts never agree again, and the queue pair stays.
+// over with one message, so that they can be used again when nothing is left but a retransmission timer that
+// stands in line (timer_line.h). Where a packet is lost the counts never agree again, and the queue pair stays.
 struct Traffic {
   std::uint32_t sent = 0, heard = 0;        // data packets made, replies taken: the sender's
   std::uint32_t timers = 0;                 // events of the sender that are pending
+  std::uint32_t line = kNone;               // where one of them stands in line; kNone: none does
   std::uint32_t received = 0, replied = 0;  // the receiver's
-  bool none() const { return sent == received && heard == replied && timers == 0; }
+  bool none() const {
+    return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U);
+  }
 };
 
 // What came out of order; `asking`: within a message, with a request for an ACK, which the last one always

@@ -258,6 +258,7 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message
 void TransportPart::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
   const Sender& s = senders_[id];
   if (s.counted) ++traffic_[id].timers;
+  if (kind == EventKind::retransmission && stand_in_line(id, time)) return;
   loop_.schedule(time, fabric_.origin(injectors_[s.injector].port), kind, id, argument);
 }
 

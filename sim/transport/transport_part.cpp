@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "sim/core/random.h"
+
 namespace netsim {
 
 TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state,
@@ -32,7 +34,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
   loop_.set_handler<&TransportPart::on_control>(EventKind::control, *this);
   loop_.set_handler<&TransportPart::on_pace>(EventKind::pace, *this);
   loop_.set_handler<&TransportPart::on_congestion_timer>(EventKind::congestion_timer, *this);
-  loop_.set_handler<&TransportPart::on_retransmission>(EventKind::retransmission, *this);
+  loop_.set_handler<&TransportPart::on_retransmission_timer>(EventKind::retransmission, *this);
   set_.set_mail_handler(
       EventKind::notice,
       [](void* self, const Mail& mail, const std::byte* attached) {
@@ -68,6 +70,49 @@ std::uint32_t TransportPart::injector(PortId first, PortId gate) {
   }
   injectors_.push_back(made);
   return index;
+}
+
+// ---- Retransmission timers: in line, or events of their own (argument 0) where they end before others.
+
+bool TransportPart::stand_in_line(std::uint32_t id, Time time) {
+  if (!line_.takes(time)) return false;
+  const Sender& s = senders_[id];
+  const std::uint64_t key = fabric_.origin(injectors_[s.injector].port).next_key();
+  const std::uint32_t place = line_.add(
+      time, key, id, [this](const TimerLine::Timer& timer, std::uint32_t at) { make_event(timer, at); });
+  if (s.counted) traffic_[id].line = place;
+  return true;
+}
+
+void TransportPart::make_event(const TimerLine::Timer& timer, std::uint32_t place) {
+  loop_.insert({static_cast<Time>(timer.time), timer.key, 0, EventKind::retransmission, place + 1ULL});
+}
+
+void TransportPart::on_retransmission_timer(const Event& event) {
+  if (event.argument == 0) return on_retransmission(event);
+  const TimerLine::Timer timer =
+      line_.end(static_cast<std::uint32_t>(event.argument - 1),
+                [this](const TimerLine::Timer& next, std::uint32_t at) { make_event(next, at); });
+  if (timer.over != 0) {
+    late_digest_ += timer.value;
+    return;
+  }
+  Event own = event;
+  own.target = static_cast<std::uint32_t>(timer.value);
+  if (senders_[own.target].counted) traffic_[own.target].line = kNone;
+  on_retransmission(own);
+}
+
+// A timer that is pending keeps what its end would have changed in the digest.
+void TransportPart::give_back(std::uint32_t id) {
+  if (const std::uint32_t place = traffic_[id].line; place != kNone) {
+    TimerLine::Timer& timer = line_[place];
+    const Event end{static_cast<Time>(timer.time), timer.key, id, EventKind::retransmission, 0};
+    const std::uint64_t key = receivers_[id].key, before = senders_[id].digest;
+    timer.value = hash_combine(key, FabricPart::digest(before, end)) - hash_combine(key, before);
+    timer.over = 1;
+  }
+  free_pairs_.push_back(id);
 }
 
 }  // namespace netsim

@@ -17,6 +17,7 @@
 #include "sim/transport/packet_network.h"
 #include "sim/transport/queue_pair.h"
 #include "sim/transport/reliability.h"
+#include "sim/transport/timer_line.h"
 
 namespace netsim {
 
@@ -104,7 +105,7 @@ class TransportPart final : private PacketSource {
   // Of this part's queue pairs, the worst.
   const PathObjection& objection() const { return objection_; }
   // Numbers of this part's queue pairs that are over: only between events, or by this part.
-  void add_free_pair(std::uint32_t id) { free_pairs_.push_back(id); }
+  void give_back(std::uint32_t id);
   std::uint32_t take_free_pair() {
     if (free_pairs_.empty()) return kNone;
     const std::uint32_t id = free_pairs_.back();
@@ -115,6 +116,8 @@ class TransportPart final : private PacketSource {
   // Of this part only.
   const NetworkCounters& counts() const { return counts_; }
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }
+  // What timers have added to the digests of queue pairs that were given back before.
+  std::uint64_t late_digest() const { return late_digest_; }
 
  private:
   void port_free(PortId port) override;
@@ -145,6 +148,9 @@ class TransportPart final : private PacketSource {
   void move_pace(std::uint32_t id, BitRate before);
   void arm_timer(std::uint32_t id);
   void schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument = 0);
+  bool stand_in_line(std::uint32_t id, Time time);
+  void make_event(const TimerLine::Timer& timer, std::uint32_t place);
+  void on_retransmission_timer(const Event& event);
   void timer_ended(std::uint32_t id) {
     if (senders_[id].counted) --traffic_[id].timers;
   }
@@ -216,6 +222,8 @@ class TransportPart final : private PacketSource {
   Arena<Message> messages_;
   Arena<Incoming> incoming_;
   std::vector<std::uint32_t> free_pairs_;
+  TimerLine line_;
+  std::uint64_t late_digest_ = 0;
   NetworkCounters counts_;
   std::uint64_t packets_fingerprint_ = 0;
   PathObjection objection_;

@@ -1,5 +1,6 @@
 // FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns: up to millions
-// of them, some 50 bytes each.
+// of them, 40 bytes each (and 8 more where flows wait for others, 4 where they share channels). Tasks are made
+// when they are asked for.
 //
 // A rank is handed its tasks one start time ahead, so that neither the job nor the executor holds a million
 // flows that are far in the future. A flow may wait for others instead of a time: for messages that its
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@ class FlowSource final : public TaskSource {
 
   // The same text gets the same index.
   std::uint32_t add_name(const std::string& name);
+  // More memory than `flows` need is not touched.
   void reserve(std::size_t flows) { flows_.reserve(flows); }
   // Returns its number: 0, 1, ...
   std::uint32_t add(const Flow& flow);
@@ -45,12 +48,21 @@ class FlowSource final : public TaskSource {
   // When `flow` was sent (acknowledged, at its sender) or received, that is one event for `after`, which must
   // start at that rank and have `needs` > 0.
   void add_dependency(std::uint32_t flow, End end, std::uint32_t after);
+  // For a flow that was added with `needs` > 0, and before its dependencies.
+  void set_needs(std::uint32_t flow, std::uint32_t needs) { needs_[flow] = needs; }
+  // `flow` is sent on the queue pair of `first`, a flow of the same ends with a channel of its own, behind it.
+  void follow(std::uint32_t flow, std::uint32_t first) { followers_.emplace_back(flow, first); }
   // For notes().
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
   // Once, after all of these and before everything below.
   void seal();
 
-  const std::vector<Flow>& flows() const { return flows_; }
+  Flow flow(std::uint32_t number) const;
+  // All of them, by number.
+  auto flows() const {
+    return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(flows_.size())) |
+           std::views::transform([this](std::uint32_t number) { return flow(number); });
+  }
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(begin_.size() - 1); }
   std::uint32_t iterations() const override { return 1; }
@@ -66,6 +78,15 @@ class FlowSource final : public TaskSource {
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
+  // What every flow has.
+  struct Stored {
+    Time start;
+    std::uint64_t bytes : 48, traffic_class : 8, only_message : 1;
+    std::uint32_t from, to;
+    std::uint32_t tag;  // its number within its (source, destination)
+    std::uint32_t name;
+  };
+  static_assert(sizeof(Stored) == 32);
   struct Dependency {
     std::uint32_t flow;
     End end;
@@ -73,21 +94,30 @@ class FlowSource final : public TaskSource {
     auto operator<=>(const Dependency&) const = default;
   };
 
+  std::uint32_t needs(std::uint32_t number) const { return number < needs_.size() ? needs_[number] : 0; }
+  std::uint32_t channel(std::uint32_t number) const {
+    return number < channels_.size() ? channels_[number] : kOwnChannel;
+  }
+  void set_channel(std::uint32_t number, std::uint32_t channel);
   void number_messages();
+  void share_channels();
+  void find_only_messages(const std::uint32_t* by_pair);
   void order_tasks();
   void hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready);
   std::uint32_t same_start(std::uint32_t rank, std::uint32_t first) const;
-  const Flow& flow_at(std::uint32_t rank, std::uint32_t id) const {
-    return flows_[order_[begin_[rank] + id]];
-  }
+  std::uint32_t number_at(std::uint32_t rank, std::uint32_t id) const { return order_[begin_[rank] + id]; }
+  const Stored& flow_at(std::uint32_t rank, std::uint32_t id) const { return flows_[number_at(rank, id)]; }
 
   std::string job_name_;
   std::vector<Work> works_;
   std::vector<std::string> names_, notes_;
   std::map<std::string, std::uint32_t> name_index_;
   std::vector<std::uint32_t> no_group_;
-  std::vector<Flow> flows_;                    // `needs` is the sender's, who counts it down
-  std::vector<std::uint32_t> tags_;            // by flow: its number within its (source, destination)
+  std::vector<Stored> flows_;
+  // By flow, up to the last one that has any: the events it waits for, which its sender counts down, and its
+  // channel, kOwnChannel for its own.
+  std::vector<std::uint32_t> needs_, channels_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
   std::vector<std::uint32_t> begin_;           // rank -> its tasks in order_
   std::vector<std::uint32_t> order_;           // tasks: flows, by rank, start and number
   std::vector<std::uint32_t> next_;            // by rank: the first task not yet handed out

@@ -331,7 +331,7 @@ class Translation {
     if (!settings_.has("FLOW_FILE")) return;
     run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
     const std::size_t groups =
-        priority_groups(parse_ns3_flows(read_file(run_.workload), run_.workload)).size();
+        summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
     if (groups > 1) set("FLOW_FILE", {"network", "switch", "classes"}, std::to_string(groups));
   }
 

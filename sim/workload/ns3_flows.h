@@ -3,7 +3,9 @@
 // topology file. What follows the last flow is ignored, as the tool does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +23,15 @@ struct Ns3Flow {
   Place source_place, destination_place;
 };
 
-// InputError for what is wrong with the text.
-std::vector<Ns3Flow> parse_ns3_flows(std::string_view text, const std::string& path);
+// Calls visit(flow) for one after the other, so that a million of them need no memory. InputError for what is
+// wrong with the text.
+void for_each_ns3_flow(std::string_view text, const std::string& path,
+                       const std::function<void(const Ns3Flow&)>& visit);
 
-// The priority groups in use, ascending: group i of the list travels in data class i.
-std::vector<std::uint32_t> priority_groups(const std::vector<Ns3Flow>& flows);
+struct Ns3FlowSummary {
+  std::size_t flows = 0;
+  std::vector<std::uint32_t> groups;  // priority groups in use, ascending: the i-th travels in data class i
+};
+Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path);
 
 }  // namespace netsim

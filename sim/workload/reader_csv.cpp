@@ -80,6 +80,8 @@ class Lines {
     return false;
   }
   std::string_view line() const { return line_; }
+  // Of what is left, with empty ones and comments.
+  std::size_t most() const { return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1; }
   int number() const { return number_; }
 
  private:
@@ -96,6 +98,7 @@ class CsvFlows {
     if (ranks_ < 2) reader_.fail({"", 1, 1}, "a flow list needs a cluster of at least 2 GPUs");
     read_header();
     auto source = std::make_unique<FlowSource>("flows", ranks_);
+    source->reserve(lines_.most());
     while (lines_.next()) source->add(flow(*source));
     if (source->flows().empty()) fail(1, "no flows follow the header");
     source->seal();

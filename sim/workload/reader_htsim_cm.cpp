@@ -14,6 +14,7 @@
 // of one id with `msg` are messages of one connection. `prio` (of htsim's pull queues) is read and not used.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,7 +40,7 @@ struct Trigger {
   Shots shots = Shots::one;
   std::int64_t count = 1;
   bool declared = false;
-  std::vector<std::uint32_t> targets;                             // connections, in file order
+  std::vector<std::uint32_t> targets;                             // flows, in file order
   std::vector<std::pair<std::uint32_t, FlowSource::End>> events;  // what fires it
   std::vector<Word> event_places;
   Word first_use;
@@ -54,7 +55,7 @@ struct Connection {
 class ConnectionMatrix {
  public:
   ConnectionMatrix(std::string_view text, const std::string& path, const WorkloadContext& context)
-      : reader_(text, path), gpus_(context.gpus) {}
+      : reader_(text, path), characters_(text.size()), gpus_(context.gpus) {}
 
   std::unique_ptr<TaskSource> read() {
     std::vector<Word> words;
@@ -90,6 +91,7 @@ class ConnectionMatrix {
   }
 
   void check_nodes(const Word& word) const {
+    if (source_ != nullptr) reader_.fail(word, "'Nodes' must come before the connections");
     if (nodes_ < 2) reader_.fail(word, "at least 2 nodes are needed");
     if (nodes_ > std::int64_t{gpus_}) {
       reader_.fail(word,
@@ -106,13 +108,26 @@ class ConnectionMatrix {
 
   void read_connection(const std::vector<Word>& words) {
     if (nodes_ == 0) reader_.fail(words[0], "'Nodes' must come before the connections");
-    const auto number = static_cast<std::uint32_t>(connections_.size());
+    if (source_ == nullptr) open_source();
+    const auto number = static_cast<std::uint32_t>(source_->flows().size());
     Connection connection;
     read_ends(words[0], connection.flow);
     for (std::size_t i = 1; i < words.size(); ++i) read_field(words, i, number, connection);
     if (connection.flow.bytes == 0) reader_.fail(words[0], "'size' is missing");
     if (!connection.started) reader_.fail(words[0], "'start' or 'trigger' is missing");
-    connections_.push_back(connection);
+    source_->add(connection.flow);
+    // Messages of one id share the queue pair of the first of them.
+    const Flow& flow = connection.flow;
+    if (connection.message && connection.id != 0)
+      source_->follow(number, channels_.try_emplace({flow.from, flow.to, connection.id}, number).first->second);
+  }
+
+  void open_source() {
+    source_ = std::make_unique<FlowSource>("connections", static_cast<std::uint32_t>(nodes_));
+    constexpr std::int64_t kShortest = 10;  // characters of a line
+    source_->reserve(static_cast<std::size_t>(
+        std::min(connections_expected_, static_cast<std::int64_t>(characters_) / kShortest)));
+    source_->add_name("flow");
   }
 
   void read_ends(const Word& word, Flow& flow) const {
@@ -193,29 +208,21 @@ class ConnectionMatrix {
       if (said == static_cast<std::int64_t>(found)) return;
       reader_.fail(end, fmt::format("the header says {} {}, {} follow", what, said, found));
     };
-    check("Connections", connections_expected_, connections_.size());
+    check("Connections", connections_expected_, source_ == nullptr ? 0 : source_->flows().size());
     check("Triggers", triggers_expected_, triggers_declared_);
     check("Failures", failures_expected_, 0);
-    if (connections_.empty()) reader_.fail(end, "there are no connections");
+    if (source_ == nullptr) reader_.fail(end, "there are no connections");
   }
 
   std::unique_ptr<TaskSource> build() {
-    auto source = std::make_unique<FlowSource>("connections", static_cast<std::uint32_t>(nodes_));
-    source->reserve(connections_.size());
-    const std::uint32_t name = source->add_name("flow");
     set_needs();
-    share_channels();
-    for (Connection& connection : connections_) {
-      connection.flow.name = name;
-      source->add(connection.flow);
-    }
-    for (const auto& [id, trigger] : triggers_) join(*source, id, trigger);
-    source->seal();
+    for (const auto& [id, trigger] : triggers_) join(id, trigger);
+    source_->seal();
     if (priorities_ > 0) {
-      source->add_note(
+      source_->add_note(
           fmt::format("{}: the 'prio' of {} connections is not used", reader_.file(), priorities_));
     }
-    return source;
+    return std::move(source_);
   }
 
   // Which of a trigger's events starts each of its targets.
@@ -224,27 +231,14 @@ class ConnectionMatrix {
       std::uint32_t shot = 0;
       for (const std::uint32_t target : trigger.targets) {
         ++shot;
-        connections_[target].flow.needs = trigger.shots == Shots::many ? shot
-                                          : trigger.shots == Shots::one
-                                              ? 1
-                                              : static_cast<std::uint32_t>(trigger.count);
+        source_->set_needs(target, trigger.shots == Shots::many  ? shot
+                                   : trigger.shots == Shots::one ? 1
+                                                                 : static_cast<std::uint32_t>(trigger.count));
       }
     }
   }
 
-  // Messages of one id share the queue pair of the first of them.
-  void share_channels() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> flows;  // so far, by (from, to)
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint32_t> channels;
-    for (Connection& connection : connections_) {
-      Flow& flow = connection.flow;
-      const std::uint32_t number = flows[{flow.from, flow.to}]++;
-      if (!connection.message || connection.id == 0) continue;
-      flow.channel = channels.try_emplace({flow.from, flow.to, connection.id}, number).first->second;
-    }
-  }
-
-  void join(FlowSource& source, std::int64_t id, const Trigger& trigger) const {
+  void join(std::int64_t id, const Trigger& trigger) {
     if (!trigger.declared) {
       reader_.fail(trigger.first_use,
                    fmt::format("trigger {} is not declared: 'trigger id {} oneshot'", id, id));
@@ -259,26 +253,30 @@ class ConnectionMatrix {
     }
     for (std::size_t i = 0; i < trigger.events.size(); ++i) {
       const auto [number, end] = trigger.events[i];
-      const Flow& fires = connections_[number].flow;
+      const Flow fires = source_->flow(number);
       const std::uint32_t at = end == FlowSource::End::sent ? fires.from : fires.to;
       for (const std::uint32_t target : trigger.targets) {
-        if (connections_[target].flow.from != at) {
+        const std::uint32_t from = source_->flow(target).from;
+        if (from != at) {
           reader_.fail(trigger.event_places[i],
                        fmt::format("trigger {} fires at node {}, but starts a connection of node {}: only "
                                    "connections of the same node can be started",
-                                   id, at, connections_[target].flow.from));
+                                   id, at, from));
         }
-        source.add_dependency(number, end, target);
+        source_->add_dependency(number, end, target);
       }
     }
   }
 
   TextReader reader_;
+  std::size_t characters_;  // of the text
   std::uint32_t gpus_;
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
-  std::vector<Connection> connections_;
+  std::unique_ptr<FlowSource> source_;  // from the first connection on
   std::map<std::int64_t, Trigger> triggers_;
+  // The first message of an id.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint32_t> channels_;
 };
 
 struct HtsimParameters {};

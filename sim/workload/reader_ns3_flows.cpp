@@ -12,12 +12,12 @@
 
 namespace netsim {
 
-std::vector<Ns3Flow> parse_ns3_flows(std::string_view text, const std::string& path) {
+void for_each_ns3_flow(std::string_view text, const std::string& path,
+                       const std::function<void(const Ns3Flow&)>& visit) {
   constexpr Range<std::int64_t> kNodes{0, 65535};  // two bytes of its IP addresses
   TextReader reader(text, path);
   const Word count = reader.next("the number of flows");
   const std::int64_t flows = reader.integer(count, "the number of flows", {1, 1 << 26});
-  std::vector<Ns3Flow> result;
   for (std::int64_t i = 0; i < flows; ++i) {
     Ns3Flow flow;
     const Word source = reader.next("the source of flow " + std::to_string(i));
@@ -32,17 +32,19 @@ std::vector<Ns3Flow> parse_ns3_flows(std::string_view text, const std::string& p
     flow.start = reader.time_in(reader.next("a start"), "the start", kSecond, kStartTimes);
     flow.source_place = reader.place(source);
     flow.destination_place = reader.place(destination);
-    flow.source_place.file.clear();  // the same in all: would be copied a million times
-    flow.destination_place.file.clear();
-    result.push_back(std::move(flow));
+    visit(flow);
   }
-  return result;
 }
 
-std::vector<std::uint32_t> priority_groups(const std::vector<Ns3Flow>& flows) {
+Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path) {
+  Ns3FlowSummary summary;
   std::set<std::uint32_t> groups;
-  for (const Ns3Flow& flow : flows) groups.insert(flow.priority_group);
-  return {groups.begin(), groups.end()};
+  for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
+    ++summary.flows;
+    groups.insert(flow.priority_group);
+  });
+  summary.groups.assign(groups.begin(), groups.end());
+  return summary;
 }
 
 namespace {
@@ -56,8 +58,7 @@ class Hosts {
     const bool several = !own_numbers_ && context.host_numbers.size() < gpus_;
     if (several) throw InputError(Place{path_, 0, 0, ""}, "a flow list needs hosts of one GPU");
   }
-  std::uint32_t rank(std::uint32_t node, Place place) const {
-    place.file = path_;
+  std::uint32_t rank(std::uint32_t node, const Place& place) const {
     const auto it = ranks_.find(node);
     const bool known = own_numbers_ ? node < gpus_ : it != ranks_.end() && it->second < gpus_;
     if (!known) {
@@ -88,8 +89,8 @@ class Ns3FlowsReader final : public WorkloadReader {
 
   std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                    const WorkloadContext& context) const override {
-    const std::vector<Ns3Flow> flows = parse_ns3_flows(text, path);
-    const std::vector<std::uint32_t> groups = priority_groups(flows);
+    const Ns3FlowSummary summary = summarise_ns3_flows(text, path);
+    const std::vector<std::uint32_t>& groups = summary.groups;
     if (static_cast<std::int64_t>(groups.size()) > kTrafficClasses.maximum + 1) {
       throw InputError(Place{path, 0, 0, ""},
                        std::to_string(groups.size()) + " priority groups are in use; at most " +
@@ -97,9 +98,9 @@ class Ns3FlowsReader final : public WorkloadReader {
     }
     const Hosts hosts(context, path);
     auto source = std::make_unique<FlowSource>("flows", context.gpus);
-    source->reserve(flows.size());
+    source->reserve(summary.flows);
     const std::uint32_t name = source->add_name("flow");
-    for (const Ns3Flow& flow : flows) {
+    for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
       const auto group = std::lower_bound(groups.begin(), groups.end(), flow.priority_group);
       source->add({.from = hosts.rank(flow.source, flow.source_place),
                    .to = hosts.rank(flow.destination, flow.destination_place),
@@ -107,7 +108,7 @@ class Ns3FlowsReader final : public WorkloadReader {
                    .start = flow.start,
                    .name = name,
                    .traffic_class = static_cast<std::uint8_t>(group - groups.begin())});
-    }
+    });
     source->seal();
     return source;
   }

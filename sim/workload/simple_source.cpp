@@ -37,6 +37,7 @@ void SimpleSource::add_message(std::uint32_t from, std::uint32_t to, std::uint32
   task.stream = Stream::dp;
   task.raw = true;
   task.tag = tag;
+  task.only_of_tag = true;
   task.bytes = bytes;
   task.name = name;
   task.kind = TaskKind::receive;

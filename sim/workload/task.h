@@ -55,6 +55,7 @@ struct Task {
   std::uint32_t tag =
       0;  // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
   std::uint32_t channel = 0;       // raw messages: SendRequest::channel
+  bool only_of_tag = false;        // send, receive: no other one of this sender and receiver has its tag
   bool only_message = false;       // raw messages: SendRequest::only_message
   std::uint8_t traffic_class = 0;  // raw messages: SendRequest::traffic_class
   Bytes bytes = 0;

@@ -38,6 +38,9 @@ class FakeNetwork final : public PacketNetwork {
     return ids;
   }
   QueuePairView queue_pair_view(std::uint32_t id) const override { return pairs[id]; }
+  void keep_ended() override {}
+  void forget_ended() override {}
+  void report_unacknowledged() override {}
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }
   bool deadlocked() const override { return false; }

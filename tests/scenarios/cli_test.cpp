@@ -10,7 +10,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "sim/core/errors.h"
 #include "tests/report/fixtures.h"
@@ -72,6 +75,50 @@ TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   EXPECT_THAT(ended.out, HasSubstr("iteration time"));
   EXPECT_THAT(ended.out, HasSubstr("flows     3 done"));
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
+}
+
+// A flow is over when it is delivered: those whose acknowledgement is under way when the run is cut count, and
+// have no time of it; the same ones for all sets and threads.
+TEST_F(NetsimProgram, CountsFlowsThatAreDeliveredAndNotAcknowledged) {
+  write("tree.yaml", "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
+  write("all.yaml", "kind: all_to_all\nbytes: 5 KB\nstagger: 1 us\n");
+  const auto cut = [this](const char* how) {
+    const Ended ended = run(std::string("--config tree.yaml --workload all.yaml --until 15us --quiet --json - ") +
+                            "--out cut --set engine.sets=" + how);
+    EXPECT_EQ(ended.code, 6) << ended.err;
+    return std::pair(json::parse(ended.out), directory_.text("cut/flows.csv"));
+  };
+  const auto [summary, table] = cut("1 --threads 1");
+  std::istringstream lines(table);
+  std::string line;
+  std::getline(lines, line);
+  const auto cells = [](const std::string& text) {
+    std::vector<std::string> result;
+    std::istringstream in(text);
+    for (std::string cell; std::getline(in, cell, ',');) result.push_back(cell);
+    return result;
+  };
+  const std::vector<std::string> header = cells(line);
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+  };
+  int flows = 0, unacknowledged = 0;
+  for (std::int64_t last = 0; std::getline(lines, line); ++flows) {
+    const std::vector<std::string> row = cells(line);
+    EXPECT_LE(std::stoll(row[column("end_ps")]), 15'000'000);
+    if (!row[column("acknowledged_ps")].empty()) continue;
+    ++unacknowledged;
+    EXPECT_LE(last, std::stoll(row[column("end_ps")]));
+    last = std::stoll(row[column("end_ps")]);
+  }
+  EXPECT_EQ(summary["flows"]["count"], flows);
+  EXPECT_GT(unacknowledged, 10);
+  EXPECT_GT(flows, unacknowledged + 10);
+  for (const char* how : {"2 --threads 1", "4 --threads 2", "3 --threads 3"}) {
+    const auto [same_summary, same_table] = cut(how);
+    EXPECT_EQ(same_summary, summary) << how;
+    EXPECT_EQ(same_table, table) << how;
+  }
 }
 
 TEST_F(NetsimProgram, SummaryCountsWhatWasSent) {

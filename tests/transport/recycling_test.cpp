@@ -16,7 +16,7 @@ constexpr std::uint32_t kFlows = 200;
 
 class OneByOne : public PacketFixture {
  public:
-  OneByOne(const std::string& more, bool only_message)
+  OneByOne(const std::string& more, bool only_message, bool to_the_end = true)
       : PacketFixture("topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n" + more) {
     for (std::uint32_t i = 0; i < kFlows; ++i) {
       SendRequest request;
@@ -29,7 +29,7 @@ class OneByOne : public PacketFixture {
       send(request, i * 100 * kMicrosecond);
     }
     // What has ended is looked at between slices.
-    while (loop.run_some(100) > 0) look();
+    while (to_the_end && loop.run_some(100) > 0) look();
   }
   std::size_t most_pairs = 0;   // at a time
   std::uint32_t most_uses = 0;  // of one number
@@ -56,11 +56,40 @@ TEST(Recycling, UsesQueuePairsAgainAndChangesNothing) {
   EXPECT_EQ(recycled.network->events_fingerprint(), kept.network->events_fingerprint());
 }
 
-// Timers of the usual length are pending for 67 ms: longer than all flows take.
-TEST(Recycling, WaitsForTimers) {
-  const OneByOne run("", true);
-  EXPECT_TRUE(run.all_delivered());
-  EXPECT_EQ(run.most_pairs, kFlows);
+// Timers of the usual length are pending for 67 ms, longer than all flows take: they go on without their queue
+// pairs, and fingerprints do not tell.
+TEST(Recycling, DoesNotWaitForRetransmissionTimers) {
+  const OneByOne kept("", false), recycled("", true);
+  EXPECT_TRUE(recycled.all_delivered());
+  EXPECT_EQ(kept.most_pairs, kFlows);
+  EXPECT_LE(recycled.most_pairs, 6u);
+  EXPECT_EQ(recycled.loop.executed(), kept.loop.executed());
+  EXPECT_EQ(recycled.network->packets_fingerprint(), kept.network->packets_fingerprint());
+  EXPECT_EQ(recycled.network->events_fingerprint(), kept.network->events_fingerprint());
+}
+
+// Wherever the run is cut: a timer counts when it ends, whether or not its queue pair is there still.
+TEST(Recycling, IsNotSeenInTheMiddleEither) {
+  OneByOne kept("", false, false), recycled("", true, false);
+  for (Time until = 0; until < 90 * kMillisecond; until += 307 * kMicrosecond) {
+    while (kept.loop.run_some(100, until) > 0) continue;
+    while (recycled.loop.run_some(100, until) > 0) continue;
+    ASSERT_EQ(recycled.network->events_fingerprint(), kept.network->events_fingerprint()) << until;
+  }
+  EXPECT_TRUE(recycled.all_delivered());
+  EXPECT_LE(recycled.network->queue_pairs().size(), 6u);
+}
+
+// Who samples them sees their end.
+TEST(Recycling, KeepsQueuePairsUntilTheyHaveBeenSeen) {
+  OneByOne run("", true, false);
+  run.network->keep_ended();
+  while (run.loop.run_some(100, 2 * kMillisecond) > 0) continue;
+  EXPECT_EQ(run.network->queue_pairs().size(), 21u);  // at 0, 0.1, ... 2 ms
+  run.network->forget_ended();
+  while (run.loop.run_some(100, 10 * kMillisecond) > 0) continue;
+  EXPECT_GT(run.network->queue_pairs().size(), 70u);
+  EXPECT_LE(run.network->queue_pairs().size(), 85u);
 }
 
 // What is lost may still come, as far as the queue pair knows, so it stays; the others do not.
