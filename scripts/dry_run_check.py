@@ -11,6 +11,7 @@ caches and memory are shared all the same.
 
 import argparse
 import json
+import pathlib
 import sys
 
 import bench
