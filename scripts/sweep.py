@@ -271,7 +271,7 @@ def plan_all(runner, points):
 
 
 def run_missing(runner, points, plans, retry):
-    """Plays what has no answer yet, each key once. How many runs failed now."""
+    """Plays what has no answer yet, each key once."""
     missing = {}
     for point, plan in zip(points, plans):
         record = runner.kept(plan.key) if plan.key else {}
@@ -281,7 +281,8 @@ def run_missing(runner, points, plans, retry):
     print(f"{len(points)} points, {len(keys)} runs: {len(keys) - len(missing)} kept, {len(missing)} to do, "
           f"{runner.executor.jobs} at a time", file=sys.stderr)
     progress = Progress("runs", len(missing))
-    for key, record in runner.executor.each(lambda key: runner.run(key, missing[key]), list(missing)):
+    # In the order of their hashes, which is as good as shuffled: those done are a sample of those to come, for the ETA.
+    for key, record in runner.executor.each(lambda key: runner.run(key, missing[key]), sorted(missing)):
         progress.add("message" in record)
     progress.finish()
 

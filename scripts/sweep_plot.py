@@ -3,6 +3,7 @@
 import importlib.util
 import pathlib
 import statistics
+import textwrap
 
 from sweep_file import fail, listed_values, mapping, nearest, number, text
 
@@ -117,7 +118,8 @@ class Plot:
                 axes.set_title(f"{self.axes['panels'].name} {panel}", fontsize=9)
             (self.draw_lines if self.kind == "lines" else self.draw_heat)(figure, axes, panel, values, axes is all_axes[0][-1])
         if "title" in self.entries:
-            figure.suptitle(self.label("title", ""), fontsize=10)
+            width = int(figure.get_figwidth() * 13)  # characters of this size
+            figure.suptitle(textwrap.fill(self.label("title", ""), width), fontsize=10)
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=110, metadata=metadata)
         pyplot.close(figure)
