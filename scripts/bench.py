@@ -29,7 +29,7 @@ import tempfile
 
 import measure
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = measure.ROOT
 BENCH = "configs/bench/"
 LINE_RATE = ("transport.congestion_control=none",)
 
@@ -208,7 +208,7 @@ def parse(arguments):
         arguments, extra = arguments[:split], arguments[split + 1:]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/netsim")
+    measure.add_binary(parser)
     parser.add_argument("--bare", type=pathlib.Path, default=ROOT.parent / "shared/reference/bare_model.cpp",
                         help="the bare model, its binary or its .cpp")
     parser.add_argument("--threads", type=int, nargs="+", metavar="N", help="compare these numbers of threads")
@@ -220,8 +220,8 @@ def parse(arguments):
     unknown = [name for name in options.names if name not in CASES]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CASES)}")
-    if not options.list and not options.binary.exists():
-        parser.error(f"{options.binary} is not there: build it first (ninja -C build/release netsim), or --binary")
+    if not options.list:
+        options.binary = measure.find_binary(options.binary)
     return options
 
 

@@ -60,7 +60,7 @@ def main():
         arguments, extra = arguments[:split], arguments[split + 1:]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
-    parser.add_argument("--binary", type=pathlib.Path, default=bench.ROOT / "build/release/netsim")
+    measure.add_binary(parser)
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
     options = parser.parse_args(arguments)
@@ -68,6 +68,7 @@ def main():
     unknown = [name for name in options.names if name not in bench.CASES]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(bench.CASES)}")
+    options.binary = measure.find_binary(options.binary)
     options.repeat = 1
     lines = [bench.heading(options), "", HEADER]
     print("\n".join(lines), flush=True)

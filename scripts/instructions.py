@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions per data packet-hop, counted by callgrind: the guard against slow growth that no load disturbs.
 
-    scripts/instructions.py [--binary build/release/netsim] [--update]
+    scripts/instructions.py [--binary NETSIM] [--update]
 
 Each scenario runs with two lengths; the difference over the packet-hops in between is the cost of a hop, without
 start and set-up. ACKs, congestion notifications, PFC frames and timers are in it: they are part of what a data
@@ -57,16 +57,16 @@ def per_hop(binary, name):
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", type=pathlib.Path, default=root / "build/release/netsim")
-    parser.add_argument("--stored", type=pathlib.Path, default=root / "tests/performance/instructions.json")
+    measure.add_binary(parser)
+    parser.add_argument("--stored", type=pathlib.Path, default=measure.ROOT / "tests/performance/instructions.json")
     parser.add_argument("--update", action="store_true", help="write the figures measured into the file")
     options = parser.parse_args()
+    binary = measure.find_binary(options.binary)
     if not measure.has_callgrind():
         print("skipped: valgrind is not installed")
         return SKIPPED
-    measured = {name: round(per_hop(options.binary, name), 1) for name in SCENARIOS}
+    measured = {name: round(per_hop(binary, name), 1) for name in SCENARIOS}
     if options.update:
         options.stored.write_text(json.dumps({"instructions_per_hop": measured}, indent=2) + "\n")
     stored = json.loads(options.stored.read_text())["instructions_per_hop"]

@@ -1,12 +1,33 @@
-"""What a run of a program costs: CPU time, memory, instructions. Shared by the scripts that measure."""
+"""Shared by the scripts: which netsim they run, and what a run costs (CPU time, memory, instructions)."""
 
 import dataclasses
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
 import time
+
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILDS = ("build/run/netsim", "build/release/netsim")  # of scripts/run.sh, and of a build by hand
+
+
+def add_binary(parser):
+    """The option that says which netsim a script runs."""
+    parser.add_argument("--binary", type=pathlib.Path, metavar="NETSIM",
+                        help="the program (default: the newer one of build/run/netsim and build/release/netsim)")
+
+
+def find_binary(given=None):
+    """The program that `given` names, else the one that was built last; SystemExit where there is none."""
+    candidates = [pathlib.Path(given)] if given else [ROOT / path for path in BUILDS]
+    there = [path for path in candidates if os.access(path, os.X_OK) and path.is_file()]
+    if not there:
+        raise SystemExit(f"no program at {' or '.join(str(path) for path in candidates)}: "
+                         "scripts/run.sh --version builds it, --binary names another one")
+    return max(there, key=lambda path: path.stat().st_mtime).resolve()
 
 
 @dataclasses.dataclass

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """netsim against the HPCC-family ns-3 RDMA model: runs every scenario and prints the table of docs/validation.md.
 
-    scripts/ns3_table.py [--netsim PATH] [--reference DIR] [--only TEXT] [--seeds 20] [--jobs N] [--imported]
+    scripts/ns3_table.py [--binary NETSIM] [--only TEXT] [--seeds 20] [--jobs N] [--imported DIR]
 
-The reference (ensemble.tsv and summary.tsv of ns-3's runs) is read from ../shared/reference/ns3 beside the project
-unless --reference says otherwise. Where ns-3's runs differ by random marking, netsim runs with as many seeds and the
-means are compared; elsewhere one run is compared. With --imported netsim reads ns-3's own configuration files instead
-of configs/validation/ns3/; queues are then not sampled. Exit code 1 if a row is outside its tolerance.
+What ns-3 said is in configs/validation/ns3/reference.csv. Where ns-3's runs differ by random marking, netsim runs with as
+many seeds and the means are compared; elsewhere one run is compared. With --imported netsim reads ns-3's own configuration
+files, DIR/conf/RUN.txt, instead of configs/validation/ns3/; queues are then not sampled. Exit code 1 if a row is outside
+its tolerance.
 """
 import argparse
 import concurrent.futures
@@ -18,8 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFIGS = ROOT / "configs" / "validation" / "ns3"
+import measure
+
+CONFIGS = measure.ROOT / "configs" / "validation" / "ns3"
 
 HOSTS = {"a_2to1_10MB": 3, "b_8to1_1MB": 9, "d_late_10MB": 3}
 RED = "network.switch.marker={kind: red, kmin: 400 KB, kmax: 1600 KB, pmax: 0.2}"
@@ -103,7 +104,7 @@ def simulate(arguments):
 
 def read_table(path):
     with open(path) as file:
-        return {row["run"]: row for row in csv.DictReader(file, delimiter="\t")}
+        return {row["run"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
 
 
 def beyond_rounding(value, reference, half_digit):
@@ -115,14 +116,13 @@ def off(value, reference):
     return 100 * (value - reference) / reference if reference else (0.0 if value == 0 else float("inf"))
 
 
-def checks(run, results, ensemble, summary):
+def checks(run, results, ns3):
     """(name, netsim, ns-3, deviation in % or counts, inside its tolerance)."""
     _, name, payload, _ = parts(run)
     mean = lambda key: sum(r[key] for r in results) / len(results)
-    reference = {"last": float(ensemble["last_mean"]), "mean": float(ensemble["fct_mean"]),
-                 "pauses": float(ensemble["pause_mean"]), "peak": float(ensemble["qmax_mean_KB"]),
-                 "queue": float(summary["qmean_KB"])}
-    marks = int(summary["ecn_marks"])
+    reference = {"last": float(ns3["last_us"]), "mean": float(ns3["fct_mean_us"]), "pauses": float(ns3["pauses"]),
+                 "peak": float(ns3["peak_KB"]), "queue": float(ns3["queue_mean_KB"])}
+    marks = int(ns3["marks"])
     packet = (payload + 78) / 1000
 
     def relative(key, percent):
@@ -133,7 +133,7 @@ def checks(run, results, ensemble, summary):
 
     rows = []
     if name in ("pfconly", "dctcp") or (name.endswith("vwin") and marks == 0):
-        times = [float(t) for t in summary["all_fct_us"].split(",")]
+        times = [float(t) for t in ns3["fct_us"].split()]
         worst = max((off(a, b) for a, b in zip(results[0]["times"], sorted(times))), key=abs)
         rows.append(("each FCT", results[0]["times"][-1], max(times), worst, abs(worst) <= 1))
         rows.append(row("peak", relative("peak", 5) or abs(mean("peak") - reference["peak"]) <= packet))
@@ -149,8 +149,8 @@ def checks(run, results, ensemble, summary):
         reference["queue"] = beyond_rounding(mean("queue"), reference["queue"], 0.05)  # KB with one decimal
         rows.append(row("queue", relative("queue", 10)))
     else:
-        rows.append(row("mean", relative("mean", 2 + 0.65 * float(ensemble["fct_sd_pct"]))))
-        rows.append(row("last", relative("last", 2 + 0.65 * float(ensemble["last_sd_pct"]))))
+        rows.append(row("mean", relative("mean", 2 + 0.65 * float(ns3["fct_sd_percent"]))))
+        rows.append(row("last", relative("last", 2 + 0.65 * float(ns3["last_sd_percent"]))))
         rows.append(row("peak", relative("peak", 15)))
         rows.append(row("pauses", relative("pauses", 30) or abs(mean("pauses") - reference["pauses"]) <= 3))
     return rows
@@ -158,25 +158,25 @@ def checks(run, results, ensemble, summary):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--netsim", default=str(ROOT / "build" / "release" / "netsim"))
-    parser.add_argument("--reference", default=str(ROOT.parent / "shared" / "reference" / "ns3"))
+    measure.add_binary(parser)
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--imported", action="store_true", help="run ns-3's own configuration files")
+    parser.add_argument("--imported", type=Path, metavar="DIR", help="run ns-3's own configuration files, DIR/conf/RUN.txt")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    directory = Path(arguments.reference)
-    if not (directory / "ensemble.tsv").exists():
-        print(f"no ns-3 reference at {directory}: nothing to compare with", file=sys.stderr)
-        return 0
-    ensemble, summary = read_table(directory / "ensemble.tsv"), read_table(directory / "summary.tsv")
-    runs = [run for run in ensemble if arguments.only in run]
+    netsim = measure.find_binary(arguments.binary)
+    imported = (arguments.imported / "conf").resolve() if arguments.imported else None
+    if imported and not imported.is_dir():
+        parser.error(f"--imported: there is no folder {imported}")
+    figures = read_table(CONFIGS / "reference.csv")
+    runs = [run for run in figures if arguments.only in run]
+    if not runs:
+        parser.error(f"--only: no run has '{arguments.only}' in its name; there are {', '.join(figures)}")
     work = []
     for run in runs:
-        random = "RngRun" in ensemble[run]["kind"] and int(summary[run]["ecn_marks"]) > 0
+        random = figures[run]["varied"] == "seed" and int(figures[run]["marks"]) > 0
         sampled = parts(run)[1].startswith("hpcc") and not arguments.imported
-        imported = (directory / "conf").resolve() if arguments.imported else None
-        work += [(os.path.abspath(arguments.netsim), run, seed, sampled, imported)
+        work += [(netsim, run, seed, sampled, imported)
                  for seed in range(1, (arguments.seeds if random else 1) + 1)]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(pool.map(simulate, work))
@@ -185,7 +185,7 @@ def main():
     print("|---|---|---:|---:|---:|---|")
     for run in runs:
         mine = [r for w, r in zip(work, results) if w[1] == run]
-        for name, value, reference, deviation, inside in checks(run, mine, ensemble[run], summary[run]):
+        for name, value, reference, deviation, inside in checks(run, mine, figures[run]):
             failed += not inside
             print(f"| {run} | {name} | {value:.4g} | {reference:.4g} | {deviation:+.2f} % | "
                   f"{'' if inside else 'outside'} |")

@@ -4,12 +4,14 @@
 Runs the job on `network: ideal` (compute, bubble and optimizer alone), reads the packet-level run from an output
 directory, and prints a Markdown table.
 
-usage: scripts/ptdp_ladder.py OUTPUT_DIRECTORY [path of netsim]
+    scripts/ptdp_ladder.py results/main
 """
+import argparse
 import json
 import pathlib
 import subprocess
-import sys
+
+import measure
 
 MICROBATCHES, PIPELINE, CHUNKS, DATA = 16, 8, 2, 2
 GRADIENT_BYTES = 5.46e9  # per GPU, fp16
@@ -19,12 +21,18 @@ FLOPS = 96 * 2048 * 96 * 12288**2 * (1 + 2048 / (6 * 12288) + 51200 / (16 * 96 *
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    netsim = sys.argv[2] if len(sys.argv) > 2 else "build/release/netsim"
-    job = json.loads((pathlib.Path(sys.argv[1]) / "summary.json").read_text())["jobs"][0]
-    answer = subprocess.run([netsim, "--config", "configs/fat_tree.yaml", "--workload", "traces/gpt3_ptdp.pb", "--set",
-                             "network={kind: ideal}", "--json", "-", "--quiet"], capture_output=True, text=True, check=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path, metavar="DIR", help="what --out named when the main job ran")
+    measure.add_binary(parser)
+    options = parser.parse_args()
+    summary = options.run / "summary.json"
+    if not summary.exists():
+        parser.error(f"{summary} is not there: netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb "
+                     f"--out {options.run} makes it")
+    job = json.loads(summary.read_text())["jobs"][0]
+    answer = subprocess.run([measure.find_binary(options.binary), "--config", measure.ROOT / "configs/fat_tree.yaml",
+                             "--workload", measure.ROOT / "traces/gpt3_ptdp.pb", "--set", "network={kind: ideal}", "--json",
+                             "-", "--quiet"], capture_output=True, text=True, check=True)
     ideal = json.loads(answer.stdout)["jobs"][0]
     paper = [FLOPS / 140e12 / (1 + (PIPELINE - 1) / (v * 96)) for v in (2, 1)]
     rescaled = [MICROBATCHES * FLOPS / (t * (MICROBATCHES + (PIPELINE - 1) / CHUNKS)) / 1e12 for t in paper]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a packet costs with 10 and with 10,000 queue pairs on one NIC: instructions (callgrind) and time.
 
-    scripts/queue_pair_cost.py [--binary build/release/netsim] [--time-only]
+    scripts/queue_pair_cost.py [--binary NETSIM] [--time-only]
 
 All flows go from host 0 to host 1, each on a queue pair of its own, all at time 0 and with the same number of
 packets in all. Each case runs with two lengths; the difference over the packets in between is the cost of a
@@ -61,17 +61,17 @@ def per_packet(measure, binary, directory, queue_pairs, lengths):
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", type=pathlib.Path, default=root / "build/release/netsim")
+    measure.add_binary(parser)
     parser.add_argument("--time-only", action="store_true", help="without callgrind")
     options = parser.parse_args()
+    binary = measure.find_binary(options.binary)
     count = not options.time_only and measure.has_callgrind()
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         (directory / "star.yaml").write_text(CONFIG)
-        times = [per_packet(seconds, options.binary, directory, n, [10 * p for p in PACKETS]) for n in CASES]
-        counts = [per_packet(instructions, options.binary, directory, n, PACKETS) for n in CASES] if count else None
+        times = [per_packet(seconds, binary, directory, n, [10 * p for p in PACKETS]) for n in CASES]
+        counts = [per_packet(instructions, binary, directory, n, PACKETS) for n in CASES] if count else None
     print(f"{'queue pairs':>12} {'ns/packet':>10} {'instructions/packet':>20}")
     for i, n in enumerate(CASES):
         print(f"{n:>12} {times[i] * 1e9:>10.1f} {counts[i] if counts else float('nan'):>20.1f}")

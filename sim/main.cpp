@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/commit.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/core/progress.h"
+#include "sim/core/read_log.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/screen.h"
@@ -106,15 +108,26 @@ void dry_run(Options options) {
         render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
 }
 
-Manifest manifest_of(const Options& options, const Simulation& simulation, const std::string& command) {
+// `log`: of all that was read for it.
+Manifest manifest_of(const Options& options, const Simulation& simulation, const ReadLog& log,
+                     const std::string& command) {
   Manifest manifest;
+  manifest.commit = commit();
   manifest.command = command;
   manifest.seed = options.seed;
   manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster());
-  for (const std::string& path : {options.config, options.workload}) {
-    manifest.inputs.push_back({path, content_hash(read_file(path))});
-  }
+  manifest.until = options.until;
+  manifest.inputs = log.files();
   return manifest;
+}
+
+// What the manifest of this run would say before it begins.
+void print_manifest(Options options, const std::string& command) {
+  const ReadLog log;
+  SimulationSetup setup = setup_of(options);
+  setup.output_directory.clear();  // nothing is written
+  const Simulation simulation(std::move(setup));
+  print(manifest_json(manifest_of(options, simulation, log, command)));
 }
 
 void write_file(const std::string& directory, const char* name, const std::string& text) {
@@ -137,10 +150,10 @@ void show(const Options& options, const Results& results) {
 }
 
 ExitCode run(Options options, const std::string& command) {
+  const ReadLog log;
   Simulation simulation(setup_of(options));
   const bool files = !options.output_directory.empty();
-  const Manifest manifest =
-      files ? manifest_of(options, simulation, command) : Manifest{};  // before inputs may change
+  const Manifest manifest = manifest_of(options, simulation, log, command);
   Watch watch;
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
@@ -168,7 +181,7 @@ ExitCode act(const Options& options, const std::string& command) {
       dry_run(options);
       break;
     case Action::print_config:
-      print_configuration(options);
+      options.json ? print_manifest(options, command) : print_configuration(options);
       break;
     case Action::list:
       print(list_components(options.subject));
@@ -183,7 +196,8 @@ ExitCode act(const Options& options, const std::string& command) {
       compile(options);
       break;
     case Action::version:
-      print("netsim " NETSIM_VERSION "\n");
+      print("netsim " NETSIM_VERSION ", " + (commit().empty() ? "built outside git" : "commit " + commit()) +
+            "\n");
       break;
     case Action::help:
       print(usage());

@@ -34,7 +34,10 @@ po::options_description described_options() {
   add("quiet", "no progress and no screen; errors are still printed");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run", "build everything, play about a second of it: sizes, predicted packets, memory and minutes");
-  add("print-config", "every value of the configuration and where it came from");
+  add("print-config",
+      "every value of the configuration and where it came from; with --json - and a workload: the manifest "
+      "of "
+      "the run, which is not played");
   add("list", "components by kind; --list KIND for one kind");
   add("describe", text()->value_name("NAME"), "a component or a section: what it does, its parameters");
   add("schema", "JSON schema of the configuration, for editors");

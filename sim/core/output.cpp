@@ -15,6 +15,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/fingerprint.h"
+#include "sim/core/read_log.h"
 
 namespace netsim {
 namespace {
@@ -155,6 +156,7 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
       fail(path, "cannot be read", "it is larger than the limit, " + std::to_string(limit) + " bytes");
   } while (size == result.size());
   result.resize(size);
+  ReadLog::note(path, result);
   return result;
 }
 

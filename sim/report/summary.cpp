@@ -101,6 +101,18 @@ Json flows_json(const Results& results) {
   return json;
 }
 
+Json plan_json(const Manifest& manifest) {
+  Json inputs = Json::array();
+  for (const auto& input : manifest.inputs) inputs.push_back({{"path", input.path}, {"hash", input.hash}});
+  return {{"netsim", NETSIM_VERSION},
+          {"commit", manifest.commit.empty() ? Json(nullptr) : Json(manifest.commit)},
+          {"command", manifest.command},
+          {"seed", manifest.seed},
+          {"until_s", manifest.until == kNever ? Json(nullptr) : Json(to_seconds(manifest.until))},
+          {"inputs", inputs},
+          {"configuration", manifest.configuration}};
+}
+
 std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
 }
@@ -144,17 +156,14 @@ std::string prediction_json(const Prediction& prediction) {
                     {"share_of_work", prediction.share}}}});
 }
 
+std::string manifest_json(const Manifest& manifest) { return text_of(plan_json(manifest)); }
+
 std::string manifest_json(const Manifest& manifest, const Results& results) {
-  Json inputs = Json::array();
-  for (const auto& input : manifest.inputs) inputs.push_back({{"path", input.path}, {"hash", input.hash}});
-  return text_of({{"netsim", NETSIM_VERSION},
-                  {"command", manifest.command},
-                  {"seed", manifest.seed},
-                  {"inputs", inputs},
-                  {"configuration", manifest.configuration},
-                  {"fingerprint", fingerprint_json(results.fingerprints)},
-                  {"outcome", to_string(results.outcome)},
-                  {"wall_time_s", results.wall_seconds}});
+  Json json = plan_json(manifest);
+  json["fingerprint"] = fingerprint_json(results.fingerprints);
+  json["outcome"] = to_string(results.outcome);
+  json["wall_time_s"] = results.wall_seconds;
+  return text_of(json);
 }
 
 }  // namespace netsim

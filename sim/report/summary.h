@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/read_log.h"
+#include "sim/core/units.h"
 #include "sim/report/prediction.h"
 #include "sim/report/results.h"
 
@@ -20,14 +22,15 @@ std::string prediction_json(const Prediction& prediction);
 
 // How to repeat a run.
 struct Manifest {
+  std::string commit;   // that the program was built from; "": not known
   std::string command;  // the command line
   std::uint64_t seed = 0;
-  std::string configuration;  // resolved, as YAML with the origin of every value
-  struct Input {
-    std::string path, hash;
-  };
-  std::vector<Input> inputs;
+  Time until = kNever;                // simulated time at which it ends at the latest
+  std::string configuration;          // resolved, as YAML with the origin of every value
+  std::vector<ReadLog::File> inputs;  // every file that was read
 };
 std::string manifest_json(const Manifest& manifest, const Results& results);
+// Of a run that has not been played: without fingerprint, outcome and time.
+std::string manifest_json(const Manifest& manifest);
 
 }  // namespace netsim

@@ -158,11 +158,17 @@ TEST(ManifestJson, SaysHowToRepeatTheRun) {
   manifest.seed = 7;
   manifest.configuration = "topology:\n  kind: star  # a b.yaml:1\n";
   manifest.inputs = {{"a b.yaml", "0123"}};
+  EXPECT_TRUE(json::parse(manifest_json(manifest))["commit"].is_null());
+  EXPECT_FALSE(json::parse(manifest_json(manifest)).contains("outcome"));
+  manifest.commit = "v1-2-gabc";
+  manifest.until = 2 * kMillisecond;
   const json parsed = json::parse(manifest_json(manifest, two_rank_results()));
   EXPECT_EQ(parsed["command"], manifest.command);
   EXPECT_EQ(parsed["seed"], 7);
   EXPECT_EQ(parsed["configuration"], manifest.configuration);
   EXPECT_EQ(parsed["inputs"][0]["hash"], "0123");
+  EXPECT_EQ(parsed["commit"], "v1-2-gabc");
+  EXPECT_EQ(parsed["until_s"], 0.002);
 }
 
 TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "sim/core/errors.h"
+#include "sim/core/output.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
@@ -25,6 +27,7 @@ namespace {
 using nlohmann::json;
 using test::Directory;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 struct Ended {
@@ -148,6 +151,41 @@ TEST_F(NetsimProgram, WritesItsFiles) {
   EXPECT_THAT(manifest["configuration"].get<std::string>(), HasSubstr("kind: star  # star.yaml:1"));
   const std::string flows = directory_.text("deep/results/flows.csv");
   EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 4);
+}
+
+// What a manifest lists as read, by path.
+std::map<std::string, std::string> inputs_of(const json& manifest) {
+  std::map<std::string, std::string> inputs;
+  for (const json& input : manifest["inputs"]) inputs[input["path"]] = input["hash"];
+  return inputs;
+}
+
+TEST_F(NetsimProgram, TheManifestHashesEveryFileThatWasRead) {
+  write("sizes.cdf", "1000 50\n2000 100\n");
+  write("poisson.yaml", "kind: poisson\nrate: 100 Gbps\nload: 0.3\nduration: 10 us\ncdf: sizes.cdf\n");
+  write("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
+  write("fabric.yaml", "topology: {kind: ns3, file: topology.txt}\nhost: single_nic\n");
+  const std::string arguments = "--config fabric.yaml --workload poisson.yaml --quiet ";
+  ASSERT_EQ(run(arguments + "--out results").code, 0);
+  const json manifest = json::parse(directory_.text("results/manifest.json"));
+  const auto inputs = inputs_of(manifest);
+  EXPECT_EQ(inputs.size(), 4u) << manifest;
+  for (const char* name : {"fabric.yaml", "poisson.yaml", "sizes.cdf", "topology.txt"}) {
+    ASSERT_EQ(inputs.count(name), 1u) << name << manifest;
+    EXPECT_EQ(inputs.at(name), content_hash(read_file(path(name)))) << name;
+  }
+  // Without a run the manifest is the same, but for what only a run can say.
+  const json planned = json::parse(run(arguments + "--print-config --json -").out);
+  EXPECT_EQ(planned["inputs"], manifest["inputs"]);
+  EXPECT_EQ(planned["configuration"], manifest["configuration"]);
+  EXPECT_EQ(planned["commit"], manifest["commit"]);
+  EXPECT_FALSE(planned.contains("fingerprint"));
+  write("sizes.cdf", "1000 60\n2000 100\n");
+  EXPECT_NE(json::parse(run(arguments + "--print-config --json -").out)["inputs"], manifest["inputs"]);
+}
+
+TEST_F(NetsimProgram, TheManifestOfARunNeedsAWorkload) {
+  expect_error("--config star.yaml --print-config --json -", ExitCode::usage, {"--workload is missing"});
 }
 
 TEST_F(NetsimProgram, RankTimesAddUpToThePicosecond) {
@@ -295,7 +333,7 @@ TEST_F(NetsimProgram, TellsWhatThereIs) {
   EXPECT_THAT(run("--describe dcqcn").out, HasSubstr("alpha_timer"));
   EXPECT_THAT(run("--describe transport").out, HasSubstr("queue_pairs"));
   EXPECT_THAT(run("--describe network.ideal").out, HasSubstr("delay"));
-  EXPECT_THAT(run("--version").out, StartsWith("netsim "));
+  EXPECT_THAT(run("--version").out, MatchesRegex("netsim [0-9.]+, (commit [^ ]+|built outside git)\n"));
   EXPECT_THAT(run("--help").out, HasSubstr("--workload"));
   EXPECT_NO_THROW(json::parse(run("--schema").out).at("properties").at("topology"));
 }

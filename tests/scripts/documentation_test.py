@@ -1,0 +1,216 @@
+"""Do the commands of README.md and docs/*.md work?
+
+What ends soon runs, in a scratch folder that looks like a clone; what takes long is asked for its manifest (netsim), its points
+(sweeps) or its options (other scripts); what builds or installs is compared with the files that define it. NETSIM_BINARY names
+the program.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
+# Minutes or more: their manifest shows that all files, paths and values are right.
+LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search")
+# What the pages call files that everybody has of their own.
+STAND_INS = {
+    "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
+    "W": "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 KB\n",
+    "H.yaml": "topology: {kind: star, hosts: 8}\nhosts: 1\nhost: dgx_a100\n",
+    "W.yaml": "kind: collective\ncollective: all_reduce\nbytes: 1 MiB\n",
+    "my.yaml": "topology: {kind: fat_tree, k: 8}\nhost: single_nic\n",
+    "perm_128n_128c_2MB.cm": ROOT / "configs/import/htsim/connections.cm",
+    "mix": ROOT / "configs/import/ns3",
+}
+
+
+class Found:
+    def __init__(self, page, number, line, command):
+        self.where = f"{page.name}:{number}"
+        self.rest = line
+        self.command = re.sub(r"\s{2,}#.*", "", command).strip()
+
+    def __str__(self):
+        return f"{self.where}: {self.command}"
+
+    def expected(self):
+        said = re.search(r"exit code (\d+)", self.rest)
+        return int(said.group(1)) if said else 0
+
+
+def commands(page):
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("    ") and COMMAND.match(line.strip()):
+            for part in line.strip().split(" && "):
+                yield Found(page, number, line, part)
+        for quoted in re.findall(r"`([^`]+)`", line) if not line.startswith("    ") else []:
+            if COMMAND.match(quoted) and " " in quoted:
+                yield Found(page, number, line, quoted)
+            elif re.fullmatch(r"scripts/[\w.]+", quoted):
+                yield Found(page, number, line, quoted)
+
+
+def options_of(words):
+    return [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]
+
+
+class Documentation(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="netsim_documentation_"))
+        for name in ("configs", "traces", "scripts", "docs"):
+            if name != "traces":
+                (cls.folder / name).symlink_to(ROOT / name)
+        shutil.copytree(ROOT / "traces", cls.folder / "traces")  # a command writes there
+        for name, content in STAND_INS.items():
+            if isinstance(content, str):
+                (cls.folder / name).write_text(content)
+            else:
+                (cls.folder / name).symlink_to(content)
+        (cls.folder / "bin").mkdir()
+        (cls.folder / "bin" / "netsim").symlink_to(pathlib.Path(BINARY).resolve())
+        cls.environment = dict(os.environ, PATH=f"{cls.folder / 'bin'}:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def shell(self, command, expected=0):
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, check=False, timeout=120)
+        self.assertEqual(done.returncode, expected, f"{command}\n{done.stderr[-2000:]}")
+        return done.stdout
+
+    def check_netsim(self, found):
+        command = found.command.removeprefix("/usr/bin/time -v ")
+        if LONG.search(command) and "--compile" not in command:
+            command = re.sub(r" --(quiet|dry-run|json -|out \S+)", "", command)
+            json.loads(self.shell(command + " --print-config --json -"))
+        else:
+            self.shell(command, found.expected())
+
+    def check_script(self, found, words):
+        path = ROOT / words[0]
+        self.assertTrue(os.access(path, os.X_OK), f"{found}: no such script")
+        if path.name == "run.sh" and len(words) > 1:
+            self.check_netsim(Found(ROOT / "README.md", 0, found.rest, found.command.replace(words[0], "netsim", 1)))
+        elif path.name == "sweep.py" and len(words) > 1 and words[1].endswith(".yaml"):
+            self.sweep(words)
+        elif path.suffix == ".py":
+            self.options_exist(self.shell(f"{sys.executable} {words[0]} --help"), found, words)
+        else:
+            self.shell(f"bash -n {words[0]}")
+            self.options_exist(path.read_text(), found, words)
+
+    def sweep(self, words):
+        try:
+            import yaml  # noqa: F401
+        except ModuleNotFoundError:
+            return
+        given = [word for word in words[1:] if word != "--plot"]
+        self.shell(shlex.join([sys.executable, words[0], *given, "--dry-run", "--binary", BINARY]))
+
+    def options_exist(self, text, found, words):
+        before = words[:words.index("--")] if "--" in words else words
+        for option in options_of(before[1:]):
+            self.assertRegex(text, rf"(?<![\w-]){re.escape(option)}(?![\w-])", f"{found}: no option {option}")
+
+    def check_build(self, found, words):
+        if words[0] == "cmake":
+            presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+            self.assertIn(words[words.index("--preset") + 1], [preset["name"] for preset in presets], found)
+        elif words[0] in ("ninja", "ctest"):
+            self.assertIn("build/release", words, found)
+        elif words[0] == "apt":
+            known = (ROOT / "scripts" / "lib.sh").read_text().split()
+            for package in words[2:]:
+                self.assertIn(package, [word.strip("()") for word in known], found)
+        elif words[0].startswith("build/"):
+            name = pathlib.Path(words[0]).name
+            lists = [path.read_text() for path in (ROOT / "CMakeLists.txt", ROOT / "bench" / "CMakeLists.txt")]
+            self.assertTrue(any(f"add_executable({name} " in text for text in lists), f"{found}: nothing builds it")
+        else:
+            self.fail(f"{found}: not known what this is")
+
+    def test_all_commands(self):
+        checked = 0
+        for page in PAGES:
+            for found in commands(page):
+                with self.subTest(str(found)):
+                    checked += 1
+                    words = shlex.split(found.command)
+                    if "netsim" in words[:3]:
+                        self.check_netsim(found)
+                    elif words[0].startswith("scripts/"):
+                        self.check_script(found, words)
+                    else:
+                        self.check_build(found, words)
+        self.assertGreater(checked, 40)
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+                self.assertTrue((page.parent / target).exists(), f"{page.name}: {target}")
+
+
+class Helpers(unittest.TestCase):
+    """What the commands rely on: the program that scripts find, and the commit that it names."""
+
+    def test_the_program_built_last_is_found(self):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            shutil.copytree(ROOT / "scripts", root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+            find = [sys.executable, "-B", "-c", "import measure; print(measure.find_binary())"]
+
+            def found():
+                return subprocess.run(find, cwd=root / "scripts", capture_output=True, text=True, check=False)
+            self.assertIn("scripts/run.sh --version builds it", found().stderr)
+            for age, build in enumerate(("run", "release", "run")):
+                path = root / "build" / build / "netsim"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("#!/bin/sh\n")
+                path.chmod(0o755)
+                os.utime(path, (1000 + age, 1000 + age))
+                self.assertEqual(found().stdout.strip(), str(path.resolve()))
+
+    def test_the_commit_is_that_of_the_source(self):
+        if shutil.which("cmake") is None or shutil.which("git") is None:
+            self.skipTest("no cmake or no git")
+        with tempfile.TemporaryDirectory() as name:
+            source, output = pathlib.Path(name) / "source", pathlib.Path(name) / "commit.cpp"
+            (source / "inner").mkdir(parents=True)
+
+            def commit(folder):
+                subprocess.run(["cmake", f"-DSOURCE={folder}", f"-DOUTPUT={output}", "-P", ROOT / "cmake" / "commit.cmake"],
+                               check=True)
+                return re.search(r'return "(.*)"', output.read_text()).group(1)
+
+            def git(*words):
+                subprocess.run(["git", "-C", source, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                               capture_output=True)
+            self.assertEqual(commit(source), "")
+            git("init")
+            (source / "file").write_text("1")
+            git("add", "file")
+            git("commit", "-m", "one")
+            self.assertRegex(commit(source), r"^[0-9a-f]{12}$")
+            written = output.stat().st_mtime_ns
+            commit(source)
+            self.assertEqual(output.stat().st_mtime_ns, written)  # nothing to compile
+            self.assertEqual(commit(source / "inner"), "")  # inside another repository
+            (source / "file").write_text("2")
+            self.assertRegex(commit(source), r"^[0-9a-f]{12}-dirty$")
+
+
+if __name__ == "__main__":
+    unittest.main()

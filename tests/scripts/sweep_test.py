@@ -1,0 +1,283 @@
+"""Does scripts/sweep.py run what a sweep file says, keep it whatever happens, and say what is wrong?
+
+NETSIM_BINARY names the program. Exit code 77 (ctest: skipped) without PyYAML.
+"""
+
+import csv
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+try:
+    import sweep_file
+    import sweep_plot
+except ModuleNotFoundError as error:
+    print(f"skipped: no {error.name}")
+    sys.exit(77)
+
+BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
+STAR = "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
+BASE = "base:\n  config: star.yaml\n  workload: incast.yaml\n"
+# 3 x 3 x 3 x 2 = 54 runs of some milliseconds.
+FIFTY_FOUR = BASE + """\
+axes:
+  - {vary: workload.senders, range: {from: 1, to: 3}}
+  - {vary: topology.rate, log: {from: 25 Gbps, to: 100 Gbps, points: 3}}
+  - vary: transport.congestion_control
+    name: control
+    values: {none: none, DCQCN: {kind: dcqcn, profile: vendor}, HPCC: hpcc}
+  - {vary: seed, values: [1, 2]}
+plots:
+  - {kind: lines, file: lines.svg, x: rate, y: flows.fct_p99_s, by: control, panels: senders, scale: 1e6, log: [x, y]}
+  - {kind: heat, file: heat.svg, x: rate, y: senders, value: flows.slowdown_mean, where: {control: HPCC}}
+"""
+
+
+class SweepTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="netsim_sweep_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.write("star.yaml", STAR)
+        self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 20 KB\n")
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def command(self, *options, python=sys.executable, binary=BINARY):
+        return [python, "-B", str(ROOT / "scripts" / "sweep.py"), str(self.folder / "sweep.yaml"), "--binary", binary,
+                *[str(option) for option in options]]
+
+    def sweep(self, *options, code=0, **how):
+        done = subprocess.run(self.command(*options, **how), capture_output=True, text=True, check=False, timeout=300)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def table(self, out):
+        with open(out / "results.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+
+    @staticmethod
+    def kept(out):
+        return len(list(out.glob("runs/[0-9a-f]*.json")))
+
+
+class Running(SweepTest):
+    def test_killed_ten_times_it_ends_with_the_same_table(self):
+        self.write("sweep.yaml", FIFTY_FOUR)
+        whole, killed = self.folder / "whole", self.folder / "killed"
+        self.sweep("--out", whole, "-j", 3)
+        chance = random.Random(9)
+        kept = [0]
+        for more in (0, 1, 3, 0, 7, 2, 9, 1, 0, 5):  # runs until the kill, and a moment; 0: before the first one
+            process = subprocess.Popen(self.command("--out", killed, "-j", 1 + chance.randrange(3)), start_new_session=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while self.kept(killed) < kept[-1] + more and process.poll() is None:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.03 if more else 0.5))
+            os.killpg(process.pid, signal.SIGKILL)
+            self.assertEqual(process.wait(), -signal.SIGKILL)
+            self.assertGreaterEqual(self.kept(killed), kept[-1] + more)
+            kept.append(self.kept(killed))
+        self.assertLess(kept[-1], 54, kept)
+        self.sweep("--out", killed, "-j", 2)
+        self.assertEqual((whole / "results.csv").read_bytes(), (killed / "results.csv").read_bytes())
+        self.assertEqual(list(killed.glob("**/.*partial")), [])
+        rows = self.table(killed)
+        self.assertEqual(len(rows), 54)
+        self.assertEqual([(row["senders"], row["rate_Gbps"], row["control"], row["seed"]) for row in rows],
+                         [(s, r, c, i) for s in "123" for r in ("25", "50", "100") for c in ("none", "DCQCN", "HPCC")
+                          for i in "12"])
+        for row in rows:
+            self.assertEqual((row["outcome"], row["message"], row["flows.count"]), ("done", "", row["senders"]))
+        self.assertIn("54 kept, 0 to do", self.sweep("--out", killed).stderr)
+
+    def test_only_what_changed_runs_again(self):
+        self.write("sizes.cdf", "1000 50\n20000 100\n")
+        self.write("incast.yaml", "kind: poisson\nrate: 100 Gbps\nload: 0.3\nduration: 20 us\ncdf: sizes.cdf\n")
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.load, values: [0.3, 0.5]}]\n")
+        out = self.folder / "out"
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
+        self.write("star.yaml", "# A remark changes nothing.\n" + STAR)
+        self.assertIn("2 kept, 0 to do", self.sweep("--out", out).stderr)
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.load, values: [0.5, 0.7]}]\n")
+        self.assertIn("1 kept, 1 to do", self.sweep("--out", out).stderr)
+        self.write("sizes.cdf", "1000 60\n20000 100\n")  # a file that the workload names
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
+        self.write("star.yaml", STAR + "transport: {mtu: 1000 B}\n")
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
+
+    def test_ctrl_c_stops_it_and_the_same_command_goes_on(self):
+        self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
+        self.write("sweep.yaml", BASE + "  until: 20 ms\naxes: [{vary: seed, range: {from: 1, to: 40}}]\n")
+        out = self.folder / "out"
+        process = subprocess.Popen(self.command("--out", out, "-j", 2), stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while not self.kept(out) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("the same command goes on", errors)
+        self.assertNotIn("Traceback", errors)
+        kept = self.kept(out)
+        self.write("sweep.yaml", BASE + f"  until: 20 ms\naxes: [{{vary: seed, range: {{from: 1, to: {kept}}}}}]\n")
+        self.assertIn(f"{kept} kept, 0 to do", self.sweep("--out", out).stderr)
+        self.assertEqual({row["outcome"] for row in self.table(out)}, {"limit reached"})
+
+    def test_failures_are_kept_with_their_message_and_run_again_when_asked(self):
+        # A program that fails for one seed until it is mended.
+        fake = self.write("netsim", f"""#!/bin/sh
+case "$*" in *print-config*) ;; *"--seed 2"*) [ -e {self.folder}/mended ] || {{ echo 'netsim: error: no room' >&2; exit 4; }};; esac
+exec {BINARY} "$@"
+""")
+        fake.chmod(0o755)
+        self.write("sweep.yaml", BASE + "axes:\n  - {vary: topology.hosts, values: [4, 3]}\n  - {vary: seed, values: [1, 2]}\n")
+        out = self.folder / "out"
+        done = self.sweep("--out", out, code=1, binary=str(fake))
+        self.assertIn("failed: hosts=4, seed=2: no room", done.stderr)
+        rows = self.table(out)
+        self.assertEqual([row["outcome"] for row in rows], ["done", "failed", "failed", "failed"])
+        self.assertEqual(rows[1]["message"], "no room")
+        self.assertIn("4 ranks", rows[2]["message"])  # refused before it runs: a star of 3 has no host 3
+        (self.folder / "mended").touch()
+        self.assertIn("2 kept, 0 to do", self.sweep("--out", out, code=1, binary=str(fake)).stderr)
+        self.assertIn("1 kept, 1 to do", self.sweep("--out", out, "--retry-failed", code=1, binary=str(fake)).stderr)
+        self.assertEqual([row["outcome"] for row in self.table(out)], ["done", "done", "failed", "failed"])
+
+    def test_one_sweep_at_a_time_has_a_folder(self):
+        self.write("sweep.yaml", FIFTY_FOUR)
+        out = self.folder / "out"
+        first = subprocess.Popen(self.command("--out", out, "-j", 1), stderr=subprocess.DEVNULL)
+        while not list(out.glob("workloads/*.yaml")):
+            time.sleep(0.01)
+        self.assertIn("another sweep is running there", self.sweep("--out", out, code=2).stderr)
+        self.assertEqual(first.wait(), 0)
+
+    def test_a_path_that_does_not_exist_is_refused_before_anything_runs(self):
+        for axis, message in (("topology.rte", "unknown key 'rte', did you mean 'rate'?"),
+                              ("workload.sender", "unknown key 'sender', did you mean 'senders'?")):
+            self.write("sweep.yaml", BASE + f"axes: [{{vary: {axis}, values: [1, 2, 3]}}]\n")
+            errors = self.sweep("--out", self.folder / "out", code=2).stderr
+            self.assertIn("the first point", errors)
+            self.assertIn(message, errors)
+            self.assertEqual(len(errors.splitlines()), 1)
+            self.assertEqual(list((self.folder / "out" / "runs").iterdir()), [])
+
+    def test_dry_run_shows_and_runs_nothing(self):
+        self.write("sweep.yaml", FIFTY_FOUR)
+        shown = self.sweep("--out", self.folder / "out", "--dry-run").stdout
+        self.assertEqual(shown.count("to do"), 54)
+        self.assertIn("--set transport.congestion_control={kind: dcqcn, profile: vendor}", shown)
+        self.assertEqual(list((self.folder / "out" / "runs").iterdir()), [])
+
+    def test_pictures_are_drawn_and_the_same_each_time(self):
+        python = next((each for each in (sys.executable, "/usr/bin/python3") if subprocess.run(
+            [each, "-c", "import matplotlib, yaml"], capture_output=True, check=False).returncode == 0), None)
+        if python is None:
+            self.skipTest("no matplotlib")
+        self.write("sweep.yaml", FIFTY_FOUR)
+        pictures = []
+        for folder in ("one", "two"):
+            self.sweep("--out", self.folder / "out", "--plot", self.folder / folder, python=python)
+            pictures.append([(self.folder / folder / name).read_bytes() for name in ("lines.svg", "heat.svg")])
+            self.assertTrue(all(b"<svg" in picture for picture in pictures[-1]))
+        self.assertEqual(pictures[0], pictures[1])
+
+    def test_pandas_reads_the_table(self):
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            self.skipTest("no pandas")
+        self.write("sweep.yaml", FIFTY_FOUR)
+        self.sweep("--out", self.folder / "out")
+        table = pandas.read_csv(self.folder / "out" / "results.csv")
+        means = table.groupby(["control", "senders"])["flows.fct_mean_s"].mean()
+        self.assertEqual(len(means), 9)
+        self.assertGreater(means["none", 3], 2 * means["none", 1])
+        self.assertEqual(table["rate_Gbps"].dtype.kind, "i")
+
+
+class Files(SweepTest):
+    def labels(self, axes):
+        self.write("sweep.yaml", BASE + f"axes: [{axes}]\n")
+        sweep = sweep_file.Sweep(self.folder / "sweep.yaml")
+        return [[value.label for _, value in point.values] for point in sweep.points(self.folder / "w")]
+
+    def test_axes(self):
+        self.assertEqual(self.labels("{vary: seed, values: [3, 1]}"), [["3"], ["1"]])
+        self.assertEqual(self.labels("{vary: workload.senders, log: {from: 2, to: 64, points: 6}}"),
+                         [["2"], ["4"], ["8"], ["16"], ["32"], ["64"]])
+        self.assertEqual(self.labels("{vary: topology.rate, log: {from: 10 Gbps, to: 1000 Gbps, points: 4}}"),
+                         [["10 Gbps"], ["46.4 Gbps"], ["215 Gbps"], ["1000 Gbps"]])
+        self.assertEqual(self.labels("{vary: workload.load, range: {from: 0.1, to: 0.35, step: 0.1}}"), [["0.1"], ["0.2"], ["0.3"]])
+        self.assertEqual(self.labels("{vary: a, values: [x, y]}, {zip: [{vary: b, values: [1, 2]}, {vary: c, values: [3, 4]}]}"),
+                         [["x", "1", "3"], ["x", "2", "4"], ["y", "1", "3"], ["y", "2", "4"]])
+
+    def test_descriptions_are_varied_in_depth_and_files_in_them_found(self):
+        inner = self.folder / "inner"
+        inner.mkdir()
+        (inner / "s.cdf").write_text("1 100\n")
+        (inner / "w.yaml").write_text("kind: flows\ncdf: s.cdf\nflows: [{from: 0, bytes: 1 MB}, {from: 1}]\n")
+        self.write("sweep.yaml", "base: {config: c, workload: inner/w.yaml}\naxes: [{vary: workload.flows.1.bytes, values: [8 KB]}]\n")
+        sweep = sweep_file.Sweep(self.folder / "sweep.yaml")
+        point = next(sweep.points(self.folder / "w"))
+        text = pathlib.Path(point.workload).read_text()
+        self.assertIn("cdf: inner/s.cdf", text)
+        self.assertIn("{from: 1, bytes: 8 KB}", text)
+
+    def test_wrong_files_are_told_with_their_place(self):
+        axis = "axes: [{vary: seed, values: [1]}]\n"
+        plot = BASE + "axes: [{vary: seed, values: [1]}, {vary: topology.rate, name: r, values: [1 Gbps, 2 Gbps]}]\nplots:\n"
+        for text, place, message in (
+                ("", "", "is empty"),
+                ("a: [", "1:5", "expected the node content"),
+                (axis, "1:1", "needs 'base'"),
+                (BASE, "1:1", "needs 'axes'"),
+                (BASE + axis + "axis: 3\n", "5:1", "unknown key 'axis' of a sweep, did you mean 'axes'?"),
+                ("base: {workload: w}\n" + axis, "1:7", "base needs 'config'"),
+                (BASE + "axes: []\n", "4:7", "a list that is not empty"),
+                (BASE + "axes: [{values: [1]}]\n", "4:8", "an axis needs 'vary'"),
+                (BASE + "axes: [{vary: seed}]\n", "4:8", "one of 'values', 'log' and 'range'"),
+                (BASE + "axes: [{vary: seed, values: [1, 1]}]\n", "4:29", "the value '1' twice"),
+                (BASE + "axes: [{vary: seed, values: [a]}]\n", "4:30", "a seed is 'a'; a whole number"),
+                (BASE + "axes: [{vary: seed, values: [[1]]}]\n", "4:30", "needs a label"),
+                (BASE + "axes: [{vary: x.run, values: [1]}]\n", "4:15", "'run' cannot be a column"),
+                (BASE + "axes: [{vary: a.b, values: [1]}, {vary: c.b, values: [1]}]\n", "4:34", "two axes with the name 'b'"),
+                (BASE + "axes: [{vary: a, log: {from: 0, to: 2, points: 3}}]\n", "4:23", "ends above 0"),
+                (BASE + "axes: [{vary: a, log: {from: 1 us, to: 2 ms, points: 3}}]\n", "4:40", "both need the same unit"),
+                (BASE + "axes: [{vary: a, log: {from: 1, to: 2, points: x}}]\n", "4:48", "a whole number is expected"),
+                (BASE + "axes: [{vary: a, range: {from: 3, to: 2}}]\n", "4:25", "goes upwards"),
+                (BASE + "axes: [{zip: [{vary: a, values: [1]}, {vary: b, values: [1, 2]}]}]\n", "4:39", "'b' has 2 values"),
+                (BASE + "  set: {a.b: 1}\naxes: [{vary: a.b, values: [1]}]\n", "4:14", "set here and varied"),
+                (plot + "  - {kind: pie, file: a.svg, x: r, y: z}\n", "6:12", "'pie' is no kind of plot"),
+                (plot + "  - {kind: lines, file: a.gif, x: r, y: z}\n", "6:25", "ends in .svg"),
+                (plot + "  - {kind: lines, file: a.svg, x: rr, y: z}\n", "6:35", "'rr' is no axis, did you mean 'r'?"),
+                (plot + "  - {kind: lines, file: a.svg, x: seed, y: z}\n", "6:5", "axis 'r' is neither shown nor fixed"),
+                (plot + "  - {kind: lines, file: a.svg, x: r, y: z, where: {seed: 4}}\n", "6:58", "'seed' has no value '4'"),
+        ):
+            with self.subTest(text=text):
+                path = self.write("sweep.yaml", text)
+                with self.assertRaises(sweep_file.SweepError) as raised:
+                    sweep_plot.read_plots(sweep_file.Sweep(path))
+                self.assertIn(message, str(raised.exception))
+                self.assertTrue(str(raised.exception).startswith(f"{path}:{place}"), raised.exception)
+        self.write("sweep.yaml", "base: {config: c, workload: w.pb}\naxes: [{vary: workload.a, values: [1]}]\n")
+        self.write("w.pb", "\0")
+        with self.assertRaisesRegex(sweep_file.SweepError, "sweep.yaml:2:8: .*w.pb' is no description in YAML"):
+            list(sweep_file.Sweep(self.folder / "sweep.yaml").points(self.folder / "w"))
+
+
+if __name__ == "__main__":
+    unittest.main()
