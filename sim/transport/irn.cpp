@@ -4,8 +4,9 @@
 // little.
 //
 // Timeouts: RTO_high 320 us, RTO_low 100 us while at most 3 packets are in flight (sections 3.1 and 4.1). The
-// cap is 1 BDP of the network's longest path in the paper; here it is taken of the queue pair's own path,
-// and 1.25 by default.
+// cap is 1 BDP of the network's longest path in the paper; here it is taken of the queue pair's own path, and
+// 1.25 by default: room for ACKs that wait behind other packets, which shorter paths than the longest have in
+// the paper, too.
 //
 // In flight are, as in the paper's BDP-FC (section 3.2: the difference between the sequence number of the
 // packet and the last one acknowledged), all packets from the first one that is missing on; so do the
