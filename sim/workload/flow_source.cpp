@@ -104,8 +104,8 @@ void FlowSource::find_only_messages(const std::uint32_t* by_pair) {
     std::size_t end = i;
     bool all = true;
     do {
-      all = all && channel(by_pair[end++]) == kOwnChannel;
-    } while (end < flows_.size() && flows_[by_pair[end]].tag != 0);
+      if (channel(by_pair[end]) != kOwnChannel) all = false;
+    } while (++end < flows_.size() && flows_[by_pair[end]].tag != 0);
     for (; i < end; ++i) flows_[by_pair[i]].only_message = all ? 1 : 0;
   }
 }

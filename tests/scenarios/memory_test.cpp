@@ -25,14 +25,14 @@ constexpr bool kMeasurable = false;  // they keep freed memory
 constexpr bool kMeasurable = true;
 #endif
 
-struct Run {
+struct Played {
   std::uint64_t memory = 0;  // largest, bytes
   json answer;
 };
 
 std::uint64_t largest(const rusage& usage) { return static_cast<std::uint64_t>(usage.ru_maxrss) << 10; }
 
-Run run(const Directory& directory, std::vector<std::string> arguments) {
+Played run(const Directory& directory, std::vector<std::string> arguments) {
   const std::string out = directory.path() + "/out.json";
   arguments.insert(arguments.begin(), {netsim_binary(), "--quiet", "--threads", "1"});
   std::vector<char*> words;
@@ -91,7 +91,7 @@ class FlowMemory : public testing::TestWithParam<std::tuple<const char*, bool>> 
     }
     return name;
   }
-  Run play(const std::string& workload, bool tables) const {
+  Played play(const std::string& workload, bool tables) const {
     std::vector<std::string> arguments{"--config", path("star.yaml"), "--workload", workload, "--json", "-"};
     if (tables) arguments.insert(arguments.end(), {"--out", path("tables")});
     return run(directory_, arguments);
@@ -103,9 +103,9 @@ class FlowMemory : public testing::TestWithParam<std::tuple<const char*, bool>> 
 TEST_P(FlowMemory, IsAtMostAHundredBytesAFlow) {
   if (!kMeasurable) GTEST_SKIP() << "under a sanitizer";
   const auto [kind, tables] = GetParam();
-  const Run few = play(workload(kind, 20'000), tables), many = play(workload(kind, 120'000), tables);
+  const Played few = play(workload(kind, 20'000), tables), many = play(workload(kind, 120'000), tables);
   if (!larger_than_this(few.memory)) GTEST_SKIP() << "this process is larger than what it measures";
-  const auto flows = [](const Run& r) { return r.answer["flows"]["count"].get<double>(); };
+  const auto flows = [](const Played& r) { return r.answer["flows"]["count"].get<double>(); };
   EXPECT_NEAR(flows(many) - flows(few), 100'000, 20'000);
   EXPECT_LE(static_cast<double>(many.memory - few.memory) / (flows(many) - flows(few)), 100);
 }
@@ -123,9 +123,9 @@ class FlowMemoryPrediction : public FlowMemory {};
 TEST_P(FlowMemoryPrediction, IsWithinAQuarter) {
   if (!kMeasurable) GTEST_SKIP() << "under a sanitizer";
   const std::string name = workload(std::get<0>(GetParam()), 600'000);
-  const Run predicted =
+  const Played predicted =
       run(directory_, {"--config", path("star.yaml"), "--workload", name, "--dry-run", "--json", "-"});
-  const Run played = play(name, false);
+  const Played played = play(name, false);
   const auto memory = predicted.answer["memory_bytes"].get<double>();
   EXPECT_NEAR(memory / static_cast<double>(played.memory), 1, 0.25);
 }
