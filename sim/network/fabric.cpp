@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
@@ -13,6 +14,16 @@ namespace {
 // What a cut-through switch reads before it forwards: headers up to those of the transport, a minimum
 // Ethernet frame's worth.
 constexpr Bytes kCutThroughBytes = 64;
+// Packet buffers of switch chips by the bandwidth of all their ports: Broadcom's Trident 3 (which HPCC's
+// simulations have too), Tomahawk 2, 3, 4 and 5 (data sheets of switches made of them, as collected by J.
+// Warner, UC Santa Cruz, people.ucsc.edu/~warner/buffer.html).
+struct Chip {
+  BitRate bandwidth;
+  Bytes buffer;
+};
+constexpr std::array kChips{Chip{3'200 * kGbps, 32 * kMegabyte}, Chip{6'400 * kGbps, 42 * kMegabyte},
+                            Chip{12'800 * kGbps, 64 * kMegabyte}, Chip{25'600 * kGbps, 113 * kMegabyte},
+                            Chip{51'200 * kGbps, 165 * kMegabyte}};
 // InfiniBand's flow control packet: 6 B and a delimiter at both ends (InfiniBand Architecture
 // Specification 1.4, volume 1, section 7.9.4).
 constexpr Bytes kCreditFrameBytes = 8;
@@ -21,11 +32,16 @@ constexpr Bytes kCreditFrameBytes = 8;
 
 const Parameters<FabricParameters>& fabric_parameters() {
   using S = SwitchParameters;
-  // Buffer, alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
-  // switch-mmu.cc): dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
+  // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
+  // dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
   static const auto switches =
       Parameters<S>()
-          .bytes("buffer", &S::buffer, {1, 1000 * kGigabyte}, "shared packet buffer of a switch")
+          .bytes(
+              "buffer", &S::buffer, {0, 1000 * kGigabyte},
+              "shared packet buffer of a switch; 0: as switch chips have it, by the bandwidth of all ports: "
+              "32 MB up to 3.2 Tb/s, 42 up to 6.4, 64 up to 12.8, 113 up to 25.6, 165 up to 51.2, beyond in "
+              "proportion; and more where the headroom of long links would leave less than half of it to "
+              "share")
           .real("alpha", &S::alpha, {1.0 / 65536, 1024},
                 "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
                 "shared buffer")
@@ -244,37 +260,49 @@ void Fabric::build_classes(const ConfigNode& node) {
   }
 }
 
+// That of the smallest chip with this switch's bandwidth.
+Bytes Fabric::chip_buffer(NodeId node) const {
+  BitRate bandwidth = 0;
+  for (const PortId port : graph_.ports_of(node)) bandwidth += graph_.port(port).link.rate;
+  for (const Chip& chip : kChips) {
+    if (bandwidth <= chip.bandwidth) return chip.buffer;
+  }
+  __extension__ using Wide = __int128;
+  return static_cast<Bytes>(static_cast<Wide>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
+}
+
 void Fabric::build_buffers(const ConfigNode& node) {
-  std::vector<std::uint32_t> buffer_of_atom(graph_.atom_count(), fabric::kNone);
-  std::vector<Bytes> set_aside;
-  for (PortId id = 0; id < graph_.port_count(); ++id) {
-    if (!state_.at_switch(id)) continue;
-    std::uint32_t& index = buffer_of_atom[graph_.node(graph_.port(id).node).atom];
-    if (index == fabric::kNone) {
-      index = static_cast<std::uint32_t>(state_.buffers.size());
-      state_.buffers.emplace_back();
-      set_aside.push_back(0);
-    }
-    state_.ports[id].buffer = index;
-    state_.ports[id].flags |= fabric::kBuffered;
+  for (NodeId id = 0; id < graph_.node_count(); ++id) {
+    if (graph_.node(id).kind == NodeKind::fabric_switch) build_buffer(id, node);
+  }
+}
+
+void Fabric::build_buffer(NodeId id, const ConfigNode& node) {
+  const auto index = static_cast<std::uint32_t>(state_.buffers.size());
+  Bytes set_aside = 0;
+  for (const PortId port : graph_.ports_of(id)) {
+    state_.ports[port].buffer = index;
+    state_.ports[port].flags |= fabric::kBuffered;
     for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority) {
       if (!state_.is_lossless(priority)) continue;
-      fabric::Ingress& in = state_.ingress[state_.class_index(id ^ 1U, priority)];
-      in.headroom = state_.parameters.headroom != 0 ? state_.parameters.headroom : computed_headroom(id ^ 1U);
-      set_aside[index] += in.headroom + state_.parameters.reserve;
+      fabric::Ingress& in = state_.ingress[state_.class_index(port ^ 1U, priority)];
+      in.headroom =
+          state_.parameters.headroom != 0 ? state_.parameters.headroom : computed_headroom(port ^ 1U);
+      set_aside += in.headroom + state_.parameters.reserve;
     }
   }
-  for (std::size_t i = 0; i < state_.buffers.size(); ++i) {
-    if (set_aside[i] >= state_.parameters.buffer) {
-      const ConfigNode* given = node.find("buffer");
-      (given != nullptr ? *given : node)
-          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, "
-                            "{} B: allowed is more than that (or a smaller headroom or reserve)",
-                            state_.parameters.buffer, set_aside[i]));
-    }
-    state_.buffers[i].shared_total = state_.parameters.buffer - set_aside[i];
-    state_.buffers[i].alpha_2_16 = static_cast<std::int64_t>(state_.parameters.alpha * 65536.0);
+  const Bytes chip = chip_buffer(id), computed = std::max(chip, set_aside + chip / 2);
+  const Bytes size = state_.parameters.buffer != 0 ? state_.parameters.buffer : computed;
+  if (set_aside >= size) {
+    const ConfigNode* given = node.find("buffer");
+    (given != nullptr ? *given : node)
+        .fail(
+            fmt::format("{} B do not hold the headroom and reserves of {}'s {} links, {} B: allowed is more "
+                        "than that, 0 (computed: {} B), or a smaller headroom or reserve",
+                        size, graph_.node(id).name, graph_.ports_of(id).size(), set_aside, computed));
   }
+  state_.buffers.push_back(
+      {size - set_aside, 0, static_cast<std::int64_t>(state_.parameters.alpha * 65536.0)});
 }
 
 // Credits of links into switches, where the network works so, and of links that bring their own (NVLink).

@@ -119,11 +119,13 @@ class Fabric {
   void build_port(PortId port, const Marker& marker);
   void build_classes(const ConfigNode& node);
   void build_buffers(const ConfigNode& node);
+  void build_buffer(NodeId id, const ConfigNode& node);
   void build_credits(const ConfigNode& node);
   void build_parts(const Partition& partition);
   FabricPart& part_of(PortId port) { return *parts_[set_of_port(port)]; }
   std::uint32_t set_of_port(PortId port) const { return state_.far_set[port ^ 1U]; }
   void set_rate(PortId port, BitRate rate);
+  Bytes chip_buffer(NodeId node) const;
   void set_forwarding(PortId port);
   BitRate fastest_port(NodeId node) const;
 

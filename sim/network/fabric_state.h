@@ -46,7 +46,7 @@ enum class Forwarding : std::uint8_t { store_and_forward, cut_through };
 
 // The section `network.switch`.
 struct SwitchParameters {
-  Bytes buffer = 32 * kMegabyte;
+  Bytes buffer = 0;
   double alpha = 0.125;
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
