@@ -11,9 +11,6 @@
 namespace netsim {
 namespace {
 
-// What a cut-through switch reads before it forwards: headers up to those of the transport, a minimum
-// Ethernet frame's worth.
-constexpr Bytes kCutThroughBytes = 64;
 // Packet buffers of switch chips by the bandwidth of all their ports: Broadcom's Trident 3 (which HPCC's
 // simulations have too), Tomahawk 2, 3, 4 and 5 (data sheets of switches made of them, as collected by J.
 // Warner, UC Santa Cruz, people.ucsc.edu/~warner/buffer.html).
@@ -74,8 +71,11 @@ const Parameters<FabricParameters>& fabric_parameters() {
               "forwarding", &S::forwarding,
               {{"store_and_forward", Forwarding::store_and_forward},
                {"cut_through", Forwarding::cut_through}},
-              "when a switch passes a packet on: when it is complete, or after its first 64 B where no link "
-              "of the switch is faster than the one it comes from")
+              "when a switch passes a packet on: when it is complete, or after its header where no link of "
+              "the switch is faster than the one it comes from")
+          .bytes("header", &S::header, {1, 65536},
+                 "cut_through: first bytes of a packet (without preamble and gap) that must have arrived, or "
+                 "all of a shorter one; 64 B: headers up to those of the transport, a minimum Ethernet frame")
           .time("latency", &S::latency, {0, 1 * kSecond},
                 "a packet's way through a switch besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
@@ -179,22 +179,26 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   if (state_.arbiter.kind() != DisciplinePlan::Kind::strict) p.flags |= fabric::kArbitrated;
 }
 
-// How long after its transmission's end, or start, a packet from `id` may go on at the far end.
+// How long after its transmission's end, start or header a packet from `id` may go on at the far end.
 void Fabric::set_forwarding(PortId id) {
   const PortSpec& spec = graph_.port(id);
   Port& p = state_.ports[id];
   fabric::Rare& rare = state_.rare[id];
   p.delay = rare.link_delay;
   rare.cut_through = spec.link.cut_through;
+  Time header = 0;
   if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
     p.delay += state_.parameters.latency;
     if (state_.parameters.forwarding == Forwarding::cut_through &&
         rare.rate >= fastest_port(spec.peer_node)) {
       rare.cut_through = true;
-      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare.rate);
+      header = transmission_time(state_.parameters.header, rare.rate);
     }
   }
-  p.flags = rare.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
+  rare.header = header;
+  p.flags &= ~(fabric::kCutThrough | fabric::kReadsHeader);
+  if (rare.cut_through) p.flags |= fabric::kCutThrough;
+  if (header != 0) p.flags |= fabric::kReadsHeader;
 }
 
 BitRate Fabric::fastest_port(NodeId node) const {

@@ -49,6 +49,8 @@ void FabricPart::set_handlers() {
     loop_.prefetch_also(kind, &data_queues_base_, sizeof(Queue), port_count_ / 2 * sizeof(Queue));
 }
 
+Time FabricPart::header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
+
 // What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.
 bool FabricPart::transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
   Port& p = ports_[port];

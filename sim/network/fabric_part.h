@@ -121,6 +121,7 @@ class FabricPart {
   void on_arrival(const Event& event);
   void on_departure(const Event& event);
   void on_link_control(const Event& event);
+  Time header_time(PortId port, Bytes bytes) const;
   bool transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
   void post_packet(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
   void take_packet(const Mail& mail, const std::byte* attached);
@@ -185,7 +186,9 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   p.busy_until = now + busy;
   p.wire_bytes += wire;
   p.data_packets += k.kind == PacketKind::data ? 1 : 0;
-  const Time from = (p.flags & fabric::kCutThrough) != 0 ? now : now + busy;
+  Time from = now + busy;
+  if ((p.flags & fabric::kCutThrough) != 0)
+    from = (p.flags & fabric::kReadsHeader) == 0 ? now : now + header_time(port, k.bytes);
   if ((p.flags & fabric::kSpecial) != 0 && !transmit_special(port, packet, wire, from + p.delay)) [[unlikely]]
     return;
   if (k.kind == PacketKind::link_control) [[unlikely]] {

@@ -194,9 +194,11 @@ Time Fabric::ideal_time(std::span<const PortId> path, std::uint64_t packets, Byt
     const LinkSpec& link = graph_.port(port).link;
     return state_.serialisation(bytes + link.overhead, link.rate);
   };
-  const auto passage = [&](PortId port, Bytes bytes) {
-    return (state_.rare[port].cut_through ? 0 : time(port, bytes)) + state_.ports[port].delay;
+  const auto head = [&](PortId port, Bytes bytes) {
+    if (!state_.rare[port].cut_through) return time(port, bytes);
+    return state_.rare[port].header != 0 ? state_.header_time(port, bytes) : 0;
   };
+  const auto passage = [&](PortId port, Bytes bytes) { return head(port, bytes) + state_.ports[port].delay; };
   // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is.
   Time first = 0, alone = 0, behind = 0;  // first, alone: when these two are at the present link
   for (std::size_t from = 0; from < path.size(); ++from) {

@@ -61,6 +61,7 @@ struct SwitchParameters {
   ConfigNode marker;
   ConfigNode routing;
   Forwarding forwarding = Forwarding::store_and_forward;
+  Bytes header = 64;
   Time latency = 0;
   std::int64_t queue_limit = 0;
 };
@@ -77,7 +78,7 @@ namespace fabric {
 
 inline constexpr std::uint32_t kHasSource = 1, kTellsDepartures = 2, kCutThrough = 4, kBuffered = 8,
                                kTelemetry = 16, kFaulty = 32, kCredits = 64, kReturnsCredits = 128,
-                               kMarksAtEnqueue = 256, kArbitrated = 512, kCut = 1024;
+                               kMarksAtEnqueue = 256, kArbitrated = 512, kCut = 1024, kReadsHeader = 2048;
 inline constexpr std::uint32_t kSpecial = kTelemetry | kFaulty | kCredits;
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -131,6 +132,7 @@ struct alignas(64) Buffer {
 struct Rare {
   BitRate rate = 0;
   Time link_delay = 0;
+  Time header = 0;  // transmission time of what a cut-through switch reads
   RedLine red;
   RandomStream random;
   std::uint64_t marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
@@ -184,6 +186,11 @@ struct FabricState {
   Time serialisation(Bytes wire, BitRate rate) const {
     const Time exact = transmission_time(wire, rate);
     return resolution == 0 ? exact : (exact + resolution / 2) / resolution * resolution;
+  }
+  // Time until a switch has read what it needs of a packet to pass it on: its first bytes, or all if it has
+  // fewer.
+  Time header_time(PortId port, Bytes bytes) const {
+    return bytes >= parameters.header ? rare[port].header : transmission_time(bytes, rare[port].rate);
   }
 
   const Graph& graph;
