@@ -209,7 +209,12 @@ BitRate Fabric::fastest_port(NodeId node) const {
 
 void Fabric::set_rate(PortId port, BitRate rate) {
   const std::int64_t ps = 8 * kSecond / rate;
-  state_.rare[port].rate = rate;
+  fabric::Rare& rare = state_.rare[port];
+  if (rare.rate != 0) {
+    rare.busy_before = counters(port).busy;
+    rare.wire_bytes_before = state_.ports[port].wire_bytes;
+  }
+  rare.rate = rate;
   state_.ports[port].ps_per_byte = state_.resolution == 0 && 8 * kSecond % rate == 0 && ps <= UINT16_MAX
                                        ? static_cast<std::uint16_t>(ps)
                                        : std::uint16_t{0};

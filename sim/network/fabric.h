@@ -101,8 +101,8 @@ class Fabric {
   // Counters and state, for tables, laws and reports: between events.
   PortCounters counters(PortId port) const;
   Bytes queued(PortId port) const { return state_.queued(port); }
-  std::uint64_t pfc_pauses() const;
-  std::uint64_t pfc_resumes() const;
+  // Data classes of the port that PFC pauses now.
+  std::uint32_t pfc_paused(PortId port) const;
   std::uint64_t events_fingerprint() const;
   // PFC headroom of the link into `port ^ 1`'s node, by the formula in fabric.cpp.
   Bytes computed_headroom(PortId port) const;

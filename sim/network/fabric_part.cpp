@@ -209,6 +209,11 @@ void FabricPart::set_running(PortId port, std::uint32_t priority) {
 
 void FabricPart::drop(PortId port, std::uint32_t packet) {
   ++rare_[port].drops;
+  discard(packet);
+}
+
+// It leaves the switch without having waited there.
+void FabricPart::discard(std::uint32_t packet) {
   const Packet& k = packets_[packet];
   return_credit(k.ingress, k.priority, k.bytes);
   packets_.release(packet);

@@ -78,8 +78,6 @@ class FabricPart {
   // For the fabric as a whole, between events.
   void take_down(PortId port);
   void bring_up(PortId port, Time next_down);
-  std::uint64_t pfc_pauses() const { return pauses_sent_; }
-  std::uint64_t pfc_resumes() const { return resumes_sent_; }
   // Queues of switches that are held back now.
   std::uint64_t held_back() const { return held_back_; }
 
@@ -130,6 +128,7 @@ class FabricPart {
   void set_running(PortId port, std::uint32_t priority);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   void drop(PortId port, std::uint32_t packet);
+  void discard(std::uint32_t packet);
   bool admit(PortId port, const Packet& packet);
   bool admit_lossless(Buffer& buffer, const Packet& packet);
   void leave_buffer(PortId port, const Packet& packet);
@@ -171,7 +170,7 @@ class FabricPart {
   const void* data_queues_base_;  // of class 0
   const void* paths_base_;
   PacketArena packets_;
-  std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0, held_back_ = 0;
+  std::uint64_t held_back_ = 0;
 };
 
 // --- the packet path, inline
@@ -297,7 +296,9 @@ inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {
   }
   ++q.packets;
   q.bytes += k.bytes;
-  if (q.bytes > q.max_bytes) q.max_bytes = q.bytes;
+  const bool alone = (p.waiting & (p.waiting - 1)) == 0;
+  const Bytes waiting = alone ? q.bytes : state_.queued(port);
+  if (waiting > q.max_bytes) q.max_bytes = waiting;
   if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port, packet);
 }
 

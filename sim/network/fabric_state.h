@@ -110,7 +110,8 @@ struct alignas(64) Port {
 static_assert(sizeof(Port) == 64);
 struct alignas(32) Queue {
   std::uint32_t head = kNone, tail = kNone;
-  Bytes bytes = 0, max_bytes = 0;
+  Bytes bytes = 0;
+  Bytes max_bytes = 0;  // of all the port's queues, when a packet joined this one
   std::uint32_t packets = 0;
   std::uint32_t mark_above = UINT32_MAX;  // bytes: red.kmin, here so that most packets need not look there
 };
@@ -135,8 +136,12 @@ struct Rare {
   Time header = 0;  // transmission time of what a cut-through switch reads
   RedLine red;
   RandomStream random;
-  std::uint64_t marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
+  // Pauses and the time they took: by PFC, or where the link has credits by their want.
+  std::uint64_t marks = 0, drops = 0, no_route = 0, cnps = 0, pauses = 0, lost = 0;
   Time paused_time = 0;
+  // Busy until the rate last changed, and the bytes up to there.
+  Time busy_before = 0;
+  Bytes wire_bytes_before = 0;
   double loss = 0;
   RandomStream loss_random;
   Time next_down = kNever;

@@ -165,13 +165,15 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
     c.ecn_marks += port.ecn_marks;
     c.drops += port.drops;
+    c.no_route += port.no_route;
+    c.credit_stalls += port.credit_stalls;
+    c.pfc_pauses += port.pauses;
+    c.pfc_resumes += port.pauses - fabric_.pfc_paused(id);
     c.cnps += port.cnps;
     c.lost += port.lost;
     if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
       c.max_queue = std::max(c.max_queue, port.max_queue);
   }
-  c.pfc_pauses = fabric_.pfc_pauses();
-  c.pfc_resumes = fabric_.pfc_resumes();
   return c;
 }
 
@@ -192,8 +194,8 @@ std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const Sender& s = state_.senders[id];
   const Names& n = state_.names[id];
-  return {n.source, n.destination,     n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
-          s.rate,   s.oldest != kNone, n.use};
+  const TransportPart& part = *parts_[state_.set_of_gpu[n.source]];
+  return {n.source, n.destination, n.number, part.acknowledged_payload(id), s.rate, s.oldest != kNone, n.use};
 }
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
