@@ -90,7 +90,8 @@ class Fabric {
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
-  // Ports of links that are known to be down.
+  // Ports that are known to carry no traffic, because their link, or where classes have flow control one
+  // direction of it, is down.
   const std::vector<bool>& down_ports() const { return known_down_; }
   // Time from handing the first of a message's packets to the idle first port of `path` until the last has
   // arrived behind the last port: `full` packets of `full_bytes` after a first of `first_bytes`, the last of
@@ -132,6 +133,8 @@ class Fabric {
   // link_faults.cpp
   void build_faults(std::uint64_t seed);
   void change_link(const LinkChange& change);
+  void update_link(PortId port);
+  void learn_of_link(PortId port);
   Time next_down(PortId port, Time after) const;
 
   // fabric_reports.cpp

@@ -76,8 +76,8 @@ class FabricPart {
   }
 
   // For the fabric as a whole, between events.
-  void take_down(PortId port);
-  void bring_up(PortId port, Time next_down);
+  void abandon(PortId port);
+  void come_up(PortId port);
   // Queues of switches that are held back now.
   std::uint64_t held_back() const { return held_back_; }
 
@@ -124,6 +124,7 @@ class FabricPart {
   void post_packet(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
   void take_packet(const Mail& mail, const std::byte* attached);
   void send_event(PortId port, const Event& event);
+  void receive_pause(PortId port, std::uint32_t priority);
   void set_paused(PortId port, std::uint32_t priority);
   void set_running(PortId port, std::uint32_t priority);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);

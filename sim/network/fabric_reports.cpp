@@ -35,7 +35,8 @@ PortCounters Fabric::counters(PortId port) const {
   Time held = rare.paused_time;
   for (std::uint32_t i = 0; i < state_.priorities; ++i) {
     c.max_queue = std::max(c.max_queue, state_.queue(port, i).max_bytes);
-    if ((p.paused >> i & 1) != 0) held += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
+    if ((p.paused & ~rare.unheard) >> i & 1)
+      held += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
   }
   const bool credits = (p.flags & fabric::kCredits) != 0;
   (credits ? c.credit_stalls : c.pauses) = rare.pauses;
@@ -63,7 +64,7 @@ Bytes FabricState::queued(PortId port) const {
 std::uint32_t Fabric::pfc_paused(PortId port) const {
   const Port& p = state_.ports[port];
   if ((p.flags & fabric::kCredits) != 0) return 0;
-  return static_cast<std::uint32_t>(std::popcount(unsigned{p.paused}));
+  return static_cast<std::uint32_t>(std::popcount(p.paused & ~unsigned{state_.rare[port].unheard}));
 }
 
 std::vector<std::string> Fabric::notes() const {

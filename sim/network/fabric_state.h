@@ -144,8 +144,11 @@ struct Rare {
   Bytes wire_bytes_before = 0;
   double loss = 0;
   RandomStream loss_random;
-  Time next_down = kNever;
-  bool down = false;
+  // When this direction goes down next; when either does, which is what classes with flow control ask.
+  Time next_down = kNever, link_next_down = kNever;
+  bool down = false, link_down = false;
+  bool abandoned = false;    // known to be down: nothing is held back here
+  std::uint8_t unheard = 0;  // bit per priority held back until the far end has said whether it may be sent
   bool cut_through = false;  // as kCutThrough; read by all sets, so it is not beside flags that change
 };
 struct Credits {
@@ -196,6 +199,12 @@ struct FabricState {
   // fewer.
   Time header_time(PortId port, Bytes bytes) const {
     return bytes >= parameters.header ? rare[port].header : transmission_time(bytes, rare[port].rate);
+  }
+  // Whether packets of this priority go over the link only while both its directions are up: pauses and
+  // credits come back over the other one.
+  bool needs_both_ways(PortId port, std::uint32_t priority) const {
+    return priority >= kDataPriority &&
+           (is_lossless(priority) || (ports[port].flags & fabric::kCredits) != 0);
   }
 
   const Graph& graph;

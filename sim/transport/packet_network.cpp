@@ -225,13 +225,34 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
     const Sender& s = state_.senders[id];
     if (s.oldest == kNone) continue;
     const Names& n = state_.names[id];
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}", n.source,
+    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}", n.source,
                                 n.destination, n.number, s.acknowledged, s.end_psn,
-                                s.failed ? ", gave up after its retries" : ""));
+                                s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
   if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
   return lines;
+}
+
+// Why nothing of a queue pair arrives: a link on its way, or on its ACKs', that is known to be down.
+std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
+  if (state_.senders[id].scale_up) return "";
+  const std::vector<bool>& down = fabric_.down_ports();
+  const auto tell = [&](std::span<const PortId> path, std::uint32_t from, std::uint32_t to,
+                        const char* what) {
+    const auto dead = std::find_if(path.begin(), path.end(), [&](PortId port) { return down[port]; });
+    if (dead == path.end()) return std::string();
+    const Graph& graph = cluster_.graph;
+    const bool fixed = fabric_.routing().fixed_path(graph.node(cluster_.gpus[from].nic).name,
+                                                    graph.node(cluster_.gpus[to].nic).name) != nullptr;
+    return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
+                       fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
+  };
+  const Names& n = state_.names[id];
+  const std::string data = tell(fabric_.ports_of_path(n.idle_path), n.source, n.destination, "its");
+  if (!data.empty()) return data;
+  return tell(fabric_.ports_of_path(state_.receivers[id].back_path - 1), n.destination, n.source,
+              "its ACKs'");
 }
 
 std::vector<std::string> PacketNetworkImpl::notes() const {

@@ -82,6 +82,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   bool take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half);
   void end_flow(const FlowDelivered& flow, Time acknowledged);
   void recycle();
+  std::string dead_link(std::uint32_t id) const;
   std::uint64_t digest(std::uint32_t id) const;
 
   const Cluster& cluster_;
