@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
@@ -10,9 +11,16 @@
 namespace netsim {
 namespace {
 
-// What a cut-through switch reads before it forwards: headers up to those of the transport, a minimum
-// Ethernet frame's worth.
-constexpr Bytes kCutThroughBytes = 64;
+// Packet buffers of switch chips by the bandwidth of all their ports: Broadcom's Trident 3 (which HPCC's
+// simulations have too), Tomahawk 2, 3, 4 and 5 (data sheets of switches made of them, as collected by J.
+// Warner, UC Santa Cruz, people.ucsc.edu/~warner/buffer.html).
+struct Chip {
+  BitRate bandwidth;
+  Bytes buffer;
+};
+constexpr std::array kChips{Chip{3'200 * kGbps, 32 * kMegabyte}, Chip{6'400 * kGbps, 42 * kMegabyte},
+                            Chip{12'800 * kGbps, 64 * kMegabyte}, Chip{25'600 * kGbps, 113 * kMegabyte},
+                            Chip{51'200 * kGbps, 165 * kMegabyte}};
 // InfiniBand's flow control packet: 6 B and a delimiter at both ends (InfiniBand Architecture
 // Specification 1.4, volume 1, section 7.9.4).
 constexpr Bytes kCreditFrameBytes = 8;
@@ -21,11 +29,16 @@ constexpr Bytes kCreditFrameBytes = 8;
 
 const Parameters<FabricParameters>& fabric_parameters() {
   using S = SwitchParameters;
-  // Buffer, alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
-  // switch-mmu.cc): dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
+  // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
+  // dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
   static const auto switches =
       Parameters<S>()
-          .bytes("buffer", &S::buffer, {1, 1000 * kGigabyte}, "shared packet buffer of a switch")
+          .bytes(
+              "buffer", &S::buffer, {0, 1000 * kGigabyte},
+              "shared packet buffer of a switch; 0: as switch chips have it, by the bandwidth of all ports: "
+              "32 MB up to 3.2 Tb/s, 42 up to 6.4, 64 up to 12.8, 113 up to 25.6, 165 up to 51.2, beyond in "
+              "proportion; and more where the headroom of long links would leave less than half of it to "
+              "share")
           .real("alpha", &S::alpha, {1.0 / 65536, 1024},
                 "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
                 "shared buffer")
@@ -58,8 +71,11 @@ const Parameters<FabricParameters>& fabric_parameters() {
               "forwarding", &S::forwarding,
               {{"store_and_forward", Forwarding::store_and_forward},
                {"cut_through", Forwarding::cut_through}},
-              "when a switch passes a packet on: when it is complete, or after its first 64 B where no link "
-              "of the switch is faster than the one it comes from")
+              "when a switch passes a packet on: when it is complete, or after its header where no link of "
+              "the switch is faster than the one it comes from")
+          .bytes("header", &S::header, {1, 65536},
+                 "cut_through: first bytes of a packet (without preamble and gap) that must have arrived, or "
+                 "all of a shorter one; 64 B: headers up to those of the transport, a minimum Ethernet frame")
           .time("latency", &S::latency, {0, 1 * kSecond},
                 "a packet's way through a switch besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
@@ -70,8 +86,7 @@ const Parameters<FabricParameters>& fabric_parameters() {
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
           .list("faults", &FabricParameters::faults,
                 "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
-                "at: "
-                "1 ms}")
+                "at: 1 ms}; outages of one link add up; classes with flow control need both directions")
           .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
                 "from a link's going down or coming up until routes follow")
           .time("transmission_resolution", &FabricParameters::transmission_resolution, {0, 1 * kMicrosecond},
@@ -163,22 +178,26 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   if (state_.arbiter.kind() != DisciplinePlan::Kind::strict) p.flags |= fabric::kArbitrated;
 }
 
-// How long after its transmission's end, or start, a packet from `id` may go on at the far end.
+// How long after its transmission's end, start or header a packet from `id` may go on at the far end.
 void Fabric::set_forwarding(PortId id) {
   const PortSpec& spec = graph_.port(id);
   Port& p = state_.ports[id];
   fabric::Rare& rare = state_.rare[id];
   p.delay = rare.link_delay;
   rare.cut_through = spec.link.cut_through;
+  Time header = 0;
   if (graph_.node(spec.peer_node).kind == NodeKind::fabric_switch) {
     p.delay += state_.parameters.latency;
     if (state_.parameters.forwarding == Forwarding::cut_through &&
         rare.rate >= fastest_port(spec.peer_node)) {
       rare.cut_through = true;
-      p.delay += transmission_time(kCutThroughBytes + spec.link.overhead, rare.rate);
+      header = transmission_time(state_.parameters.header, rare.rate);
     }
   }
-  p.flags = rare.cut_through ? p.flags | fabric::kCutThrough : p.flags & ~fabric::kCutThrough;
+  rare.header = header;
+  p.flags &= ~(fabric::kCutThrough | fabric::kReadsHeader);
+  if (rare.cut_through) p.flags |= fabric::kCutThrough;
+  if (header != 0) p.flags |= fabric::kReadsHeader;
 }
 
 BitRate Fabric::fastest_port(NodeId node) const {
@@ -189,7 +208,12 @@ BitRate Fabric::fastest_port(NodeId node) const {
 
 void Fabric::set_rate(PortId port, BitRate rate) {
   const std::int64_t ps = 8 * kSecond / rate;
-  state_.rare[port].rate = rate;
+  fabric::Rare& rare = state_.rare[port];
+  if (rare.rate != 0) {
+    rare.busy_before = counters(port).busy;
+    rare.wire_bytes_before = state_.ports[port].wire_bytes;
+  }
+  rare.rate = rate;
   state_.ports[port].ps_per_byte = state_.resolution == 0 && 8 * kSecond % rate == 0 && ps <= UINT16_MAX
                                        ? static_cast<std::uint16_t>(ps)
                                        : std::uint16_t{0};
@@ -244,37 +268,49 @@ void Fabric::build_classes(const ConfigNode& node) {
   }
 }
 
+// That of the smallest chip with this switch's bandwidth.
+Bytes Fabric::chip_buffer(NodeId node) const {
+  BitRate bandwidth = 0;
+  for (const PortId port : graph_.ports_of(node)) bandwidth += graph_.port(port).link.rate;
+  for (const Chip& chip : kChips) {
+    if (bandwidth <= chip.bandwidth) return chip.buffer;
+  }
+  __extension__ using Wide = __int128;
+  return static_cast<Bytes>(static_cast<Wide>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
+}
+
 void Fabric::build_buffers(const ConfigNode& node) {
-  std::vector<std::uint32_t> buffer_of_atom(graph_.atom_count(), fabric::kNone);
-  std::vector<Bytes> set_aside;
-  for (PortId id = 0; id < graph_.port_count(); ++id) {
-    if (!state_.at_switch(id)) continue;
-    std::uint32_t& index = buffer_of_atom[graph_.node(graph_.port(id).node).atom];
-    if (index == fabric::kNone) {
-      index = static_cast<std::uint32_t>(state_.buffers.size());
-      state_.buffers.emplace_back();
-      set_aside.push_back(0);
-    }
-    state_.ports[id].buffer = index;
-    state_.ports[id].flags |= fabric::kBuffered;
+  for (NodeId id = 0; id < graph_.node_count(); ++id) {
+    if (graph_.node(id).kind == NodeKind::fabric_switch) build_buffer(id, node);
+  }
+}
+
+void Fabric::build_buffer(NodeId id, const ConfigNode& node) {
+  const auto index = static_cast<std::uint32_t>(state_.buffers.size());
+  Bytes set_aside = 0;
+  for (const PortId port : graph_.ports_of(id)) {
+    state_.ports[port].buffer = index;
+    state_.ports[port].flags |= fabric::kBuffered;
     for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority) {
       if (!state_.is_lossless(priority)) continue;
-      fabric::Ingress& in = state_.ingress[state_.class_index(id ^ 1U, priority)];
-      in.headroom = state_.parameters.headroom != 0 ? state_.parameters.headroom : computed_headroom(id ^ 1U);
-      set_aside[index] += in.headroom + state_.parameters.reserve;
+      fabric::Ingress& in = state_.ingress[state_.class_index(port ^ 1U, priority)];
+      in.headroom =
+          state_.parameters.headroom != 0 ? state_.parameters.headroom : computed_headroom(port ^ 1U);
+      set_aside += in.headroom + state_.parameters.reserve;
     }
   }
-  for (std::size_t i = 0; i < state_.buffers.size(); ++i) {
-    if (set_aside[i] >= state_.parameters.buffer) {
-      const ConfigNode* given = node.find("buffer");
-      (given != nullptr ? *given : node)
-          .fail(fmt::format("a switch's buffer of {} B does not hold the headroom and reserves of its links, "
-                            "{} B: allowed is more than that (or a smaller headroom or reserve)",
-                            state_.parameters.buffer, set_aside[i]));
-    }
-    state_.buffers[i].shared_total = state_.parameters.buffer - set_aside[i];
-    state_.buffers[i].alpha_2_16 = static_cast<std::int64_t>(state_.parameters.alpha * 65536.0);
+  const Bytes chip = chip_buffer(id), computed = std::max(chip, set_aside + chip / 2);
+  const Bytes size = state_.parameters.buffer != 0 ? state_.parameters.buffer : computed;
+  if (set_aside >= size) {
+    const ConfigNode* given = node.find("buffer");
+    (given != nullptr ? *given : node)
+        .fail(
+            fmt::format("{} B do not hold the headroom and reserves of {}'s {} links, {} B: allowed is more "
+                        "than that, 0 (computed: {} B), or a smaller headroom or reserve",
+                        size, graph_.node(id).name, graph_.ports_of(id).size(), set_aside, computed));
   }
+  state_.buffers.push_back(
+      {size - set_aside, 0, static_cast<std::int64_t>(state_.parameters.alpha * 65536.0)});
 }
 
 // Credits of links into switches, where the network works so, and of links that bring their own (NVLink).

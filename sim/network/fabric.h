@@ -90,7 +90,8 @@ class Fabric {
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
-  // Ports of links that are known to be down.
+  // Ports that are known to carry no traffic, because their link, or where classes have flow control one
+  // direction of it, is down.
   const std::vector<bool>& down_ports() const { return known_down_; }
   // Time from handing the first of a message's packets to the idle first port of `path` until the last has
   // arrived behind the last port: `full` packets of `full_bytes` after a first of `first_bytes`, the last of
@@ -101,8 +102,8 @@ class Fabric {
   // Counters and state, for tables, laws and reports: between events.
   PortCounters counters(PortId port) const;
   Bytes queued(PortId port) const { return state_.queued(port); }
-  std::uint64_t pfc_pauses() const;
-  std::uint64_t pfc_resumes() const;
+  // Data classes of the port that PFC pauses now.
+  std::uint32_t pfc_paused(PortId port) const;
   std::uint64_t events_fingerprint() const;
   // PFC headroom of the link into `port ^ 1`'s node, by the formula in fabric.cpp.
   Bytes computed_headroom(PortId port) const;
@@ -119,17 +120,21 @@ class Fabric {
   void build_port(PortId port, const Marker& marker);
   void build_classes(const ConfigNode& node);
   void build_buffers(const ConfigNode& node);
+  void build_buffer(NodeId id, const ConfigNode& node);
   void build_credits(const ConfigNode& node);
   void build_parts(const Partition& partition);
   FabricPart& part_of(PortId port) { return *parts_[set_of_port(port)]; }
   std::uint32_t set_of_port(PortId port) const { return state_.far_set[port ^ 1U]; }
   void set_rate(PortId port, BitRate rate);
+  Bytes chip_buffer(NodeId node) const;
   void set_forwarding(PortId port);
   BitRate fastest_port(NodeId node) const;
 
   // link_faults.cpp
   void build_faults(std::uint64_t seed);
   void change_link(const LinkChange& change);
+  void update_link(PortId port);
+  void learn_of_link(PortId port);
   Time next_down(PortId port, Time after) const;
 
   // fabric_reports.cpp

@@ -49,13 +49,17 @@ void FabricPart::set_handlers() {
     loop_.prefetch_also(kind, &data_queues_base_, sizeof(Queue), port_count_ / 2 * sizeof(Queue));
 }
 
+Time FabricPart::header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
+
 // What only some ports have: credits, faults, telemetry. False: the packet was lost on the link.
 bool FabricPart::transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
   Port& p = ports_[port];
   Packet& k = packets_[packet];
   Rare& rare = rare_[port];
   if ((p.flags & fabric::kFaulty) != 0) {
-    const bool cut = rare.down || arrival > rare.next_down;
+    const bool both = state_.needs_both_ways(port, k.priority);
+    const bool cut =
+        both ? rare.link_down || arrival > rare.link_next_down : rare.down || arrival > rare.next_down;
     if (cut ||
         (rare.loss > 0 && k.kind != PacketKind::link_control && rare.loss_random.uniform() < rare.loss)) {
       ++rare.lost;
@@ -176,9 +180,7 @@ void FabricPart::on_link_control(const Event& event) {
   const auto priority = static_cast<std::uint32_t>(event.argument >> 2 & 63);
   switch (static_cast<LinkControl>(event.argument & 3)) {
     case LinkControl::pause:
-      if ((ports_[port].paused >> priority & 1) != 0) return;
-      ++rare_[port].pauses;
-      set_paused(port, priority);
+      receive_pause(port, priority);
       return;
     case LinkControl::resume:
       set_running(port, priority);
@@ -186,6 +188,20 @@ void FabricPart::on_link_control(const Event& event) {
     case LinkControl::credit:
       receive_credit(port, priority, static_cast<Bytes>(event.argument >> 8));
       return;
+  }
+}
+
+void FabricPart::receive_pause(PortId port, std::uint32_t priority) {
+  Rare& rare = rare_[port];
+  if (rare.abandoned) return;
+  const bool held = (ports_[port].paused >> priority & 1) != 0;
+  if (held && (rare.unheard >> priority & 1) == 0) return;  // said again
+  rare.unheard = static_cast<std::uint8_t>(rare.unheard & ~(1U << priority));
+  ++rare.pauses;
+  if (held) {
+    paused_since(port, priority) = loop_.now();
+  } else {
+    set_paused(port, priority);
   }
 }
 
@@ -201,12 +217,19 @@ void FabricPart::set_running(PortId port, std::uint32_t priority) {
   if ((p.paused >> priority & 1) == 0) return;
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
-  rare_[port].paused_time += loop_.now() - paused_since(port, priority);
+  Rare& rare = rare_[port];
+  if ((rare.unheard >> priority & 1) == 0) rare.paused_time += loop_.now() - paused_since(port, priority);
+  rare.unheard = static_cast<std::uint8_t>(rare.unheard & ~(1U << priority));
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port);
 }
 
 void FabricPart::drop(PortId port, std::uint32_t packet) {
   ++rare_[port].drops;
+  discard(packet);
+}
+
+// It leaves the switch without having waited there.
+void FabricPart::discard(std::uint32_t packet) {
   const Packet& k = packets_[packet];
   return_credit(k.ingress, k.priority, k.bytes);
   packets_.release(packet);

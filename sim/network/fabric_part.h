@@ -79,10 +79,8 @@ class FabricPart {
   }
 
   // For the fabric as a whole, between events.
-  void take_down(PortId port);
-  void bring_up(PortId port, Time next_down);
-  std::uint64_t pfc_pauses() const { return pauses_sent_; }
-  std::uint64_t pfc_resumes() const { return resumes_sent_; }
+  void abandon(PortId port);
+  void come_up(PortId port);
   // Queues of switches that are held back now.
   std::uint64_t held_back() const { return held_back_; }
 
@@ -124,14 +122,17 @@ class FabricPart {
   void on_arrival(const Event& event);
   void on_departure(const Event& event);
   void on_link_control(const Event& event);
+  Time header_time(PortId port, Bytes bytes) const;
   bool transmit_special(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
   void post_packet(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
   void take_packet(const Mail& mail, const std::byte* attached);
   void send_event(PortId port, const Event& event);
+  void receive_pause(PortId port, std::uint32_t priority);
   void set_paused(PortId port, std::uint32_t priority);
   void set_running(PortId port, std::uint32_t priority);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   void drop(PortId port, std::uint32_t packet);
+  void discard(std::uint32_t packet);
   bool admit(PortId port, const Packet& packet);
   bool admit_lossless(Buffer& buffer, const Packet& packet);
   void leave_buffer(PortId port, const Packet& packet);
@@ -173,7 +174,7 @@ class FabricPart {
   const void* data_queues_base_;  // of class 0
   const void* paths_base_;
   PacketArena packets_;
-  std::uint64_t pauses_sent_ = 0, resumes_sent_ = 0, held_back_ = 0;
+  std::uint64_t held_back_ = 0;
 };
 
 // --- the packet path, inline
@@ -188,7 +189,9 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   p.busy_until = now + busy;
   p.wire_bytes += wire;
   p.data_packets += k.kind == PacketKind::data ? 1 : 0;
-  const Time from = (p.flags & fabric::kCutThrough) != 0 ? now : now + busy;
+  Time from = now + busy;
+  if ((p.flags & fabric::kCutThrough) != 0)
+    from = (p.flags & fabric::kReadsHeader) == 0 ? now : now + header_time(port, k.bytes);
   if ((p.flags & fabric::kSpecial) != 0 && !transmit_special(port, packet, wire, from + p.delay)) [[unlikely]]
     return;
   if (k.kind == PacketKind::link_control) [[unlikely]] {
@@ -301,7 +304,9 @@ inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {
   }
   ++q.packets;
   q.bytes += k.bytes;
-  if (q.bytes > q.max_bytes) q.max_bytes = q.bytes;
+  const bool alone = (p.waiting & (p.waiting - 1)) == 0;
+  const Bytes waiting = alone ? q.bytes : state_.queued(port);
+  if (waiting > q.max_bytes) q.max_bytes = waiting;
   if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port, packet);
 }
 

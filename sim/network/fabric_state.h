@@ -46,7 +46,7 @@ enum class Forwarding : std::uint8_t { store_and_forward, cut_through };
 
 // The section `network.switch`.
 struct SwitchParameters {
-  Bytes buffer = 32 * kMegabyte;
+  Bytes buffer = 0;
   double alpha = 0.125;
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
@@ -61,6 +61,7 @@ struct SwitchParameters {
   ConfigNode marker;
   ConfigNode routing;
   Forwarding forwarding = Forwarding::store_and_forward;
+  Bytes header = 64;
   Time latency = 0;
   std::int64_t queue_limit = 0;
 };
@@ -77,7 +78,8 @@ namespace fabric {
 
 inline constexpr std::uint32_t kHasSource = 1, kTellsDepartures = 2, kCutThrough = 4, kBuffered = 8,
                                kTelemetry = 16, kFaulty = 32, kCredits = 64, kReturnsCredits = 128,
-                               kMarksAtEnqueue = 256, kArbitrated = 512, kCut = 1024, kLastOnly = 2048;
+                               kMarksAtEnqueue = 256, kArbitrated = 512, kCut = 1024, kReadsHeader = 2048,
+                               kLastOnly = 4096;
 inline constexpr std::uint32_t kSpecial = kTelemetry | kFaulty | kCredits;
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -109,7 +111,8 @@ struct alignas(64) Port {
 static_assert(sizeof(Port) == 64);
 struct alignas(32) Queue {
   std::uint32_t head = kNone, tail = kNone;
-  Bytes bytes = 0, max_bytes = 0;
+  Bytes bytes = 0;
+  Bytes max_bytes = 0;  // of all the port's queues, when a packet joined this one
   std::uint32_t packets = 0;
   std::uint32_t mark_above = UINT32_MAX;  // bytes: red.kmin, here so that most packets need not look there
 };
@@ -131,14 +134,22 @@ struct alignas(64) Buffer {
 struct Rare {
   BitRate rate = 0;
   Time link_delay = 0;
+  Time header = 0;  // transmission time of what a cut-through switch reads
   RedLine red;
   RandomStream random;
-  std::uint64_t marks = 0, drops = 0, cnps = 0, pauses = 0, lost = 0;
+  // Pauses and the time they took: by PFC, or where the link has credits by their want.
+  std::uint64_t marks = 0, drops = 0, no_route = 0, cnps = 0, pauses = 0, lost = 0;
   Time paused_time = 0;
+  // Busy until the rate last changed, and the bytes up to there.
+  Time busy_before = 0;
+  Bytes wire_bytes_before = 0;
   double loss = 0;
   RandomStream loss_random;
-  Time next_down = kNever;
-  bool down = false;
+  // When this direction goes down next; when either does, which is what classes with flow control ask.
+  Time next_down = kNever, link_next_down = kNever;
+  bool down = false, link_down = false;
+  bool abandoned = false;    // known to be down: nothing is held back here
+  std::uint8_t unheard = 0;  // bit per priority held back until the far end has said whether it may be sent
   bool cut_through = false;  // as kCutThrough; read by all sets, so it is not beside flags that change
 };
 struct Credits {
@@ -184,6 +195,17 @@ struct FabricState {
   Time serialisation(Bytes wire, BitRate rate) const {
     const Time exact = transmission_time(wire, rate);
     return resolution == 0 ? exact : (exact + resolution / 2) / resolution * resolution;
+  }
+  // Time until a switch has read what it needs of a packet to pass it on: its first bytes, or all if it has
+  // fewer.
+  Time header_time(PortId port, Bytes bytes) const {
+    return bytes >= parameters.header ? rare[port].header : transmission_time(bytes, rare[port].rate);
+  }
+  // Whether packets of this priority go over the link only while both its directions are up: pauses and
+  // credits come back over the other one.
+  bool needs_both_ways(PortId port, std::uint32_t priority) const {
+    return priority >= kDataPriority &&
+           (is_lossless(priority) || (ports[port].flags & fabric::kCredits) != 0);
   }
 
   const Graph& graph;

@@ -1,6 +1,9 @@
 #include "sim/network/faults.h"
 
+#include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace netsim {
 namespace {
@@ -57,10 +60,32 @@ Time read_moment(const ConfigNode& node) {
   return in_range(node, read_time(node), kTimes.minimum, kTimes.maximum, "0 to 10^6 s");
 }
 
+struct Outage {
+  PortId port;
+  Time begin, end;  // kNever: it does not come back
+};
+
+// A link is down while any of its outages lasts: those that overlap or meet are one.
+std::vector<Outage> united(std::vector<Outage> outages) {
+  const auto order = [](const Outage& o) { return std::tuple(o.port, o.begin, o.end); };
+  std::sort(outages.begin(), outages.end(),
+            [&](const Outage& a, const Outage& b) { return order(a) < order(b); });
+  std::vector<Outage> result;
+  for (const Outage& outage : outages) {
+    if (!result.empty() && result.back().port == outage.port && outage.begin <= result.back().end) {
+      result.back().end = std::max(result.back().end, outage.end);
+    } else {
+      result.push_back(outage);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay) {
   FaultPlan plan;
+  std::vector<Outage> outages;
   if (faults.is_null()) return plan;
   if (!faults.is_sequence()) faults.fail("expected a list of faults");
   for (const ConfigNode& fault : faults.items()) {
@@ -82,20 +107,23 @@ FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detecti
       if (loss != nullptr) {
         plan.losses.push_back({port, in_range(*loss, read_real(*loss), 0.0, 1.0, "0 to 1")});
       }
-      const auto change = [&](const ConfigNode* when, LinkChange::Kind kind) {
-        if (when == nullptr) return;
-        const Time time = read_moment(*when);
-        plan.changes.push_back({time, port, kind, 0});
-        plan.changes.push_back({time + detection_delay, port, LinkChange::Kind::detected, 0});
-      };
-      change(down, LinkChange::Kind::down);
-      change(up, LinkChange::Kind::up);
+      if (down != nullptr)
+        outages.push_back({port, read_moment(*down), up != nullptr ? read_moment(*up) : kNever});
       if (rate != nullptr) {
         plan.changes.push_back(
             {read_moment(*at), port, LinkChange::Kind::rate,
              in_range(*rate, read_rate(*rate), kRates.minimum, kRates.maximum, "1 Mbps to 100 Tbps")});
       }
     }
+  }
+  for (const Outage& outage : united(std::move(outages))) {
+    const auto change = [&](Time when, LinkChange::Kind kind) {
+      if (when == kNever) return;
+      plan.changes.push_back({when, outage.port, kind, 0});
+      plan.changes.push_back({when + detection_delay, outage.port, LinkChange::Kind::detected, 0});
+    };
+    change(outage.begin, LinkChange::Kind::down);
+    change(outage.end, LinkChange::Kind::up);
   }
   return plan;
 }

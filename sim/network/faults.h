@@ -25,11 +25,12 @@ struct FaultPlan {
     double probability;
   };
   std::vector<Loss> losses;
-  std::vector<LinkChange> changes;  // in the order given; `detected` follows every down and up
+  std::vector<LinkChange> changes;  // `detected` follows every down and up, which alternate for each port
 };
 
 // `faults`: a list of {link: "a-b" (both directions) or "a->b", then any of loss: 0..1, down: TIME, up: TIME
-// and rate: RATE with at: TIME}; null: none. `detection_delay`: from a link's going down or coming up until
+// and rate: RATE with at: TIME}; null: none. Outages of one link may overlap: it is down while any of them
+// lasts. `detection_delay`: from a link's going down or coming up until
 // routes know.
 FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
 

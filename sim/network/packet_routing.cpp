@@ -13,8 +13,9 @@ void FabricPart::on_route(const Event& event) {
   Packet& k = packets_[packet];
   const NodeId node = state_.graph.port(k.ingress).peer_node;
   const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
-  if (hops.empty()) {              // links are down and no way is left
-    drop(k.ingress ^ 1U, packet);  // counted at this end of the link it came by
+  if (hops.empty()) {  // links are down and no way is left
+    ++rare_[k.ingress ^ 1U].no_route;
+    discard(packet);
     return;
   }
   const PortId port = hops.size() == 1 ? hops[0] : choose_port(node, hops, k.priority);

@@ -39,12 +39,16 @@ PortId port_between(const Graph& graph, NodeId from, NodeId to) {
   NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + graph.node(to).name);
 }
 
-std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
-                             const RoutingPolicy& policy, std::uint64_t flow, std::uint64_t seed) {
-  if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
-    return prescribed_path(graph, from, to, *fixed);
-  }
+std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
+                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint64_t flow,
+                             std::uint64_t seed) {
   std::vector<PortId> path;
+  if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
+    path = prescribed_path(graph, from, to, *fixed);
+    const bool whole = std::none_of(path.begin(), path.end(), [&](PortId port) { return down[port]; });
+    if (whole || !policy.leaves_fixed_path()) return path;
+    path.clear();
+  }
   const std::size_t limit = graph.node_count();
   for (NodeId at = from; at != to;) {
     const auto hops = routes.next_hops(at, to);

@@ -51,6 +51,9 @@ class RoutingPolicy {
                                                      const std::string& /*to*/) const {
     return nullptr;
   }
+  // Whether a flow leaves its prescribed way, for one that choose() gives, while a link of it is known to be
+  // down.
+  virtual bool leaves_fixed_path() const { return false; }
   // ConfigError where what was prescribed does not fit the graph; called once, before any flow.
   virtual void check(const Graph& /*graph*/) const {}
 };

@@ -44,13 +44,11 @@ void FabricPart::leave_other(PortId port, const Packet& packet) {
 
 void FabricPart::pause_sender(Ingress& in, const Packet& packet) {
   in.pausing = true;
-  ++pauses_sent_;
   send_pfc(packet.ingress, packet.priority, true);
 }
 
 void FabricPart::resume_sender(Ingress& in, const Packet& packet) {
   in.pausing = false;
-  ++resumes_sent_;
   send_pfc(packet.ingress, packet.priority, false);
 }
 

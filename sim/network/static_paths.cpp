@@ -12,12 +12,17 @@ namespace {
 
 struct StaticParameters {
   ConfigNode paths;
+  bool reroute = false;
 };
 
 Parameters<StaticParameters> parameters() {
-  return Parameters<StaticParameters>().list(
-      "paths", &StaticParameters::paths,
-      "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes");
+  return Parameters<StaticParameters>()
+      .list("paths", &StaticParameters::paths,
+            "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes")
+      .flag(
+          "reroute", &StaticParameters::reroute,
+          "while a link of a prescribed way is known to be down its flows go by hash; false: they stay, and "
+          "are lost, as an explicit route without fast reroute (RFC 3209, RFC 4090)");
 }
 
 using Ends = std::pair<std::string, std::string>;
@@ -43,8 +48,8 @@ NodeId find_node(const Graph& graph, const ConfigNode& where) {
 
 class StaticPaths final : public RoutingPolicy {
  public:
-  StaticPaths(std::map<Ends, std::vector<std::string>> paths, ConfigNode given)
-      : paths_(std::move(paths)), given_(std::move(given)) {}
+  StaticPaths(std::map<Ends, std::vector<std::string>> paths, const StaticParameters& p)
+      : paths_(std::move(paths)), given_(p.paths), reroute_(p.reroute) {}
   void check(const Graph& graph) const override {
     for (const ConfigNode& path : given_.items()) {
       NodeId at = find_node(graph, *path.find("from"));
@@ -60,10 +65,12 @@ class StaticPaths final : public RoutingPolicy {
     const auto at = paths_.find({from, to});
     return at != paths_.end() ? &at->second : nullptr;
   }
+  bool leaves_fixed_path() const override { return reroute_; }
 
  private:
   std::map<Ends, std::vector<std::string>> paths_;
   ConfigNode given_;
+  bool reroute_;
 };
 
 const ConfigNode& entry(const ConfigNode& path, const char* key) {
@@ -84,7 +91,7 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
     if (!names.empty()) path.fail("a second path from " + ends.first + " to " + ends.second);
     for (const ConfigNode& name : through.items()) names.push_back(read_text(name));
   }
-  return std::make_unique<StaticPaths>(std::move(paths), p.paths);
+  return std::make_unique<StaticPaths>(std::move(paths), p);
 }
 
 const Registration<RoutingPolicy> kStatic{

@@ -1,7 +1,7 @@
 // Virtual lane arbitration of InfiniBand (InfiniBand Architecture Specification 1.4, volume 1,
 // section 7.6.9): two tables of (virtual lane, weight); the entries of one table are served in turn, each for
-// its weight's worth of bytes. The high-priority table goes first, until it has sent its limit while the
-// other one waits.
+// its weight's worth of bytes; one of weight 0 is skipped, as OpenSM's own tables have them. The
+// high-priority table goes first, until it has sent its limit while the other one waits.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 
@@ -19,7 +19,10 @@ struct VlParameters {
 Parameters<VlParameters> parameters() {
   using P = VlParameters;
   return Parameters<P>()
-      .list("high", &P::high, "high-priority table: entries [virtual lane, weight]; weights count 64 B")
+      .list(
+          "high", &P::high,
+          "high-priority table: entries [virtual lane, weight]; weights count 64 B, an entry of weight 0 is "
+          "skipped")
       .list("low", &P::low,
             "low-priority table, alike; default: every virtual lane with weight 64 that is not in `high`")
       .integer("limit_of_high_priority", &P::limit_of_high_priority, {0, 255},
@@ -37,8 +40,8 @@ std::vector<DisciplinePlan::Share> read_table(const ConfigNode& table) {
     if (lane < 0 || lane >= kMaxClasses) {
       out_of_range(entry.items()[0], "0", std::to_string(kMaxClasses - 1));
     }
-    if (weight < 1 || weight > 255) out_of_range(entry.items()[1], "1", "255");
-    shares.push_back({static_cast<std::uint8_t>(lane), weight * kWeightUnit});
+    if (weight < 0 || weight > 255) out_of_range(entry.items()[1], "0", "255");
+    if (weight > 0) shares.push_back({static_cast<std::uint8_t>(lane), weight * kWeightUnit});
   }
   return shares;
 }
@@ -48,6 +51,7 @@ class VlArbitration final : public QueueDiscipline {
   VlArbitration(const VlParameters& p, ConfigNode node)
       : high_(read_table(p.high)),
         low_(read_table(p.low)),
+        low_given_(!p.low.items().empty()),
         limit_(p.limit_of_high_priority),
         node_(std::move(node)) {}
 
@@ -59,8 +63,9 @@ class VlArbitration final : public QueueDiscipline {
     plan.high_limit = limit_ == 255 ? INT64_MAX : limit_ * kLimitUnit;
     for (std::uint32_t lane = 0; lane < classes; ++lane) {
       if (listed(high_, lane) || listed(low_, lane)) continue;
-      if (!low_.empty()) {
-        node_.fail("virtual lane " + std::to_string(lane) + " is in neither table and would never be served");
+      if (low_given_) {
+        node_.fail("virtual lane " + std::to_string(lane) +
+                   " has no weight in either table and would never be served");
       }
       plan.shares.push_back({static_cast<std::uint8_t>(lane), 64 * kWeightUnit});
     }
@@ -75,6 +80,7 @@ class VlArbitration final : public QueueDiscipline {
     return false;
   }
   std::vector<DisciplinePlan::Share> high_, low_;
+  bool low_given_;
   std::int64_t limit_;
   ConfigNode node_;
 };

@@ -6,7 +6,7 @@ namespace {
 // Keeps equal numbers of different sorts apart.
 constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
                         kFlow = hash_name("flow"), kLink = hash_name("link"), kLost = hash_name("lost"),
-                        kNetwork = hash_name("network");
+                        kNoRoute = hash_name("no route"), kNetwork = hash_name("network");
 
 template <class... Values>
 std::uint64_t hash_all(std::uint64_t start, Values... values) {
@@ -54,9 +54,10 @@ std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
   Fingerprint all = ends_;
   for (std::size_t port = 0; port < links.size(); ++port) {
     const PortCounters& c = links[port].counters;
-    all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops, c.pauses, c.paused,
-                     c.max_queue));
+    all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops,
+                     c.pauses + c.credit_stalls, c.paused + c.credit_stalled, c.max_queue));
     if (c.lost > 0) all.add(hash_all(kLost, port, c.lost));
+    if (c.no_route > 0) all.add(hash_all(kNoRoute, port, c.no_route));
   }
   std::uint64_t counters =
       hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps, network.pfc_pauses,

@@ -47,6 +47,12 @@ void note_drops(const Results& results, std::vector<std::string>& notes) {
                       : "the fabric was not lossless"));
 }
 
+void note_no_route(const Results& results, std::vector<std::string>& notes) {
+  if (results.network.no_route == 0) return;
+  notes.push_back(fmt::format("{} packets dropped because links that were down left them no way on",
+                              results.network.no_route));
+}
+
 void note_losses(const Results& results, std::vector<std::string>& notes) {
   const NetworkCounters& network = results.network;
   if (network.lost > 0) {
@@ -56,7 +62,7 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
     notes.push_back(fmt::format("{} packets were lost on links, {} of them on {}", network.lost,
                                 worst->counters.lost, worst->name));
   }
-  if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0) return;
+  if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0 || network.no_route > 0) return;
   const bool one_path = results.knobs.routing == "ecmp" || results.knobs.routing == "static";
   notes.push_back(fmt::format(
       "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
@@ -158,9 +164,8 @@ JobSummary summarise(const JobResult& job) {
 }
 
 double utilisation(const LinkResult& link, Time simulated) {
-  if (simulated <= 0 || link.rate <= 0) return 0;
-  return static_cast<double>(link.counters.wire_bytes) * 8 /
-         (static_cast<double>(link.rate) * to_seconds(simulated));
+  const Time end = std::max(simulated, link.counters.last_end);
+  return end > 0 ? static_cast<double>(link.counters.busy) / static_cast<double>(end) : 0;
 }
 
 std::string explain(const Results& results) {
@@ -194,6 +199,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   }
   note_marks(results, notes);
   note_drops(results, notes);
+  note_no_route(results, notes);
   note_losses(results, notes);
   note_full_links(results, notes);
   return notes;

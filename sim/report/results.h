@@ -112,7 +112,8 @@ struct JobSummary {
 };
 JobSummary summarise(const JobResult& job);
 
-// Share of [0, simulated] in which the link was transmitting, 0..1.
+// Share of the run in which the link was transmitting, 0..1. The run lasts until `simulated`, for a link that
+// had something left to send then (acknowledgements, repeats) until it had sent it.
 double utilisation(const LinkResult& link, Time simulated);
 
 // One line on why a run did not end: what waits, the limit, the interruption. "" for a run that is done.

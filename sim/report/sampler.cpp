@@ -66,7 +66,7 @@ Sampler::Sampler(const SampleParameters& parameters, PacketNetwork& network, con
   if (parameters_.flows) network_.keep_ended();
   NETSIM_CHECK(parameters.interval > 0, "a sampler without an interval");
   for (const PortId id : select(graph, read_names(parameters.ports, kDefaultSampledPorts))) {
-    ports_.push_back({id, csv_cell(graph.port_name(id)), graph.port(id).link.rate, 0, {}});
+    ports_.push_back({id, csv_cell(graph.port_name(id)), 0, {}});
   }
 }
 
@@ -98,11 +98,15 @@ void Sampler::look_at_link(SampledPort& port, Time time) {
   sample.wire_bytes = now.wire_bytes - before.wire_bytes;
   sample.pauses = now.pauses - before.pauses;
   sample.ecn_marks = now.ecn_marks - before.ecn_marks;
+  sample.credit_stalls = now.credit_stalls - before.credit_stalls;
   sample.drops = now.drops - before.drops;
-  if (sample.wire_bytes == 0 && sample.pauses == 0 && sample.ecn_marks == 0 && sample.drops == 0) return;
+  sample.no_route = now.no_route - before.no_route;
+  const Time busy = now.busy_until(time) - before.busy_until(last_);
+  const std::uint64_t events =
+      sample.pauses + sample.credit_stalls + sample.ecn_marks + sample.drops + sample.no_route;
+  if (busy == 0 && sample.wire_bytes == 0 && events == 0) return;
   quiet_ = false;
-  sample.utilisation = static_cast<double>(sample.wire_bytes) * 8 /
-                       (static_cast<double>(port.rate) * to_seconds(time - last_));
+  sample.utilisation = static_cast<double>(busy) / static_cast<double>(time - last_);
   if (tables_ != nullptr) tables_->add(sample);
 }
 

@@ -42,7 +42,6 @@ class Sampler {
   struct SampledPort {
     PortId id;
     std::string name;  // as a cell
-    BitRate rate;
     Bytes queued = 0;  // at the last look
     PortCounters counters;
   };

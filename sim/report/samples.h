@@ -29,8 +29,8 @@ struct LinkSample {
   Time time = 0;
   std::string_view port;
   Bytes wire_bytes = 0;    // of transmissions that began in the interval
-  double utilisation = 0;  // their share of what the interval has room for
-  std::uint64_t pauses = 0, ecn_marks = 0, drops = 0;
+  double utilisation = 0;  // share of the interval in which the link transmitted
+  std::uint64_t pauses = 0, credit_stalls = 0, ecn_marks = 0, drops = 0, no_route = 0;
 };
 
 struct FlowSample {

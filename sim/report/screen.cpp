@@ -108,14 +108,15 @@ void links(Text out, const Results& results) {
   const auto chosen = busiest(results);
   if (chosen.empty()) return;
   fmt::format_to(out, "\n  {:<28} {:>10} {:>10} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "busiest links", "kind",
-                 "rate", "busy", "carried", "max queue", "ECN marks", "paused");
+                 "rate", "busy", "carried", "max queue", "ECN marks", "held back");
   for (const LinkResult* link : chosen) {
     const PortCounters& c = link->counters;
-    fmt::format_to(
-        out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
-        to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
-        100 * utilisation(*link, results.simulated), human_bytes(static_cast<double>(c.wire_bytes)),
-        human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks, human_seconds(to_seconds(c.paused)));
+    fmt::format_to(out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
+                   to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
+                   100 * utilisation(*link, results.simulated),
+                   human_bytes(static_cast<double>(c.wire_bytes)),
+                   human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks,
+                   human_seconds(to_seconds(c.paused + c.credit_stalled)));
   }
 }
 
@@ -134,8 +135,10 @@ void network(Text out, const Results& results) {
                    results.slowdowns.mean, results.slowdowns.p50, results.slowdowns.p95,
                    results.slowdowns.p99);
   }
-  fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} pauses, longest queue {}\n", n.drops,
-                 n.ecn_marks, n.cnps, n.pfc_pauses, human_bytes(static_cast<double>(n.max_queue)));
+  const bool credits = results.knobs.flow_control == "credits";
+  fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} {}, longest queue {}\n",
+                 n.drops + n.no_route, n.ecn_marks, n.cnps, credits ? n.credit_stalls : n.pfc_pauses,
+                 credits ? "credit stalls" : "pauses", human_bytes(static_cast<double>(n.max_queue)));
   if (const auto& queues = results.sampled_queues; queues && queues->count > 0) {
     fmt::format_to(out, "  queues    sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}\n",
                    human_bytes(queues->mean), human_bytes(static_cast<double>(queues->p50)),

@@ -52,11 +52,13 @@ Json job_json(const JobResult& job) {
 Json network_json(const Results& results) {
   const NetworkCounters& network = results.network;
   Json json = {{"drops", network.drops},
+               {"no_route", network.no_route},
                {"ecn_marks", network.ecn_marks},
                {"cnps", network.cnps},
                {"pfc_pauses", network.pfc_pauses},
                {"max_queue_bytes", network.max_queue},
                {"pfc_resumes", network.pfc_resumes},
+               {"credit_stalls", network.credit_stalls},
                {"lost", network.lost},
                {"retransmissions", network.retransmissions},
                {"bytes_delivered", network.bytes_delivered}};

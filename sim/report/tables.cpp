@@ -85,14 +85,16 @@ std::string ranks_csv(const Results& results) {
 
 std::string links_csv(const Results& results) {
   std::string text =
-      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,cnps,pauses,paused_ps,drops,"
-      "lost,max_queue_bytes,headroom_bytes,max_headroom_bytes\n";
+      "link,kind,rate_bps,wire_bytes,utilisation,data_packets,ecn_marks,cnps,pauses,paused_ps,"
+      "credit_stalls,credit_stalled_ps,drops,no_route,lost,max_queue_bytes,headroom_bytes,max_headroom_"
+      "bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
-                        to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
-                        c.data_packets, c.ecn_marks, c.cnps, c.pauses, c.paused, c.drops, c.lost, c.max_queue,
-                        c.headroom, c.max_headroom);
+    text +=
+        fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
+                    to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
+                    c.data_packets, c.ecn_marks, c.cnps, c.pauses, c.paused, c.credit_stalls,
+                    c.credit_stalled, c.drops, c.no_route, c.lost, c.max_queue, c.headroom, c.max_headroom);
   }
   return text;
 }
@@ -106,7 +108,8 @@ constexpr const char* kFlowsHeader =
     "flow,job,communication,source_gpu,destination_gpu,channel,queue_pair,bytes,start_ps,end_ps,fct_ps,"
     "acknowledged_ps,ideal_ps,slowdown\n";
 constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
-constexpr const char* kLinkSamplesHeader = "time_ps,link,wire_bytes,utilisation,pauses,ecn_marks,drops\n";
+constexpr const char* kLinkSamplesHeader =
+    "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n";
 constexpr const char* kFlowSamplesHeader =
     "time_ps,source_gpu,destination_gpu,queue_pair,delivered_bps,allowed_bps\n";
 
@@ -259,9 +262,9 @@ void Tables::add(const LinkSample& sample) {
   link_samples_->cell(sample.port);
   link_samples_->cell(sample.wire_bytes);
   link_samples_->cell(fmt::format("{:.6f}", sample.utilisation));
-  link_samples_->cell(static_cast<std::int64_t>(sample.pauses));
-  link_samples_->cell(static_cast<std::int64_t>(sample.ecn_marks));
-  link_samples_->cell(static_cast<std::int64_t>(sample.drops));
+  for (const std::uint64_t count :
+       {sample.pauses, sample.credit_stalls, sample.ecn_marks, sample.drops, sample.no_route})
+    link_samples_->cell(static_cast<std::int64_t>(count));
   link_samples_->end_row();
 }
 

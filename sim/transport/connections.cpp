@@ -88,8 +88,8 @@ void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) 
 std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes& routes) const {
   const Gpu& from = cluster_.gpus[state_.names[id].source];
   const Gpu& to = cluster_.gpus[state_.names[id].destination];
-  std::vector<PortId> ports = nic_path(cluster_.graph, routes, from.nic, to.nic, fabric_.routing(),
-                                       state_.receivers[id].key, fabric_.routing_seed());
+  std::vector<PortId> ports = nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic,
+                                       fabric_.routing(), state_.receivers[id].key, fabric_.routing_seed());
   if (ports.empty()) return ports;
   if (from.node != from.nic) ports.insert(ports.begin(), port_between(cluster_.graph, from.node, from.nic));
   if (to.node != to.nic) ports.push_back(port_between(cluster_.graph, to.nic, to.node));
@@ -100,7 +100,7 @@ std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes
 std::vector<PortId> PacketNetworkImpl::ack_ports(std::uint32_t id, const Routes& routes) const {
   const Gpu& from = cluster_.gpus[state_.names[id].source];
   const Gpu& to = cluster_.gpus[state_.names[id].destination];
-  return nic_path(cluster_.graph, routes, to.nic, from.nic, fabric_.routing(),
+  return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
                   hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 

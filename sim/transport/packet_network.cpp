@@ -209,13 +209,15 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
     c.ecn_marks += port.ecn_marks;
     c.drops += port.drops;
+    c.no_route += port.no_route;
+    c.credit_stalls += port.credit_stalls;
+    c.pfc_pauses += port.pauses;
+    c.pfc_resumes += port.pauses - fabric_.pfc_paused(id);
     c.cnps += port.cnps;
     c.lost += port.lost;
     if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
       c.max_queue = std::max(c.max_queue, port.max_queue);
   }
-  c.pfc_pauses = fabric_.pfc_pauses();
-  c.pfc_resumes = fabric_.pfc_resumes();
   return c;
 }
 
@@ -236,8 +238,8 @@ std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const Sender& s = state_.senders[id];
   const Names& n = state_.names[id];
-  return {n.source, n.destination,     n.number, static_cast<Bytes>(s.acknowledged) * s.mtu,
-          s.rate,   s.oldest != kNone, n.use};
+  const TransportPart& part = *parts_[state_.set_of_gpu[n.source]];
+  return {n.source, n.destination, n.number, part.acknowledged_payload(id), s.rate, s.oldest != kNone, n.use};
 }
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
@@ -268,9 +270,9 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
     const Sender& s = state_.senders[id];
     if (s.oldest == kNone) continue;
     const Names& n = state_.names[id];
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}", n.source,
+    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}", n.source,
                                 n.destination, n.number, s.acknowledged, s.end_psn,
-                                s.failed ? ", gave up after its retries" : ""));
+                                s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
   if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
@@ -283,6 +285,27 @@ PathObjection PacketNetworkImpl::worst_path() const {
     if (part->objection().before(worst)) worst = part->objection();
   }
   return worst;
+}
+
+// Why nothing of a queue pair arrives: a link on its way, or on its ACKs', that is known to be down.
+std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
+  if (state_.senders[id].scale_up) return "";
+  const std::vector<bool>& down = fabric_.down_ports();
+  const auto tell = [&](std::span<const PortId> path, std::uint32_t from, std::uint32_t to,
+                        const char* what) {
+    const auto dead = std::find_if(path.begin(), path.end(), [&](PortId port) { return down[port]; });
+    if (dead == path.end()) return std::string();
+    const Graph& graph = cluster_.graph;
+    const bool fixed = fabric_.routing().fixed_path(graph.node(cluster_.gpus[from].nic).name,
+                                                    graph.node(cluster_.gpus[to].nic).name) != nullptr;
+    return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
+                       fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
+  };
+  const Names& n = state_.names[id];
+  const std::string data = tell(fabric_.ports_of_path(n.idle_path), n.source, n.destination, "its");
+  if (!data.empty()) return data;
+  return tell(fabric_.ports_of_path(state_.receivers[id].back_path - 1), n.destination, n.source,
+              "its ACKs'");
 }
 
 std::vector<std::string> PacketNetworkImpl::notes() const {

@@ -34,7 +34,7 @@ struct FlowRecord {
 // A queue pair as it is now, for samples.
 struct QueuePairView {
   std::uint32_t source = 0, destination = 0, number = 0;  // GPUs, number among the pairs of these two
-  Bytes acknowledged = 0;                                 // payload, since the beginning
+  Bytes acknowledged = 0;                                 // payload, since the pair's beginning
   BitRate rate = 0;                                       // that congestion control allows
   bool busy = false;                                      // has unfinished messages
   std::uint32_t use = 0;                                  // rises when the id is given to another queue pair
@@ -44,11 +44,14 @@ struct NetworkCounters {
   std::uint64_t packets = 0;                            // data packets delivered, all link kinds
   std::array<std::uint64_t, kLinkKinds> packet_hops{};  // data packets x links, by LinkKind
   std::uint64_t lost = 0;                               // on links: loss rate, link down
+  std::uint64_t no_route = 0;                           // dropped: links that are down left no way on
+  std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
+  // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   std::uint64_t flows_started = 0, flows_done = 0;
   Bytes bytes_delivered = 0;  // payload, scale-out
   Bytes bytes_sent = 0;       // payload accepted by send(), scale-out
-  Bytes max_queue = 0;        // of fabric ports
+  Bytes max_queue = 0;        // the most that waited at a port of a switch
 };
 
 // How often queue pairs ask for acknowledgements: every so many packets at most.

@@ -87,6 +87,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   void end_flow(const FlowDelivered& flow, Time acknowledged);
   FlowRecord record_of(const FlowDelivered& flow, Time acknowledged) const;
   void recycle();
+  std::string dead_link(std::uint32_t id) const;
   std::uint64_t digest(std::uint32_t id) const;
 
   const Cluster& cluster_;

@@ -191,6 +191,7 @@ struct Names {
   std::uint32_t source = kNone, destination = kNone, number = 0;  // source kNone: it waits to be used again
   std::uint32_t idle_path = 0;  // the ports of a way from GPU to GPU, for ideal times
   std::uint32_t use = 0;        // how often its number has been given to a queue pair
+  Bytes ended = 0;              // payload of the messages that are acknowledged
   // Steps that there is room for in its paths.
   std::uint8_t data_room = 0, back_room = 0, idle_room = 0;
 };

@@ -447,11 +447,20 @@ void TransportPart::finish_messages(std::uint32_t id) {
     if (s.oldest == kNone || static_cast<std::int32_t>(s.acknowledged - s.oldest_end) < 0) return;
     const std::uint32_t done = s.oldest;
     const SendRequest request = messages_[done].request;
+    state_.names[id].ended += request.bytes;
     set_oldest(s, messages_[done].next);
     messages_.release(done);
     if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     state_.listener->message_sent(request);
   }
+}
+
+// All packets of a message but the last are full.
+Bytes TransportPart::acknowledged_payload(std::uint32_t id) const {
+  const Sender& s = senders_[id];
+  const Bytes ended = state_.names[id].ended;
+  if (s.oldest == kNone || s.scale_up) return ended;  // within a host nothing is acknowledged
+  return ended + static_cast<Bytes>(s.acknowledged - messages_[s.oldest].first_psn) * s.mtu;
 }
 
 // Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.

@@ -113,6 +113,9 @@ class TransportPart final : private PacketSource {
     return id;
   }
 
+  // Of a queue pair of this part's, since it began.
+  Bytes acknowledged_payload(std::uint32_t id) const;
+
   // Of this part only.
   const NetworkCounters& counts() const { return counts_; }
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }

@@ -49,6 +49,8 @@ Case random_case() {
         "{link: agg0-core0, down: 20 us, up: 90 us}, {link: edge0->agg1, loss: 0.01}, {link: edge0-agg0, "
         "rate: 25 Gbps, at: 30 us}, ";
     faults += "{link: agg0-core0, down: 200 us, up: " + any_of("201", "300") + " us}, ";
+    faults += "{link: " + any_of("agg0-core0", "agg0->core0", "core0->agg0", "edge1->agg0") +
+              ", down: 25 us, up: " + any_of("26", "95", "250") + " us}, ";
   }
   if (*rc::gen::arbitrary<bool>()) {
     faults += "{link: " +

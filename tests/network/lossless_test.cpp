@@ -185,8 +185,15 @@ TEST(Credits, ASmallBufferLimitsTheRate) {
   const double goodput = 20e6 / to_seconds(f.delivered[0]);
   EXPECT_LT(goodput, 64e3 / 20e-6) << "at most a buffer for each round trip of 20 us";
   EXPECT_GT(goodput, 0.6 * 64e3 / 20e-6) << "a quarter may be owed";
-  EXPECT_GT(f.at("host0", "switch0").pauses, 0u) << "counted where the sender runs out of credits";
+  const PortCounters port = f.at("host0", "switch0");
+  EXPECT_GT(port.credit_stalls, 0u) << "counted where the sender runs out of credits";
+  EXPECT_GT(port.credit_stalled, 0);
+  EXPECT_LE(port.credit_stalled, f.loop.now());
+  EXPECT_EQ(port.pauses, 0u) << "those of PFC";
+  EXPECT_EQ(port.paused, 0);
   EXPECT_EQ(f.network->counters().pfc_pauses, 0u);
+  EXPECT_EQ(f.network->counters().credit_stalls,
+            port.credit_stalls + f.at("switch0", "switch1").credit_stalls);
 }
 
 TEST(Credits, WhatMakesNoSenseIsRefused) {

@@ -66,7 +66,7 @@ TEST(Discipline, RefusesWhatMakesNoSense) {
   EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, low: 3}",
                "expected a list of [virtual lane, weight]");
   EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, low: [3]}", "[virtual lane, weight]");
-  EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, low: [[0, 0]]}", "1");
+  EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, low: [[0, -1]]}", "0");
   EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, low: [[6, 1]]}", "5");
   EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, high: [[0, 256]]}", "255");
   EXPECT_ERROR(QueueDiscipline, "{kind: vl_arbitration, limit_of_high_priority: 256}",
@@ -80,6 +80,10 @@ TEST(Discipline, RefusesTablesThatDoNotFitTheClasses) {
                ConfigError)
       << "lane 2 would never be served";
   EXPECT_EQ(make<QueueDiscipline>("{kind: vl_arbitration, high: [[0, 1]]}")->compile(3).shares.size(), 2u);
+  EXPECT_THROW(make<QueueDiscipline>("{kind: vl_arbitration, low: [[0, 0], [1, 1]]}")->compile(2),
+               ConfigError)
+      << "lane 0 has no weight anywhere";
+  EXPECT_THROW(make<QueueDiscipline>("{kind: vl_arbitration, low: [[0, 0]]}")->compile(1), ConfigError);
 }
 
 TEST(Routing, RefusesWhatMakesNoSense) {
@@ -186,6 +190,18 @@ TEST(Arbiter, ALaneMayStandInATableMoreThanOnce) {
   const std::vector<Bytes> sent =
       serve("{kind: vl_arbitration, low: [[0, 10], [1, 10], [0, 10]]}", {64, 64}, 3000);
   EXPECT_EQ(sent, (std::vector<Bytes>{2000 * 64, 1000 * 64}));
+}
+
+// The tables that OpenSM sets by itself: lane 0 alone has high priority, and its low-priority entry no
+// weight.
+TEST(Arbiter, AnEntryOfWeightZeroIsSkipped) {
+  const std::string opensm =
+      "{kind: vl_arbitration, high: [[0, 4], [1, 0], [2, 0]], low: [[0, 0], [1, 4], [2, 8]], "
+      "limit_of_high_priority: ";
+  EXPECT_EQ(serve(opensm + "255}", {64, 64, 64}, 1200), (std::vector<Bytes>{1200 * 64, 0, 0}));
+  EXPECT_EQ(serve(opensm + "255}", {64, 64, 64}, 1200, 0b110), (std::vector<Bytes>{0, 400 * 64, 800 * 64}));
+  EXPECT_EQ(serve(opensm + "0}", {64, 64, 64}, 1200), (std::vector<Bytes>{600 * 64, 200 * 64, 400 * 64}))
+      << "one packet of each table in turn";
 }
 
 TEST(Arbiter, TheHighTableGoesFirstUpToItsLimit) {

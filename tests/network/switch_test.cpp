@@ -18,10 +18,11 @@ constexpr Bytes kFirst = 4096 + 62 + 16, kFull = 4096 + 62, kGap = 20;
 
 Time wire(Bytes bytes) { return transmission_time(bytes + kGap, kRate); }
 
-std::string line(int switches, const std::string& of_switch, const std::string& rate = "100 Gbps") {
+std::string line(int switches, const std::string& of_switch, const std::string& rate = "100 Gbps",
+                 const std::string& of_transport = "") {
   return "topology: {kind: switch_line, switches: " + std::to_string(switches) + ", rate: " + rate +
-         ", delay: 1 us}\ntransport: {congestion_control: none}\nnetwork: {switch: {marker: none" +
-         of_switch + "}}\n";
+         ", delay: 1 us}\ntransport: {congestion_control: none" + of_transport +
+         "}\nnetwork: {switch: {marker: none" + of_switch + "}}\n";
 }
 
 Time one_flow(const std::string& yaml, Bytes bytes) {
@@ -34,15 +35,37 @@ Time one_flow(const std::string& yaml, Bytes bytes) {
 
 class Switches : public ::testing::TestWithParam<int> {};
 
-// Each switch passes a packet on after its first 64 B (and the preamble) and `latency`; only the last link's
-// transmission counts whole.
+// Each switch passes a packet on after its first 64 B and `latency`; only the last link's transmission counts
+// whole.
 TEST_P(Switches, CutThrough) {
   const int n = GetParam();
-  const Time hop = wire(64) + kMicrosecond + 700 * kNanosecond;
+  const Time hop = transmission_time(64, kRate) + kMicrosecond + 700 * kNanosecond;
   const std::string yaml = line(n, ", forwarding: cut_through, latency: 700 ns");
   EXPECT_EQ(one_flow(yaml, 1), n * hop + wire(1 + 78) + kMicrosecond);
   EXPECT_EQ(one_flow(yaml, 4096), n * hop + wire(kFirst) + kMicrosecond);
   EXPECT_EQ(one_flow(yaml, 10 * 4096), n * hop + wire(kFirst) + 9 * wire(kFull) + kMicrosecond);
+}
+
+// A longer header, at a rate that does not divide; of a packet that has fewer bytes, all must be there:
+// InfiniBand's ACK has 30.
+TEST_P(Switches, CutThroughAfterAHeader) {
+  const int n = GetParam();
+  const BitRate rate = 37 * kGbps;
+  for (const Bytes header : {1, 30, 31, 64, 65, 200, 4138, 4139, 65536}) {
+    PacketFixture f(line(n, ", forwarding: cut_through, header: " + std::to_string(header) + " B", "37 Gbps",
+                         ", framing: infiniband"));
+    f.send(0, 1, 4096);
+    f.loop.run();
+    const auto way = [&](Bytes bytes) {
+      return n * (transmission_time(std::min(header, bytes), rate) + kMicrosecond) +
+             transmission_time(bytes + kGap, rate) + kMicrosecond;
+    };
+    const Bytes gap = f.cluster.graph.port(f.port("host0", "switch0")).link.overhead;
+    ASSERT_EQ(gap, kGap);
+    EXPECT_EQ(f.delivered[0], way(4096 + 26 + 16)) << header;
+    EXPECT_EQ(f.delivered[0], f.flows[0].ideal) << header;
+    EXPECT_EQ(f.sent[0] - f.delivered[0], way(30)) << header;
+  }
 }
 
 TEST_P(Switches, StoreAndForwardWithLatency) {
@@ -68,7 +91,7 @@ TEST(CutThrough, NotFromSlowLinksToFastOnes) {
   EXPECT_EQ(one_flow(two_rates("25 Gbps", "100 Gbps"), 4096),
             time(kFirst, 25 * kGbps) + time(kFirst, 100 * kGbps) + 2 * kMicrosecond);
   EXPECT_EQ(one_flow(two_rates("100 Gbps", "25 Gbps"), 4096),
-            time(64, 100 * kGbps) + time(kFirst, 25 * kGbps) + 2 * kMicrosecond);
+            transmission_time(64, 100 * kGbps) + time(kFirst, 25 * kGbps) + 2 * kMicrosecond);
 }
 
 // ---- Marking: eight senders, two packets each, all at once, through one port. The first packet goes at

@@ -71,6 +71,7 @@ inline Results two_rank_results() {
   link.name = "edge0->agg1";
   link.rate = 100 * kGbps;
   link.counters.wire_bytes = 25'000'000;  // half of what 100 Gb/s carry in 4 ms
+  link.counters.busy = 2 * kMillisecond;
   results.links.push_back(link);
   return results;
 }

@@ -108,7 +108,17 @@ TEST(ReportSummary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
 
 TEST(ReportUtilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
   EXPECT_DOUBLE_EQ(utilisation(two_rank_results().links[0], 4 * kMillisecond), 0.5);
-  EXPECT_EQ(utilisation(two_rank_results().links[0], 0), 0);
+  EXPECT_EQ(utilisation(LinkResult(), 0), 0);
+}
+
+// What a link still had to send when the run was over belongs to its time.
+TEST(ReportUtilisation, IsNeverAboveOne) {
+  LinkResult link = two_rank_results().links[0];
+  link.counters.busy = 5 * kMillisecond;
+  link.counters.last_end = 5 * kMillisecond;
+  EXPECT_DOUBLE_EQ(utilisation(link, 4 * kMillisecond), 1);
+  EXPECT_DOUBLE_EQ(utilisation(link, 10 * kMillisecond), 0.5);
+  EXPECT_DOUBLE_EQ(utilisation(link, 0), 1);
 }
 
 TEST(ReportNotes, SayThatCongestionControlHeardNothing) {
@@ -172,8 +182,15 @@ TEST(ReportNotes, SayThatNothingWasLostYetPacketsWereSentAgain) {
 TEST(ReportNotes, NameTheFullestLink) {
   Results results = two_rank_results();
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("edge0->agg1"))));
-  results.links[0].counters.wire_bytes = 49'000'000;
+  results.links[0].counters.busy = 3'920 * kMicrosecond;
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("edge0->agg1 was busy 98.0 %")));
+}
+
+TEST(ReportNotes, TellALackOfRoomFromALackOfRoutes) {
+  Results results = two_rank_results();
+  results.network.no_route = 1484;
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("1484 packets"), HasSubstr("no way on"))));
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("headroom"))));
 }
 
 TEST(ReportNotes, SayWhatWasLostAndWhatWasNotThere) {

@@ -111,18 +111,29 @@ TEST_F(ReportSampler, WritesAQueueUntilItIsEmptyAgain) {
 }
 
 TEST_F(ReportSampler, WritesWhatALinkDidInTheInterval) {
-  network_.ports[3].wire_bytes = 12'500;  // all that 100 Gb/s carry in 1 us
-  network_.ports[3].ecn_marks = 2;
+  PortCounters& port = network_.ports[3];
+  const auto transmit = [&port](Time begin, Time time) {  // at 100 Gb/s
+    port.wire_bytes += time / 80;
+    port.busy += time;
+    port.last_end = begin + time;
+  };
+  transmit(100'000, 600'000);
+  transmit(700'000, 500'000);  // 200 ns of it in the next interval, in which nothing else happens
+  port.ecn_marks = 2;
   sampler().sample();
   sampler().sample();
-  network_.ports[3].wire_bytes += 6'250;
-  network_.ports[3].pauses = 1;
-  network_.ports[3].drops = 4;
-  sampler().finish(2 * kMicrosecond + 500 * kNanosecond);  // half an interval
+  sampler().sample();
+  transmit(3'000'000, 900'000);
+  port.pauses = 1;
+  port.credit_stalls = 5;
+  port.drops = 4;
+  port.no_route = 3;
+  sampler().finish(3'500'000);  // half an interval
   EXPECT_EQ(table("link_samples.csv"),
-            "time_ps,link,wire_bytes,utilisation,pauses,ecn_marks,drops\n"
-            "1000000,switch0->host1,12500,1.000000,0,2,0\n"
-            "2500000,switch0->host1,6250,1.000000,1,0,4\n");
+            "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n"
+            "1000000,switch0->host1,13750,0.900000,0,0,2,0,0\n"
+            "2000000,switch0->host1,0,0.200000,0,0,0,0,0\n"
+            "3500000,switch0->host1,11250,1.000000,1,5,0,4,3\n");
 }
 
 TEST_F(ReportSampler, WritesTheRatesOfQueuePairsThatAreBusy) {

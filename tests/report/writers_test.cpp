@@ -84,7 +84,8 @@ TEST(SummaryJson, HasEveryKeyThatScriptsRelyOn) {
         "exposed_communication_s", "idle_s", "tflops_per_gpu", "exposed_by"}) {
     EXPECT_TRUE(summary["jobs"][0].contains(key)) << key;
   }
-  for (const char* key : {"drops", "ecn_marks", "cnps", "pfc_pauses", "max_queue_bytes"}) {
+  for (const char* key :
+       {"drops", "no_route", "ecn_marks", "cnps", "pfc_pauses", "credit_stalls", "max_queue_bytes"}) {
     EXPECT_TRUE(summary["network"].contains(key)) << key;
   }
   for (const char* key : {"lost", "queue_samples", "queue_mean_bytes", "queue_p50_bytes", "queue_p95_bytes",
@@ -349,6 +350,10 @@ TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
   LinkResult lossy = busy;
   lossy.counters.lost = 1;
   EXPECT_NE(recorder.fingerprint({}, {busy}), recorder.fingerprint({}, {lossy}));
+  LinkResult parted = busy;
+  parted.counters.no_route = 1;
+  EXPECT_NE(recorder.fingerprint({}, {busy}), recorder.fingerprint({}, {parted}));
+  EXPECT_NE(recorder.fingerprint({}, {lossy}), recorder.fingerprint({}, {parted}));
 }
 
 TEST(ReportScreen, ShowsWhatOneAsksFirst) {

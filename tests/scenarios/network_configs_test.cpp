@@ -77,6 +77,13 @@ TEST(NetworkConfigs, FlowControlAndForwarding) {
   const Results credits = run_network("credits", "permutation");
   EXPECT_EQ(credits.network.drops, 0u);
   EXPECT_EQ(credits.network.pfc_pauses, 0u);
+  EXPECT_GT(credits.network.credit_stalls, 0u);
+  std::uint64_t stalls = 0;
+  for (const LinkResult& link : credits.links) {
+    EXPECT_EQ(link.counters.pauses, 0u) << link.name;
+    stalls += link.counters.credit_stalls;
+  }
+  EXPECT_EQ(stalls, credits.network.credit_stalls);
   const Results cut = run_network("cut_through", "permutation");
   const Results stored =
       run_network("cut_through", "permutation", {"network.switch.forwarding=store_and_forward"});
@@ -90,6 +97,20 @@ TEST(NetworkConfigs, LossAndFaults) {
   const Results faults = run_network("faults", "permutation");
   EXPECT_GT(faults.network.lost, 0u);
   EXPECT_EQ(faults.network.drops, 0u);
+}
+
+// Also where senders that repeat in vain go on after the last message has arrived.
+TEST(NetworkConfigs, NoLinkIsBusyForLongerThanTheRun) {
+  const Results results =
+      run("bench/incast_8to1.yaml", "workloads/incast_1MB.yaml",
+          {"topology.delay=20 us",
+           "transport={congestion_control: none, retransmission_timeout: 10 us, retries: 1000}"});
+  EXPECT_GT(results.network.retransmissions, 1000u);
+  double highest = 0;
+  for (const LinkResult& link : results.links)
+    highest = std::max(highest, utilisation(link, results.simulated));
+  EXPECT_LE(highest, 1);
+  EXPECT_GT(highest, 0.9);
 }
 
 // Exit code 5, the circle by name, and at less load an end like any other.

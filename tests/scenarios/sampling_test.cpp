@@ -138,7 +138,7 @@ TEST(Sampling, LinkSamplesAddUpToTheCounters) {
   std::int64_t marks = 0;
   for (const auto& row : rows(sampled->directory.text("link_samples.csv"))) {
     wire += std::stoll(row.at(2));
-    marks += std::stoll(row.at(5));
+    marks += std::stoll(row.at(6));
   }
   Bytes all = 0;
   for (const LinkResult& link : sampled->results.links) all += link.counters.wire_bytes;

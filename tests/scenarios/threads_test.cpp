@@ -155,6 +155,44 @@ TEST_F(Threads, DoNotShowInTraffic) {
   for (const Scenario& scenario : scenarios) expect_same(scenario, {{2, 1}, {7, 1}, {16, 2}});
 }
 
+// Links that go down in one direction or both, more than once, in the middle of PFC and credits, and parts of
+// the network that cannot be reached.
+TEST_F(Threads, DoNotShowInOutages) {
+  const std::string often =
+      "network.faults=[{link: edge0->agg0, down: 30 us, up: 30100 ns}, {link: agg0->edge0, down: 40 us, up: "
+      "70 us}, {link: edge0-agg0, down: 60 us, up: 90 us}, {link: core0->agg2, down: 25 us}, {link: "
+      "host3-edge1, down: 20 us, up: 35 us}, {link: edge1->agg1, rate: 25 Gbps, at: 50 us}]";
+  for (const char* control : {"pfc", "credits", "none"}) {
+    expect_same({control,
+                 "network/faults.yaml",
+                 permutation("500 KB"),
+                 {often, "network.detection_delay=10 us", "network.switch.buffer=700 KB",
+                  std::string("network.switch.flow_control=") + control}},
+                kSetsAndThreads);
+  }
+  expect_same({"incast",
+               "sampling.yaml",
+               "workloads/incast_1MB.yaml",
+               {"network={switch: {buffer: 700 KB}, faults: [{link: host0->switch0, down: 50 us, up: 50100 "
+                "ns}, {link: switch0->host8, down: 70 us, up: 71 us}]}",
+                "transport={congestion_control: none, retransmission_timeout: 300 us}"}},
+              kSetsAndThreads);
+  expect_same(
+      {"parted",
+       "network/spray.yaml",
+       permutation("500 KB"),
+       {"network.detection_delay=10 us",
+        "network.faults=[{link: edge0-agg0, down: 20 us, up: 200 us}, {link: edge0-agg1, down: 20 us, "
+        "up: 200 us}]"}},
+      {{2, 1}, {5, 1}, {0, 4}});
+  expect_same({"static",
+               "network/static.yaml",
+               permutation("500 KB"),
+               {"network.switch.routing.reroute=true", "network.detection_delay=10 us",
+                "network.faults=[{link: agg0->core0, down: 20 us, up: 100 us}]"}},
+              {{2, 1}, {5, 1}, {0, 4}});
+}
+
 // Samples are taken between events, and what there is to see must not depend on where the engine rests.
 TEST_F(Threads, DoNotShowInSamples) {
   const std::string all =
