@@ -18,11 +18,17 @@ struct Ns3Flow {
   std::uint32_t priority_group = 0;
   Bytes bytes = 0;
   Time start = 0;
-  Place source_place, destination_place;
+  std::uint16_t port = 0;  // the destination's
+  Place source_place, destination_place, group_place;
+};
+
+struct Ns3FlowList {
+  std::vector<Ns3Flow> flows;
+  std::uint64_t left_over = 0;  // lines of six numbers behind the flows that the file's header counts
 };
 
 // InputError for what is wrong with the text.
-std::vector<Ns3Flow> parse_ns3_flows(std::string_view text, const std::string& path);
+Ns3FlowList parse_ns3_flows(std::string_view text, const std::string& path);
 
 // The priority groups in use, ascending: group i of the list travels in data class i.
 std::vector<std::uint32_t> priority_groups(const std::vector<Ns3Flow>& flows);

@@ -14,6 +14,7 @@
 // of one id with `msg` are messages of one connection. `prio` (of htsim's pull queues) is read and not used.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "sim/core/input_file.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/flow_source.h"
 #include "sim/workload/traffic.h"
@@ -112,7 +114,23 @@ class ConnectionMatrix {
     for (std::size_t i = 1; i < words.size(); ++i) read_field(words, i, number, connection);
     if (connection.flow.bytes == 0) reader_.fail(words[0], "'size' is missing");
     if (!connection.started) reader_.fail(words[0], "'start' or 'trigger' is missing");
+    if (connection.id != 0) check_id(words, connection);
     connections_.push_back(connection);
+  }
+
+  // An id is one connection's; only messages of it share it.
+  void check_id(const std::vector<Word>& words, const Connection& connection) {
+    const auto [at, first] = ids_.try_emplace(connection.id, KnownId{connection, words[0].line});
+    const Connection& known = at->second.connection;
+    const bool message = connection.message && known.message && connection.flow.from == known.flow.from &&
+                         connection.flow.to == known.flow.to;
+    if (first || message) return;
+    const auto id =
+        std::find_if(words.begin(), words.end(), [](const Word& word) { return word.text == "id"; });
+    reader_.fail(id[1],
+                 fmt::format("id {} is that of {}->{} in line {}; only lines of the same connection with "
+                             "'msg' share an id",
+                             connection.id, known.flow.from, known.flow.to, at->second.line));
   }
 
   void read_ends(const Word& word, Flow& flow) const {
@@ -202,11 +220,13 @@ class ConnectionMatrix {
   std::unique_ptr<TaskSource> build() {
     auto source = std::make_unique<FlowSource>("connections", static_cast<std::uint32_t>(nodes_));
     source->reserve(connections_.size());
-    const std::uint32_t name = source->add_name("flow");
+    const std::uint32_t unnumbered = source->add_name("connection");
     set_needs();
     share_channels();
     for (Connection& connection : connections_) {
-      connection.flow.name = name;
+      connection.flow.name =
+          connection.id == 0 ? unnumbered
+                             : source->numbered_name("connection", static_cast<std::uint32_t>(connection.id));
       source->add(connection.flow);
     }
     for (const auto& [id, trigger] : triggers_) join(*source, id, trigger);
@@ -273,8 +293,14 @@ class ConnectionMatrix {
     }
   }
 
+  struct KnownId {
+    Connection connection;
+    int line = 0;
+  };
+
   TextReader reader_;
   std::uint32_t gpus_;
+  std::map<std::int64_t, KnownId> ids_;
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
   std::vector<Connection> connections_;
@@ -283,19 +309,25 @@ class ConnectionMatrix {
 
 struct HtsimParameters {};
 
+// The first line is "Nodes NUMBER", and the next one not of a .topo file.
+bool is_connection_matrix(const Excerpt& file) {
+  const auto first = file.words(0);
+  if (first.size() != 2 || first[0] != "Nodes" || !is_integer_word(first[1])) return false;
+  std::string second(file.words(1).empty() ? "" : file.words(1)[0]);
+  for (char& c : second) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return !is_one_of(second, {"tiers", "podsize", "tier"});
+}
+
+const FormatRegistration kFormat{{.name = "htsim_cm",
+                                  .what = "a connection matrix of htsim",
+                                  .use = Format::Use::workload,
+                                  .matches = is_connection_matrix,
+                                  .component = "htsim_cm",
+                                  .advice = {},
+                                  .endings = {".cm", ".tm"}}};
+
 class HtsimReader final : public WorkloadReader {
  public:
-  // The first line that is no comment is "Nodes NUMBER".
-  bool recognises(std::string_view text) const override {
-    TextReader reader(text, "");
-    std::vector<Word> words;
-    while (reader.next_line(words)) {
-      if (words[0].text.starts_with('#')) continue;
-      return words.size() == 2 && words[0].text == "Nodes" &&
-             words[1].text.find_first_not_of("0123456789") == std::string_view::npos;
-    }
-    return false;
-  }
   std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                    const WorkloadContext& context) const override {
     return ConnectionMatrix(text, path, context).read();
