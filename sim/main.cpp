@@ -62,9 +62,7 @@ void complain(const std::string& message) {
 
 // The configuration, and what it says besides where it is another tool's; the command line goes before both.
 ConfiguredRun read_configuration(const Options& options) {
-  ConfiguredRun run = load_run(options.config);
-  for (const std::string& assignment : options.assignments) overlay_config(run.config, assignment);
-  return run;
+  return load_run(options.config, {options.assignments, options.workload});
 }
 
 // Builds what the configuration describes, so that its errors are found, and prints it with all defaults.

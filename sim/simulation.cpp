@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -91,34 +92,44 @@ std::unique_ptr<ComputeModel> create_compute(const ConfigNode& root, const std::
 }
 
 // Without a model of the GPU only kernels of a given duration can be timed.
-Time given_duration(const Work& work, const std::string& workload) {
+Time given_duration(const Work& work, const std::string& workload, const Place& config) {
   Time total = 0;
   for (const Kernel& kernel : work.kernels) {
     if (kernel.kind != Kernel::Kind::fixed) {
       throw ConfigError(
-          fmt::format("{}: kernel '{}' of '{}' needs a model of the GPU, and the hosts name none; set "
-                      "`compute` (netsim --list compute_model)",
-                      workload, kernel.name, work.name));
+          config,
+          fmt::format("'compute' is missing: kernel '{}' of '{}' in {} needs a model of the GPU, and the "
+                      "hosts name none (netsim --list compute_model)",
+                      kernel.name, work.name, workload));
     }
     total += kernel.duration;
   }
   return total;
 }
 
-std::vector<Time> durations(const TaskSource& source, const ComputeModel* model,
-                            const std::string& workload) {
+std::vector<Time> durations(const TaskSource& source, const ComputeModel* model, const std::string& workload,
+                            const Place& config) {
   std::vector<Time> result;
   for (const Work& work : source.works()) {
-    result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload));
+    result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload, config));
   }
   return result;
 }
 
-WorkloadContext workload_context(const Cluster& cluster, std::uint64_t seed) {
+WorkloadContext workload_context(const ConfigNode& root, const Cluster& cluster, std::uint64_t seed) {
   WorkloadContext context(static_cast<std::uint32_t>(cluster.gpus.size()));
   context.seed = seed;
   context.host_numbers = cluster.host_numbers;
+  if (network_kind(root) != "ideal")
+    context.classes = read_integer(ConfigNode::scalar(configured(root, "network.switch.classes"), {}));
   return context;
+}
+
+// By GPU, as links.csv has them.
+std::vector<std::string> nic_names(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const Gpu& gpu : cluster.gpus) names.push_back(cluster.graph.node(gpu.nic).name);
+  return names;
 }
 
 Knobs knobs(const ConfigNode& root) {
@@ -145,6 +156,17 @@ Partition choose_partition(const ConfigNode& root, const Graph& graph, std::uint
   const EngineParameters engine = engine_parameters().parse(section(root, "engine"));
   if (network_kind(root) == "ideal") return {};
   return partition(graph, threads, static_cast<std::uint32_t>(engine.sets));
+}
+
+// What is found wrong with a task while it is played names the job, not the file that it is from.
+template <class Act>
+auto naming(const std::string& workload, Act act) {
+  try {
+    return act();
+  } catch (const InputError& error) {
+    if (std::string_view(error.what()).starts_with(workload)) throw;
+    throw InputError(Place{workload, 0, 0, ""}, error.what());
+  }
 }
 
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
@@ -184,14 +206,19 @@ Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
       system_(setup_.config, setup_.seed, setup_.threads,
               [this](const FlowRecord& flow) { recorder_->record(flow); }),
-      source_(load_workload(setup_.workload, workload_context(system_.cluster(), setup_.seed))) {
+      source_(
+          load_workload(setup_.workload, workload_context(setup_.config, system_.cluster(), setup_.seed))) {
   const std::size_t gpus = system_.cluster().gpus.size();
   if (source_->ranks() > gpus) {
     throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
                                  setup_.workload, source_->ranks(), gpus, system_.cluster().host_count));
   }
   if (!setup_.output_directory.empty()) {
-    tables_ = std::make_unique<Tables>(setup_.output_directory, system_.output(), *source_);
+    const Cluster& cluster = system_.cluster();
+    const std::vector<std::uint16_t>* ports = source_->ns3_ports();
+    tables_ = std::make_unique<Tables>(
+        setup_.output_directory, system_.output(), *source_, nic_names(cluster),
+        ports != nullptr ? std::make_unique<Ns3Fct>(cluster, system_.transport().mtu, *ports) : nullptr);
   }
   recorder_ = std::make_unique<Recorder>(tables_.get());
   if (const SampleParameters& sample = system_.output().sample; sample.interval > 0) {
@@ -207,8 +234,8 @@ void Simulation::create_job() {
       [this](const TaskRecord& task) { recorder_->record(task); },
       [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
   job_ = Job::create(system_.loops(), system_.set_of_gpu(), system_.executor(), *source_, std::move(gpus),
-                     durations(*source_, system_.compute(), setup_.workload), system_.next_origin(),
-                     std::move(observer));
+                     durations(*source_, system_.compute(), setup_.workload, setup_.config.place()),
+                     system_.next_origin(), std::move(observer));
   journal_ = std::make_unique<JournalOf<JobRecord, Job>>(*job_, &Job::apply);
   journal_reader_ = system_.engine().add_reader(*journal_);
 }
@@ -223,7 +250,7 @@ void Simulation::start_job() {
 
 Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
-  const Outcome outcome = play(watch);
+  const Outcome outcome = naming(setup_.workload, [&] { return play(watch); });
   if (outcome == Outcome::done) settle(watch);
   if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
   if (sampler_ != nullptr) finish_samples(outcome, watch);
@@ -234,7 +261,9 @@ Results Simulation::run(const Watch& watch) {
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {
   const Calibration calibration = calibrate(seconds, watch);
-  const Volume volume = predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
+  const Volume volume = naming(setup_.workload, [&] {
+    return predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
+  });
   return extrapolate(source_->ranks(), volume, calibration);
 }
 

@@ -605,6 +605,7 @@ void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint3
   message.only_message = operation.request.only_message;
   message.traffic_class = operation.request.traffic_class;
   message.job = operation.request.job;
+  message.name = operation.request.name;
   message.communication = operation.request.communication;
   message.tag = pack(operation.request.index, lane);
   message.started = operation.started;

@@ -48,6 +48,7 @@ struct CommunicationRequest {
   std::uint64_t communication = 0;  // the same at all members, unique until the last acknowledgement
   std::uint32_t handle = 0;         // the caller's own: CommunicationListener is given it back
   std::uint32_t job = 0;
+  std::uint32_t name = 0;  // SendRequest::name
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
   std::uint32_t channel = 0;       // raw: SendRequest::channel

@@ -155,7 +155,9 @@ class ConfigLoader : public YAML::EventHandler {
   }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
     if (expects_key()) fail(mark, "a key is missing before ':'");
-    add(start(ConfigNode::Kind::null, mark));
+    ConfigNode node = start(ConfigNode::Kind::null, mark);
+    if (says_null(mark)) node.text_ = "null";  // and not nothing at all
+    add(std::move(node));
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                 const std::string& value) override;
@@ -181,6 +183,12 @@ class ConfigLoader : public YAML::EventHandler {
     std::map<std::string, YAML::Mark> seen;  // keys so far
   };
 
+  bool says_null(const YAML::Mark& mark) const {
+    const std::string_view rest =
+        std::string_view(text_).substr(std::min(static_cast<std::size_t>(mark.pos), text_.size()));
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\n,]}#"));
+    return !word.empty() && is_null_text(word);
+  }
   bool expects_key() const {
     return !frames_.empty() && frames_.back().node.is_map() && !frames_.back().key.has_value();
   }

@@ -30,6 +30,13 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
   node.fail("'" + node.text() + "' is out of range: " + allowed + " is allowed");
 }
 
+void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
+  if (parameter.type == "section" || parameter.type == "list" || !node.text().empty()) return;
+  const std::string& absent = parameter.computed.empty() ? parameter.default_text : parameter.computed;
+  node.fail("nothing is given (" + parameter.type + "); leave the key out, or write null, for the default" +
+            (absent.empty() ? "" : ", " + absent));
+}
+
 std::string format_real(double value) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;

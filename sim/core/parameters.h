@@ -58,6 +58,10 @@ ParameterInfo names_info(std::string name, std::string default_name, std::string
 // What a parameter of type `names` holds, as nodes that know their places.
 std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
 
+// A key with nothing behind it, where a value belongs: ConfigError at the key. A section may be empty: all
+// its parameters then have their defaults.
+void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node);
+
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
                                const std::string& maximum);
@@ -271,6 +275,7 @@ P Parameters<P>::parse(const ConfigNode& node, const std::vector<std::string>& a
   node.allow_keys(allowed);
   for (std::size_t i = 0; i < table_.size(); ++i) {
     const ConfigNode* entry = node.find(table_[i].name);
+    if (entry != nullptr && entry->is_null() && !bindings_[i].required) refuse_empty(table_[i], *entry);
     if (entry != nullptr && !entry->is_null()) {
       bindings_[i].read(values, *entry);
     } else if (bindings_[i].required) {

@@ -79,9 +79,20 @@ const ConfigNode& entry(const ConfigNode& path, const char* key) {
   return *node;
 }
 
-std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&) {
+// Without paths all flows would go by hash, which is another policy.
+void require_paths(const ConfigNode& paths, const ConfigNode& where) {
+  if (!paths.is_null() && !paths.is_sequence()) paths.fail("expected a list of paths");
+  if (!paths.items().empty()) return;
+  (paths.is_null() ? where : paths)
+      .fail(
+          "'static' needs paths: {kind: static, paths: [{from: host0, to: host1, through: [switch0]}]}, "
+          "names "
+          "as in links.csv; flows without a path go by hash, and all of them with 'ecmp'");
+}
+
+std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode& where) {
   std::map<Ends, std::vector<std::string>> paths;
-  if (!p.paths.is_null() && !p.paths.is_sequence()) p.paths.fail("expected a list of paths");
+  require_paths(p.paths, where);
   for (const ConfigNode& path : p.paths.items()) {
     path.allow_keys({"from", "to", "through"});
     const Ends ends{read_text(entry(path, "from")), read_text(entry(path, "to"))};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace netsim {
 namespace {
@@ -65,15 +66,17 @@ std::string iterations_csv(const Results& results) {
   return text;
 }
 
-std::string ranks_csv(const Results& results) {
+std::string ranks_csv(const Results& results, const std::vector<std::string>& nics) {
   std::string text =
-      "job,rank,gpu,compute_ps,communication_ps,exposed_ps,idle_ps,exposed_tp_ps,exposed_pp_ps,exposed_dp_ps,"
+      "job,rank,gpu,nic,compute_ps,communication_ps,exposed_ps,idle_ps,exposed_tp_ps,exposed_pp_ps,exposed_"
+      "dp_ps,"
       "exposed_ep_ps,exposed_cp_ps\n";
   for (const JobResult& job : results.jobs) {
     for (std::size_t rank = 0; rank < job.rank_times.size(); ++rank) {
       const RankTimes& t = job.rank_times[rank];
-      text += fmt::format("{},{},{},{},{},{},{}", csv_cell(job.name), rank, job.gpus[rank], t.compute,
-                          t.communication, t.exposed, t.idle);
+      const std::uint32_t gpu = job.gpus[rank];
+      text += fmt::format("{},{},{},{},{},{},{},{}", csv_cell(job.name), rank, gpu,
+                          gpu < nics.size() ? nics[gpu] : "", t.compute, t.communication, t.exposed, t.idle);
       for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
         text += fmt::format(",{}", t.exposed_by[static_cast<std::size_t>(stream)]);
       }
@@ -100,13 +103,14 @@ std::string links_csv(const Results& results) {
 }
 
 constexpr const char* kTasksHeader =
-    "job,iteration,rank,task,name,kind,stream,collective,peer,bytes,posted_ps,start_ps,end_ps\n";
+    "job,iteration,rank,task,communication,name,kind,stream,collective,peer,bytes,posted_ps,start_ps,"
+    "end_ps\n";
 constexpr const char* kCollectivesHeader =
     "job,communication,name,kind,stream,ranks,first_rank,bytes,first_start_ps,last_start_ps,end_ps,wait_s,"
     "algbw_GBps,busbw_GBps\n";
 constexpr const char* kFlowsHeader =
-    "flow,job,communication,source_gpu,destination_gpu,channel,queue_pair,bytes,start_ps,end_ps,fct_ps,"
-    "acknowledged_ps,ideal_ps,slowdown\n";
+    "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
+    "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
 constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
 constexpr const char* kLinkSamplesHeader =
     "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n";
@@ -148,18 +152,23 @@ void Tables::Rows::cell(std::string_view text) {
   file.write(text);
 }
 
-void Tables::Rows::cell_hex(std::uint64_t value) {
+void Tables::Rows::cell_id(char letter, std::uint64_t value) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  char text[16];
-  for (std::size_t i = 0; i < 16; ++i) text[i] = kDigits[(value >> (60 - 4 * i)) & 15];
-  cell(std::string_view(text, 16));
+  char text[17] = {letter};
+  for (std::size_t i = 0; i < 16; ++i) text[i + 1] = kDigits[(value >> (60 - 4 * i)) & 15];
+  cell(std::string_view(text, 17));
 }
 
 void Tables::Rows::end_row() { file.write("\n"); }
 
-Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source)
-    : directory_(prepared(directory)), job_(csv_cell(source.job_name())) {
+Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
+               const std::vector<std::string>& nics, std::unique_ptr<Ns3Fct> fct)
+    : source_(source),
+      directory_(prepared(directory)),
+      job_(csv_cell(source.job_name())),
+      fct_(std::move(fct)) {
   for (const std::string& name : source.names()) names_.push_back(csv_cell(name));
+  for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
     return std::make_unique<Rows>(file_in(directory_, name), header,
                                   static_cast<std::uint64_t>(parameters.max_rows));
@@ -167,6 +176,7 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
   tasks_ = open("tasks.csv", kTasksHeader);
   collectives_ = open("collectives.csv", kCollectivesHeader);
   flows_ = open("flows.csv", kFlowsHeader);
+  if (fct_ != nullptr) fct_lines_ = open("fct.txt", "");
   const SampleParameters& sample = parameters.sample;
   if (sample.interval == 0) return;
   if (sample.queues) queue_samples_ = open("queue_samples.csv", kQueueSamplesHeader);
@@ -177,10 +187,22 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
 std::vector<Tables::Rows*> Tables::streamed() const {
   std::vector<Rows*> tables;
   for (const auto* table :
-       {&tasks_, &collectives_, &flows_, &queue_samples_, &link_samples_, &flow_samples_}) {
+       {&tasks_, &collectives_, &flows_, &fct_lines_, &queue_samples_, &link_samples_, &flow_samples_}) {
     if (*table != nullptr) tables.push_back(table->get());
   }
   return tables;
+}
+
+void Tables::name_cell(Rows& table, std::uint32_t name) const {
+  if (name < names_.size()) {
+    table.cell(names_[name]);
+  } else {
+    table.cell(csv_cell(source_.name(name)));
+  }
+}
+
+std::string_view Tables::nic(std::uint32_t gpu) const {
+  return gpu < nics_.size() ? std::string_view(nics_[gpu]) : std::string_view();
 }
 
 void Tables::add(const TaskRecord& record) {
@@ -190,8 +212,13 @@ void Tables::add(const TaskRecord& record) {
   tasks_->cell(job_);
   tasks_->cell(std::int64_t{task.iteration});
   tasks_->cell(std::int64_t{record.rank});
-  tasks_->cell(std::int64_t{task.id});
-  tasks_->cell(task.name < names_.size() ? std::string_view(names_[task.name]) : std::string_view());
+  tasks_->cell(fmt::format("t{}.{}", record.rank, task.id));
+  if (task.kind == TaskKind::compute) {
+    tasks_->cell("");
+  } else {
+    tasks_->cell_id('c', record.communication);
+  }
+  name_cell(*tasks_, task.name);
   tasks_->cell(to_string(task.kind));
   tasks_->cell(to_string(task.stream));
   tasks_->cell(task.kind == TaskKind::collective ? to_string(task.collective) : "");
@@ -210,9 +237,8 @@ void Tables::add(const TaskRecord& record) {
 void Tables::add(const CommunicationRecord& record) {
   if (!collectives_->begin_row()) return;
   collectives_->cell(job_);
-  collectives_->cell_hex(record.id);
-  collectives_->cell(record.name < names_.size() ? std::string_view(names_[record.name])
-                                                 : std::string_view());
+  collectives_->cell_id('c', record.id);
+  name_cell(*collectives_, record.name);
   collectives_->cell(to_string(record.kind));
   collectives_->cell(to_string(record.stream));
   collectives_->cell(std::int64_t{record.ranks});
@@ -228,10 +254,15 @@ void Tables::add(const CommunicationRecord& record) {
 }
 
 void Tables::add(const FlowRecord& record) {
+  if (fct_ != nullptr && fct_lines_->begin_row()) fct_lines_->file.write(fct_->line(record));
   if (!flows_->begin_row()) return;
-  flows_->cell_hex(record.id);
+  flows_->cell_id('f', record.id);
   flows_->cell(job_);
-  flows_->cell_hex(record.request.communication);
+  flows_->cell_id('c', record.request.communication);
+  name_cell(*flows_, record.request.name);
+  flows_->cell(std::int64_t{record.request.traffic_class});
+  flows_->cell(nic(record.request.source));
+  flows_->cell(nic(record.request.destination));
   flows_->cell(std::int64_t{record.request.source});
   flows_->cell(std::int64_t{record.request.destination});
   flows_->cell(std::int64_t{record.request.channel});
@@ -282,7 +313,7 @@ void Tables::add(const FlowSample& sample) {
 void Tables::finish(const Results& results) {
   write_table(directory_, "jobs.csv", jobs_csv(results));
   write_table(directory_, "iterations.csv", iterations_csv(results));
-  write_table(directory_, "ranks.csv", ranks_csv(results));
+  write_table(directory_, "ranks.csv", ranks_csv(results, nics_));
   write_table(directory_, "links.csv", links_csv(results));
   for (Rows* table : streamed()) table->file.commit();
 }

@@ -2,7 +2,8 @@
 // streamed while the run goes on; the others are written at its end. A file appears under its name only when
 // it is complete.
 //
-// Columns are documented in docs/results.md.
+// Ids begin with a letter, so that no reader of tables takes them for numbers: flows f, communications c
+// (collectives and point-to-point operations), tasks t. Columns are documented in docs/results.md.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "sim/core/config.h"
 #include "sim/core/output.h"
 #include "sim/core/parameters.h"
+#include "sim/report/ns3_fct.h"
 #include "sim/report/results.h"
 #include "sim/report/samples.h"
 #include "sim/workload/task.h"
@@ -28,8 +30,11 @@ const Parameters<OutputParameters>& output_parameters();
 
 class Tables {
  public:
-  // Creates the directory. IoError at once if it cannot be written. `source` must outlive the tables.
-  Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source);
+  // Creates the directory. IoError at once if it cannot be written. `source` must outlive the tables. `nics`:
+  // the NIC of each GPU, as links.csv names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such
+  // file.
+  Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
+         const std::vector<std::string>& nics = {}, std::unique_ptr<Ns3Fct> fct = nullptr);
 
   void add(const TaskRecord& record);
   void add(const CommunicationRecord& record);
@@ -51,7 +56,8 @@ class Tables {
     bool begin_row();
     void cell(std::int64_t value);
     void cell(std::string_view text);
-    void cell_hex(std::uint64_t value);
+    // The letter and 16 hexadecimal digits.
+    void cell_id(char letter, std::uint64_t value);
     void end_row();
 
     OutputFile file;
@@ -63,11 +69,17 @@ class Tables {
 
   // The streamed tables that there are.
   std::vector<Rows*> streamed() const;
+  void name_cell(Rows& table, std::uint32_t name) const;
+  std::string_view nic(std::uint32_t gpu) const;
 
+  const TaskSource& source_;
   std::string directory_;
   std::string job_;
   std::vector<std::string> names_;  // of tasks, ready as cells
+  std::vector<std::string> nics_;   // by GPU, ready as cells
+  std::unique_ptr<Ns3Fct> fct_;
   std::unique_ptr<Rows> tasks_, collectives_, flows_;
+  std::unique_ptr<Rows> fct_lines_;                                    // null: no fct.txt
   std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for
 };
 

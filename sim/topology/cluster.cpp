@@ -13,6 +13,12 @@ const ConfigNode& section(const ConfigNode& root, const char* key, const ConfigN
   return node != nullptr ? *node : absent;
 }
 
+// A key with nothing behind it; null stands for the default.
+void refuse_nothing(const ConfigNode* node, const std::string& absent) {
+  if (node == nullptr || !node->is_null() || !node->text().empty()) return;
+  node->fail("nothing is given; leave the key out, or write null, for the default, " + absent);
+}
+
 std::unique_ptr<Topology> create_topology(const ConfigNode& root) {
   const ConfigNode* node = root.find("topology");
   if (node == nullptr || node->is_null()) {
@@ -34,6 +40,7 @@ std::string capacity(std::uint32_t hosts, std::uint32_t nics, std::uint32_t host
 std::uint32_t host_count(const ConfigNode& root, const Host& host, std::uint32_t host_ports) {
   const std::uint32_t room = host_ports / host.nics();
   const ConfigNode* hosts = root.find("hosts");
+  refuse_nothing(hosts, "as many as fit, " + std::to_string(room));
   if (hosts == nullptr || hosts->is_null()) {
     if (room == 0) root.fail("no host fits: " + capacity(room, host.nics(), host_ports));
     return room;
@@ -52,6 +59,7 @@ std::uint32_t host_count(const ConfigNode& root, const Host& host, std::uint32_t
 Cluster build_cluster(const ConfigNode& root) {
   const std::unique_ptr<Topology> topology = create_topology(root);
   const ConfigNode absent;
+  refuse_nothing(root.find("host"), "single_nic");
   const std::unique_ptr<Host> host =
       Registry<Host>::instance().create(section(root, "host", absent), "single_nic");
   Cluster cluster;
@@ -60,7 +68,10 @@ Cluster build_cluster(const ConfigNode& root) {
   cluster.acknowledge_every = host->acknowledge_every();
   cluster.host_numbers = topology->host_numbers();
   for (std::uint32_t h = 0; h < cluster.host_count; ++h) {
-    const HostBuild built = host->build(cluster.graph, h);
+    const auto numbers = std::span<const std::uint32_t>(cluster.host_numbers);
+    const HostBuild built =
+        host->build(cluster.graph, h,
+                    numbers.empty() ? numbers : numbers.subspan(std::size_t{h} * host->nics(), host->nics()));
     cluster.gpus.insert(cluster.gpus.end(), built.gpus.begin(), built.gpus.end());
     cluster.nics.insert(cluster.nics.end(), built.nics.begin(), built.nics.end());
   }

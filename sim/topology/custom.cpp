@@ -130,6 +130,7 @@ class Custom final : public Topology {
  public:
   explicit Custom(LinkList list) : list_(std::move(list)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
+  std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
     return list_.build(graph, nics);
   }

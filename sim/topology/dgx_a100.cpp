@@ -106,13 +106,16 @@ class DgxA100 final : public Host {
   std::int64_t acknowledge_every() const override { return kAcknowledgeEvery; }
   std::string gpu_model() const override { return "a100_80gb"; }
 
-  HostBuild build(Graph& graph, std::uint32_t host_index) const override {
+  // A NIC has the number that the file of the fabric knows it by behind its name: "host1/nic1(9)".
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
     const std::string host = "host" + std::to_string(host_index);
     const AtomId atom = graph.add_atom();
     HostBuild result;
     for (std::uint32_t g = 0; g < kGpus; ++g) {
       const NodeId gpu = graph.add_node(NodeKind::gpu, atom, host + "/gpu" + std::to_string(g));
-      const NodeId nic = graph.add_node(NodeKind::nic, atom, host + "/nic" + std::to_string(g));
+      const std::string number = numbers.empty() ? "" : "(" + std::to_string(numbers[g]) + ")";
+      const NodeId nic = graph.add_node(NodeKind::nic, atom, host + "/nic" + std::to_string(g) + number);
       result.gpus.push_back({.node = gpu, .host = host_index, .local = g, .nic = nic});
       result.nics.push_back(nic);
     }

@@ -23,6 +23,7 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/link_list.h"
@@ -256,6 +257,7 @@ class HtsimTree final : public Topology {
  public:
   explicit HtsimTree(LinkList list) : list_(std::move(list)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
+  std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
     return list_.build(graph, nics);
   }
@@ -264,11 +266,33 @@ class HtsimTree final : public Topology {
   LinkList list_;
 };
 
+// Its keys, in whatever order and case.
+bool is_htsim_topology(const Excerpt& file) {
+  const auto key = [&](std::size_t line) {
+    const auto words = file.words(line);
+    return words.size() > 1 && is_integer_word(words[1]) ? lower_case(words[0]) : std::string();
+  };
+  if (!is_one_of(key(0), {"nodes", "tiers", "podsize", "tier"})) return false;
+  for (std::size_t i = 0; i < file.lines(); ++i) {
+    if (is_one_of(key(i), {"tiers", "podsize", "tier"})) return true;
+  }
+  return false;
+}
+
+const FormatRegistration kFormat{{.name = "htsim_topology",
+                                  .what = "a fat tree of htsim (.topo)",
+                                  .use = Format::Use::topology,
+                                  .matches = is_htsim_topology,
+                                  .component = "htsim",
+                                  .advice = {},
+                                  .endings = {".topo"}}};
+
 const Registration<Topology> kRegistration{
     "htsim", "the fat tree of a .topo file of htsim: 2 or 3 tiers, bundles, latencies of links and switches",
     parameters(), [](const HtsimParameters& p, const ConfigNode& where) {
       const std::string path = find_input_file(p.file, where.find("file")->place().file);
       const std::string text = read_file(path, 16 << 20);
+      require_format(text, path, "htsim_topology");
       const TreeReader reader(text, path);
       return std::make_unique<HtsimTree>(TreeBuilder(reader.tree(), p).take());
     }};

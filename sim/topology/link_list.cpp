@@ -23,7 +23,15 @@ class Groups {
 }  // namespace
 
 std::string LinkList::name(LinkEnd end) const {
-  return end.host ? "host" + std::to_string(end.index) : switches[end.index].name;
+  if (!end.host) return switches[end.index].name;
+  return "host" + std::to_string(host_numbers.empty() ? end.index : host_numbers[end.index]);
+}
+
+std::vector<std::uint32_t> LinkList::numbers() const {
+  if (!host_numbers.empty()) return host_numbers;
+  std::vector<std::uint32_t> result(host_ports);
+  std::iota(result.begin(), result.end(), 0U);
+  return result;
 }
 
 std::string LinkList::problem(std::size_t& link) const {

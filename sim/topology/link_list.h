@@ -32,8 +32,12 @@ struct LinkList {
   std::vector<Switch> switches;
   std::vector<ListedLink> links;
   std::uint32_t host_ports = 0;
+  std::vector<std::uint32_t> host_numbers;  // by host port, what the file calls them; empty: 0, 1, ...
 
+  // "host7" with the file's number.
   std::string name(LinkEnd end) const;
+  // host_numbers, written out.
+  std::vector<std::uint32_t> numbers() const;
   // The first link that cannot be (index in `links`; links.size(): the list as a whole) and why; "" where all
   // is well: every host port has one link, which leads to a switch; there is a way between any two host
   // ports.

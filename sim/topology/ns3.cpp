@@ -7,6 +7,7 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/ns3_topology.h"
@@ -23,6 +24,7 @@ LinkEnd Ns3Topology::end(std::uint32_t node) const {
 LinkList Ns3Topology::list(LinkKind kind, Bytes overhead) const {
   LinkList result;
   result.host_ports = static_cast<std::uint32_t>(hosts.size());
+  result.host_numbers = hosts;
   for (const std::uint32_t node : switches) result.switches.push_back({"node" + std::to_string(node), 0});
   std::vector<LinkEnd> ends(nodes);
   for (std::uint32_t i = 0; i < hosts.size(); ++i) ends[hosts[i]] = {true, i};
@@ -69,7 +71,7 @@ Ns3Topology parse_ns3_topology(std::string_view text, const std::string& path) {
   const std::string problem = topology.list(LinkKind::ethernet, 0).problem(wrong);
   if (!problem.empty()) {
     throw InputError(wrong < topology.links.size() ? topology.links[wrong].place : Place{path, 0, 0, ""},
-                     problem + " (hosts are numbered without the switches)");
+                     problem);
   }
   return topology;
 }
@@ -102,23 +104,48 @@ const Parameters<Ns3Parameters>& parameters() {
 class Ns3Fabric final : public Topology {
  public:
   Ns3Fabric(const Ns3Parameters& p, const Ns3Topology& topology)
-      : hosts_(topology.hosts), list_(topology.list(p.link_kind, p.overhead)) {}
+      : list_(topology.list(p.link_kind, p.overhead)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
-  std::vector<std::uint32_t> host_numbers() const override { return hosts_; }
+  std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
     return list_.build(graph, nics);
   }
 
  private:
-  std::vector<std::uint32_t> hosts_;
   LinkList list_;
 };
+
+bool is_rate_word(std::string_view word) {
+  return !word.empty() && word.front() >= '0' && word.front() <= '9' &&
+         (word.ends_with("bps") || word.ends_with("b/s"));
+}
+
+// Three counts; links have five words, of which the third is a rate. SimAI's has six words in its first line.
+bool is_ns3_topology(const Excerpt& file) {
+  const auto counts = file.words(0);
+  if (counts.size() != 3 || !std::all_of(counts.begin(), counts.end(), is_integer_word)) return false;
+  for (std::size_t i = 1; i < file.lines(); ++i) {
+    const auto words = file.words(i);
+    if (words.size() == 5 && is_rate_word(words[2])) return true;
+  }
+  return false;
+}
+
+const FormatRegistration kFormat{{.name = "ns3_topology",
+                                  .what = "a topology.txt of the HPCC family of ns-3 simulators",
+                                  .use = Format::Use::topology,
+                                  .matches = is_ns3_topology,
+                                  .component = "ns3",
+                                  .advice = {},
+                                  .endings = {".txt"}}};
 
 const Registration<Topology> kRegistration{
     "ns3", "the fabric of a topology.txt of the HPCC family of ns-3 simulators", parameters(),
     [](const Ns3Parameters& p, const ConfigNode& where) {
       const std::string path = find_input_file(p.file, where.find("file")->place().file);
-      const Ns3Topology topology = parse_ns3_topology(read_file(path), path);
+      const std::string text = read_file(path);
+      require_format(text, path, "ns3_topology");
+      const Ns3Topology topology = parse_ns3_topology(text, path);
       for (const Ns3Topology::Link& link : topology.links) {
         if (link.error_rate == 0 || p.ignore_error_rates) continue;
         throw InputError(link.place,

@@ -25,7 +25,8 @@ struct Ns3Topology {
   std::vector<std::uint32_t> switches, hosts;  // node numbers; hosts ascending
   std::vector<Link> links;
 
-  // host0, host1, ... in the order of their node numbers; switches are called "node7".
+  // Host ports are in the order of the hosts' node numbers; nodes are called "host5" and "node7" by their
+  // numbers.
   LinkEnd end(std::uint32_t node) const;
   LinkList list(LinkKind kind, Bytes overhead) const;
 };

@@ -19,8 +19,11 @@ class SingleNic final : public Host {
   std::int64_t acknowledge_every() const override { return 1; }
   std::string gpu_model() const override { return {}; }
 
-  HostBuild build(Graph& graph, std::uint32_t host_index) const override {
-    const NodeId node = graph.add_node(NodeKind::nic, graph.add_atom(), "host" + std::to_string(host_index));
+  // Called as in the file of the fabric, where there is one.
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
+    const std::uint32_t number = numbers.empty() ? host_index : numbers.front();
+    const NodeId node = graph.add_node(NodeKind::nic, graph.add_atom(), "host" + std::to_string(number));
     return {.gpus = {{.node = node, .host = host_index, .local = 0, .nic = node}}, .nics = {node}};
   }
 };

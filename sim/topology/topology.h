@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,10 @@ class Host {
   virtual ~Host() = default;
   virtual std::uint32_t gpus() const = 0;
   virtual std::uint32_t nics() const = 0;
-  // Adds one host (one atom) to the graph.
-  virtual HostBuild build(Graph& graph, std::uint32_t host_index) const = 0;
+  // Adds one host (one atom) to the graph. `numbers`: what the file of the fabric calls the host ports of its
+  // NICs, for their names; empty: it calls them nothing.
+  virtual HostBuild build(Graph& graph, std::uint32_t host_index,
+                          std::span<const std::uint32_t> numbers) const = 0;
   // Its NICs ask for an acknowledgement at least every so many packets of a queue pair, a power of two,
   // unless the configuration says otherwise (transport.acknowledge).
   virtual std::int64_t acknowledge_every() const = 0;
@@ -47,7 +50,7 @@ class Topology {
   virtual ~Topology() = default;
   // How many NICs it can join.
   virtual std::uint32_t host_ports() const = 0;
-  // What the file that describes the fabric calls its hosts, by host port; empty: 0, 1, 2, ...
+  // What the file or list that describes the fabric calls its hosts, by host port; empty: no file does.
   virtual std::vector<std::uint32_t> host_numbers() const { return {}; }
   // Adds switches and links; NIC i is at host port i. nics.size() <= host_ports().
   virtual std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const = 0;

@@ -27,6 +27,7 @@ struct SendRequest {
                               // over with it
   std::uint8_t traffic_class = 0;  // scale-out: which of the network's data classes it travels in
   std::uint32_t job = 0;
+  std::uint32_t name = 0;           // what the workload calls the communication (for tables)
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)

@@ -270,8 +270,9 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
     const Sender& s = state_.senders[id];
     if (s.oldest == kNone) continue;
     const Names& n = state_.names[id];
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}", n.source,
-                                n.destination, n.number, s.acknowledged, s.end_psn,
+    const auto nic = [&](std::uint32_t gpu) { return cluster_.graph.node(cluster_.gpus[gpu].nic).name; };
+    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}", nic(n.source),
+                                nic(n.destination), n.number, s.acknowledged, s.end_psn,
                                 s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
   if (deadlocked()) return lines;

@@ -18,6 +18,17 @@ std::uint32_t FlowSource::add_name(const std::string& name) {
   return it->second;
 }
 
+std::uint32_t FlowSource::numbered_name(const std::string& kind, std::uint32_t number) {
+  if (number >= kNumberedName) return add_name(kind + " " + std::to_string(number));
+  numbered_ = kind;
+  return kNumberedName | number;
+}
+
+std::string FlowSource::name(std::uint32_t index) const {
+  if ((index & kNumberedName) == 0) return TaskSource::name(index);
+  return numbered_ + " " + std::to_string(index & ~kNumberedName);
+}
+
 std::uint32_t FlowSource::add(const Flow& flow) {
   NETSIM_CHECK(flow.needs == 0 || flow.start == 0, "a flow waits for others or for a time, not for both");
   NETSIM_CHECK(flow.from != flow.to && flow.from < ranks() && flow.to < ranks() && flow.bytes > 0 &&

@@ -40,6 +40,8 @@ class FlowSource final : public TaskSource {
 
   // The same text gets the same index.
   std::uint32_t add_name(const std::string& name);
+  // "KIND NUMBER", for flows that have numbers in their file: costs no memory. One `kind` for all of them.
+  std::uint32_t numbered_name(const std::string& kind, std::uint32_t number);
   // More memory than `flows` need is not touched.
   void reserve(std::size_t flows) { flows_.reserve(flows); }
   // Returns its number: 0, 1, ...
@@ -54,6 +56,8 @@ class FlowSource final : public TaskSource {
   void follow(std::uint32_t flow, std::uint32_t first) { followers_.emplace_back(flow, first); }
   // For notes().
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
+  // See ns3_ports().
+  void set_ns3_ports(std::vector<std::uint16_t> ports) { ns3_ports_ = std::move(ports); }
   // Once, after all of these and before everything below.
   void seal();
 
@@ -68,6 +72,10 @@ class FlowSource final : public TaskSource {
   std::uint32_t iterations() const override { return 1; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
+  std::string name(std::uint32_t index) const override;
+  const std::vector<std::uint16_t>* ns3_ports() const override {
+    return ns3_ports_.empty() ? nullptr : &ns3_ports_;
+  }
   const std::vector<std::uint32_t>& group(std::uint32_t) const override { return no_group_; }
   std::uint32_t task_count(std::uint32_t rank) const override { return begin_[rank + 1] - begin_[rank]; }
   Task task(std::uint32_t rank, std::uint32_t id) const override;
@@ -112,6 +120,8 @@ class FlowSource final : public TaskSource {
   std::vector<Work> works_;
   std::vector<std::string> names_, notes_;
   std::map<std::string, std::uint32_t> name_index_;
+  std::string numbered_;                  // the kind of numbered names
+  std::vector<std::uint16_t> ns3_ports_;  // by flow
   std::vector<std::uint32_t> no_group_;
   std::vector<Stored> flows_;
   // By flow, up to the last one that has any: the events it waits for, which its sender counts down, and its

@@ -395,6 +395,7 @@ CommunicationRequest TaskJob::request(const Active& active, const std::vector<st
   request.channel = active.task.channel;
   request.only_message = active.task.only_message;
   request.traffic_class = active.task.traffic_class;
+  request.name = active.task.name;
   return request;
 }
 

@@ -22,8 +22,9 @@ namespace netsim {
 struct TaskRecord {
   std::uint32_t rank = 0;
   Task task;
-  Time posted = 0;  // the rank reached it
-  Time start = 0;   // work or transfer began
+  std::uint64_t communication = 0;  // CommunicationRecord::id; nothing for a compute task
+  Time posted = 0;                  // the rank reached it
+  Time start = 0;                   // work or transfer began
   Time end = 0;
 };
 

@@ -54,13 +54,14 @@ void JobBooks::apply(const JobRecord& record) {
 }
 
 // A collective is in flight at a rank from the rank's own start; a point-to-point operation at both ends from
-// the sender's, and the receiver's books have the sender's kind.
+// the sender's, and the receiver's books have the sender's kind; tables its name.
 void JobBooks::begin_communication(const JobRecord& record) {
   Operation& operation = join(record);
   if (record.task.kind == TaskKind::collective) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
   } else if (record.task.kind == TaskKind::send) {
     operation.stream = record.task.stream;
+    operation.name = record.task.name;
     operation.sender_start = record.time;
     ledgers_[operation.message.sender].communication_begins(operation.stream, record.time);
     ledgers_[operation.message.receiver].communication_begins(operation.stream, record.time);
@@ -177,7 +178,8 @@ void JobBooks::end_task(const JobRecord& record, Time end) {
   end_ = std::max(end_, end);
   Time& iteration_end = iteration_ends_[record.task.iteration];
   iteration_end = std::max(iteration_end, end);
-  if (observer_.task) observer_.task({record.rank, record.task, record.posted, record.start, end});
+  if (observer_.task)
+    observer_.task({record.rank, record.task, record.communication, record.posted, record.start, end});
 }
 
 std::vector<RankTimes> JobBooks::rank_times(Time until) const {

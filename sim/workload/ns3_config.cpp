@@ -13,6 +13,7 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/ns3_topology.h"
 #include "sim/workload/ns3_flows.h"
@@ -255,13 +256,16 @@ class PathSearch {
 
 class Translation {
  public:
-  Translation(std::string_view text, const std::string& path)
+  Translation(std::string_view text, const std::string& path, const RunOverrides& overrides)
       : path_(path),
         settings_(text, path),
-        payload_(settings_.integer("PACKET_PAYLOAD_SIZE", 1000, {64, 65536})) {
+        payload_(settings_.integer("PACKET_PAYLOAD_SIZE", 1000, {64, 65536})),
+        workload_(overrides.workload) {
     if (!settings_.has("TOPOLOGY_FILE")) settings_.fail("TOPOLOGY_FILE", "'TOPOLOGY_FILE' is missing");
-    const std::string file = find_input_file(settings_.text("TOPOLOGY_FILE"), path);
-    topology_ = parse_ns3_topology(read_file(file), file);
+    const std::string file = topology_file(overrides);
+    const std::string links = read_file(file);
+    require_format(links, file, "ns3_topology");
+    topology_ = parse_ns3_topology(links, file);
     mode_ = static_cast<Mode>(settings_.integer("CC_MODE", 1, {0, 1000}));
     refuse_unknown_modes();
   }
@@ -271,6 +275,11 @@ class Translation {
     set("TOPOLOGY_FILE", {"topology", "kind"}, "ns3");
     set("TOPOLOGY_FILE", {"topology", "file"}, settings_.text("TOPOLOGY_FILE"));
     set("TOPOLOGY_FILE", {"host"}, "single_nic");
+    if (other_fabric_) {
+      note(
+          "the fabric is not TOPOLOGY_FILE's: base_rtt, window and headroom are still those of the file; set "
+          "them too");
+    }
     translate_flows();
     translate_switch();
     translate_marking();
@@ -283,6 +292,22 @@ class Translation {
 
  private:
   using Path = std::vector<const char*>;
+
+  // That of the overrides where they name one: all that is worked out from the topology is worked out from
+  // the one that is played.
+  std::string topology_file(const RunOverrides& overrides) {
+    ConfigNode asked = ConfigNode::map(Place{"--set", 0, 0, ""});
+    for (const std::string& assignment : overrides.assignments) {
+      if (assignment.starts_with("topology")) overlay_config(asked, assignment);
+    }
+    if (const ConfigNode* topology = asked.find("topology"); topology != nullptr) {
+      const ConfigNode* kind = topology->is_map() ? topology->find("kind") : topology;
+      other_fabric_ = kind != nullptr && kind->is_scalar() && kind->text() != "ns3";
+      const ConfigNode* file = topology->find("file");
+      if (file != nullptr && !other_fabric_) return find_input_file(read_text(*file), file->place().file);
+    }
+    return find_input_file(settings_.text("TOPOLOGY_FILE"), path_);
+  }
 
   // Sets a value of the configuration, at the place of the key that it comes from.
   void set(const std::string& key, const Path& path, const std::string& value) {
@@ -328,8 +353,11 @@ class Translation {
 
   // Priority groups become data classes, in their order.
   void translate_flows() {
-    if (!settings_.has("FLOW_FILE")) return;
-    run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
+    run_.workload = workload_;
+    if (workload_.empty() && !settings_.has("FLOW_FILE")) return;
+    if (workload_.empty()) run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
+    const Format* format = recognise_file(run_.workload);
+    if (!workload_.empty() && (format == nullptr || format->component != "ns3_flows")) return;
     const std::size_t groups =
         summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
     if (groups > 1) set("FLOW_FILE", {"network", "switch", "classes"}, std::to_string(groups));
@@ -574,6 +602,8 @@ class Translation {
   std::string path_;
   Settings settings_;
   Bytes payload_;
+  std::string workload_;       // of the overrides
+  bool other_fabric_ = false;  // the overrides have a topology of another kind
   Ns3Topology topology_;
   Mode mode_ = Mode::none;
   ConfiguredRun run_;
@@ -591,19 +621,62 @@ bool is_ns3_config(std::string_view text) {
   return false;
 }
 
-ConfiguredRun translate_ns3_config(std::string_view text, const std::string& path) {
-  return Translation(text, path).translate();
+ConfiguredRun translate_ns3_config(std::string_view text, const std::string& path,
+                                   const RunOverrides& overrides) {
+  return Translation(text, path, overrides).translate();
 }
 
-ConfiguredRun load_run(const std::string& path) {
-  constexpr std::uintmax_t kMaxText = 4 << 20;
-  std::error_code error;
-  const bool file = std::filesystem::is_regular_file(path, error);
-  if (file && std::filesystem::file_size(path, error) <= kMaxText && !error) {
-    const std::string text = read_file(path);
-    if (is_ns3_config(text)) return translate_ns3_config(text, path);
-  }
-  return {load_config(path), "", kNever, {}};
+namespace {
+
+const FormatRegistration kNs3Config{
+    {.name = "ns3_config",
+     .what = "a configuration of the HPCC family of ns-3 simulators",
+     .use = Format::Use::configuration,
+     .matches = [](const Excerpt& file) { return file.is_text() && is_ns3_config(file.bytes()); },
+     .component = {},
+     .advice = {},
+     .endings = {"config.txt", ".conf"}}};
+
+const FormatRegistration kConfiguration{{.name = "netsim_configuration",
+                                         .what = "a configuration of netsim",
+                                         .use = Format::Use::configuration,
+                                         .matches =
+                                             [](const Excerpt& file) {
+                                               return file.has_key("topology") &&
+                                                      !file.has_any_key(
+                                                          {"kind", "npus_count", "msccl_type", "sccl_type"});
+                                             },
+                                         .component = {},
+                                         .advice = {},
+                                         .endings = {".yaml", ".yml"}}};
+
+constexpr std::uint64_t kMostText = 4 << 20;
+
+ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
+  const Format* format = recognise_file(path);
+  const auto refuse = [&](const std::string& message) { throw ConfigError(Place{path, 0, 0, ""}, message); };
+  if (format == nullptr) return {load_config(path), "", kNever, {}};
+  const bool topology = format->use == Format::Use::topology;
+  if (!topology && format->use != Format::Use::configuration) refuse(refusal(*format));
+  if (is_packed(path)) refuse("is " + format->what + ", packed: unpack it first");
+  if (format->name == "ns3_config") return translate_ns3_config(read_file(path, kMostText), path, overrides);
+  if (!topology) return {load_config(path), "", kNever, {}};
+  ConfiguredRun run;
+  run.config = ConfigNode::map(Place{path, 0, 0, ""});
+  ConfigNode& section = run.config.at_or_add("topology");
+  section = ConfigNode::map(Place{path, 0, 0, "topology"});
+  section.at_or_add("kind") = ConfigNode::scalar(format->component, Place{path, 0, 0, "topology.kind"});
+  section.at_or_add("file") =
+      ConfigNode::scalar(std::filesystem::path(path).filename().string(), Place{path, 0, 0, "topology.file"});
+  return run;
+}
+
+}  // namespace
+
+ConfiguredRun load_run(const std::string& path, const RunOverrides& overrides) {
+  ConfiguredRun run = read_run(path, overrides);
+  for (const std::string& assignment : overrides.assignments) overlay_config(run.config, assignment);
+  return run;
 }
 
 }  // namespace netsim

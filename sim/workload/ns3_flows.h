@@ -20,16 +20,19 @@ struct Ns3Flow {
   std::uint32_t priority_group = 0;
   Bytes bytes = 0;
   Time start = 0;
-  Place source_place, destination_place;
+  std::uint16_t port = 0;  // the destination's
+  Place source_place, destination_place, group_place;
 };
 
-// Calls visit(flow) for one after the other, so that a million of them need no memory. InputError for what is
-// wrong with the text.
-void for_each_ns3_flow(std::string_view text, const std::string& path,
-                       const std::function<void(const Ns3Flow&)>& visit);
+// Calls visit(flow) for one after the other, so that a million of them need no memory. Returns how many lines
+// of six numbers stand behind the flows that the file's header counts. InputError for what is wrong with the
+// text.
+std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
+                                const std::function<void(const Ns3Flow&)>& visit);
 
 struct Ns3FlowSummary {
   std::size_t flows = 0;
+  std::uint64_t left_over = 0;        // see for_each_ns3_flow()
   std::vector<std::uint32_t> groups;  // priority groups in use, ascending: the i-th travels in data class i
 };
 Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path);

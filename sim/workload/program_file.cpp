@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/recognise.h"
 #include "sim/workload/workload.pb.h"
 
 namespace netsim {
@@ -514,6 +515,20 @@ class Writer {
   std::map<std::string, std::uint32_t> name_index_;
 };
 
+}  // namespace
+
+namespace {
+const FormatRegistration kFormat{{.name = "netsim_program",
+                                  .what = "a workload of netsim (.pb)",
+                                  .use = Format::Use::workload,
+                                  .matches =
+                                      [](const Excerpt& file) {
+                                        return file.bytes().starts_with(std::string("\x0a\x0f") +
+                                                                        std::string(kMagic));
+                                      },
+                                  .component = {},
+                                  .advice = {},
+                                  .endings = {".pb"}}};
 }  // namespace
 
 bool looks_like_program(std::string_view bytes) {

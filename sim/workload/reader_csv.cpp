@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/core/input_file.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/flow_source.h"
 #include "sim/workload/traffic.h"
@@ -92,7 +93,7 @@ class Lines {
 class CsvFlows {
  public:
   CsvFlows(std::string_view text, const std::string& path, const WorkloadContext& context)
-      : lines_(text), reader_("", path), ranks_(context.gpus) {}
+      : lines_(text), reader_("", path), ranks_(context.gpus), classes_(context.classes) {}
 
   std::unique_ptr<TaskSource> read() {
     if (ranks_ < 2) reader_.fail({"", 1, 1}, "a flow list needs a cluster of at least 2 GPUs");
@@ -212,6 +213,8 @@ class CsvFlows {
         break;
       case Column::traffic_class:
         flow.traffic_class = static_cast<std::uint8_t>(reader_.integer(word, "the class", kTrafficClasses));
+        if (const std::string problem = class_problem(flow.traffic_class, classes_); !problem.empty())
+          reader_.fail(word, problem);
         break;
       case Column::channel:
         flow.channel = static_cast<std::uint32_t>(reader_.integer(word, "the channel", {0, kMaxChannel}));
@@ -235,25 +238,33 @@ class CsvFlows {
   Lines lines_;
   TextReader reader_;  // for its readings
   std::uint32_t ranks_;
+  std::int64_t classes_;
   std::vector<const ColumnName*> columns_;
   std::vector<Cell> cells_;
 };
 
 struct CsvParameters {};
 
+// The first line has a comma and begins with a name of ours.
+bool is_flow_list(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  if (cells.size() < 2) return false;
+  std::string_view first = cells.front();
+  if (first.size() > 1 && first.front() == '"' && first.back() == '"')
+    first = first.substr(1, first.size() - 2);
+  return find_column(first) != nullptr;
+}
+
+const FormatRegistration kFormat{{.name = "csv",
+                                  .what = "a flow list",
+                                  .use = Format::Use::workload,
+                                  .matches = is_flow_list,
+                                  .component = "csv",
+                                  .advice = {},
+                                  .endings = {".csv"}}};
+
 class CsvReader final : public WorkloadReader {
  public:
-  // The first line has a comma and begins with a name of ours.
-  bool recognises(std::string_view text) const override {
-    Lines lines(text);
-    if (!lines.next()) return false;
-    const std::size_t comma = lines.line().find(',');
-    if (comma == std::string_view::npos) return false;
-    std::string_view first = trimmed(lines.line().substr(0, comma));
-    if (first.size() > 1 && first.front() == '"' && first.back() == '"')
-      first = first.substr(1, first.size() - 2);
-    return find_column(first) != nullptr;
-  }
   std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                    const WorkloadContext& context) const override {
     return CsvFlows(text, path, context).read();

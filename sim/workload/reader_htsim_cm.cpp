@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "sim/core/input_file.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/flow_source.h"
 #include "sim/workload/traffic.h"
@@ -49,7 +50,15 @@ struct Trigger {
 struct Connection {
   Flow flow;
   std::int64_t id = 0;
+  int id_column = 0;
   bool started = false, message = false;  // has a start or a trigger; has `msg`
+};
+
+// A connection with an id.
+struct KnownId {
+  std::uint32_t id = 0, flow = 0;
+  int line = 0, column = 0;
+  bool message = false;
 };
 
 class ConnectionMatrix {
@@ -63,6 +72,7 @@ class ConnectionMatrix {
       if (!words[0].text.starts_with('#')) read_line(words);
     }
     check_counts();
+    check_ids();
     return build();
   }
 
@@ -115,11 +125,18 @@ class ConnectionMatrix {
     for (std::size_t i = 1; i < words.size(); ++i) read_field(words, i, number, connection);
     if (connection.flow.bytes == 0) reader_.fail(words[0], "'size' is missing");
     if (!connection.started) reader_.fail(words[0], "'start' or 'trigger' is missing");
+    connection.flow.name =
+        connection.id == 0 ? unnumbered_
+                           : source_->numbered_name("connection", static_cast<std::uint32_t>(connection.id));
     source_->add(connection.flow);
+    if (connection.id == 0) return;
+    ids_.push_back({static_cast<std::uint32_t>(connection.id), number, words[0].line, connection.id_column,
+                    connection.message});
     // Messages of one id share the queue pair of the first of them.
     const Flow& flow = connection.flow;
-    if (connection.message && connection.id != 0)
-      source_->follow(number, channels_.try_emplace({flow.from, flow.to, connection.id}, number).first->second);
+    if (connection.message)
+      source_->follow(number,
+                      channels_.try_emplace({flow.from, flow.to, connection.id}, number).first->second);
   }
 
   void open_source() {
@@ -127,7 +144,30 @@ class ConnectionMatrix {
     constexpr std::int64_t kShortest = 10;  // characters of a line
     source_->reserve(static_cast<std::size_t>(
         std::min(connections_expected_, static_cast<std::int64_t>(characters_) / kShortest)));
-    source_->add_name("flow");
+    unnumbered_ = source_->add_name("connection");
+  }
+
+  // An id is one connection's; only messages of it share it.
+  void check_ids() {
+    std::sort(ids_.begin(), ids_.end(), [](const KnownId& a, const KnownId& b) {
+      return std::pair(a.id, a.flow) < std::pair(b.id, b.flow);
+    });
+    const KnownId *wrong = nullptr, *first = nullptr, *known = nullptr;
+    for (const KnownId& next : ids_) {
+      if (known == nullptr || known->id != next.id) known = &next;
+      if (known == &next || are_of_one(*known, next)) continue;
+      if (wrong == nullptr || next.flow < wrong->flow) wrong = &next, first = known;
+    }
+    if (wrong == nullptr) return;
+    const Flow flow = source_->flow(first->flow);
+    reader_.fail({"", wrong->line, wrong->column},
+                 fmt::format("id {} is that of {}->{} in line {}; only lines of the same connection with "
+                             "'msg' share an id",
+                             wrong->id, flow.from, flow.to, first->line));
+  }
+  bool are_of_one(const KnownId& a, const KnownId& b) const {
+    const Flow one = source_->flow(a.flow), other = source_->flow(b.flow);
+    return a.message && b.message && one.from == other.from && one.to == other.to;
   }
 
   void read_ends(const Word& word, Flow& flow) const {
@@ -144,6 +184,7 @@ class ConnectionMatrix {
     const Word& key = words[i];
     if (key.text == "id") {
       c.id = reader_.integer(value(words, i), "id", kIds);
+      c.id_column = words[i].column;
     } else if (key.text == "msg") {
       c.message = true;
       const bool numbered =
@@ -274,6 +315,8 @@ class ConnectionMatrix {
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
   std::unique_ptr<FlowSource> source_;  // from the first connection on
+  std::uint32_t unnumbered_ = 0;        // the name of connections without an id
+  std::vector<KnownId> ids_;
   std::map<std::int64_t, Trigger> triggers_;
   // The first message of an id.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint32_t> channels_;
@@ -281,19 +324,25 @@ class ConnectionMatrix {
 
 struct HtsimParameters {};
 
+// The first line is "Nodes NUMBER", and the next one not of a .topo file.
+bool is_connection_matrix(const Excerpt& file) {
+  const auto first = file.words(0);
+  if (first.size() != 2 || first[0] != "Nodes" || !is_integer_word(first[1])) return false;
+  std::string second(file.words(1).empty() ? "" : file.words(1)[0]);
+  for (char& c : second) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return !is_one_of(second, {"tiers", "podsize", "tier"});
+}
+
+const FormatRegistration kFormat{{.name = "htsim_cm",
+                                  .what = "a connection matrix of htsim",
+                                  .use = Format::Use::workload,
+                                  .matches = is_connection_matrix,
+                                  .component = "htsim_cm",
+                                  .advice = {},
+                                  .endings = {".cm", ".tm"}}};
+
 class HtsimReader final : public WorkloadReader {
  public:
-  // The first line that is no comment is "Nodes NUMBER".
-  bool recognises(std::string_view text) const override {
-    TextReader reader(text, "");
-    std::vector<Word> words;
-    while (reader.next_line(words)) {
-      if (words[0].text.starts_with('#')) continue;
-      return words.size() == 2 && words[0].text == "Nodes" &&
-             words[1].text.find_first_not_of("0123456789") == std::string_view::npos;
-    }
-    return false;
-  }
   std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                    const WorkloadContext& context) const override {
     return ConnectionMatrix(text, path, context).read();

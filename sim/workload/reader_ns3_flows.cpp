@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/flow_source.h"
 #include "sim/workload/ns3_flows.h"
@@ -12,8 +13,22 @@
 
 namespace netsim {
 
-void for_each_ns3_flow(std::string_view text, const std::string& path,
-                       const std::function<void(const Ns3Flow&)>& visit) {
+namespace {
+
+std::uint64_t lines_left(TextReader& reader) {
+  std::uint64_t lines = 0;
+  for (std::vector<Word> words; reader.next_line(words);) {
+    const bool numbers =
+        std::all_of(words.begin(), words.end(), [](const Word& word) { return is_number_word(word.text); });
+    if (words.size() == 6 && numbers) ++lines;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
+                                const std::function<void(const Ns3Flow&)>& visit) {
   constexpr Range<std::int64_t> kNodes{0, 65535};  // two bytes of its IP addresses
   TextReader reader(text, path);
   const Word count = reader.next("the number of flows");
@@ -25,21 +40,24 @@ void for_each_ns3_flow(std::string_view text, const std::string& path,
     const Word destination = reader.next("a destination");
     flow.destination = static_cast<std::uint32_t>(reader.integer(destination, "the destination", kNodes));
     if (flow.source == flow.destination) reader.fail(destination, "a flow to its own source");
-    flow.priority_group = static_cast<std::uint32_t>(
-        reader.integer(reader.next("a priority group"), "the priority group", {0, 7}));
-    reader.integer(reader.next("a port"), "the port", {0, 65535});
+    const Word group = reader.next("a priority group");
+    flow.priority_group = static_cast<std::uint32_t>(reader.integer(group, "the priority group", {0, 7}));
+    flow.port = static_cast<std::uint16_t>(reader.integer(reader.next("a port"), "the port", {0, 65535}));
     flow.bytes = reader.integer(reader.next("a size"), "the size", {1, kMessageSizes.maximum});
     flow.start = reader.time_in(reader.next("a start"), "the start", kSecond, kStartTimes);
     flow.source_place = reader.place(source);
     flow.destination_place = reader.place(destination);
+    flow.group_place = reader.place(group);
     visit(flow);
   }
+  return lines_left(reader);
+}
 }
 
 Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path) {
   Ns3FlowSummary summary;
   std::set<std::uint32_t> groups;
-  for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
+  summary.left_over = for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
     ++summary.flows;
     groups.insert(flow.priority_group);
   });
@@ -77,45 +95,86 @@ class Hosts {
 
 struct Ns3FlowsParameters {};
 
-class Ns3FlowsReader final : public WorkloadReader {
+// The tool's TRACE_FILE: a number alone in its line, then so many nodes. Six could be a flow, if more follow.
+bool is_node_list(const Excerpt& file) {
+  const auto first = file.words(0), second = file.words(1);
+  return first.size() == 1 && !second.empty() && std::to_string(second.size()) == first[0] &&
+         std::all_of(second.begin(), second.end(), is_integer_word) &&
+         (second.size() != 6 || file.lines() == 2);
+}
+
+// A number alone in its line, then a line that begins with a number, or none.
+bool is_ns3_flows(const Excerpt& file) {
+  const auto first = file.words(0), second = file.words(1);
+  if (first.size() != 1 || !is_integer_word(first[0])) return false;
+  return second.empty() || (is_integer_word(second[0]) && !is_node_list(file));
+}
+
+const FormatRegistration kNodes{{.name = "ns3_trace_nodes",
+                                 .what = "a list of nodes to trace in ns-3 (TRACE_FILE)",
+                                 .use = Format::Use::none,
+                                 .matches = is_node_list,
+                                 .component = {},
+                                 .advice = "netsim samples queues and links instead (output.sample)",
+                                 .endings = {"trace.txt"}}};
+
+const FormatRegistration kFormat{{.name = "ns3_flows",
+                                  .what = "a flow.txt of the HPCC family of ns-3 simulators",
+                                  .use = Format::Use::workload,
+                                  .matches = is_ns3_flows,
+                                  .component = "ns3_flows",
+                                  .advice = {},
+                                  .endings = {"flow.txt"}}};
+
+// Priority groups become data classes in their order.
+class Classes {
  public:
-  // A number alone in its line, then a line that begins with a number, or none.
-  bool recognises(std::string_view text) const override {
-    TextReader reader(text, "");
-    std::vector<Word> words;
-    if (!reader.next_line(words) || words.size() != 1 || !is_number(words[0])) return false;
-    return !reader.next_line(words) || is_number(words[0]);
+  Classes(std::vector<std::uint32_t> groups, std::int64_t classes)
+      : groups_(std::move(groups)), classes_(classes) {}
+  std::uint8_t of(const Ns3Flow& flow) const {
+    const auto group = std::lower_bound(groups_.begin(), groups_.end(), flow.priority_group);
+    const std::int64_t number = group - groups_.begin();
+    if (const std::string problem = class_problem(number, classes_); !problem.empty()) {
+      throw InputError(flow.group_place,
+                       std::to_string(groups_.size()) +
+                           " priority groups are in use, and become data classes: " + problem);
+    }
+    return static_cast<std::uint8_t>(number);
   }
 
+ private:
+  std::vector<std::uint32_t> groups_;
+  std::int64_t classes_;
+};
+
+class Ns3FlowsReader final : public WorkloadReader {
+ public:
   std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                    const WorkloadContext& context) const override {
     const Ns3FlowSummary summary = summarise_ns3_flows(text, path);
-    const std::vector<std::uint32_t>& groups = summary.groups;
-    if (static_cast<std::int64_t>(groups.size()) > kTrafficClasses.maximum + 1) {
-      throw InputError(Place{path, 0, 0, ""},
-                       std::to_string(groups.size()) + " priority groups are in use; at most " +
-                           std::to_string(kTrafficClasses.maximum + 1) + " are allowed");
-    }
     const Hosts hosts(context, path);
+    const Classes classes(summary.groups, context.classes);
     auto source = std::make_unique<FlowSource>("flows", context.gpus);
     source->reserve(summary.flows);
-    const std::uint32_t name = source->add_name("flow");
+    std::vector<std::uint16_t> ports;
+    ports.reserve(summary.flows);
     for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
-      const auto group = std::lower_bound(groups.begin(), groups.end(), flow.priority_group);
       source->add({.from = hosts.rank(flow.source, flow.source_place),
                    .to = hosts.rank(flow.destination, flow.destination_place),
                    .bytes = flow.bytes,
                    .start = flow.start,
-                   .name = name,
-                   .traffic_class = static_cast<std::uint8_t>(group - groups.begin())});
+                   .name = source->numbered_name("flow", static_cast<std::uint32_t>(ports.size())),
+                   .traffic_class = classes.of(flow)});
+      ports.push_back(flow.port);
     });
+    source->set_ns3_ports(std::move(ports));
+    if (summary.left_over > 0) {
+      source->add_note(path + ":1:1: the header counts " + std::to_string(summary.flows) + " flows, " +
+                       std::to_string(summary.left_over) +
+                       " more follow: they are not played, as in the tool");
+    }
     source->seal();
     return source;
-  }
-
- private:
-  static bool is_number(const Word& word) {
-    return word.text.find_first_not_of("0123456789") == std::string_view::npos;
   }
 };
 

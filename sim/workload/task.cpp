@@ -39,10 +39,9 @@ const char* to_string(TaskKind kind) {
 }
 
 std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task) {
-  const std::vector<std::string>& names = source.names();
   const char* kind = task.kind == TaskKind::collective ? to_string(task.collective) : to_string(task.kind);
   return fmt::format("rank {}, stream {}: {} '{}' (task {})", rank, to_string(task.stream), kind,
-                     task.name < names.size() ? names[task.name] : std::string("?"), task.id);
+                     source.name(task.name), task.id);
 }
 
 void refuse_task(const TaskSource& source, std::uint32_t rank, const Task& task, const std::string& message) {

@@ -26,6 +26,9 @@ struct Kernel {
   Time duration = 0;
 };
 
+// Bit of a Task::name: the other bits are what the file calls the task, a number.
+inline constexpr std::uint32_t kNumberedName = 1U << 31;
+
 // What a compute task does: kernels run one after the other.
 struct Work {
   std::string name;  // "attention_forward"
@@ -59,7 +62,7 @@ struct Task {
   bool only_message = false;       // raw messages: SendRequest::only_message
   std::uint8_t traffic_class = 0;  // raw messages: SendRequest::traffic_class
   Bytes bytes = 0;
-  std::uint32_t name = 0;  // index in TaskSource::names()
+  std::uint32_t name = 0;  // for TaskSource::name()
   Time not_before = 0;     // earliest start (flow lists); 0 = none
 };
 
@@ -78,6 +81,14 @@ class TaskSource {
   virtual std::uint32_t iterations() const = 0;
   virtual const std::vector<Work>& works() const = 0;
   virtual const std::vector<std::string>& names() const = 0;
+  // What tables call a task: that of names(), unless the source has names that it makes when they are asked
+  // for (a million flows with numbers).
+  virtual std::string name(std::uint32_t index) const {
+    return index < names().size() ? names()[index] : std::string("?");
+  }
+  // Of a flow list in the notation of ns-3: the destination's port of each flow, by its number there; null
+  // for all else.
+  virtual const std::vector<std::uint16_t>* ns3_ports() const { return nullptr; }
   // Ranks of a group, in group order. Valid as long as the source; the same group has the same id at all its
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;

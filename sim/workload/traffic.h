@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
@@ -14,6 +15,8 @@ inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
 inline constexpr Range<Time> kStartTimes{0, 1'000'000 * kSecond};
 // Of the network's data classes; whether it has the one named is the network's business.
 inline constexpr Range<std::int64_t> kTrafficClasses{0, 5};
+// Why a flow cannot be of this class in a network of `classes` data classes; "" if it can.
+std::string class_problem(std::int64_t traffic_class, std::int64_t classes);
 inline constexpr std::int64_t kMaxChannel = 1 << 30;
 
 // Where an entry of a section stands, or the section where the user left it out.

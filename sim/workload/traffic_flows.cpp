@@ -30,7 +30,7 @@ struct Entry {
   std::int64_t traffic_class = 0;
   std::int64_t channel = -1;
   std::string name = "flow";
-  Place place;
+  Place place, class_place;
 };
 
 const Parameters<Entry>& flow_parameters() {
@@ -71,6 +71,8 @@ class Flows final : public WorkloadKind {
     auto source = std::make_unique<FlowSource>("flows", ranks);
     source->reserve(flows_.size());
     for (const Entry& entry : flows_) {
+      const std::string problem = class_problem(entry.traffic_class, context.classes);
+      if (!problem.empty()) throw InputError(entry.class_place, problem);
       Flow flow{.from = rank(entry, entry.from, ranks),
                 .to = rank(entry, entry.to, ranks),
                 .bytes = entry.bytes,
@@ -107,6 +109,7 @@ std::vector<Entry> read_flows(const ConfigNode& section) {
   for (const ConfigNode& item : list->items()) {
     flows.push_back(flow_parameters().parse(item));
     flows.back().place = item.place();
+    flows.back().class_place = place_of(item, "class");
     if (flows.back().from == flows.back().to) {
       item.fail("rank " + std::to_string(flows.back().from) +
                 " sends to itself; 'from' and 'to' must differ");

@@ -6,7 +6,9 @@
 #include <system_error>
 
 #include "sim/core/errors.h"
+#include "sim/core/input_file.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/program_file.h"
 #include "sim/workload/role_program_source.h"
@@ -33,50 +35,72 @@ bool is_text(std::string_view bytes) {
   });
 }
 
-// Null for a description in YAML.
-std::unique_ptr<WorkloadReader> reader_of(std::string_view text) {
-  const auto& registry = Registry<WorkloadReader>::instance();
-  for (const std::string& name : registry.names()) {
-    std::unique_ptr<WorkloadReader> reader = registry.create(name);
-    if (reader->recognises(text)) return reader;
-  }
-  return nullptr;
+[[noreturn]] void refuse(const std::string& path, const std::string& message) {
+  throw InputError(Place{path, 0, 0, ""}, message);
 }
+
+// Null for what no format knows.
+const Format* workload_format(const Format* format, const std::string& path) {
+  if (format != nullptr && format->use != Format::Use::workload) refuse(path, refusal(*format));
+  if (format != nullptr && is_packed(path)) refuse(path, "is " + format->what + ", packed: unpack it first");
+  return format;
+}
+
+// The file's bytes and what they are. What is no workload is refused before it is read as a whole.
+struct WorkloadFile {
+  explicit WorkloadFile(const std::string& path) {
+    workload_format(recognise_file(path), path);
+    bytes = read_workload_file(path);
+    format = workload_format(recognise(bytes, path), path);
+  }
+  std::string bytes;
+  const Format* format = nullptr;
+};
 
 std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const std::string& path) {
   if (std::all_of(text.begin(), text.end(), is_space)) {
-    throw InputError(Place{path, 0, 0, ""}, "is empty: a workload (.pb or .yaml) was expected");
+    refuse(path, "is empty: a workload (.pb or .yaml) was expected");
   }
   const ConfigNode root = parse_config(text, path);
   if (!root.is_map()) {
-    throw InputError(
-        Place{path, 0, 0, ""},
-        "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor a flow list "
-        "(netsim --list workload_reader)");
+    refuse(path,
+           "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor a flow list "
+           "(netsim --list workload_reader)");
   }
   return Registry<WorkloadKind>::instance().create(root, "");
 }
 
+const FormatRegistration kDescription{{.name = "netsim_workload",
+                                       .what = "a workload of netsim",
+                                       .use = Format::Use::workload,
+                                       .matches = [](const Excerpt& file) { return file.has_key("kind"); },
+                                       .component = {},
+                                       .advice = {},
+                                       .endings = {".yaml", ".yml"}}};
+
 }  // namespace
 
+// Whatever is wrong in a description is the workload's fault, also what is read as configurations are.
 std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context) {
-  const std::string bytes = read_workload_file(path);
-  if (is_text(bytes)) {
-    if (const auto reader = reader_of(bytes); reader != nullptr) return reader->read(bytes, path, context);
-    return parse_description(bytes, path)->tasks(context);
+  const WorkloadFile file(path);
+  if (file.format != nullptr && !file.format->component.empty()) {
+    return Registry<WorkloadReader>::instance()
+        .create(file.format->component)
+        ->read(file.bytes, path, context);
   }
-  return make_role_program_source(parse_program(bytes, path), path);
+  if (is_text(file.bytes)) {
+    return as_input([&] { return parse_description(file.bytes, path)->tasks(context); });
+  }
+  return make_role_program_source(parse_program(file.bytes, path), path);
 }
 
 std::string compile_workload(const std::string& yaml_path) {
-  const std::string text = read_workload_file(yaml_path);
-  if (!is_text(text)) {
-    throw InputError(Place{yaml_path, 0, 0, ""}, "is not a YAML description: only those are compiled");
+  const WorkloadFile file(yaml_path);
+  if (!is_text(file.bytes) || (file.format != nullptr && !file.format->component.empty())) {
+    refuse(yaml_path, "is not a YAML description: only those are compiled");
   }
-  const std::string bytes = parse_description(text, yaml_path)->compile();
-  if (bytes.empty()) {
-    throw InputError(Place{yaml_path, 0, 0, ""}, "this kind of workload has no .pb form: run it as it is");
-  }
+  const std::string bytes = as_input([&] { return parse_description(file.bytes, yaml_path)->compile(); });
+  if (bytes.empty()) refuse(yaml_path, "this kind of workload has no .pb form: run it as it is");
   return bytes;
 }
 

@@ -1,4 +1,5 @@
-// Workloads: from what the user has (a .pb, a .yaml) to a TaskSource. The kind is recognised by content.
+// Workloads: from what the user has (a .pb, a .yaml, a flow list) to a TaskSource. The kind is
+// recognised by content.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,13 @@ struct WorkloadContext {
   std::uint64_t seed = 1;
   // Cluster::host_numbers: what flow files of other tools call the hosts.
   std::vector<std::uint32_t> host_numbers;
+  std::int64_t classes = 6;  // data classes that the network has: flows name 0 to classes - 1
 };
 
-// Reads `path`. InputError (place: the file; offset where there is one) for what cannot be understood:
-// missing magic, newer schema, unknown fields, truncated or empty data, another message, degrees that do not
-// divide, peers out of range. IoError for what cannot be read.
+// Reads `path`. InputError (place: the file; line or offset where there is one) for what cannot be
+// understood: missing magic, newer schema, unknown fields, truncated or empty data, another message, degrees
+// that do not divide, peers out of range; for a file of another kind it says which (recognise.h). IoError for
+// what cannot be read.
 std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb, deterministically.
@@ -40,13 +43,12 @@ class WorkloadKind {
   virtual std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const = 0;
 };
 
-// Flow lists in the notations of other tools, one reader each.
+// Flow lists in the notations of other tools, one reader each, chosen by content: the reader's file adds the
+// format to those of recognise.h, as Format::Use::workload and with the reader's name as its component.
 class WorkloadReader {
  public:
   static constexpr const char* kComponentKind = "workload_reader";
   virtual ~WorkloadReader() = default;
-  // From the beginning of the text, without errors: only one reader may say yes.
-  virtual bool recognises(std::string_view text) const = 0;
   // InputError for what is wrong with it. `text` need not outlive the call.
   virtual std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
                                            const WorkloadContext& context) const = 0;

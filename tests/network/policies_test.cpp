@@ -91,6 +91,8 @@ TEST(Routing, RefusesWhatMakesNoSense) {
   EXPECT_ERROR(RoutingPolicy, "{kind: ecmp, per_switch_seed: 7}", "7");
   EXPECT_ERROR(RoutingPolicy, "{kind: adaptive, choice: random}", "choice");
   EXPECT_ERROR(RoutingPolicy, "{kind: static, paths: 3}", "expected a list of paths");
+  EXPECT_ERROR(RoutingPolicy, "{kind: static, paths: []}", "'static' needs paths");
+  EXPECT_ERROR(RoutingPolicy, "static", "'static' needs paths");
 }
 
 TEST(Routing, HashesSpreadAndSeedsMatter) {

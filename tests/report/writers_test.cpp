@@ -41,6 +41,7 @@ TaskRecord task_record() {
   record.task.peer = 0;
   record.task.bytes = 4096;
   record.task.name = 1;
+  record.communication = 0xab;
   record.posted = 10;
   record.start = 20;
   record.end = 30;
@@ -62,6 +63,9 @@ CommunicationRecord all_reduce() {
 FlowRecord flow_record() {
   FlowRecord record;
   record.id = 1;
+  record.request.name = 1;
+  record.request.communication = 0xab;
+  record.request.traffic_class = 2;
   record.request.source = 3;
   record.request.destination = 4;
   record.request.bytes = 100;
@@ -206,15 +210,40 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
-            "\"tiny, \"\"quoted\"\"\",0,1,7,\"grad,sync\",send,pp,,0,4096,10,20,30");
+            "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30");
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
-  EXPECT_THAT(collective, HasSubstr(",00000000000000ab,"));
+  EXPECT_THAT(collective, HasSubstr(",c00000000000000ab,"));
   EXPECT_THAT(collective, HasSubstr(",0.002,1.000,1.500"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
-  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], EndsWith(",3,4,0,0,100,5,25,20,,,"));
+  const std::string flow = lines_of(directory.text("flows.csv"))[1];
+  EXPECT_THAT(flow, StartsWith("f0000000000000001,\"tiny, \"\"quoted\"\"\",c00000000000000ab,"));
+  EXPECT_THAT(flow, EndsWith(",\"grad,sync\",2,,,3,4,0,0,100,5,25,20,,,"));
   EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2],
             "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
   EXPECT_THAT(lines_of(directory.text("links.csv"))[1],
               StartsWith("edge0->agg1,ethernet,100000000000,25000000,0.500000,"));
+}
+
+TEST(ReportTables, NameTheNicsAsTheLinksDo) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, source, {"host7", "host9", "a", "b/nic0", "c,d"});
+  tables.add(flow_record());
+  tables.finish(two_rank_results());
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",2,b/nic0,\"c,d\",3,4,"));
+  EXPECT_THAT(lines_of(directory.text("ranks.csv"))[2], StartsWith("pair,1,1,host9,"));
+  EXPECT_FALSE(directory.has("fct.txt"));
+}
+
+// A computation has no communication to join with.
+TEST(ReportTables, ComputeTasksHaveNoCommunication) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, source);
+  TaskRecord compute = task_record();
+  compute.task.kind = TaskKind::compute;
+  tables.add(compute);
+  tables.finish(two_rank_results());
+  EXPECT_THAT(lines_of(directory.text("tasks.csv"))[1], HasSubstr(",t1.7,,\"grad,sync\",compute,"));
 }
 
 TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {

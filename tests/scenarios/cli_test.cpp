@@ -377,6 +377,86 @@ TEST_F(NetsimProgram, RefusesWrongWorkloads) {
   expect_error("--config star.yaml --workload big.yaml", ExitCode::input, {"big.yaml", "9", "4"});
 }
 
+// Whatever is wrong inside a workload file has the workload's exit code, with the place.
+TEST_F(NetsimProgram, WhatIsWrongInAWorkloadIsTheWorkloads) {
+  const auto wrong = [this](const std::string& text, const std::vector<std::string>& parts) {
+    write("wrong.yaml", text);
+    expect_error("--config star.yaml --workload wrong.yaml", ExitCode::input, parts);
+  };
+  wrong("kind: incast\nsendrs: 3\n", {"wrong.yaml:2:1", "sendrs", "senders"});
+  wrong("kind: incast\nsenders: 3\nbytes: 1 Gbps\n", {"wrong.yaml:3:8", "1 Gbps"});
+  wrong("kind: incst\n", {"wrong.yaml:1:7", "incast"});
+  wrong("kind: incast\nkind: incast\n", {"wrong.yaml"});
+  wrong("kind: incast\nsenders:\n", {"wrong.yaml:2:", "senders: nothing is given"});
+  wrong("kind: flows\nflows:\n- {from: 0, to: 1, bytes: 1 MB, class: 1}\n",
+        {"wrong.yaml:3:", "class 1", "network.switch.classes"});
+  write("wrong.csv", "source,destination,bytes,start,class\n0,1,1,0,1\n");
+  expect_error("--config star.yaml --workload wrong.csv", ExitCode::input,
+               {"wrong.csv:2:9", "class 1", "network.switch.classes"});
+  EXPECT_EQ(run("--config star.yaml --workload wrong.csv --set network.switch.classes=2 --quiet").code, 0);
+}
+
+TEST_F(NetsimProgram, NothingBehindAKeyIsNoValue) {
+  write("empty.yaml", "topology: {kind: star, hosts: 4}\nhosts:\n");
+  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
+               {"empty.yaml:2:", "hosts: nothing is given"});
+  write("empty.yaml", "topology: {kind: star, hosts: 4}\nhost:\n");
+  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
+               {"empty.yaml:2:", "host: nothing is given", "single_nic"});
+  write("empty.yaml", "topology: {kind: star, hosts: 4}\ntransport:\n  mtu:\n");
+  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
+               {"empty.yaml:3:", "transport.mtu: nothing is given"});
+  write("null.yaml", "topology: {kind: star, hosts: 4}\nhosts: null\ntransport: {mtu: ~, ecn_echo: null}\n");
+  EXPECT_EQ(run("--config null.yaml --workload incast.yaml --quiet --set hosts=null").code, 0);
+  write("empty.yaml", "topology: {kind: star, hosts: 4}\ntransport:\n");  // a section may be empty
+  EXPECT_EQ(run("--config empty.yaml --workload incast.yaml --quiet").code, 0);
+  expect_error("--config star.yaml --workload incast.yaml --set network.switch.routing=static",
+               ExitCode::usage, {"network.switch.routing", "'static' needs paths", "through"});
+}
+
+TEST_F(NetsimProgram, ATopologyFileRunsAsAConfiguration) {
+  write("tree.topo",
+        "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\n"
+        "Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns "
+        "1000\n");
+  write("list.cm", "Nodes 4\nConnections 1\n0->3 id 12 start 0 size 1000\n");
+  const Ended ended = run("--config tree.topo --workload list.cm --quiet --out r");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(directory_.text("r/flows.csv"), HasSubstr(",connection 12,0,host0,host3,0,3,"));
+  EXPECT_THAT(run("--config tree.topo --print-config").out, HasSubstr("file: tree.topo"));
+  expect_error("--config star.yaml --workload tree.topo", ExitCode::input,
+               {"tree.topo: is a fat tree of htsim (.topo): give it as --config"});
+  write("links.txt", "3 1 2\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n");
+  write("flow.txt", "1\n1 2 3 100 1000 0\n");
+  EXPECT_EQ(run("--config links.txt --workload flow.txt --quiet").code, 0);
+}
+
+// Hosts keep the file's numbers, and fct.txt is the tool's.
+TEST_F(NetsimProgram, ARunOfNs3WritesItsFctFile) {
+  // Nodes that are no switches are hosts: all need a link.
+  std::string links = "300 1 299\n0\n";
+  for (int host = 1; host < 300; ++host) {
+    links += "0 " + std::to_string(host) + (host == 299 ? " 50Gbps" : " 100Gbps") + " 1us 0\n";
+  }
+  write("topology.txt", links);
+  write("flow.txt", "3\n7 299 3 100 2500 0\n7 299 3 101 1 0.001\n299 7 3 4791 1000 0.002\n7 9 3 1 1 3\n");
+  write("ns3.yaml",
+        "topology: {kind: ns3, file: topology.txt}\ntransport: {mtu: 1000 B, framing: ns3, ecn_echo: ack}\n"
+        "network: {transmission_resolution: 1 ns}\n");
+  const Ended ended = run("--config ns3.yaml --workload flow.txt --quiet --json - --out r");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("the header counts 3 flows, 1 more follow"));
+  const std::string fct = directory_.text("r/fct.txt");
+  // Round trip: 2 x 2 us, 80 ns at 100 Gb/s and 160 ns at 50 Gb/s; then size and 48 B a packet at 50 Gb/s.
+  EXPECT_THAT(fct, HasSubstr("0b000701 0b012b01 10000 100 2500 0 "));
+  EXPECT_THAT(fct, HasSubstr(" " + std::to_string(4240 + (2500 + 3 * 48) * 8 / 50) + "\n"));
+  EXPECT_THAT(fct, HasSubstr("0b000701 0b012b01 10001 101 1 1000000 "));
+  EXPECT_THAT(fct, HasSubstr("0b012b01 0b000701 10000 4791 1000 2000000 "));
+  EXPECT_EQ(std::count(fct.begin(), fct.end(), '\n'), 3);
+  EXPECT_THAT(directory_.text("r/flows.csv"), HasSubstr(",flow 0,0,host7,host299,"));
+  EXPECT_THAT(directory_.text("r/links.csv"), HasSubstr("host299->node0"));
+}
+
 TEST_F(NetsimProgram, RefusesAnUnwritableOutputDirectoryBeforeItRuns) {
   write("long.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 GB\n");
   expect_error("--config star.yaml --workload long.yaml --out star.yaml/results", ExitCode::io,

@@ -151,7 +151,36 @@ TEST(Custom, SaysWhereItIsWrong) {
   EXPECT_THAT(wrong("[a]", "    - {from: host0, to: a, delay: 0 s}\n"), HasSubstr("delay"));
 }
 
+// Hosts of several NICs: a NIC has the number of the list behind its own.
+TEST(Custom, NumbersAreKeptInTheNamesOfNics) {
+  std::string links;
+  for (int host = 0; host < 16; ++host) links += "    - {from: host" + std::to_string(host) + ", to: left}\n";
+  const Cluster cluster =
+      cluster_of("topology:\n  kind: custom\n  switches: [left]\n  links:\n" + links + "host: dgx_a100\n");
+  EXPECT_EQ(cluster.graph.node(cluster.nics[0]).name, "host0/nic0(0)");
+  EXPECT_EQ(cluster.graph.node(cluster.nics[9]).name, "host1/nic1(9)");
+  EXPECT_EQ(cluster.graph.node(cluster.gpus[9].node).name, "host1/gpu1");
+  EXPECT_EQ(cluster_of("topology: {kind: star, hosts: 8}\nhost: dgx_a100\n").graph.node(9).name,
+            "host0/nic4");
+}
+
+TEST(Custom, HostsHaveANumberOrNoKey) {
+  EXPECT_THAT(cluster_error("topology: {kind: star, hosts: 4}\nhosts:\n"),
+              AllOf(StartsWith("test.yaml:2:"), HasSubstr("hosts: nothing is given"), HasSubstr("4")));
+  EXPECT_THAT(
+      cluster_error("topology:\n  kind: star\n  rate:\n"),
+      AllOf(StartsWith("test.yaml:3:"), HasSubstr("topology.rate: nothing is given"), HasSubstr("100 Gbps")));
+}
+
 // ---- ns-3
+
+const char* const kTopo =
+    "Nodes 8\nTiers 3\nPodsize 4\n"
+    "Tier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nSwitch_Latency_ns "
+    "100\n"
+    "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\nDownlink_Latency_ns 2000\nBundle 1\n"
+    "Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 3000\nBundle 2\nSwitch_Latency_ns "
+    "300\n";
 
 const char* const kNs3 =
     "5 2 4\n1 4\n0 1 100Gbps 1us 0\n2 1 25Gbps 0.001ms 0.000000\n3 4 100Gbps 1000ns 0\n1 4 400Gbps 2us 0\n";
@@ -165,6 +194,9 @@ TEST_F(FileTopology, Ns3IsWhatTheFileSays) {
   EXPECT_EQ(link_from_host(cluster, 1).delay, kMicrosecond);
   EXPECT_EQ(link_from_host(cluster, 1).overhead, 0);
   EXPECT_EQ(link_from_host(build("ns3", kNs3, ", overhead: 20 B"), 1).overhead, 20);
+  // Nodes are called by their numbers in the file.
+  EXPECT_EQ(cluster.graph.node(cluster.nics[2]).name, "host3");
+  EXPECT_EQ(cluster.graph.port_name(cluster.graph.ports_of(cluster.nics[1])[0]), "host2->node1");
 }
 
 TEST_F(FileTopology, Ns3WithoutSwitchNumbersHasAnEmptyLine) {
@@ -185,6 +217,13 @@ TEST_F(FileTopology, Ns3SaysWhereItIsWrong) {
   EXPECT_THAT(error("ns3", lossy), AllOf(StartsWith("3 file:4:1"), HasSubstr("network.faults")));
   EXPECT_EQ(error("ns3", lossy, ", ignore_error_rates: true"), "");
   EXPECT_THAT(cluster_error("topology: ns3"), HasSubstr("'file' is missing"));
+}
+
+TEST_F(FileTopology, FilesOfOtherFormatsAreNamed) {
+  EXPECT_THAT(error("ns3", "28 8 2 10 48 H100\n16 17\n0 16 2880Gbps 0.000025ms 0\n"),
+              StartsWith("3 file: is a topology of SimAI"));
+  EXPECT_THAT(error("ns3", kTopo), HasSubstr("{kind: htsim, file: ...}"));
+  EXPECT_THAT(error("htsim", kNs3), HasSubstr("{kind: ns3, file: ...}"));
 }
 
 TEST_F(FileTopology, Ns3SurvivesMutations) {
@@ -211,18 +250,10 @@ TEST_F(FileTopology, Ns3ReadsTheSamples) {
 
 // ---- htsim
 
-const char* const kTopo =
-    "Nodes 8\nTiers 3\nPodsize 4\n"
-    "Tier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nSwitch_Latency_ns "
-    "100\n"
-    "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\nDownlink_Latency_ns 2000\nBundle 1\n"
-    "Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 3000\nBundle 2\nSwitch_Latency_ns "
-    "300\n";
-
 TEST_F(FileTopology, HtsimIsAFatTreeWithBundles) {
   const Cluster cluster = build("htsim", kTopo);
   EXPECT_EQ(cluster.nics.size(), 8u);
-  EXPECT_THAT(cluster.host_numbers, IsEmpty());
+  EXPECT_THAT(cluster.host_numbers, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_EQ(hops(cluster, 0, 1), 2u);
   EXPECT_EQ(hops(cluster, 0, 2), 4u);
   EXPECT_EQ(hops(cluster, 0, 7), 6u);

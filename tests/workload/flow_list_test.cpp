@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/flow_source.h"
 #include "sim/workload/workload.h"
@@ -28,9 +29,9 @@ using testing::StartsWith;
 // The one reader that recognises the text; "" if none, "a+b" if several do.
 std::string reader_of(const std::string& text) {
   std::string found;
-  for (const std::string& name : Registry<WorkloadReader>::instance().names()) {
-    if (!Registry<WorkloadReader>::instance().create(name)->recognises(text)) continue;
-    found += (found.empty() ? "" : "+") + name;
+  for (const Format* format : matching_formats(Excerpt(text, text.size()), "list")) {
+    if (format->use != Format::Use::workload || format->component.empty()) continue;
+    found += (found.empty() ? "" : "+") + format->component;
   }
   return found;
 }
@@ -138,6 +139,21 @@ TEST(Csv, SaysWhereItIsWrong) {
   EXPECT_THAT(list_error(header + "0,1,1,0\n", 1), HasSubstr("at least 2 GPUs"));
 }
 
+// A network has so many classes; the place is that of the flow.
+TEST(FlowLists, ClassesAreThoseOfTheNetwork) {
+  WorkloadContext context(8);
+  context.classes = 1;
+  const std::string csv = "source,destination,bytes,start,class\n0,1,1,0,0\n0,1,1,0,1\n";
+  EXPECT_THAT(list_error(csv, context),
+              AllOf(StartsWith("3 list:3:9: class 1, but the network has 1 data class"),
+                    HasSubstr("set network.switch.classes to 2")));
+  EXPECT_THAT(list_error("2\n0 1 3 100 1 0\n0 1 5 100 1 0\n", context),
+              AllOf(StartsWith("3 list:3:5: 2 priority groups are in use"), HasSubstr("class 1, but")));
+  context.classes = 2;
+  EXPECT_EQ(list_error(csv, context), "");
+  EXPECT_EQ(list_error("2\n0 1 3 100 1 0\n0 1 5 100 1 0\n", context), "");
+}
+
 TEST(Csv, SurvivesMutations) {
   test::expect_sane(
       "source,destination,bytes,start,class,channel,name\n0,1,10 MB,0,0,1,\"a \"\"b\"\"\"\n2,3,5,1 us,1,,x\n",
@@ -169,6 +185,24 @@ TEST(Ns3Flows, AreWhatTheToolReads) {
   EXPECT_THAT(rows(*source),
               ElementsAre(Row{0, 2, 10 * kMegabyte, 0, 0, 0}, Row{1, 2, 1, 25 * kMicrosecond, 0, 0},
                           Row{1, 2, 7, 2 * kSecond, 1, 0}));
+}
+
+TEST(Ns3Flows, HaveTheirNumbersAndPorts) {
+  const auto source = read_list("2\n0 2 3 100 7 0\n1 2 3 4791 1 0\n", 8);
+  const auto& flows = dynamic_cast<const FlowSource&>(*source).flows();
+  EXPECT_EQ(source->name(flows[0].name), "flow 0");
+  EXPECT_EQ(source->name(flows[1].name), "flow 1");
+  ASSERT_NE(source->ns3_ports(), nullptr);
+  EXPECT_THAT(*source->ns3_ports(), ElementsAre(100, 4791));
+  EXPECT_EQ(read_list("source,destination,bytes,start\n0,1,1,0\n", 8)->ns3_ports(), nullptr);
+}
+
+TEST(Ns3Flows, AHeaderThatCountsFewerThanFollowIsNoted) {
+  const auto source = read_list("1\n0 2 3 100 7 0\n1 2 3 100 1 2.5\n1 2 3 100 1 3\n", 8);
+  EXPECT_EQ(rows(*source).size(), 1u);
+  EXPECT_THAT(source->notes(),
+              ElementsAre(AllOf(StartsWith("list:1:1: "), HasSubstr("1 flows, 2 more follow"))));
+  EXPECT_THAT(read_list("1\n0 2 3 100 7 0\n\nsrc dst pg port bytes start\n1 2\n", 8)->notes(), IsEmpty());
 }
 
 TEST(Ns3Flows, PriorityGroupsAreClassesInTheirOrder) {
@@ -240,6 +274,28 @@ TEST(HtsimMatrix, MessagesOfOneIdShareAQueuePair) {
   std::vector<std::uint32_t> channels;
   for (const Row& row : rows(*source)) channels.push_back(std::get<4>(row));
   EXPECT_THAT(channels, ElementsAre(0, 1, 0, 3, 3));
+}
+
+TEST(HtsimMatrix, IdsAreOneConnections) {
+  const std::string head = "Nodes 4\nConnections 2\n0->1 id 7 start 0 size 1\n";
+  EXPECT_THAT(list_error(head + "2->3 start 5 id 7 size 1\n"),
+              StartsWith("3 list:4:17: id 7 is that of 0->1 in line 3"));
+  EXPECT_THAT(list_error(head + "0->1 id 7 start 5 size 1\n"), StartsWith("3 list:4:9: id 7"));
+  EXPECT_THAT(list_error(head + "0->1 id 7 msg start 5 size 1\n"), StartsWith("3 list:4:9: id 7"));
+  const std::string message = "Nodes 4\nConnections 2\n0->1 id 7 msg start 0 size 1\n";
+  EXPECT_THAT(list_error(message + "0->2 id 7 msg start 5 size 1\n"), StartsWith("3 list:4:9: id 7"));
+  EXPECT_EQ(list_error(message + "0->1 id 7 msg start 5 size 1\n"), "");
+}
+
+TEST(HtsimMatrix, IdsAreKeptInTheNames) {
+  const auto source = read_list(
+      "Nodes 4\nConnections 3\n0->1 id 12 start 0 size 1\n1->2 start 0 size 1\n"
+      "2->3 id 4000000000 start 0 size 1\n",
+      8);
+  std::vector<std::string> names;
+  for (const Flow& flow : dynamic_cast<const FlowSource&>(*source).flows())
+    names.push_back(source->name(flow.name));
+  EXPECT_THAT(names, ElementsAre("connection 12", "connection", "connection 4000000000"));
 }
 
 // Sizes of the flows that become ready at their sender, in turn, when each that is ready is sent and

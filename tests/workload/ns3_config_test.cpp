@@ -137,6 +137,35 @@ TEST_F(Ns3Config, WorksOutWindowsAndRoundTripsAsTheToolDoes) {
   EXPECT_THAT(mixed.notes, ElementsAre(HasSubstr("headroom"), HasSubstr("GLOBAL_T 0")));
 }
 
+// The result is that of a configuration that names the other topology.
+TEST_F(Ns3Config, WhatFollowsFromTheTopologyFollowsFromTheOneThatIsPlayed) {
+  const std::string far = "4 1 3\n3\n0 3 100Gbps 5us 0\n1 3 100Gbps 5us 0\n2 3 100Gbps 5us 0\n";
+  write("far.txt", far);
+  const std::string text = "TOPOLOGY_FILE topology.txt\nHAS_WIN 1\n" + kDcqcn;
+  std::ofstream(path()) << text;
+  const ConfiguredRun near = load_run(path());
+  const ConfiguredRun overlaid = load_run(path(), {{"topology.file=" + (folder_ / "far.txt").string()}, ""});
+  write("topology.txt", far);
+  const ConfiguredRun named = load_run(path());
+  for (const char* key : {"transport.window", "transport.base_rtt", "network.switch.headroom"}) {
+    EXPECT_EQ(at(overlaid, key), at(named, key)) << key;
+    EXPECT_NE(at(overlaid, key), at(near, key)) << key;
+  }
+  EXPECT_EQ(at(overlaid, "topology.file"), (folder_ / "far.txt").string());
+  const ConfiguredRun other = load_run(path(), {{"topology={kind: star, hosts: 4}"}, ""});
+  EXPECT_EQ(at(other, "transport.window"), at(named, "transport.window"));
+  EXPECT_THAT(other.notes, testing::Contains(HasSubstr("the fabric is not TOPOLOGY_FILE's")));
+}
+
+TEST_F(Ns3Config, ClassesAreThoseOfTheFlowsThatArePlayed) {
+  write("other.txt", "2\n0 2 3 100 1000 0\n1 2 1 100 1000 0\n");
+  std::ofstream(path()) << "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n" + kDcqcn;
+  EXPECT_EQ(at(load_run(path()), "network.switch.classes"), "-");
+  const ConfiguredRun run = load_run(path(), {{}, (folder_ / "other.txt").string()});
+  EXPECT_EQ(at(run, "network.switch.classes"), "2");
+  EXPECT_EQ(run.workload, (folder_ / "other.txt").string());
+}
+
 TEST_F(Ns3Config, TranslatesEveryCongestionControl) {
   const std::string control = "transport.congestion_control.";
   const ConfiguredRun dcqcn = translate("CC_MODE 1\nALPHA_RESUME_INTERVAL 1\nMIN_RATE 1000Mb/s\n" + kDcqcn);
@@ -178,17 +207,17 @@ TEST_F(Ns3Config, TranslatesEveryCongestionControl) {
 }
 
 TEST_F(Ns3Config, LossesAndFailuresAreFaults) {
-  write("topology.txt", "4 2 3\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0.01\n2 3 100Gbps 1us 0\n");
-  const ConfiguredRun run = translate("ERROR_RATE_PER_LINK 0.001\nLINK_DOWN 500 2 3\n" + kDcqcn);
+  write("topology.txt", "4 2 3\n0 2\n1 0 100Gbps 1us 0\n3 2 100Gbps 1us 0.01\n0 2 100Gbps 1us 0\n");
+  const ConfiguredRun run = translate("ERROR_RATE_PER_LINK 0.001\nLINK_DOWN 500 0 2\n" + kDcqcn);
   EXPECT_EQ(at(run, "topology.ignore_error_rates"), "true");
   const ConfigNode* faults = run.config.find("network")->find("faults");
   ASSERT_NE(faults, nullptr);
   ASSERT_EQ(faults->items().size(), 4u);
-  EXPECT_EQ(at(run, "network.faults.0.link"), "host0-node2");
+  EXPECT_EQ(at(run, "network.faults.0.link"), "host1-node0");
   EXPECT_EQ(at(run, "network.faults.0.loss"), "0.001");
-  EXPECT_EQ(at(run, "network.faults.1.link"), "host1-node3");
+  EXPECT_EQ(at(run, "network.faults.1.link"), "host3-node2");
   EXPECT_EQ(at(run, "network.faults.1.loss"), "0.01");
-  EXPECT_EQ(at(run, "network.faults.3.link"), "node2-node3");
+  EXPECT_EQ(at(run, "network.faults.3.link"), "node0-node2");
   EXPECT_EQ(at(run, "network.faults.3.down"), "2.0005 s");
   EXPECT_EQ(at(run, "network.detection_delay"), "0 s");
   EXPECT_EQ(at(translate("LINK_DOWN 0 0 0\n" + kDcqcn), "network.detection_delay"), "-");

@@ -80,11 +80,11 @@ TEST_F(WorkloadFiles, RefusesWhatIsNotAWorkload) {
   expect(std::string("\x00\x01\x02\x03", 4), ExitCode::input, "not a netsim workload");
   expect(read_file(kRoot + "/traces/gpt3_ptdp.pb").substr(0, 3000), ExitCode::input,
          "is truncated or damaged");
-  expect("microbatches: 3\n", ExitCode::usage, "'kind' is missing");
-  expect("kind: ptpd\n", ExitCode::usage, "did you mean 'ptdp'");
-  expect("kind: nonsense\n", ExitCode::usage, "known:");
-  expect("kind: ptdp\nmicrobaches: 3\n", ExitCode::usage, "2:1");
-  expect("kind: [\n", ExitCode::usage, "input");
+  expect("microbatches: 3\n", ExitCode::input, "'kind' is missing");
+  expect("kind: ptpd\n", ExitCode::input, "did you mean 'ptdp'");
+  expect("kind: nonsense\n", ExitCode::input, "known:");
+  expect("kind: ptdp\nmicrobaches: 3\n", ExitCode::input, "2:1");
+  expect("kind: [\n", ExitCode::input, "input");
 }
 
 TEST_F(WorkloadFiles, MissingFilesAreIoErrors) {

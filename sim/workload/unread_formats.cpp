@@ -1,0 +1,514 @@
+// Formats that netsim knows and does not read yet (recognise.h), so that a file of one is named when it is
+// given: traces, workloads, topologies, schedules, measurements and logs of other tools. A reader that comes
+// takes its format from here into its own file.
+//
+// What tells a format from others is in the tools' own sources and documents: mlcommons/chakra
+// (et_def.proto), astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer), msccl-tools and
+// SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs), Kineto (output_json.cpp), Perfetto
+// (trace.proto), InfraGraph (infragraph.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
+// logging, SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/recognise.h"
+
+namespace netsim {
+namespace {
+
+// ---- Bytes
+
+std::optional<std::uint64_t> little_endian(std::string_view bytes, std::size_t at, std::size_t count) {
+  if (at > bytes.size() || bytes.size() - at < count) return std::nullopt;
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  return value;
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
+}
+
+// Takes a protobuf message apart as far as it goes (wire format: protobuf.dev/programming-guides/encoding).
+class Wire {
+ public:
+  struct Field {
+    std::uint64_t number = 0;
+    unsigned type = 0;         // 0 varint, 1 eight bytes, 2 bytes, 5 four bytes
+    std::uint64_t value = 0;   // of a varint
+    std::string_view content;  // of bytes; what there is of them
+  };
+
+  explicit Wire(std::string_view bytes) : rest_(bytes) {}
+
+  bool at_end() const { return rest_.empty(); }
+  // Nothing for what is no field, and at the end.
+  std::optional<Field> next() {
+    Field field;
+    const auto tag = varint();
+    if (!tag || *tag >> 3 == 0) return std::nullopt;
+    field.number = *tag >> 3;
+    field.type = static_cast<unsigned>(*tag & 7);
+    if (field.type == 0) return with_value(field);
+    if (field.type == 2) return with_content(field);
+    const std::size_t width = field.type == 1 ? 8 : field.type == 5 ? 4 : 0;
+    if (width == 0 || rest_.size() < width) return std::nullopt;
+    rest_.remove_prefix(width);
+    return field;
+  }
+  std::optional<std::uint64_t> varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    return std::nullopt;
+  }
+  // As many bytes as there are, up to `count`.
+  std::string_view take(std::uint64_t count) {
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+ private:
+  std::optional<Field> with_value(Field field) {
+    const auto value = varint();
+    if (!value) return std::nullopt;
+    field.value = *value;
+    return field;
+  }
+  std::optional<Field> with_content(Field field) {
+    const auto size = varint();
+    if (!size) return std::nullopt;
+    field.value = *size;
+    field.content = take(*size);
+    return field;
+  }
+  std::string_view rest_;
+};
+
+// The message that a length stands before; nothing where there is none.
+std::optional<std::string_view> delimited(Wire& wire, std::uint64_t size) {
+  const auto length = wire.varint();
+  if (!length || *length == 0 || *length > size) return std::nullopt;
+  return wire.take(*length);
+}
+
+// GlobalMetadata{string version = 1; AttributeProto attr = 2}, AttributeProto{string name = 1; ...}.
+bool is_chakra_metadata(std::string_view message) {
+  Wire wire(message);
+  const auto first = wire.next();
+  if (!first || first->type != 2) return false;
+  if (first->number == 1)
+    return first->content.size() < 40 &&
+           first->content.find_first_not_of("0123456789.") == std::string_view::npos;
+  const auto name = Wire(first->content).next();
+  return first->number == 2 && name && name->number == 1 && name->type == 2 && is_printable(name->content);
+}
+
+// Node{uint64 id = 1; string name = 2; NodeType type = 3; ...}; an id of 0 may be left out.
+bool is_chakra_node(std::string_view message) {
+  Wire wire(message);
+  auto field = wire.next();
+  if (field && field->number == 1 && field->type == 0) field = wire.next();
+  if (!field || field->number != 2 || field->type != 2 || !is_printable(field->content)) return false;
+  const auto type = wire.next();
+  return type && ((type->number == 3 && type->type == 0 && type->value < 16) || wire.at_end());
+}
+
+// Length and message, again and again: metadata (since 0.0.4), then nodes.
+bool is_chakra(const Excerpt& file) {
+  Wire wire(file.bytes());
+  const auto first = delimited(wire, file.size());
+  if (!first) return false;
+  if (is_chakra_node(*first)) return true;
+  if (!is_chakra_metadata(*first)) return false;
+  if (wire.at_end()) return true;
+  const auto second = delimited(wire, file.size());
+  return second && is_chakra_node(*second);
+}
+
+// Trace{repeated TracePacket packet = 1}, a packet with its sequence (10), time (8) or a track (60).
+bool is_perfetto(const Excerpt& file) {
+  const auto packet = Wire(file.bytes()).next();
+  if (!packet || packet->number != 1 || packet->type != 2 || packet->content.empty()) return false;
+  bool known = false;
+  Wire fields(packet->content);
+  while (!fields.at_end()) {
+    const auto field = fields.next();
+    if (!field || field->number > 1000) return false;
+    known = known || (field->number == 10 && field->type == 0) || (field->number == 8 && field->type == 0) ||
+            (field->number == 60 && field->type == 2);
+  }
+  return known;
+}
+
+// Infrastructure{name = 1; description = 2; repeated Device devices = 3}, Device{name = 1, ...}.
+bool is_infragraph_message(const Excerpt& file) {
+  if (file.is_text()) return false;
+  Wire wire(file.bytes());
+  for (std::uint64_t before = 0;;) {
+    const auto field = wire.next();
+    if (!field || field->type != 2 || field->number < before || field->number > 3) return false;
+    before = field->number;
+    if (field->number < 3 && !is_printable(field->content)) return false;
+    if (field->number < 3) continue;
+    const auto name = Wire(field->content).next();
+    return name && name->number == 1 && name->type == 2 && !name->content.empty() &&
+           is_printable(name->content);
+  }
+}
+
+// txt2bin's: 4223, or 2342 once it was played; ranks behind it.
+bool is_goal_binary(const Excerpt& file) {
+  const auto magic = little_endian(file.bytes(), 0, 8), ranks = little_endian(file.bytes(), 8, 4);
+  return magic && ranks && (*magic == 4223 || *magic == 2342) && *ranks > 0;
+}
+
+// A FlatBuffer without an identifier: the root's table of fields must fit TaskGraph's (11 or 12 of them, six
+// numbers and then vectors), and each vector the file.
+bool is_task_graph(const Excerpt& file) {
+  if (file.is_text()) return false;
+  const std::string_view bytes = file.bytes();
+  const auto root = little_endian(bytes, 0, 4);
+  const auto back = root ? little_endian(bytes, *root, 4) : std::nullopt;
+  if (!back || *back > *root) return false;  // the table of fields stands before
+  const std::uint64_t fields = *root - *back;
+  const auto size = little_endian(bytes, fields, 2), object = little_endian(bytes, fields + 2, 2);
+  if (!size || !object || (*size != 4 + 2 * 11 && *size != 4 + 2 * 12)) return false;
+  for (std::uint64_t i = 0; i < (*size - 4) / 2; ++i) {
+    const auto at = little_endian(bytes, fields + 4 + 2 * i, 2);
+    if (!at || *at + 4 > *object) return false;
+    if (i < 6 || *at == 0) continue;
+    const auto vector = little_endian(bytes, *root + *at, 4);
+    if (!vector || *vector == 0 || *root + *at + *vector + 4 > file.size()) return false;
+  }
+  return true;
+}
+
+bool is_tar(const Excerpt& file) {
+  return file.bytes().size() > 262 && file.bytes().substr(257).starts_with("ustar");
+}
+
+// ---- Text
+
+bool are_integers(const std::vector<std::string_view>& words, std::size_t begin, std::size_t end) {
+  return words.size() >= end &&
+         std::all_of(words.begin() + static_cast<std::ptrdiff_t>(begin),
+                     words.begin() + static_cast<std::ptrdiff_t>(end), is_integer_word);
+}
+
+// `POLICY key: value ...`, the number of rows, rows of 12 columns.
+bool is_astra_text(const Excerpt& file) {
+  const auto policy = file.words(0), rows = file.words(1), row = file.words(2);
+  const bool known =
+      !policy.empty() &&
+      is_one_of(policy[0], {"DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "HYBRID_DLRM",
+                            "HYBRID_DLRM_ENHANCED", "HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+                            "HYBRID_CUSTOMIZED", "MICRO", "DISTRIBUTED_INFERENCE"});
+  return known && rows.size() == 1 && is_integer_word(rows[0]) && (row.empty() || row.size() >= 12);
+}
+
+bool is_astra_system(const Excerpt& file) {
+  return file.has_any_key({"scheduling-policy", "all-reduce-implementation",
+                           "all-reduce-implementation-custom", "preferred-dataset-splits",
+                           "active-chunks-per-dimension"});
+}
+
+// Nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
+bool is_simai_topology(const Excerpt& file) {
+  const auto first = file.words(0), second = file.words(1);
+  return first.size() == 6 && are_integers(first, 0, 5) && !is_number_word(first[5]) &&
+         are_integers(second, 0, second.size());
+}
+
+bool is_aicb(const Excerpt& file) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto cells = file.cells(i, ',');
+    if (cells.size() > 2 && cells[0] == "comm_type" && cells[1] == "comm_group") return true;
+  }
+  return false;
+}
+
+// Sizes and the percentage of flows that are at most so large.
+bool is_size_distribution(const Excerpt& file) {
+  for (std::size_t i = 0; i < file.lines(); ++i) {
+    const auto words = file.words(i);
+    const bool comment = words.size() > 2 && words[2].starts_with('#');
+    if ((words.size() != 2 && !comment) || !is_number_word(words[0]) || !is_number_word(words[1]))
+      return false;
+  }
+  return file.lines() > 1;
+}
+
+bool is_smpi_replay(const Excerpt& file) {
+  const auto words = file.words(0);
+  if (words.size() < 2) return false;
+  const std::string_view rank = words[0].starts_with('p') ? words[0].substr(1) : words[0];
+  return is_integer_word(rank) &&
+         is_one_of(words[1], {"init",      "finalize", "compute", "sleep",     "send",     "isend",
+                              "Isend",     "recv",     "irecv",   "Irecv",     "wait",     "waitall",
+                              "barrier",   "bcast",    "reduce",  "allreduce", "allToAll", "alltoall",
+                              "allgather", "gather",   "scatter", "comm_size"});
+}
+
+bool is_nccl_tuner(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  return cells.size() >= 8 &&
+         is_one_of(cells[0], {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"}) &&
+         is_number_word(cells[1]) && is_number_word(cells[2]) &&
+         is_one_of(cells[3], {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"});
+}
+
+bool is_nccl_tests(const Excerpt& file) {
+  const std::string_view start = file.bytes().substr(0, 4096);
+  const auto has = [&](std::string_view part) { return start.find(part) != std::string_view::npos; };
+  if (has("# nccl-tests version") || has("# rccl-tests")) return true;
+  return has("# nThread") && has("minBytes") && has("maxBytes");
+}
+
+bool is_kineto(const Excerpt& file) {
+  if (file.has_any_key({"deviceProperties", "distributedInfo"}) &&
+      file.has_any_key({"schemaVersion", "traceEvents"}))
+    return true;
+  return file.has_key("traceEvents") &&
+         (file.contains("\"cpu_op\"") || file.contains("\"cuda_runtime\"") || file.contains("\"Kernel\""));
+}
+
+bool is_chrome_trace(const Excerpt& file) {
+  return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
+}
+
+bool is_infragraph(const Excerpt& file) {
+  if (file.has_any_key({"infrastructure", "devices"})) return true;
+  if (file.has_key("components") && file.has_any_key({"edges", "links"})) return true;
+  if (file.has_keys({"directed", "edges", "nodes"})) return true;
+  return file.has_key("device") && file.contains("components:");
+}
+
+// A map from numbers to ranks.
+bool is_communicator_groups(const Excerpt& file) {
+  return file.bytes().starts_with('{') && !file.keys().empty() && file.contains("[") &&
+         std::all_of(file.keys().begin(), file.keys().end(), is_integer_word);
+}
+
+bool is_hex_name(std::string_view word) {
+  return word.size() >= 12 && word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// With the headers that come in files of their own, or without.
+bool is_alibaba_pai(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  if (cells.size() < 5) return false;
+  const auto starts = [&](std::string_view a, std::string_view b) { return cells[0] == a && cells[1] == b; };
+  if (starts("job_name", "inst_id") || starts("job_name", "task_name") || starts("inst_id", "user") ||
+      starts("machine", "gpu_type") || starts("worker_name", "machine"))
+    return true;
+  const bool ended = std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
+    return is_one_of(cell, {"Terminated", "Running", "Failed", "Waiting", "Interrupted"});
+  });
+  return is_hex_name(cells[0]) && ended;
+}
+
+bool is_helios(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  if (cells.size() > 3 && cells[0] == "job_id" && cells[1] == "user" && cells[2] == "vc") return true;
+  return cells.size() > 2 && cells[0] == "date" && cells[1].starts_with("vc");
+}
+
+// A job a line: type, command, name of the steps' argument, needs data, steps, arrival, GPUs.
+bool is_gavel(const Excerpt& file) {
+  const auto cells = file.cells(0, '\t');
+  return cells.size() >= 7 && cells[2].starts_with('-') && is_one_of(cells[3], {"0", "1"}) &&
+         is_number_word(cells[4]) && is_number_word(cells.back());
+}
+
+// Utilisation of Philly's machines: "2017-10-03 00:08:00 PDT,m29,...".
+bool is_philly_utilisation(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  return cells.size() > 2 && cells[0].size() == 23 && cells[0][4] == '-' && cells[0][13] == ':' &&
+         cells[1].starts_with('m') && is_integer_word(cells[1].substr(1));
+}
+
+bool begins_with(const Excerpt& file, std::string_view text) { return file.line(0).starts_with(text); }
+
+// ---- The list
+
+Format unread(const char* name, const char* what, bool (*matches)(const Excerpt&),
+              std::vector<std::string> endings = {}) {
+  return {.name = name,
+          .what = what,
+          .use = Format::Use::none,
+          .matches = matches,
+          .component = {},
+          .advice = {},
+          .endings = std::move(endings)};
+}
+
+Format advised(Format format, Format::Use use, const char* advice) {
+  format.use = use;
+  format.advice = advice;
+  return format;
+}
+
+const FormatRegistration kFormats[] = {
+    FormatRegistration(unread("chakra_et", "a Chakra execution trace", is_chakra, {".et", ".eg"})),
+    FormatRegistration(unread("chakra_json", "a Chakra execution trace (JSON)",
+                              [](const Excerpt& f) { return f.has_key("workload_graph"); }, {".json"})),
+    FormatRegistration(unread("pytorch_et", "an execution trace of PyTorch, from which Chakra's are made",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"schema", "nodes"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("chakra_groups", "a list of communicators for Chakra traces",
+                              is_communicator_groups, {".json"})),
+    FormatRegistration(unread("astra_text", "a workload of ASTRA-sim or SimAI", is_astra_text, {".txt"})),
+    FormatRegistration(
+        unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
+    FormatRegistration(unread("astra_network", "a network of ASTRA-sim",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"topology", "npus_count"}) || f.has_key("logical-dims");
+                              },
+                              {".yml", ".json"})),
+    FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
+                              [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),
+    FormatRegistration(unread("simai_topology", "a topology of SimAI", is_simai_topology)),
+    FormatRegistration(unread("simai_busbw", "a list of SimAI's bus bandwidths",
+                              [](const Excerpt& f) {
+                                return f.has_any_key({"allreduce,", "allgather,", "reducescatter,"});
+                              },
+                              {".yaml"})),
+    FormatRegistration(unread("simai_ratio", "a table of SimAI's efficiencies",
+                              [](const Excerpt& f) { return begins_with(f, "Size,1 Node"); }, {".csv"})),
+    FormatRegistration(unread("aicb_csv", "a workload of AICB", is_aicb, {".csv"})),
+    FormatRegistration(unread("aicb_models", "AICB's list of models",
+                              [](const Excerpt& f) {
+                                return f.cells(0, '\t').size() > 3 && f.cells(0, '\t')[2] == "Parameter_size";
+                              },
+                              {".csv"})),
+    FormatRegistration(unread(
+        "aiob", "compute times of AICB (AIOB)",
+        [](const Excerpt& f) { return begins_with(f, "train_iter:") && f.contains("time_gpu_"); }, {".txt"})),
+    FormatRegistration(unread(
+        "msccl_xml", "an algorithm of MSCCL (XML)",
+        [](const Excerpt& f) { return f.xml_root() == "algo" || f.xml_root() == "msccl_algos"; }, {".xml"})),
+    FormatRegistration(unread("sccl_json", "an algorithm of SCCL or TACCL (JSON)",
+                              [](const Excerpt& f) {
+                                return f.has_any_key({"msccl_type", "sccl_type"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("taccl_sketch", "a communication sketch of TACCL",
+                              [](const Excerpt& f) { return f.has_key("intranode_sketch"); }, {".json"})),
+    FormatRegistration(unread("taccl_topology", "a topology of TACCL",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"gpus_per_node", "alpha"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("teccl_input", "an input of TE-CCL",
+                              [](const Excerpt& f) { return f.has_key("TopologyParams"); }, {".json"})),
+    FormatRegistration(unread("teccl_schedule", "a schedule of TE-CCL",
+                              [](const Excerpt& f) { return f.has_key("1-Epoch_Duration"); }, {".json"})),
+    FormatRegistration(unread("goal", "a schedule of LogGOPSim (GOAL)",
+                              [](const Excerpt& f) {
+                                const auto words = f.words(0);
+                                return words.size() == 2 && words[0] == "num_ranks" &&
+                                       is_integer_word(words[1]);
+                              },
+                              {".goal"})),
+    FormatRegistration(
+        unread("goal_binary", "a schedule of LogGOPSim (GOAL, binary)", is_goal_binary, {".bin"})),
+    FormatRegistration(unread("goal_merge", "a list of schedules for ATLAHS to merge",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"mode", "goal_files"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("goal_nodes", "a list of nodes for ATLAHS",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"num_of_nodes", "num_gpus_per_node"});
+                              },
+                              {".yaml"})),
+    FormatRegistration(unread("npkit", "a summary of NPKit",
+                              [](const Excerpt& f) {
+                                return std::any_of(
+                                    f.keys().begin(), f.keys().end(),
+                                    [](std::string_view key) { return key.starts_with("NPKIT_EVENT_"); });
+                              },
+                              {".json"})),
+    FormatRegistration(unread("nccl_topology", "a topology of NCCL (XML)",
+                              [](const Excerpt& f) { return f.xml_root() == "system"; }, {".xml"})),
+    FormatRegistration(unread("nccl_graph", "a graph of NCCL's rings and trees (XML)",
+                              [](const Excerpt& f) { return f.xml_root() == "graphs"; }, {".xml"})),
+    FormatRegistration(unread("nccl_tuner", "a table of NCCL's tuner", is_nccl_tuner, {".conf"})),
+    FormatRegistration(
+        unread("nccl_inspector", "a log of NCCL's inspector",
+               [](const Excerpt& f) {
+                 return f.has_keys({"header", "metadata"}) && f.contains("inspector_output_format_version");
+               },
+               {".log"})),
+    FormatRegistration(unread("nccl_tests", "output of nccl-tests", is_nccl_tests, {".txt", ".log"})),
+    FormatRegistration(unread("nccl_tests_json", "output of nccl-tests (JSON)",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"nccl_version", "config"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("mlperf_log", "a log of MLPerf",
+                              [](const Excerpt& f) { return f.contains(":::MLLOG {"); }, {".txt"})),
+    FormatRegistration(unread("flexflow", "a task graph of FlexFlow or TopoOpt", is_task_graph, {".fbuf"})),
+    FormatRegistration(unread("topoopt_measurements", "measured times of TopoOpt",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"ngpus", "measurements"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("kineto", "a Kineto trace of PyTorch", is_kineto, {".json", ".json.gz"})),
+    FormatRegistration(unread("chrome_trace", "a Chrome trace (JSON)", is_chrome_trace, {".json"})),
+    FormatRegistration(unread("perfetto", "a Perfetto trace", is_perfetto, {".pftrace", ".perfetto-trace"})),
+    FormatRegistration(unread("perfetto_text", "a Perfetto trace (text)",
+                              [](const Excerpt& f) {
+                                return begins_with(f, "packet {") && f.contains("trusted_packet_sequence_id");
+                              },
+                              {".textproto"})),
+    FormatRegistration(
+        unread("infragraph", "an InfraGraph infrastructure", is_infragraph, {".yaml", ".json"})),
+    FormatRegistration(
+        unread("infragraph_pb", "an InfraGraph infrastructure (protobuf)", is_infragraph_message, {".pb"})),
+    FormatRegistration(unread("simgrid_platform", "a platform of SimGrid (XML)",
+                              [](const Excerpt& f) { return f.xml_root() == "platform"; }, {".xml"})),
+    FormatRegistration(
+        unread("simgrid_replay", "a time-independent trace of SimGrid", is_smpi_replay, {".txt"})),
+    FormatRegistration(unread("mpi_trace", "an MPI trace of liballprof",
+                              [](const Excerpt& f) {
+                                return begins_with(f, "MPI_Init") &&
+                                       f.line(0).find(':') != std::string_view::npos;
+                              })),
+    FormatRegistration(unread("ember", "a load file of SST's ember",
+                              [](const Excerpt& f) {
+                                return begins_with(f, "[JOB_ID]") || begins_with(f, "[NID_LIST]") ||
+                                       begins_with(f, "[MOTIF]");
+                              },
+                              {".load"})),
+    FormatRegistration(unread("philly_jobs", "a job trace of Philly",
+                              [](const Excerpt& f) {
+                                return f.has_keys({"status", "vc", "jobid", "attempts"});
+                              },
+                              {".json"})),
+    FormatRegistration(unread("philly_utilisation", "a utilisation trace of Philly", is_philly_utilisation,
+                              {".csv", ".txt"})),
+    FormatRegistration(unread("gavel_jobs", "a job trace of Gavel", is_gavel, {".trace"})),
+    FormatRegistration(unread("helios_jobs", "a job trace of Helios", is_helios, {".csv"})),
+    FormatRegistration(unread("alibaba_pai_jobs", "a trace of Alibaba's PAI", is_alibaba_pai, {".csv"})),
+    FormatRegistration(advised(
+        unread("size_distribution", "a distribution of flow sizes", is_size_distribution, {".cdf", ".txt"}),
+        Format::Use::part, "name it as `cdf` of a workload of kind poisson")),
+    FormatRegistration(advised(unread("tar", "a tar archive", is_tar, {".tar", ".tar.gz", ".tgz"}),
+                               Format::Use::none, "unpack it and give one of its files")),
+};
+
+}  // namespace
+}  // namespace netsim
