@@ -26,11 +26,17 @@ struct OutputParameters {
 };
 const Parameters<OutputParameters>& output_parameters();
 
+// Every file that a run may leave in its directory: first those that say that it ended.
+const std::vector<std::string>& output_files();
+
 class Tables {
  public:
-  // Creates the directory. IoError at once if it cannot be written. `source` must outlive the tables.
+  // Takes the directory for this run until the tables are destroyed. IoError at once if it cannot be written
+  // or belongs to another run. `source` must outlive the tables.
   Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source);
 
+  // When nothing can be refused any more: removes the files of earlier runs.
+  void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);
   void add(const CommunicationRecord& record);
   void add(const FlowRecord& record);
@@ -39,6 +45,8 @@ class Tables {
   void add(const LinkSample& sample);
   void add(const FlowSample& sample);
 
+  // Writes another of the output_files().
+  void write(const char* name, const std::string& text) const;
   // Completes the streamed tables and writes the others; afterwards all are there.
   void finish(const Results& results);
   // Which tables were cut at max_rows, for Notes.
@@ -64,7 +72,7 @@ class Tables {
   // The streamed tables that there are.
   std::vector<Rows*> streamed() const;
 
-  std::string directory_;
+  OutputDirectory directory_;
   std::string job_;
   std::vector<std::string> names_;  // of tasks, ready as cells
   std::unique_ptr<Rows> tasks_, collectives_, flows_;
