@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,6 +23,8 @@
 #include "sim/core/output.h"
 #include "sim/core/progress.h"
 #include "sim/core/read_log.h"
+#include "sim/core/terminal.h"
+#include "sim/core/text.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/screen.h"
@@ -31,6 +40,9 @@ using namespace netsim;
 // That --dry-run plays the run for.
 constexpr double kCalibrationSeconds = 1;
 
+// The size of the first allocation that failed; 0: none, or one that is not made by operator new.
+std::atomic<std::size_t> refused_request{0};
+
 // Signal handlers can reach nothing else. A second signal ends the program the hard way.
 volatile std::sig_atomic_t interruption = 0;
 
@@ -40,6 +52,9 @@ void catch_interruptions() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it ignored
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
   std::signal(SIGABRT,
               [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
@@ -53,11 +68,7 @@ void print(const std::string& text) {
 
 // One line, whatever the message quotes.
 void complain(const std::string& message) {
-  std::string line = message;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  std::fprintf(stderr, "netsim: error: %s\n", line.c_str());
+  std::fprintf(stderr, "netsim: error: %s\n", printable(message).c_str());
 }
 
 // The configuration, and what it says besides where it is another tool's; the command line goes before both.
@@ -77,7 +88,7 @@ void compile(const Options& options) {
   OutputFile file(options.subject);
   file.write(bytes);
   file.commit();
-  if (!options.quiet) print(fmt::format("{}: {} bytes\n", options.subject, bytes.size()));
+  if (!options.quiet) print(fmt::format("{}: {} bytes\n", printable(options.subject), bytes.size()));
 }
 
 // Completes `options` with what the configuration says.
@@ -102,8 +113,9 @@ void dry_run(Options options) {
     print(prediction_json(prediction));
     return;
   }
-  print(resolved_configuration(simulation.configuration(), simulation.cluster()) + "\n" +
-        render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  print(render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  if (options.with_configuration)
+    print("\n" + resolved_configuration(simulation.configuration(), simulation.cluster()));
 }
 
 // `log`: of all that was read for it.
@@ -128,23 +140,17 @@ void print_manifest(Options options, const std::string& command) {
   print(manifest_json(manifest_of(options, simulation, log, command)));
 }
 
-void write_file(const std::string& directory, const char* name, const std::string& text) {
-  OutputFile file(directory + "/" + name);
-  file.write(text);
-  file.commit();
-}
-
 // What the user is told at the end, besides the files.
 void show(const Options& options, const Results& results) {
   if (options.json) {
     print(summary_json(results));
   } else if (!options.quiet) {
-    print(render_screen(results));
+    print(render_screen(results, line_width(stdout)));
   }
   if (results.outcome == Outcome::done) return;
   complain(explain(results));
   if (!options.quiet) return;  // the screen and the summary say it
-  for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", line.c_str());
+  for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", printable(line).c_str());
 }
 
 ExitCode run(Options options, const std::string& command) {
@@ -163,11 +169,27 @@ ExitCode run(Options options, const std::string& command) {
   progress.finish();
   if (files) {
     simulation.finish_tables(results);
-    write_file(options.output_directory, "manifest.json", manifest_json(manifest, results));
-    write_file(options.output_directory, "summary.json", summary_json(results));
+    simulation.write_file("manifest.json", manifest_json(manifest, results));
+    simulation.write_file("summary.json", summary_json(results));  // the last: it says that all are there
   }
   show(options, results);
   return exit_code(results.outcome);
+}
+
+// What was asked for, what there was, and the limit.
+std::string out_of_memory() {
+  const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const std::uint64_t used = limited ? peak_address_space() : peak_memory();
+  const std::size_t more = refused_request.load();
+  return "out of memory: " +
+         (more > 0 ? bytes(more) + " more were needed than the " + bytes(used) + " in use"
+                   : "more was needed than the " + bytes(used) + " in use") +
+         (limited ? ", and " + bytes(limit.rlim_cur) + " is the limit (ulimit -v)" : "") +
+         ". What helps: more memory or a higher limit, fewer threads (--threads 1), a smaller network or "
+         "workload; "
+         "--dry-run says what a run needs";
 }
 
 ExitCode act(const Options& options, const std::string& command) {
@@ -182,10 +204,10 @@ ExitCode act(const Options& options, const std::string& command) {
       options.json ? print_manifest(options, command) : print_configuration(options);
       break;
     case Action::list:
-      print(list_components(options.subject));
+      print(list_components(options.subject, line_width(stdout)));
       break;
     case Action::describe:
-      print(describe_subject(options.subject));
+      print(describe_subject(options.subject, line_width(stdout)));
       break;
     case Action::schema:
       print(configuration_schema());
@@ -198,13 +220,23 @@ ExitCode act(const Options& options, const std::string& command) {
             "\n");
       break;
     case Action::help:
-      print(usage());
+      print(usage(line_width(stdout)));
       break;
   }
   return ExitCode::done;
 }
 
 }  // namespace
+
+// As the standard library's, but they remember the request that could not be fulfilled.
+void* operator new(std::size_t bytes) {
+  if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1)); memory != nullptr) [[likely]]
+    return memory;
+  refused_request = bytes;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 int main(int argc, char** argv) {
   try {
@@ -216,6 +248,14 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     complain(error.what());
     return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    complain(out_of_memory());
+    return static_cast<int>(ExitCode::io);
+  } catch (const std::system_error& error) {
+    const bool threads = error.code() == std::errc::resource_unavailable_try_again;
+    complain(fmt::format("the system refused: {}{}", error.what(),
+                         threads ? " (a thread: fewer with --threads)" : ""));
+    return static_cast<int>(ExitCode::io);
   } catch (const std::exception& error) {
     complain(fmt::format("unexpected: {} (this is a bug of netsim)", error.what()));
     return static_cast<int>(ExitCode::bug);

@@ -16,8 +16,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description described_options() {
-  po::options_description all("Options", 110, 70);
+po::options_description described_options(std::size_t width = kDefaultWidth) {
+  const auto columns = static_cast<unsigned>(width);
+  po::options_description all("Options", columns, columns - 28);
   const auto text = [] { return po::value<std::string>(); };
   auto add = all.add_options();
   add("config", text()->value_name("C.yaml"),
@@ -33,13 +34,15 @@ po::options_description described_options() {
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
-  add("dry-run", "build everything, play about a second of it: sizes, predicted packets, memory and minutes");
+  add("dry-run",
+      "build everything, play about a second of it: time, memory, sizes; with --print-config the "
+      "configuration too");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
-      "of "
-      "the run, which is not played");
+      "of the run, which is not played");
   add("list", "components by kind; --list KIND for one kind");
-  add("describe", text()->value_name("NAME"), "a component or a section: what it does, its parameters");
+  add("describe", text()->value_name("NAME"),
+      "a section, a key (transport.mtu, mtu) or a component (dcqcn): what it does, its parameters");
   add("schema", "JSON schema of the configuration, for editors");
   add("compile", text()->value_name("OUT.pb"), "compile the description given with --workload into a .pb");
   add("version", "print the version");
@@ -131,6 +134,7 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
     if (values.count(name) == 0) continue;
+    if (chosen.first == Action::dry_run && action == Action::print_config) continue;
     if (!chosen.second.empty()) {
       throw ConfigError("--" + chosen.second + " and --" + name + " exclude each other");
     }
@@ -200,18 +204,26 @@ Options parse_options(const std::vector<std::string>& arguments) {
       throw ConfigError("--json: '" + json + "' was given, only - (stdout) is allowed; files: --out DIR");
     options.json = true;
   }
+  options.with_configuration = action == Options::Action::dry_run && values.count("print-config") != 0;
+  if (options.with_configuration && options.json)
+    throw ConfigError("--print-config and --json exclude each other");
   check_complete(options);
   return options;
 }
 
-std::string usage() {
+std::string usage(std::size_t width) {
+  width = std::clamp<std::size_t>(width, 60, 120);
   std::ostringstream text;
-  text << "netsim: a packet-level simulator of distributed DNN training\n\n"
-          "  netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]\n"
-          "  netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb\n\n"
-       << described_options()
-       << "\nExit codes: 0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload, 4 files,\n"
-          "            5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)\n";
+  text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
+       << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
+                  width)
+       << "\n  netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb\n\n"
+       << described_options(width) << "\nExit codes: "
+       << wrapped(
+              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload, 4 files or memory, "
+              "5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)",
+              12, 12, width)
+       << "\n";
   return text.str();
 }
 

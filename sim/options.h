@@ -1,10 +1,12 @@
 // Options: the command line as plain data (Boost.Program_options stays inside options.cpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "sim/core/text.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -18,22 +20,24 @@ struct Options {
   std::vector<std::string> assignments;  // --set path=value, in order
   std::string output_directory;          // --out; "" = no files
   std::uint64_t seed = 1;
-  std::uint32_t threads = 0;  // 0: one per core
-  Time until = kNever;        // simulated time; > 0
-  bool quiet = false;         // no progress, no screen
-  bool json = false;          // --json -: the summary goes to stdout instead of the screen
-  std::string subject;        // --list KIND ("" = all), --describe NAME, --compile OUT.pb
+  std::uint32_t threads = 0;        // 0: one per core
+  Time until = kNever;              // simulated time; > 0
+  bool quiet = false;               // no progress, no screen
+  bool with_configuration = false;  // --dry-run --print-config: what --print-config says too
+  bool json = false;                // --json -: the summary goes to stdout instead of the screen
+  std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest
 // name), a missing or wrong value, options that an action needs and that are absent (but for the workload of
-// a run, which the configuration may name), and actions that exclude each other.
+// a run, which the configuration may name), and actions that exclude each other (--dry-run --print-config do
+// not).
 Options parse_options(const std::vector<std::string>& arguments);
 // ConfigError where no workload is known.
 void require_workload(const Options& options);
 
-// What --help prints.
-std::string usage();
+// What --help prints, in lines of at most `width` columns (or 60, if that is more).
+std::string usage(std::size_t width = kDefaultWidth);
 
 // The command line as one could type it again (for the manifest and for check_failed).
 std::string quote_command(const std::vector<std::string>& arguments);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -22,9 +23,8 @@ namespace {
 
 using WallClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kSlice = 200'000;      // events between two looks at the world: some 25 ms
-constexpr std::uint64_t kSliceSamples = 1000;  // samples between two looks at the world
-constexpr std::chrono::milliseconds kReportEvery(100);
+constexpr std::uint64_t kSlice = 200'000;          // events between two looks at the world: some 25 ms
+constexpr std::uint64_t kSliceSamples = 1000;      // samples between two looks at the world
 constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: nothing but timers since the last move
 constexpr Time kStuckTime = kSecond;
 constexpr Time kStuckLook = kStuckTime / 4;  // of simulated time between two looks whether anything moves
@@ -250,6 +250,7 @@ void Simulation::start_job() {
 
 Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
+  if (tables_ != nullptr) tables_->begin();
   const Outcome outcome = naming(setup_.workload, [&] { return play(watch); });
   if (outcome == Outcome::done) settle(watch);
   if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
@@ -299,19 +300,28 @@ Calibration Simulation::calibrate(double seconds, const Watch& watch) {
   return calibration;
 }
 
-Calibration::Mark Simulation::progress_mark(double seconds) const {
-  Calibration::Mark mark;
-  mark.seconds = seconds;
-  mark.memory = peak_memory();
-  mark.done.tasks = job_->tasks_done();
-  if (system_.packets() == nullptr) return mark;
+Calibration::Mark Simulation::progress_mark(double seconds) const { return {seconds, done(), peak_memory()}; }
+
+Volume Simulation::done() const {
+  Volume done;
+  done.tasks = job_->tasks_done();
+  if (system_.packets() == nullptr) return done;
   const NetworkCounters counters = system_.packets()->counters();
-  mark.done.scale_out_bytes = counters.bytes_delivered;
-  mark.done.flows = counters.flows_done;
-  mark.done.packets = counters.packets;
-  mark.done.queue_pairs = system_.packets()->queue_pairs().size();
-  mark.done.packet_hops = counters.packet_hops;
-  return mark;
+  done.scale_out_bytes = counters.bytes_delivered;
+  done.flows = counters.flows_done;
+  done.packets = counters.packets;
+  done.queue_pairs = system_.packets()->queue_pairs().size();
+  done.packet_hops = counters.packet_hops;
+  return done;
+}
+
+// What the run has to do; of very many tasks only their number.
+Volume Simulation::predicted() {
+  if (job_->tasks_total() <= kPredictTasks)
+    return predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
+  Volume volume;
+  volume.tasks = job_->tasks_total();
+  return volume;
 }
 
 bool Simulation::slice(Time until) {
@@ -345,9 +355,7 @@ void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
 
 Outcome Simulation::play(const Watch& watch) {
   Engine& engine = system_.engine();
-  Bytes predicted = 0;
-  if (watch.report && job_->tasks_total() <= kPredictTasks)
-    predicted = predict_bytes(*source_, system_.executor());
+  std::optional<Volume> all;  // only for those who wait long enough to be told
   WallClock::time_point reported = WallClock::now();
   start_job();
   while (!job_->done()) {
@@ -359,8 +367,9 @@ Outcome Simulation::play(const Watch& watch) {
       next_look_ = (engine.next_time() / kStuckLook + 1) * kStuckLook;
     }
     if (deadlocked()) return Outcome::stalled;
-    if (watch.report && WallClock::now() - reported >= kReportEvery) {
-      watch.report(advance(predicted));
+    if (watch.report && seconds_since(reported) >= watch.report_every) {
+      if (!all) all = predicted();
+      watch.report(advance(*all));
       reported = WallClock::now();
     }
   }
@@ -402,24 +411,10 @@ bool Simulation::stuck() {
   return false;
 }
 
-// Rough weights of a task and of a packet in the fabric, in events, for the progress display only: those of
-// the main job.
-constexpr double kEventsPerTask = 260, kEventsPerPacket = 17;
-
-Advance Simulation::advance(Bytes predicted) const {
-  Advance advance;
-  const System& system = system_;
-  const auto cost = [&](double tasks, Bytes bytes) {
-    return kEventsPerTask * tasks +
-           kEventsPerPacket * static_cast<double>(bytes) / static_cast<double>(system.transport().mtu);
-  };
-  const bool packets = system.packets() != nullptr;
-  const double all = cost(static_cast<double>(job_->tasks_total()), packets ? predicted : 0);
-  const Bytes delivered = packets ? system.packets()->counters().bytes_delivered : 0;
-  if (all > 0) advance.fraction = cost(static_cast<double>(job_->tasks_done()), delivered) / all;
-  advance.simulated = system.engine().now();
-  advance.events = system.engine().executed();
-  return advance;
+Advance Simulation::advance(const Volume& all) const {
+  Volume so_far = done();
+  if (all.packets == 0) so_far.packet_hops = {};  // only tasks are counted
+  return {share_done(so_far, all), system_.engine().now(), system_.engine().executed()};
 }
 
 Results Simulation::collect(Outcome outcome, const Watch& watch) const {
@@ -469,6 +464,7 @@ JobResult Simulation::job_result(Time now) const {
   result.rank_times = job_->rank_times(result.end);
   result.tasks_done = job_->tasks_done();
   result.tasks_total = job_->tasks_total();
+  result.computes = !source_->works().empty();
   result.model_flops = source_->model_flops();
   result.peak_flops = system_.compute() != nullptr ? system_.compute()->peak_flops() : 0;
   return result;
@@ -505,6 +501,10 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
 
 void Simulation::finish_tables(const Results& results) {
   if (tables_ != nullptr) tables_->finish(results);
+}
+
+void Simulation::write_file(const char* name, const std::string& text) const {
+  if (tables_ != nullptr) tables_->write(name, text);
 }
 
 }  // namespace netsim

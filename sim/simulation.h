@@ -80,16 +80,17 @@ struct SimulationSetup {
 
 // Where a run is: for progress displays.
 struct Advance {
-  double fraction = 0;  // of the predicted work: tasks, and bytes over the fabric
+  double fraction = 0;  // of the predicted work: packets and their hops, tasks
   Time simulated = 0;
   std::uint64_t events = 0;
 };
 
 // What a run looks at while it goes on. The functions may be empty; they are called between slices of events.
 struct Watch {
-  Time until = kNever;                         // events after it are not executed
-  std::function<bool()> interrupted;           // true: end the run, with the report of what was done
-  std::function<void(const Advance&)> report;  // a few times a second
+  Time until = kNever;                // events after it are not executed
+  std::function<bool()> interrupted;  // true: end the run, with the report of what was done
+  std::function<void(const Advance&)> report;
+  double report_every = 0.1;  // seconds of wall time between two reports, and before the first
 };
 
 class Simulation {
@@ -109,6 +110,8 @@ class Simulation {
   Results run(const Watch& watch);
   // After run(): completes the tables in the output directory, if there is one.
   void finish_tables(const Results& results);
+  // The same for another of the output_files().
+  void write_file(const char* name, const std::string& text) const;
 
  private:
   void create_job();
@@ -122,7 +125,9 @@ class Simulation {
   bool stuck();
   Calibration calibrate(double seconds, const Watch& watch);
   Calibration::Mark progress_mark(double seconds) const;
-  Advance advance(Bytes predicted) const;
+  Volume done() const;
+  Volume predicted();
+  Advance advance(const Volume& all) const;
   Results collect(Outcome outcome, const Watch& watch) const;
   JobResult job_result(Time now) const;
   std::vector<std::string> waiting() const;

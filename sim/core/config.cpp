@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "sim/core/output.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -55,37 +56,10 @@ Place place_of(const std::string& name, std::string_view text, std::size_t offse
   return place;
 }
 
-// Length of the UTF-8 character at the start of `text`; 0 if it is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = first == 0xed && byte(1) > 0x9f;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool outside = (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
-    return follows(1) && follows(2) && follows(3) && !outside ? 4 : 0;
-  }
-  return 0;
-}
-
 // yaml-cpp takes byte 4 for the end of the file and replaces what is not UTF-8 without a word.
 void check_characters(std::string_view text, const std::string& name) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = character_length(text.substr(i));
-    if (length == 0) throw ConfigError(place_of(name, text, i), "this is not UTF-8 text");
-    if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f) {
-      throw ConfigError(place_of(name, text, i),
-                        "control character " + std::to_string(byte) + ": only text is allowed here");
-    }
-    i += length;
-  }
+  if (const auto found = find_not_text(text); found)
+    throw ConfigError(place_of(name, text, found->offset), found->what);
 }
 
 // '%' lines before the document, which yaml-cpp skips.
@@ -245,6 +219,7 @@ void ConfigLoader::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML
   check_tag(mark, tag);
   const bool quoted = tag == "!";
   if (quoted) check_closed(mark);
+  if (const auto escaped = find_not_name(value); escaped) fail(mark, escaped->what);
   if (expects_key()) return take_key(mark, value, quoted);
   ConfigNode node = start(ConfigNode::Kind::scalar, mark);
   node.text_ = value;

@@ -81,8 +81,15 @@ Engine::Engine(const Plan& plan) {
     outboxes_.push_back({AtomSet::Outbox(plan.sets), AtomSet::Outbox(plan.sets)});
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
-  for (std::uint32_t thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread] { work(thread); });
+  workers_.reserve(threads);
+  try {
+    for (std::uint32_t thread = 1; thread < threads; ++thread)
+      workers_.emplace_back([this, thread] { work(thread); });
+  } catch (...) {  // the system has no more threads; those that there are wait
+    leave_ = true;
+    begin_window();
+    for (std::thread& worker : workers_) worker.join();
+    throw;
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "sim/core/text.h"
+
 namespace netsim {
 namespace {
 
@@ -14,28 +16,9 @@ std::string& reproduction_hint() {
 
 // Messages quote what the user wrote, which may hold line breaks or terminal escapes: they are shown, not
 // obeyed.
-std::string one_line(const std::string& text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      result += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += "\\x";
-      result += kHex[byte >> 4];
-      result += kHex[byte & 15];
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string message_at(const Place& place, const std::string& message) {
   const std::string where = place.to_string();
-  return one_line(where.empty() ? message : where + ": " + message);
+  return printable(where.empty() ? message : where + ": " + message);
 }
 
 }  // namespace
@@ -57,7 +40,8 @@ InputError::InputError(const Place& place, const std::string& message)
 void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
   std::fprintf(stderr, "netsim: this is a bug in netsim: %s:%d: '%s' does not hold%s%s\n", file, line,
                condition, detail.empty() ? "" : ": ", detail.c_str());
-  if (!reproduction_hint().empty()) std::fprintf(stderr, "reproduce with: %s\n", reproduction_hint().c_str());
+  if (!reproduction_hint().empty())
+    std::fprintf(stderr, "reproduce with: %s\n", printable(reproduction_hint()).c_str());
   std::fflush(stderr);
   std::abort();
 }

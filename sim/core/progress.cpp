@@ -1,61 +1,61 @@
 #include "sim/core/progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
+#include <vector>
+
+#include "sim/core/terminal.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
 
-// Redraw at most 5 times a second on a terminal; in a log first after 2 s, then every 10 s.
+// Redraw at most 5 times a second on a terminal; in a log first after 2 s, then every half minute.
 constexpr double kTerminalPeriod = 0.2;
-constexpr double kPlainFirst = 2, kPlainPeriod = 10;
-// Rates are smoothed over about this many seconds, so that the ETA follows phases but does not flicker.
-constexpr double kSmoothing = 10;
-constexpr double kLongestEta = 1000 * 3600.0;
+constexpr double kPlainFirst = 2, kPlainPeriod = 30;
+// Speeds are those of about so many seconds, so that the ETA follows phases but does not flicker.
+constexpr double kMemory = 10;
+// Before that nothing is promised.
+constexpr double kFirstPromise = 1, kLeastFraction = 0.002;
+constexpr double kLongestPromise = 1000 * 3600.0;
 
-std::string duration(double seconds) {
-  const long long total = std::llround(seconds);
-  if (total < 60) return fmt::format("{} s", total);
-  if (total < 3600) return fmt::format("{}:{:02} min", total / 60, total % 60);
-  return fmt::format("{}:{:02} h", total / 3600, total / 60 % 60);
-}
+struct Part {
+  std::string text;
+  int expendable;  // the highest is left out first
+};
 
-std::string simulated(Time time) {
-  const double t = static_cast<double>(time);
-  if (time < kMicrosecond) return fmt::format("{:.0f} ns", t / static_cast<double>(kNanosecond));
-  if (time < kMillisecond) return fmt::format("{:.1f} us", t / static_cast<double>(kMicrosecond));
-  if (time < kSecond) return fmt::format("{:.3f} ms", t / static_cast<double>(kMillisecond));
-  return fmt::format("{:.4f} s", t / static_cast<double>(kSecond));
-}
-
-std::string count(double value) {
-  if (value < 1e3) return fmt::format("{:.0f}", value);
-  if (value < 1e6) return fmt::format("{:.1f} k", value * 1e-3);
-  if (value < 1e9) return fmt::format("{:.2f} M", value * 1e-6);
-  return fmt::format("{:.2f} G", value * 1e-9);
-}
-
-double smoothed(double before, double sample, double weight) {
-  return before < 0 ? sample : before + (sample - before) * weight;
+// The parts that have room in `width` columns, in their order.
+std::string joined(std::vector<Part> parts, std::size_t width) {
+  const auto length = [&parts] {
+    std::size_t sum = 0;
+    for (const Part& part : parts) sum += columns(part.text) + 2;
+    return sum - 2;
+  };
+  const auto less = [](const Part& a, const Part& b) { return a.expendable < b.expendable; };
+  while (parts.size() > 1 && length() > width)
+    parts.erase(std::max_element(parts.begin(), parts.end(), less));
+  std::string line;
+  for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+  return line.substr(0, width);  // ASCII
 }
 
 }  // namespace
 
-Progress::Progress(Style style, std::FILE* out, Clock clock)
+Progress::Progress(Style style, std::FILE* out, Clock clock, Width width)
     : style_(style),
       out_(out),
       clock_(std::move(clock)),
+      width_(width ? std::move(width) : [out] { return line_width(out); }),
       start_(clock_()),
       next_(style == Style::terminal ? kTerminalPeriod : kPlainFirst) {}
 
 Progress::Style Progress::style_for(std::FILE* out, bool quiet) {
   if (quiet) return Style::quiet;
-  return ::isatty(::fileno(out)) == 1 ? Style::terminal : Style::plain;
+  return redraws_lines(out) ? Style::terminal : Style::plain;
 }
 
 Progress::Clock Progress::wall_clock() {
@@ -96,25 +96,36 @@ bool Progress::due(double elapsed) {
 void Progress::observe(double elapsed, double fraction, std::uint64_t events) {
   const double passed = elapsed - last_elapsed_;
   if (passed <= 0) return;
-  const double weight = passed / (passed + kSmoothing);
-  event_rate_ =
-      smoothed(event_rate_, static_cast<double>(events - std::min(events, last_events_)) / passed, weight);
+  const double kept = std::exp(-passed / kMemory);
+  recent_seconds_ = recent_seconds_ * kept + passed;
+  recent_events_ = recent_events_ * kept + static_cast<double>(events - std::min(events, last_events_));
+  recent_fraction_ *= kept;
   if (fraction >= 0) {
-    fraction_rate_ = smoothed(fraction_rate_, std::max(0.0, fraction - last_fraction_) / passed, weight);
+    recent_fraction_ += std::max(0.0, fraction - last_fraction_);
     last_fraction_ = fraction;
   }
   last_elapsed_ = elapsed;
   last_events_ = events;
 }
 
+std::optional<double> Progress::left(double elapsed, double fraction) const {
+  if (elapsed < kFirstPromise || fraction < kLeastFraction || recent_fraction_ <= 0) return std::nullopt;
+  const double seconds = (1 - fraction) * recent_seconds_ / recent_fraction_;
+  return seconds <= kLongestPromise ? std::optional(seconds) : std::nullopt;
+}
+
 std::string Progress::line(double elapsed, double fraction, Time now, std::uint64_t events) const {
-  std::string text = fraction >= 0 ? fmt::format("{:5.1f} %  ", fraction * 100) : "";
-  text +=
-      fmt::format("simulated {}  {} events  {} events/s  elapsed {}", simulated(now),
-                  count(static_cast<double>(events)), count(std::max(0.0, event_rate_)), duration(elapsed));
-  if (fraction < 0 || fraction_rate_ <= 0) return text;
-  const double left = (1 - fraction) / fraction_rate_;
-  return left > kLongestEta ? text : text + "  left " + duration(left);
+  const double speed = recent_seconds_ > 0 ? recent_events_ / recent_seconds_ : 0;
+  std::vector<Part> parts;
+  if (fraction >= 0) parts.push_back({fmt::format("{:5.1f} %", fraction * 100), 0});
+  parts.push_back({"simulated " + human_seconds(to_seconds(now)), 2});
+  parts.push_back({human_count(static_cast<double>(events)) + " events", 5});
+  parts.push_back({human_count(speed) + " events/s", 4});
+  parts.push_back({"elapsed " + human_duration(elapsed), 3});
+  if (const auto seconds = left(elapsed, fraction); seconds)
+    parts.push_back({"left " + human_duration(std::round(*seconds)), 1});
+  // A terminal may wrap a line that fills it.
+  return joined(std::move(parts), style_ == Style::terminal ? std::max<std::size_t>(width_(), 2) - 1 : 1000);
 }
 
 }  // namespace netsim

@@ -1,12 +1,15 @@
 // Progress: tells a waiting person how far a run is. The only place that reads wall time.
 //
-// On a terminal one line is redrawn at most 5 times a second; elsewhere (a log file) a plain line is printed
-// after 2 s and then at most every 10 s. Nothing here may influence a result.
+// On a terminal one line is redrawn at most 5 times a second; it leaves out what has no room, so it never
+// wraps. Elsewhere (a log file) a plain line is printed after 2 s and then every half minute. Nothing here
+// may influence a result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "sim/core/units.h"
@@ -18,9 +21,12 @@ class Progress {
   enum class Style { terminal, plain, quiet };
   // Wall time in seconds from any start.
   using Clock = std::function<double()>;
+  // Columns of the terminal, asked before every line.
+  using Width = std::function<std::size_t()>;
 
-  // `out` is not owned. `clock` is injected by tests; the default is the monotonic clock.
-  explicit Progress(Style style, std::FILE* out = stderr, Clock clock = wall_clock());
+  // `out` is not owned. `clock` and `width` are injected by tests; the defaults are the monotonic clock and
+  // what the terminal says.
+  explicit Progress(Style style, std::FILE* out = stderr, Clock clock = wall_clock(), Width width = {});
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -42,16 +48,21 @@ class Progress {
   bool due(double elapsed);
   void observe(double elapsed, double fraction, std::uint64_t events);
   std::string line(double elapsed, double fraction, Time now, std::uint64_t events) const;
+  // Seconds to the end; nothing where too little is known.
+  std::optional<double> left(double elapsed, double fraction) const;
 
   Style style_;
   std::FILE* out_;
   Clock clock_;
+  Width width_;
   double start_;
   double next_;         // elapsed time of the next print
   bool drawn_ = false;  // a line stands on the terminal
   double last_elapsed_ = 0, last_fraction_ = 0;
   std::uint64_t last_events_ = 0;
-  double fraction_rate_ = -1, event_rate_ = -1;  // per second, smoothed; -1: not known yet
+  // Of late: what was done in how many seconds, older seconds counting less and less. Their ratios are the
+  // speeds; at first those since the start.
+  double recent_seconds_ = 0, recent_fraction_ = 0, recent_events_ = 0;
 };
 
 }  // namespace netsim

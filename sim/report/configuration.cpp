@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "sim/collectives/executor.h"
+#include "sim/core/description.h"
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
 #include "sim/report/tables.h"
@@ -90,7 +94,7 @@ class Resolver {
   }
   static std::string origin(const ConfigNode& node) {
     const Place& place = node.place();
-    return place.line > 0 ? fmt::format("{}:{}", place.file, place.line) : place.file;
+    return printable(place.line > 0 ? fmt::format("{}:{}", place.file, place.line) : place.file);
   }
   void indent(int depth) { text_.append(static_cast<std::size_t>(depth) * 2, ' '); }
   void open(const std::string& name, int depth) {
@@ -145,28 +149,98 @@ std::string known_names() {
   return text;
 }
 
-std::vector<ComponentInfo> subjects(const std::string& name) {
-  std::vector<ComponentInfo> found;
-  for (const ComponentInfo* info : Catalogue::instance().all()) {
-    if (info->name == name || info->kind + "." + info->name == name) found.push_back(*info);
+// Something that --describe knows: a place in the configuration or a component, and all that it may be
+// called.
+struct Subject {
+  std::vector<std::string> paths;  // "transport.congestion_control.alpha_timer"; ends of them are names too
+  const ParameterInfo* parameter = nullptr;  // null for components
+  const ComponentInfo* component = nullptr;  // itself, or the one whose parameter it is; null: a section's
+};
+
+// All subjects: each parameter once, however many ways lead to it.
+class Subjects {
+ public:
+  Subjects() {
+    for (const ComponentInfo* info : Catalogue::instance().all()) add_component(*info);
+    add_table(configuration_table(), "", nullptr);
   }
-  for (const ParameterInfo& info : configuration_table()) {
-    if (info.type == "section" && info.name == name)
-      found.push_back({"section", info.name, info.doc, info.children});
+  const std::vector<Subject>& all() const { return subjects_; }
+
+ private:
+  void add_component(const ComponentInfo& info) {
+    const std::string path = info.kind + "." + info.name;
+    subjects_.push_back({{path}, nullptr, &info});
+    add_table(info.parameters, path + ".", &info);
   }
-  return found;
+  void add_table(const ParameterTable& table, const std::string& prefix, const ComponentInfo* of) {
+    for (const ParameterInfo& info : table) {
+      const std::string path = prefix + info.name;
+      add(info, path, of);
+      add_table(info.children, path + ".", of);
+      if (info.type != "component" || prefix.size() > kDeepest) continue;
+      for (const ComponentInfo* component : Catalogue::instance().all()) {
+        if (component->kind == info.component_kind) add_table(component->parameters, path + ".", component);
+      }
+    }
+  }
+  void add(const ParameterInfo& info, const std::string& path, const ComponentInfo* of) {
+    const auto [it, fresh] = places_.try_emplace(&info, subjects_.size());
+    if (fresh) subjects_.push_back({{}, &info, of});
+    subjects_[it->second].paths.push_back(path);
+  }
+
+  static constexpr std::size_t kDeepest = 200;  // components that hold each other end somewhere
+  std::vector<Subject> subjects_;
+  std::map<const ParameterInfo*, std::size_t> places_;
+};
+
+const std::vector<Subject>& subjects() {
+  static const Subjects subjects;
+  return subjects.all();
+}
+
+bool ends_with_path(const std::string& path, const std::string& name) {
+  return path == name || path.ends_with("." + name);
+}
+
+// Those that are called exactly so, in whole or, where none is, in part.
+std::vector<Subject> subjects_called(const std::string& name) {
+  std::vector<Subject> whole, part;
+  for (const Subject& subject : subjects()) {
+    const auto& paths = subject.paths;
+    if (std::find(paths.begin(), paths.end(), name) != paths.end()) whole.push_back(subject);
+    const auto ends = [&](const std::string& path) { return ends_with_path(path, name); };
+    if (std::any_of(paths.begin(), paths.end(), ends)) part.push_back(subject);
+  }
+  return whole.empty() ? part : whole;
 }
 
 std::vector<std::string> subject_names() {
-  std::vector<std::string> names;
-  for (const ComponentInfo* info : Catalogue::instance().all()) {
-    names.push_back(info->name);
-    names.push_back(info->kind + "." + info->name);
+  std::set<std::string> names;
+  for (const Subject& subject : subjects()) {
+    for (const std::string& path : subject.paths) {
+      names.insert(path);
+      names.insert(path.substr(path.rfind('.') + 1));
+    }
   }
-  for (const ParameterInfo& info : configuration_table()) {
-    if (info.type == "section") names.push_back(info.name);
-  }
-  return names;
+  for (const std::string& kind : Catalogue::instance().kinds()) names.insert(kind);
+  return {names.begin(), names.end()};
+}
+
+// The way through the configuration, where there is one: it was added last. A component's parameters have
+// others before it, and ways that several components share.
+std::string title_of(const Subject& subject) {
+  const bool shared = subject.component != nullptr && subject.paths.size() > 1;
+  return subject.paths.back() + (shared ? " (" + subject.component->name + ")" : "");
+}
+
+std::string describe_found(const Subject& subject, std::size_t width) {
+  if (subject.parameter == nullptr) return describe(*subject.component, width);
+  const ParameterInfo& info = *subject.parameter;
+  if (info.type == "section") return describe(title_of(subject), info.doc, info.children, width);
+  std::string text = describe(title_of(subject), "", {info}, width);
+  if (info.type == "component") text += "\n" + list_components(info.component_kind, width);
+  return text;
 }
 
 }  // namespace
@@ -238,7 +312,8 @@ std::string resolved_configuration(const ConfigNode& root, const Cluster& cluste
 
 std::string configuration_schema() { return json_schema(configuration_table(), Catalogue::instance()); }
 
-std::string list_components(const std::string& kind) {
+std::string list_components(const std::string& kind, std::size_t width) {
+  constexpr std::size_t kIndent = 23;
   const Catalogue& catalogue = Catalogue::instance();
   const std::vector<std::string> kinds = catalogue.kinds();
   if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
@@ -248,36 +323,34 @@ std::string list_components(const std::string& kind) {
                       ")");
   }
   std::string text, current;
+  const auto add = [&](const std::string& name, const std::string& doc) {
+    text +=
+        fmt::format("  {:<20} {}\n", name, wrapped(doc, std::max(kIndent, name.size() + 3), kIndent, width));
+  };
   for (const ComponentInfo* info : catalogue.all()) {
     if (!kind.empty() && info->kind != kind) continue;
     if (info->kind != current) text += (text.empty() ? "" : "\n") + info->kind + "\n";
     current = info->kind;
-    text += fmt::format("  {:<20} {}\n", info->name, info->summary);
+    add(info->name, info->summary);
   }
   if (kind.empty()) {
     text += "\nsections of the configuration\n";
-    for (const ParameterInfo& info : configuration_table())
-      text += fmt::format("  {:<20} {}\n", info.name, info.doc);
+    for (const ParameterInfo& info : configuration_table()) add(info.name, info.doc);
     text += "\nnetsim --describe NAME tells all about one of them\n";
   }
   return text;
 }
 
-std::string describe_subject(const std::string& name) {
-  for (const ParameterInfo& info : configuration_table()) {
-    if (info.name == name && info.type == "component") return list_components(info.component_kind);
-  }
-  const std::vector<std::string> kinds = Catalogue::instance().kinds();
-  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name);
-  const std::vector<ComponentInfo> found = subjects(name);
-  if (found.empty()) {
-    const std::string near = nearest(name, subject_names());
-    throw ConfigError("--describe: nothing is called '" + name + "'" +
-                      (near.empty() ? "" : ", did you mean '" + near + "'?") + " (--list shows all)");
-  }
+std::string describe_subject(const std::string& name, std::size_t width) {
   std::string text;
-  for (const ComponentInfo& info : found) text += (text.empty() ? "" : "\n") + describe(info);
-  return text;
+  for (const Subject& subject : subjects_called(name))
+    text += (text.empty() ? "" : "\n") + describe_found(subject, width);
+  if (!text.empty()) return text;
+  const std::vector<std::string> kinds = Catalogue::instance().kinds();
+  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name, width);
+  const std::string near = nearest(name, subject_names());
+  throw ConfigError("--describe: nothing is called '" + name + "'" +
+                    (near.empty() ? "" : ", did you mean '" + near + "'?") + " (--list shows all)");
 }
 
 }  // namespace netsim

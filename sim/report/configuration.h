@@ -3,10 +3,12 @@
 // --print-config and the manifest. The sections themselves are read by the rooms that own them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
+#include "sim/core/text.h"
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
 
@@ -39,9 +41,11 @@ std::string resolved_configuration(const ConfigNode& root, const Cluster& cluste
 std::string configuration_schema();
 
 // Components by kind, or those of one kind. ConfigError for an unknown kind.
-std::string list_components(const std::string& kind);
-// Text about a component ("dcqcn" or "congestion_control.dcqcn"), a section ("collectives") or a kind.
-// ConfigError if there is none of that name.
-std::string describe_subject(const std::string& name);
+std::string list_components(const std::string& kind, std::size_t width = kDefaultWidth);
+// Text about whatever --list shows or a configuration may hold: a section or key by its path
+// ("transport.mtu") or the end of it ("mtu"), a component ("dcqcn", "congestion_control.dcqcn") or a
+// parameter of it ("dcqcn.alpha_timer"), a kind. All that are called so, if there are several. ConfigError if
+// there is none.
+std::string describe_subject(const std::string& name, std::size_t width = kDefaultWidth);
 
 }  // namespace netsim

@@ -276,6 +276,16 @@ std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibratio
   return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume, volume, calibration);
 }
 
+// What the system tells of this process under `name`, bytes.
+std::uint64_t process_status(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == name && status >> kibibytes) return kibibytes << 10;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::uint64_t Volume::hops() const {
@@ -291,18 +301,9 @@ Volume predict_volume(const TaskSource& source, Executor& executor, const Cluste
   return volume;
 }
 
-Bytes predict_bytes(const TaskSource& source, Executor& executor) {
-  Bytes total = 0;
-  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    RankCalls<Bytes> calls(source, rank);
-    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
-      const Task task = source.task(rank, id);
-      if (!sends(task)) continue;
-      total +=
-          calls.cost(task, [&](const CommunicationRequest& r) { return executor.scale_out_bytes(rank, r); });
-    }
-  }
-  return total;
+double share_done(const Volume& done, const Volume& all) {
+  const double whole = work(all, all);
+  return whole > 0 ? std::min(1.0, work(done, all) / whole) : 0;
 }
 
 Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration) {
@@ -310,9 +311,8 @@ Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibrat
   prediction.ranks = ranks;
   prediction.volume = volume;
   prediction.calibration = calibration;
-  const double all = work(volume, volume);
-  prediction.share =
-      calibration.complete || all <= 0 ? 1 : std::min(1.0, work(calibration.end.done, volume) / all);
+  const bool whole = calibration.complete || work(volume, volume) <= 0;
+  prediction.share = whole ? 1 : share_done(calibration.end.done, volume);
   double seconds = calibration.setup_seconds + calibration.end.seconds;
   prediction.memory = calibration.memory;
   if (!calibration.complete) {
@@ -323,13 +323,7 @@ Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibrat
   return prediction;
 }
 
-std::uint64_t peak_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::uint64_t kibibytes = 0;
-    if (word == "VmHWM:" && status >> kibibytes) return kibibytes << 10;
-  }
-  return 0;
-}
+std::uint64_t peak_memory() { return process_status("VmHWM:"); }
+std::uint64_t peak_address_space() { return process_status("VmPeak:"); }
 
 }  // namespace netsim

@@ -63,16 +63,18 @@ struct TransportSizes {
   Time timeout = 0;               // of retransmission
 };
 
+// Which part of the work of `all` is done, 0 to 1: for the progress display.
+double share_done(const Volume& done, const Volume& all);
+
 // Walks all tasks of all ranks. Rank r is on GPU r.
 Volume predict_volume(const TaskSource& source, Executor& executor, const Cluster& cluster,
                       const TransportSizes& transport);
-// Only the bytes: faster.
-Bytes predict_bytes(const TaskSource& source, Executor& executor);
 
 // Extrapolates the calibration to the whole volume.
 Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration);
 
-// Largest memory of this process so far, bytes; 0 where the system does not tell.
+// Largest memory, and address space, of this process so far, bytes; 0 where the system does not tell.
 std::uint64_t peak_memory();
+std::uint64_t peak_address_space();
 
 }  // namespace netsim

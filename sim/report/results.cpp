@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/core/config.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -168,14 +168,19 @@ double utilisation(const LinkResult& link, Time simulated) {
   return end > 0 ? static_cast<double>(link.counters.busy) / static_cast<double>(end) : 0;
 }
 
+bool only_traffic(const Results& results) {
+  return std::none_of(results.jobs.begin(), results.jobs.end(),
+                      [](const JobResult& job) { return job.computes; });
+}
+
 std::string explain(const Results& results) {
   std::uint64_t done = 0, total = 0;
   for (const JobResult& job : results.jobs) {
     done += job.tasks_done;
     total += job.tasks_total;
   }
-  const std::string where =
-      fmt::format("at {} with {} of {} tasks done", format_time(results.simulated), done, total);
+  const std::string where = fmt::format("at {} with {} of {} tasks done",
+                                        human_seconds(to_seconds(results.simulated)), done, total);
   switch (results.outcome) {
     case Outcome::done:
       return "";

@@ -31,6 +31,7 @@ struct JobResult {
   std::vector<std::uint32_t> gpus;    // of each rank
   std::vector<RankTimes> rank_times;  // of each rank, over [begin, end]
   std::uint64_t tasks_done = 0, tasks_total = 0;
+  bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
   double model_flops = 0;  // per iteration, all ranks; 0 = unknown
   double peak_flops = 0;   // per GPU; 0 = unknown
 };
@@ -115,6 +116,9 @@ JobSummary summarise(const JobResult& job);
 // Share of the run in which the link was transmitting, 0..1. The run lasts until `simulated`, for a link that
 // had something left to send then (acknowledgements, repeats) until it had sent it.
 double utilisation(const LinkResult& link, Time simulated);
+
+// Nothing but traffic: no job computes.
+bool only_traffic(const Results& results);
 
 // One line on why a run did not end: what waits, the limit, the interruption. "" for a run that is done.
 std::string explain(const Results& results);

@@ -3,30 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <utility>
+
+#include "sim/core/config.h"
 
 namespace netsim {
 namespace {
 
-constexpr std::size_t kBarWidth = 40;
+constexpr std::size_t kBarWidth = 40, kBesideBar = 38;
 constexpr std::size_t kBusiestLinks = 5;
 
 using Text = std::back_insert_iterator<std::string>;
 
-// Three significant digits: 1.23, 12.3, 123.
-std::string three_digits(double value) {
-  const double size = std::abs(value);
-  return fmt::format("{:.{}f}", value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
-}
-
-std::string scaled(double value, std::initializer_list<std::pair<double, const char*>> units) {
-  for (const auto& [factor, unit] : units) {
-    if (std::abs(value) >= factor * 0.9995) return three_digits(value / factor) + " " + unit;
-  }
-  const auto& [factor, unit] = *std::rbegin(units);
-  return three_digits(value / factor) + " " + unit;
+// "  label     text", the text wrapped beside the label.
+void labelled(Text out, const char* label, const std::string& text, std::size_t width,
+              std::size_t indent = 12) {
+  fmt::format_to(out, "  {:<{}}{}\n", label, indent - 2, wrapped(text, indent, indent, width));
 }
 
 // A cell that is not there: a job that ended no iteration.
@@ -35,7 +28,8 @@ std::string or_dash(const std::optional<double>& value, std::string (*format)(do
 }
 
 void header(Text out, const Results& results, const JobResult& job) {
-  fmt::format_to(out, "{}: {} GPUs, {}\n\n", job.name, job.gpus.size(), to_string(results.outcome));
+  fmt::format_to(out, "{}: {} GPUs, {}\n\n", printable(job.name), job.gpus.size(),
+                 to_string(results.outcome));
 }
 
 void headline(Text out, const JobResult& job, const JobSummary& summary) {
@@ -57,20 +51,21 @@ void headline(Text out, const JobResult& job, const JobSummary& summary) {
   }
 }
 
-void bar(Text out, const std::string& label, double seconds, double whole) {
+void bar(Text out, const std::string& label, double seconds, double whole, std::size_t width) {
   const double part = whole > 0 ? seconds / whole : 0;
-  const auto width = static_cast<std::size_t>(part * kBarWidth + 0.5);
+  const std::size_t longest = std::min(kBarWidth, width - std::min(width, kBesideBar));
+  const auto length = static_cast<std::size_t>(part * static_cast<double>(longest) + 0.5);
   fmt::format_to(out, "    {:<12} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
-                 width > 0 ? "  " : "", std::string(std::min(width, kBarWidth), '#'));
+                 length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
 }
 
 // Compute, what stayed exposed by kind, idle: they add up to the iteration time.
-void breakdown(Text out, const JobResult& job, const JobSummary& summary) {
+void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
   const double whole = summary.compute_s + summary.exposed_s + summary.idle_s;
   if (whole <= 0) return;
   fmt::format_to(out, "\n  where the time of a GPU goes (mean{})\n",
                  job.done ? " per iteration" : ", so far");
-  bar(out, "compute", summary.compute_s, whole);
+  bar(out, "compute", summary.compute_s, whole, width);
   static constexpr std::pair<Stream, const char*> kKinds[] = {{Stream::tp, "exposed TP"},
                                                               {Stream::pp, "exposed PP"},
                                                               {Stream::dp, "exposed DP"},
@@ -78,9 +73,9 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary) {
                                                               {Stream::cp, "exposed CP"}};
   for (const auto& [stream, label] : kKinds) {
     const double exposed = summary.exposed_by_s[static_cast<std::size_t>(stream)];
-    if (exposed > 0) bar(out, label, exposed, whole);
+    if (exposed > 0) bar(out, label, exposed, whole, width);
   }
-  bar(out, "idle", summary.idle_s, whole);
+  bar(out, "idle", summary.idle_s, whole, width);
   const double hidden = summary.communication_s - summary.exposed_s;
   fmt::format_to(out, "    {} of communication, {} of it hidden behind compute\n",
                  human_seconds(summary.communication_s), human_seconds(hidden));
@@ -104,112 +99,191 @@ std::vector<const LinkResult*> busiest(const Results& results) {
   return chosen;
 }
 
-void links(Text out, const Results& results) {
+void links(Text out, const Results& results, std::size_t width) {
   const auto chosen = busiest(results);
   if (chosen.empty()) return;
-  fmt::format_to(out, "\n  {:<28} {:>10} {:>10} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "busiest links", "kind",
-                 "rate", "busy", "carried", "max queue", "ECN marks", "held back");
+  TableColumn name{"busiest links", 0, true, {}}, kind{"kind", 7, false, {}}, rate{"rate", 3, false, {}},
+      busy{"busy", 0, false, {}}, carried{"carried", 6, false, {}}, queue{"max queue", 1, false, {}},
+      marks{"ECN marks", 4, false, {}}, held_back{"held back", 2, false, {}};
   for (const LinkResult* link : chosen) {
     const PortCounters& c = link->counters;
-    fmt::format_to(out, "  {:<28} {:>10} {:>5.0f} Gb/s {:>6.1f} % {:>9} {:>9} {:>9} {:>9}\n", link->name,
-                   to_string(link->kind), static_cast<double>(link->rate) * 1e-9,
-                   100 * utilisation(*link, results.simulated),
-                   human_bytes(static_cast<double>(c.wire_bytes)),
-                   human_bytes(static_cast<double>(c.max_queue)), c.ecn_marks,
-                   human_seconds(to_seconds(c.paused + c.credit_stalled)));
+    name.cells.push_back(printable(link->name));
+    kind.cells.emplace_back(to_string(link->kind));
+    rate.cells.push_back(fmt::format("{:.0f} Gb/s", static_cast<double>(link->rate) * 1e-9));
+    busy.cells.push_back(fmt::format("{:.1f} %", 100 * utilisation(*link, results.simulated)));
+    carried.cells.push_back(human_bytes(static_cast<double>(c.wire_bytes)));
+    queue.cells.push_back(human_bytes(static_cast<double>(c.max_queue)));
+    marks.cells.push_back(fmt::format("{}", c.ecn_marks));
+    held_back.cells.push_back(human_seconds(to_seconds(c.paused + c.credit_stalled)));
   }
+  fmt::format_to(out, "\n{}", text_table({name, kind, rate, busy, carried, queue, marks, held_back}, 2, width));
 }
 
-void network(Text out, const Results& results) {
-  if (!results.packet_network) return;
+std::string completion_times(const FlowTimes& flows) {
+  return fmt::format("mean {}, p50 {}, p99 {}, max {}", human_seconds(flows.mean * 1e-12),
+                     human_seconds(to_seconds(flows.p50)), human_seconds(to_seconds(flows.p99)),
+                     human_seconds(to_seconds(flows.maximum)));
+}
+
+std::string slowdown_text(const Slowdowns& slowdowns) {
+  return fmt::format("mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}", slowdowns.mean, slowdowns.p50,
+                     slowdowns.p95, slowdowns.p99);
+}
+
+std::string counters_text(const Results& results) {
   const NetworkCounters& n = results.network;
-  fmt::format_to(out, "\n  flows     {} done", n.flows_done);
-  if (results.flows.count > 0) {
-    fmt::format_to(out, ", completion time mean {}, p50 {}, p99 {}, max {}",
-                   human_seconds(results.flows.mean * 1e-12), human_seconds(to_seconds(results.flows.p50)),
-                   human_seconds(to_seconds(results.flows.p99)),
-                   human_seconds(to_seconds(results.flows.maximum)));
-  }
-  if (results.slowdowns.count > 0) {
-    fmt::format_to(out, "\n  slowdown  mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}",
-                   results.slowdowns.mean, results.slowdowns.p50, results.slowdowns.p95,
-                   results.slowdowns.p99);
-  }
   const bool credits = results.knobs.flow_control == "credits";
-  fmt::format_to(out, "\n  network   {} drops, {} ECN marks, {} CNPs, {} {}, longest queue {}\n",
-                 n.drops + n.no_route, n.ecn_marks, n.cnps, credits ? n.credit_stalls : n.pfc_pauses,
-                 credits ? "credit stalls" : "pauses", human_bytes(static_cast<double>(n.max_queue)));
-  if (const auto& queues = results.sampled_queues; queues && queues->count > 0) {
-    fmt::format_to(out, "  queues    sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}\n",
-                   human_bytes(queues->mean), human_bytes(static_cast<double>(queues->p50)),
-                   human_bytes(static_cast<double>(queues->p95)),
-                   human_bytes(static_cast<double>(queues->p99)));
+  const std::string no_way = n.no_route > 0 ? fmt::format("{} packets without a way, ", n.no_route) : "";
+  return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {} {}", n.drops, no_way, n.ecn_marks, n.cnps,
+                     credits ? n.credit_stalls : n.pfc_pauses, credits ? "credit stalls" : "pauses");
+}
+
+std::string queues_text(const Results& results) {
+  const auto bytes = [](auto value) { return human_bytes(static_cast<double>(value)); };
+  const std::string longest = "longest " + bytes(results.network.max_queue);
+  const auto& queues = results.sampled_queues;
+  if (!queues || queues->count == 0) return longest;
+  return fmt::format("{}; sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}", longest,
+                     bytes(queues->mean), bytes(queues->p50), bytes(queues->p95), bytes(queues->p99));
+}
+
+void network(Text out, const Results& results, std::size_t width) {
+  if (!results.packet_network) return;
+  fmt::format_to(out, "\n");
+  std::string flows = fmt::format("{} done", results.network.flows_done);
+  if (results.flows.count > 0) flows += ", completion time " + completion_times(results.flows);
+  labelled(out, "flows", flows, width);
+  if (results.slowdowns.count > 0) labelled(out, "slowdown", slowdown_text(results.slowdowns), width);
+  labelled(out, "queues", queues_text(results), width);
+  labelled(out, "network", counters_text(results), width);
+}
+
+std::string bin_name(std::size_t bin) {
+  const auto limit = [](std::size_t i) { return format_bytes(kSizeBins[i]); };
+  if (bin == 0) return "below " + limit(0);
+  if (bin + 1 == kSizeBins.size()) return "from " + limit(bin - 1);
+  return limit(bin - 1) + " to " + limit(bin);
+}
+
+// A table with a line for each size that there is, if there are two.
+void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
+  TableColumn size{"slowdown of flows", 0, true, {}}, flows{"flows", 1, false, {}},
+      mean{"mean", 0, false, {}}, p50{"p50", 0, false, {}}, p95{"p95", 2, false, {}},
+      p99{"p99", 0, false, {}};
+  const auto add = [&](const std::string& name, const Slowdowns& s) {
+    size.cells.push_back(name);
+    flows.cells.push_back(fmt::format("{}", s.count));
+    mean.cells.push_back(fmt::format("{:.2f}", s.mean));
+    p50.cells.push_back(fmt::format("{:.2f}", s.p50));
+    p95.cells.push_back(fmt::format("{:.2f}", s.p95));
+    p99.cells.push_back(fmt::format("{:.2f}", s.p99));
+  };
+  for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin) {
+    if (results.slowdowns_by_size[bin].count > 0) add(bin_name(bin), results.slowdowns_by_size[bin]);
   }
+  if (size.cells.size() > 1) add("all", results.slowdowns);
+  if (size.cells.empty()) return;
+  fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
 }
 
-void effort(Text out, const Results& results) {
-  double hops = 0;
-  for (const std::uint64_t count : results.network.packet_hops) hops += static_cast<double>(count);
-  const double events = static_cast<double>(results.events);
-  fmt::format_to(out, "  simulated {}: ", human_seconds(to_seconds(results.simulated)));
-  if (results.packet_network) {
-    fmt::format_to(out, "{} packets, {} packet-hops (",
-                   human_count(static_cast<double>(results.network.packets)), human_count(hops));
-    const char* comma = "";
-    for (int kind = 0; kind < kLinkKinds; ++kind) {
-      const std::uint64_t count = results.network.packet_hops[static_cast<std::size_t>(kind)];
-      if (count == 0) continue;
-      fmt::format_to(out, "{}{} {}", comma, human_count(static_cast<double>(count)),
-                     to_string(static_cast<LinkKind>(kind)));
-      comma = ", ";
-    }
-    fmt::format_to(out, "), ");
+std::string progress_text(const JobResult& job) {
+  const std::string time = human_seconds(to_seconds(job.end - job.begin));
+  if (job.done && job.iterations == 1) return time;
+  return fmt::format("{} ({} of {} iterations, {} of {} tasks done)", time, job.iteration_ends.size(),
+                     job.iterations, job.tasks_done, job.tasks_total);
+}
+
+// Bytes count when their flow is complete.
+std::string throughput_text(const Results& results) {
+  const NetworkCounters& n = results.network;
+  const double bytes = static_cast<double>(n.bytes_delivered);
+  return fmt::format("{:.1f} Gb/s of payload{}, {} in all", bytes * 8e-9 / to_seconds(results.simulated),
+                     n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
+}
+
+// Where nothing is computed: how the flows fared, then what the network did.
+void traffic(Text out, const Results& results, std::size_t width) {
+  constexpr std::size_t kIndent = 19;
+  const NetworkCounters& n = results.network;
+  const auto line = [&](const char* label, const std::string& text) {
+    labelled(out, label, text, width, kIndent);
+  };
+  for (const JobResult& job : results.jobs) {
+    header(out, results, job);
+    line("time", progress_text(job));
   }
-  fmt::format_to(out, "{} events\n", human_count(events));
-  if (results.wall_seconds <= 0) return;
-  fmt::format_to(out, "  ran for   {}: ", human_seconds(results.wall_seconds));
-  if (results.packet_network)
-    fmt::format_to(out, "{} packet-hops/s, ", human_count(hops / results.wall_seconds));
-  fmt::format_to(out, "{} events/s\n", human_count(events / results.wall_seconds));
+  if (!results.packet_network) return;
+  line("flows",
+       fmt::format("{} done", n.flows_done) +
+           (n.flows_done < n.flows_started ? fmt::format(" of {} that began", n.flows_started) : ""));
+  if (results.flows.count > 0) line("completion time", completion_times(results.flows));
+  slowdowns_by_size(out, results, width);
+  if (results.simulated > 0) line("throughput", throughput_text(results));
+  line("queues", queues_text(results));
+  line("network", counters_text(results));
 }
 
-void list(Text out, const char* title, const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
-  fmt::format_to(out, "\n  {}\n", title);
-  for (const std::string& line : lines) fmt::format_to(out, "    - {}\n", line);
-}
-
-}  // namespace
-
-std::string human_seconds(double seconds) {
-  if (seconds == 0) return "0 s";
-  return scaled(seconds, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}});
-}
-
-std::string human_count(double count) {
-  if (count < 1000) return fmt::format("{:.0f}", count);
-  return scaled(count, {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}});
-}
-
-std::string human_bytes(double bytes) {
-  if (bytes < 1000) return fmt::format("{:.0f} B", bytes);
-  return scaled(bytes, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}});
-}
-
-std::string render_screen(const Results& results) {
-  std::string text;
-  const Text out = std::back_inserter(text);
+void training(Text out, const Results& results, std::size_t width) {
   for (const JobResult& job : results.jobs) {
     const JobSummary summary = summarise(job);
     header(out, results, job);
     headline(out, job, summary);
-    breakdown(out, job, summary);
+    breakdown(out, job, summary, width);
   }
-  links(out, results);
-  network(out, results);
-  effort(out, results);
-  list(out, "waiting", results.waiting);
-  list(out, "notes", results.notes);
+}
+
+std::string packets_text(const Results& results, double hops) {
+  std::string kinds;
+  for (int kind = 0; kind < kLinkKinds; ++kind) {
+    const std::uint64_t count = results.network.packet_hops[static_cast<std::size_t>(kind)];
+    if (count == 0) continue;
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", human_count(static_cast<double>(count)),
+                         to_string(static_cast<LinkKind>(kind)));
+  }
+  return fmt::format("{} packets, {} packet-hops ({}), ",
+                     human_count(static_cast<double>(results.network.packets)), human_count(hops), kinds);
+}
+
+void effort(Text out, const Results& results, std::size_t width) {
+  double hops = 0;
+  for (const std::uint64_t count : results.network.packet_hops) hops += static_cast<double>(count);
+  const double events = static_cast<double>(results.events), wall = results.wall_seconds;
+  labelled(out, "simulated",
+           human_seconds(to_seconds(results.simulated)) + ": " +
+               (results.packet_network ? packets_text(results, hops) : "") + human_count(events) + " events",
+           width);
+  if (wall <= 0) return;
+  labelled(out, "ran for",
+           human_duration(wall) + ": " +
+               (results.packet_network ? human_count(hops / wall) + " packet-hops/s, " : "") +
+               human_count(events / wall) + " events/s",
+           width);
+}
+
+void list(Text out, const char* title, const std::vector<std::string>& lines, std::size_t width) {
+  if (lines.empty()) return;
+  fmt::format_to(out, "\n  {}\n", title);
+  for (const std::string& line : lines)
+    fmt::format_to(out, "    - {}\n", wrapped(printable(line), 6, 6, width));
+}
+
+}  // namespace
+
+std::string render_screen(const Results& results, std::size_t width) {
+  std::string text;
+  const Text out = std::back_inserter(text);
+  if (only_traffic(results)) {
+    traffic(out, results, width);
+    links(out, results, width);
+    fmt::format_to(out, "\n");
+  } else {
+    training(out, results, width);
+    links(out, results, width);
+    network(out, results, width);
+  }
+  effort(out, results, width);
+  list(out, "waiting", results.waiting, width);
+  list(out, "notes", results.notes, width);
   return text;
 }
 
@@ -219,21 +293,19 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
   const Calibration& calibration = prediction.calibration;
   std::string text;
   const Text out = std::back_inserter(text);
+  fmt::format_to(out, "this takes, about  {}\n", human_duration(prediction.minutes * 60));
+  fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
   fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
   fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
   fmt::format_to(out, "over the fabric    {}, {} flows\n",
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));
   fmt::format_to(out, "everywhere         {} data packets, {} packet-hops\n", count(volume.packets),
                  count(volume.hops()));
-  fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
-  fmt::format_to(out, "this takes, about  {:.{}f} minutes\n", prediction.minutes,
-                 prediction.minutes < 0.1 ? 3 : 1);
-  if (calibration.complete) {
-    fmt::format_to(out, "calibration        the whole run: {}\n", human_seconds(calibration.end.seconds));
-  } else {
-    fmt::format_to(out, "calibration        {} of the run itself, {:.2g} % of its work\n",
-                   human_seconds(calibration.end.seconds), 100 * prediction.share);
-  }
+  fmt::format_to(out, "calibration        {}\n",
+                 calibration.complete
+                     ? "the whole run: " + human_seconds(calibration.end.seconds)
+                     : fmt::format("{} of the run itself, {:.2g} % of its work",
+                                   human_seconds(calibration.end.seconds), 100 * prediction.share));
   return text;
 }
 

@@ -10,22 +10,6 @@
 namespace netsim {
 namespace {
 
-std::string file_in(const std::string& directory, const char* name) {
-  return (std::filesystem::path(directory) / name).string();
-}
-
-// Creates the directory before the streamed tables of the same constructor are opened.
-std::string prepared(const std::string& directory) {
-  prepare_directory(directory);
-  return directory;
-}
-
-void write_table(const std::string& directory, const char* name, const std::string& text) {
-  OutputFile file(file_in(directory, name));
-  file.write(text);
-  file.commit();
-}
-
 std::string optional_cell(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
@@ -130,6 +114,14 @@ const Parameters<OutputParameters>& output_parameters() {
   return parameters;
 }
 
+const std::vector<std::string>& output_files() {
+  static const std::vector<std::string> names = {
+      "summary.json",     "manifest.json",    "jobs.csv",  "iterations.csv", "ranks.csv",
+      "tasks.csv",        "collectives.csv",  "flows.csv", "links.csv",      "queue_samples.csv",
+      "link_samples.csv", "flow_samples.csv", "fct.txt"};
+  return names;
+}
+
 Tables::Rows::Rows(const std::string& path, const char* header, std::uint64_t row_limit)
     : file(path), name(std::filesystem::path(path).filename().string()), limit(row_limit) {
   file.write(header);
@@ -164,13 +156,13 @@ void Tables::Rows::end_row() { file.write("\n"); }
 Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
                const std::vector<std::string>& nics, std::unique_ptr<Ns3Fct> fct)
     : source_(source),
-      directory_(prepared(directory)),
+      directory_(directory, output_files()),
       job_(csv_cell(source.job_name())),
       fct_(std::move(fct)) {
   for (const std::string& name : source.names()) names_.push_back(csv_cell(name));
   for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
-    return std::make_unique<Rows>(file_in(directory_, name), header,
+    return std::make_unique<Rows>(directory_.file(name), header,
                                   static_cast<std::uint64_t>(parameters.max_rows));
   };
   tasks_ = open("tasks.csv", kTasksHeader);
@@ -310,11 +302,17 @@ void Tables::add(const FlowSample& sample) {
   flow_samples_->end_row();
 }
 
+void Tables::write(const char* name, const std::string& text) const {
+  OutputFile file(directory_.file(name));
+  file.write(text);
+  file.commit();
+}
+
 void Tables::finish(const Results& results) {
-  write_table(directory_, "jobs.csv", jobs_csv(results));
-  write_table(directory_, "iterations.csv", iterations_csv(results));
-  write_table(directory_, "ranks.csv", ranks_csv(results, nics_));
-  write_table(directory_, "links.csv", links_csv(results));
+  write("jobs.csv", jobs_csv(results));
+  write("iterations.csv", iterations_csv(results));
+  write("ranks.csv", ranks_csv(results, nics_));
+  write("links.csv", links_csv(results));
   for (Rows* table : streamed()) table->file.commit();
 }
 

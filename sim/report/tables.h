@@ -28,14 +28,19 @@ struct OutputParameters {
 };
 const Parameters<OutputParameters>& output_parameters();
 
+// Every file that a run may leave in its directory: first those that say that it ended.
+const std::vector<std::string>& output_files();
+
 class Tables {
  public:
-  // Creates the directory. IoError at once if it cannot be written. `source` must outlive the tables. `nics`:
-  // the NIC of each GPU, as links.csv names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such
-  // file.
+  // Takes the directory for this run until the tables are destroyed. IoError at once if it cannot be written
+  // or belongs to another run. `source` must outlive the tables. `nics`: the NIC of each GPU, as links.csv
+  // names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such file.
   Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
          const std::vector<std::string>& nics = {}, std::unique_ptr<Ns3Fct> fct = nullptr);
 
+  // When nothing can be refused any more: removes the files of earlier runs.
+  void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);
   void add(const CommunicationRecord& record);
   void add(const FlowRecord& record);
@@ -44,6 +49,8 @@ class Tables {
   void add(const LinkSample& sample);
   void add(const FlowSample& sample);
 
+  // Writes another of the output_files().
+  void write(const char* name, const std::string& text) const;
   // Completes the streamed tables and writes the others; afterwards all are there.
   void finish(const Results& results);
   // Which tables were cut at max_rows, for Notes.
@@ -73,7 +80,7 @@ class Tables {
   std::string_view nic(std::uint32_t gpu) const;
 
   const TaskSource& source_;
-  std::string directory_;
+  OutputDirectory directory_;
   std::string job_;
   std::vector<std::string> names_;  // of tasks, ready as cells
   std::vector<std::string> nics_;   // by GPU, ready as cells

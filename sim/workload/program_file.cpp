@@ -7,12 +7,14 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 #include "sim/workload/workload.pb.h"
 
 namespace netsim {
@@ -113,7 +115,8 @@ class Reader {
     }
   }
 
-  // Walks the top level so that a cut file is reported with its offset.
+  // Walks the top level so that a cut file, and what is no text where text belongs, are reported with their
+  // offset.
   void check_wire(std::string_view bytes) const {
     google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                               static_cast<int>(bytes.size()));
@@ -125,7 +128,20 @@ class Reader {
         return;
       }
       if (tag == 0 || !skip(in, tag)) cut(bytes, offset);
+      check_name(bytes.substr(0, static_cast<std::size_t>(in.CurrentPosition())), offset, tag >> 3);
     }
+  }
+  // The field `number` that ends `bytes`; its tag, a byte long, is at `offset`, the text behind its length.
+  void check_name(std::string_view bytes, int offset, std::uint32_t number) const {
+    const char* field = number == pb::Workload::kJobFieldNumber     ? "job"
+                        : number == pb::Workload::kNamesFieldNumber ? "names"
+                                                                    : nullptr;
+    if (field == nullptr) return;
+    std::size_t begin = static_cast<std::size_t>(offset) + 1;
+    while (begin < bytes.size() && (bytes[begin] & 0x80) != 0) ++begin;
+    begin = std::min(begin + 1, bytes.size());
+    if (const auto found = find_not_name(bytes.substr(begin)); found)
+      fail(field, "byte " + std::to_string(begin + found->offset) + ": " + found->what);
   }
   static bool skip(google::protobuf::io::CodedInputStream& in, std::uint32_t tag) {
     std::uint64_t word = 0;

@@ -10,6 +10,7 @@
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/workload/program_file.h"
 #include "sim/workload/role_program_source.h"
 
@@ -28,15 +29,37 @@ std::string read_workload_file(const std::string& path) {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Text has no control characters but white space; every other file is taken for binary.
+// Text does not begin with control characters other than white space; every other file is taken for binary.
 bool is_text(std::string_view bytes) {
-  return std::none_of(bytes.begin(), bytes.end(), [](char c) {
+  constexpr std::size_t kBeginning = 64;
+  const std::string_view beginning = bytes.substr(0, kBeginning);
+  return std::none_of(beginning.begin(), beginning.end(), [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && !is_space(c)) || c == 0x7f;
   });
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& message) {
   throw InputError(Place{path, 0, 0, ""}, message);
+}
+
+// What stands in a text file may come back in tables and on terminals.
+void check_text(std::string_view text, const std::string& path) {
+  const auto found = find_not_text(text);
+  if (!found) return;
+  const std::string_view before = text.substr(0, found->offset);
+  const auto line = std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = found->offset - (line > 0 ? before.rfind('\n') + 1 : 0);
+  throw InputError(Place{path, static_cast<int>(line) + 1, static_cast<int>(column) + 1, ""}, found->what);
+}
+
+// The names of a job and its tasks stand in tables and on the screen.
+void check_names(const TaskSource& source, const std::string& path) {
+  const auto check = [&](const std::string& name) {
+    if (const auto found = find_not_name(name); found)
+      throw InputError(Place{path, 0, 0, ""}, "the name '" + name + "': " + found->what);
+  };
+  check(source.job_name());
+  for (const std::string& name : source.names()) check(name);
 }
 
 // Null for what no format knows.
@@ -78,20 +101,29 @@ const FormatRegistration kDescription{{.name = "netsim_workload",
                                        .advice = {},
                                        .endings = {".yaml", ".yml"}}};
 
+// Whatever is wrong in a description is the workload's fault, also what is read as configurations are.
+std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const std::string& path,
+                                               const WorkloadContext& context) {
+  if (file.format == nullptr || file.format->component.empty())
+    return as_input([&] { return parse_description(file.bytes, path)->tasks(context); });
+  return Registry<WorkloadReader>::instance()
+      .create(file.format->component)
+      ->read(file.bytes, path, context);
+}
+
 }  // namespace
 
-// Whatever is wrong in a description is the workload's fault, also what is read as configurations are.
 std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context) {
   const WorkloadFile file(path);
-  if (file.format != nullptr && !file.format->component.empty()) {
-    return Registry<WorkloadReader>::instance()
-        .create(file.format->component)
-        ->read(file.bytes, path, context);
+  std::unique_ptr<TaskSource> source;
+  if (!is_text(file.bytes)) {
+    source = make_role_program_source(parse_program(file.bytes, path), path);
+  } else {
+    check_text(file.bytes, path);
+    source = read_text_workload(file, path, context);
   }
-  if (is_text(file.bytes)) {
-    return as_input([&] { return parse_description(file.bytes, path)->tasks(context); });
-  }
-  return make_role_program_source(parse_program(file.bytes, path), path);
+  check_names(*source, path);
+  return source;
 }
 
 std::string compile_workload(const std::string& yaml_path) {

@@ -213,8 +213,20 @@ TEST(Config, NearestFindsTyposOnly) {
 }
 
 TEST(Config, MessagesShowWhatTheyQuoteOnOneLine) {
-  const ConfigNode root = parse_config("\"a\\nb\\e[31m\": 1", "x.yaml");
-  EXPECT_THAT(error_of([&] { root.allow_keys({}); }), HasSubstr("unknown key 'a\\nb\\x1b[31m'"));
+  const Place place{"x\x1b[31m.yaml", 2, 3, "a"};
+  EXPECT_STREQ(ConfigError(place, "'b\n\xc2\x9b\xff'").what(),
+               "x\\x1b[31m.yaml:2:3: a: 'b\\n\\xc2\\x9b\\xff'");
+}
+
+TEST(Config, EscapesMakeNoControlCharacters) {
+  for (const char* value : {"\\e[31m", "\\n", "\\t", "\\r", "\\0", "\\x7f", "\\x9b", "\\u0085"}) {
+    const std::string quoted = "\"a" + std::string(value) + "\"";
+    EXPECT_THAT(parse_error("k: " + quoted),
+                AllOf(StartsWith("x.yaml:1:4: k: "), HasSubstr("control character")));
+    EXPECT_THAT(parse_error(quoted + ": 1"), HasSubstr("control character")) << "a key";
+  }
+  EXPECT_THAT(parse_error("a: \xc2\x9b"), HasSubstr("control character 155"));
+  EXPECT_EQ(parse_config("k: \"\\u00e9\"", "x.yaml").find("k")->text(), "\u00e9");
 }
 
 TEST(Overlay, SetsAndAdds) {

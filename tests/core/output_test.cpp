@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "sim/core/errors.h"
 
@@ -158,22 +160,75 @@ TEST_F(Output, ADirectoryInTheWayIsTold) {
   fs::create_directory(in("a"));
   std::ofstream(in("a/b")) << "x";
   EXPECT_NE(error_of([&] { file.commit(); }), "no error");
-  EXPECT_FALSE(fs::exists(in(".a.partial")));
+  EXPECT_EQ(files(), 1) << "nothing but what was in the way";
 }
 
-TEST_F(Output, PreparesDirectories) {
-  prepare_directory(in("x/y/z"));
+const std::vector<std::string> kNames{"done", "a.csv", "b.csv"};
+
+TEST_F(Output, DirectoriesAreMadeAndProved) {
+  const auto take = [this](const std::string& name) { OutputDirectory(in(name), kNames); };
+  take("x/y/z");
   EXPECT_TRUE(fs::is_directory(in("x/y/z")));
-  prepare_directory(in("x/y/z"));
-  prepare_directory(in("x/w/"));
-  EXPECT_TRUE(fs::is_empty(in("x/y/z"))) << "the proof leaves nothing";
+  take("x/y/z");
+  take("x/w/");
+  EXPECT_TRUE(fs::is_empty(in("x/y/z"))) << "the claim leaves nothing";
   std::ofstream(in("file")) << "x";
-  EXPECT_THAT(error_of([&] { prepare_directory(in("file")); }), HasSubstr("Not a directory"));
-  EXPECT_THAT(error_of([&] { prepare_directory(in("file/sub")); }),
-              HasSubstr("cannot be created: Not a directory"));
-  EXPECT_THAT(error_of([&] { prepare_directory(in("file/sub/sub")); }), HasSubstr("cannot be created"));
-  EXPECT_THAT(error_of([] { prepare_directory(""); }), HasSubstr("name is empty"));
-  EXPECT_NE(error_of([] { prepare_directory("/proc/netsim"); }), "no error");
+  EXPECT_THAT(error_of([&] { take("file"); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { take("file/sub"); }), HasSubstr("cannot be created: Not a directory"));
+  EXPECT_THAT(error_of([&] { take("file/sub/sub"); }), HasSubstr("cannot be created"));
+  EXPECT_THAT(error_of([] { OutputDirectory("", kNames); }), HasSubstr("name is empty"));
+  EXPECT_NE(error_of([] { OutputDirectory("/proc/netsim", kNames); }), "no error");
+}
+
+TEST_F(Output, ADirectoryBelongsToOneRun) {
+  {
+    const OutputDirectory first(in("x"), kNames);
+    EXPECT_THAT(error_of([&] { OutputDirectory(in("x"), kNames); }),
+                HasSubstr("another run writes there now"));
+    EXPECT_THAT(error_of([&] { OutputDirectory(in("x/../x/"), kNames); }), HasSubstr("another run"));
+    const OutputDirectory other(in("y"), kNames);
+    EXPECT_EQ(first.file("a.csv"), in("x/a.csv"));
+  }
+  EXPECT_EQ(error_of([&] { OutputDirectory(in("x"), kNames); }), "no error");
+}
+
+TEST_F(Output, WhatAKilledRunLeavesIsTakenOver) {
+  fs::create_directory(in("x"));
+  for (const char* name :
+       {".netsim.lock", ".a.csv.123-0.partial", ".b.csv.partial", ".c.csv.7-1.partial", ".b.csv"})
+    std::ofstream(in("x") + "/" + name) << "old";
+  { const OutputDirectory taken(in("x"), kNames); }
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(in("x"))) left.push_back(entry.path().filename().string());
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".b.csv", ".c.csv.7-1.partial")) << "only ours go";
+}
+
+TEST_F(Output, ClearingRemovesTheFilesOfRunsOnly) {
+  const OutputDirectory taken(in("x"), kNames);
+  std::ofstream(in("elsewhere")) << "old";
+  fs::create_symlink(in("elsewhere"), in("x/b.csv"));
+  for (const char* name : {"done", "a.csv", "mine.csv"}) std::ofstream(in("x") + "/" + name) << "old";
+  taken.clear();
+  EXPECT_FALSE(fs::exists(in("x/done")));
+  EXPECT_FALSE(fs::exists(in("x/a.csv")));
+  EXPECT_TRUE(fs::exists(in("x/mine.csv")));
+  EXPECT_TRUE(fs::is_symlink(in("x/b.csv"))) << "a link stays where the user put it";
+  EXPECT_FALSE(fs::exists(in("elsewhere"))) << "what was written through it goes";
+  OutputFile file(taken.file("b.csv"));
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(read_file(in("elsewhere")), "new");
+}
+
+TEST_F(Output, TwoFilesOfOneNameDoNotMeet) {
+  OutputFile first(in("a")), second(in("a"));
+  first.write("first");
+  second.write("second");
+  first.commit();
+  EXPECT_EQ(read_file(in("a")), "first");
+  second.commit();
+  EXPECT_EQ(read_file(in("a")), "second");
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(Output, ReadsWholeFiles) {
@@ -182,7 +237,11 @@ TEST_F(Output, ReadsWholeFiles) {
   std::ofstream(in("five")) << "12345";
   EXPECT_EQ(read_file(in("five"), 5), "12345");
   EXPECT_THAT(error_of([&] { (void)read_file(in("five"), 4); }), HasSubstr("larger than the limit, 4 bytes"));
-  EXPECT_THAT(error_of([&] { (void)read_file("/dev/zero", 1 << 20); }), HasSubstr("larger than the limit"));
+  EXPECT_THAT(error_of([&] { (void)read_file("/dev/zero"); }), HasSubstr("it is a device"));
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { (void)read_file(in("pipe")); }), HasSubstr("it is a pipe"))
+      << "and does not wait";
+  EXPECT_EQ(read_file("/proc/self/comm").empty(), false) << "a file whose size is told as 0";
   EXPECT_THAT(error_of([&] { (void)read_file(in("none")); }), HasSubstr("No such file"));
   EXPECT_THAT(error_of([&] { (void)read_file(directory_.string()); }), HasSubstr("Is a directory"));
   const std::string large(3'000'001, 'z');

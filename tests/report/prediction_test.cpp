@@ -165,5 +165,51 @@ TEST(Extrapolation, KnowsASpeedWhereNothingWasCounted) {
 
 TEST(Memory, HasAPeak) { EXPECT_GT(peak_memory(), 1'000'000u); }
 
+// What the progress display promises rests on this: at every look the share of the work that is said to be
+// done is that of the events that are, roughly, whatever the workload is.
+class ToldProgress : public testing::TestWithParam<Run> {};
+
+TEST_P(ToldProgress, FollowsTheEvents) {
+  const test::Directory directory;
+  std::string path = source_directory() + "/" + GetParam().workload;
+  if (GetParam().workload.find('\n') != std::string::npos) {
+    path = directory.path() + "/workload.yaml";
+    std::ofstream(path) << GetParam().workload;
+  }
+  SimulationSetup setup;
+  setup.config = parse_config(GetParam().cluster, "cluster.yaml");
+  setup.workload = path;
+  Simulation simulation(std::move(setup));
+  std::vector<Advance> told;
+  Watch watch;
+  watch.report_every = 0;
+  watch.report = [&](const Advance& advance) { told.push_back(advance); };
+  const Results results = simulation.run(watch);
+  ASSERT_GE(told.size(), 5u);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const double events = static_cast<double>(told[i].events) / static_cast<double>(results.events);
+    EXPECT_NEAR(told[i].fraction, events, 0.1) << "after " << told[i].events << " events";
+    EXPECT_GE(told[i].fraction, told[i > 0 ? i - 1 : 0].fraction);
+  }
+}
+
+const std::vector<Run>& long_runs() {
+  static const std::vector<Run> all = {
+      {"few_large_flows", kTree, "kind: permutation\nbytes: 20 MB\n"},
+      {"many_small_flows", kTree, "kind: all_to_all\nbytes: 500 KB\n"},
+      {"incast", kTree, "kind: incast\nsenders: 7\nreceiver: 3\nbytes: 10 MB\n"},
+      {"poisson", kTree, "configs/traffic/poisson_inline.yaml"},
+      {"one_collective", kTree, collective("all_reduce", "100 MB")},
+      {"collective_over_dgx", kDgx, collective("all_reduce", "300 MB")},
+      {"within_one_dgx", "topology: {kind: star, hosts: 8, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 1\n",
+       "kind: collective\ncollective: all_reduce\nbytes: 1 GB\nrepeat: 4\n"},
+      {"ptdp", kDgx, "configs/workloads/small_gpt_ptdp.yaml"},
+  };
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, ToldProgress, testing::ValuesIn(long_runs()),
+                         [](const auto& chosen) { return std::string(chosen.param.name); });
+
 }  // namespace
 }  // namespace netsim

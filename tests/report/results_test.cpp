@@ -208,6 +208,8 @@ TEST(ReportOutcome, HasItsExitCodeAndItsReason) {
   results.outcome = Outcome::stalled;
   EXPECT_EQ(exit_code(results.outcome), ExitCode::stalled);
   EXPECT_THAT(explain(results), HasSubstr("10 of 10 tasks"));
+  results.simulated = 478'123'456'789;
+  EXPECT_THAT(explain(results), HasSubstr("stalled at 478 ms with"));
   EXPECT_EQ(exit_code(Outcome::limit), ExitCode::limit);
   EXPECT_EQ(exit_code(Outcome::interrupted), ExitCode::interrupted);
 }

@@ -394,7 +394,68 @@ TEST(ReportScreen, ShowsWhatOneAsksFirst) {
   EXPECT_THAT(screen, Not(HasSubstr("exposed EP")));
   EXPECT_THAT(screen, HasSubstr("edge0->agg1"));
   EXPECT_THAT(screen, HasSubstr("5 ECN marks"));
-  for (const std::string& line : lines_of(screen)) EXPECT_LE(line.size(), 120u) << line;
+}
+
+// A run with long names, sentences and large numbers.
+Results wide_results() {
+  Results results = two_rank_results();
+  results.links[0].name = "host12/gpu7->host12/nvswitch";
+  results.links[0].counters.paused = 123 * kMicrosecond;
+  results.links[0].counters.ecn_marks = 1'234'567;
+  results.slowdowns = {3, 2, 1.5, 2.5, 3};
+  results.slowdowns_by_size = {Slowdowns{1'000'000, 2, 1.5, 2.5, 3}, Slowdowns{2, 2, 1, 2, 3}, Slowdowns{}};
+  results.sampled_queues = QueueStatistics{4, 123'456, 234'567, 345'678, 456'789, 567'890};
+  results.notes = {
+      "a sentence that goes on and on, so that no terminal of eighty columns can hold it in one line"};
+  results.waiting = results.notes;
+  results.outcome = Outcome::stalled;
+  results.wall_seconds = 134;
+  return results;
+}
+
+TEST(ReportScreen, HasLinesOfTheWidthAskedFor) {
+  for (const bool computes : {true, false}) {
+    Results results = wide_results();
+    results.jobs[0].computes = computes;
+    for (const std::size_t width : {60u, 80u, 120u}) {
+      for (const std::string& line : lines_of(render_screen(results, width)))
+        EXPECT_LE(line.size(), width) << line;
+    }
+    const std::string narrow = render_screen(results, 60), wide = render_screen(results, 120);
+    EXPECT_THAT(wide, HasSubstr("ethernet"));
+    EXPECT_THAT(narrow, Not(HasSubstr("carried")));
+    for (const char* kept : {"busy", "max queue", "50.0 %"}) EXPECT_THAT(narrow, HasSubstr(kept));
+    EXPECT_THAT(wide, HasSubstr("ran for   2 min 14 s"));
+  }
+}
+
+TEST(ReportScreen, OfTrafficLeadsWithFlowsAndDoesNotSpeakOfTraining) {
+  Results results = wide_results();
+  EXPECT_FALSE(only_traffic(results));
+  results.jobs[0].computes = false;
+  ASSERT_TRUE(only_traffic(results));
+  const std::string screen = render_screen(results, 80);
+  for (const char* word : {"iteration time", "exposed", "idle", "compute", "TFLOP"})
+    EXPECT_THAT(screen, Not(HasSubstr(word)));
+  std::size_t at = 0;
+  for (const char* next :
+       {"completion time", "below 30 KB", "30 KB to 1 MB", "all", "throughput", "queues", "busiest"}) {
+    const std::size_t found = screen.find(next, at);
+    ASSERT_NE(found, std::string::npos) << next << "\n" << screen;
+    at = found;
+  }
+  results.jobs.push_back(test::two_rank_job());
+  EXPECT_FALSE(only_traffic(results)) << "another job trains";
+}
+
+TEST(ReportScreen, ShowsNamesAsTextWhateverTheyHold) {
+  for (const bool computes : {true, false}) {
+    Results results = wide_results();
+    results.jobs[0].computes = computes;
+    results.jobs[0].name = results.links[0].name = results.notes[0] = results.waiting[0] =
+        "a\x1b[31m\xc2\x9b\xff\r";
+    EXPECT_FALSE(find_not_text(render_screen(results, 80)));
+  }
 }
 
 TEST(ReportScreen, OfAnUnfinishedRunHasNoInventedTime) {

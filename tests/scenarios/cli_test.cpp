@@ -18,65 +18,25 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
-#include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
+#include "tests/support/program.h"
 
 namespace netsim {
 namespace {
 
 using nlohmann::json;
-using test::Directory;
+using test::NetsimProgram;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Ended {
-  int code = -1;
-  std::string out, err;
-};
-
-// A directory with a small cluster and workload, and the program run in it.
-class NetsimProgram : public ::testing::Test {
- protected:
-  void SetUp() override {
-    write("star.yaml", "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
-    write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 1 MB\n");
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_.path() + "/" + name) << text;
-  }
-  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
-  Ended run(const std::string& arguments) const {
-    const std::string command =
-        "cd '" + directory_.path() + "' && '" + netsim_binary() + "' " + arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), directory_.text("out.txt"),
-            directory_.text("err.txt")};
-  }
-  // One line that begins with "netsim: error: " and holds all of `parts`; nothing on stdout.
-  void expect_error(const std::string& arguments, ExitCode code,
-                    const std::vector<std::string>& parts) const {
-    const Ended ended = run(arguments);
-    EXPECT_EQ(ended.code, static_cast<int>(code)) << arguments << "\n" << ended.err;
-    EXPECT_THAT(ended.err, StartsWith("netsim: error: ")) << arguments;
-    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
-    EXPECT_EQ(ended.out, "") << arguments;
-    for (const std::string& part : parts) EXPECT_THAT(ended.err, HasSubstr(part)) << arguments;
-  }
-  json summary(const std::string& arguments) const {
-    const Ended ended = run("--config star.yaml --workload incast.yaml --quiet --json - " + arguments);
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    return json::parse(ended.out);
-  }
-
-  Directory directory_;
-};
+using test::Ended;
 
 TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   const Ended ended = run("--config star.yaml --workload incast.yaml");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("iteration time"));
-  EXPECT_THAT(ended.out, HasSubstr("flows     3 done"));
+  EXPECT_THAT(ended.out, HasSubstr("flows            3 done"));
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
 }
 
@@ -290,10 +250,17 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
 TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
   EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, StartsWith("this takes, about  ")) << "the answer first";
+  EXPECT_THAT(ended.out, Not(HasSubstr("topology:")));
   EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 3 flows\n"));
   EXPECT_THAT(ended.out, HasSubstr("everywhere         735 data packets, 1.47 k packet-hops\n"));
   EXPECT_THAT(ended.out, HasSubstr("calibration        the whole run"));
   EXPECT_FALSE(directory_.has("results"));
+  const Ended both = run("--config star.yaml --workload incast.yaml --dry-run --print-config");
+  EXPECT_THAT(both.out, StartsWith("this takes, about  "));
+  EXPECT_THAT(both.out, HasSubstr("kind: star  # star.yaml:1"));
+  expect_error("--config star.yaml --workload incast.yaml --dry-run --print-config --json -", ExitCode::usage,
+               {"--print-config and --json"});
 }
 
 TEST_F(NetsimProgram, DryRunPredictsAsJson) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <sstream>
+
 #include "sim/core/errors.h"
 
 namespace netsim {
@@ -81,6 +83,25 @@ TEST(CommandLine, SaysWhatIsMissing) {
   EXPECT_EQ(parse_options({"--config", "c"}).workload, "");  // the configuration may name it
   EXPECT_THAT(error_of({"--compile", "x.pb"}), HasSubstr("--workload is missing"));
   EXPECT_THAT(error_of({"--list", "--schema"}), HasSubstr("exclude each other"));
+  EXPECT_THAT(error_of({"--print-config", "--list"}), HasSubstr("exclude each other"));
+}
+
+TEST(CommandLine, ADryRunMayPrintTheConfigurationToo) {
+  for (const char* last : {"", "--print-config"}) {
+    std::vector<std::string> words{"--dry-run", "--config", "c", "--workload", "w"};
+    if (*last != 0) words.emplace_back(last);
+    EXPECT_EQ(parse_options(words).action, Action::dry_run);
+    EXPECT_EQ(parse_options(words).with_configuration, *last != 0);
+  }
+  EXPECT_THAT(error_of({"--dry-run", "--print-config", "--json", "-", "--config", "c"}),
+              HasSubstr("exclude each other"));
+}
+
+TEST(CommandLine, HelpFitsTheWidth) {
+  for (const std::size_t width : {60u, 80u, 120u}) {
+    std::istringstream lines(usage(width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
+  }
 }
 
 TEST(CommandLine, AnyWordsAreParsedOrRefused) {

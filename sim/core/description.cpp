@@ -1,0 +1,111 @@
+#include "sim/core/description.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/core/text.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::size_t kLeastDoc = 36;   // columns of the last column; with less there is no table
+constexpr std::size_t kMostRange = 36;  // columns of allowed values that others make room for
+
+struct Row {
+  std::string name, type, standard, range, doc;
+};
+
+std::string limits(const ParameterInfo& info) {
+  if (!info.choices.empty()) {
+    std::string result;
+    for (const std::string& choice : info.choices) result += (result.empty() ? "" : " | ") + choice;
+    return result;
+  }
+  const std::string low = shown_limit(info.type, info.minimum_text),
+                    high = shown_limit(info.type, info.maximum_text);
+  if (low.empty() && high.empty()) return "";
+  if (high.empty()) return ">= " + low;
+  if (low.empty()) return "<= " + high;
+  return low + " to " + high;
+}
+
+void add_rows(const ParameterTable& table, const std::string& prefix, std::vector<Row>& rows) {
+  for (const ParameterInfo& info : table) {
+    const bool component = info.type == "component";
+    const std::string range = component ? "a " + info.component_kind : limits(info);
+    const std::string known = info.computed.empty() ? info.default_text : info.computed;
+    const std::string standard = info.required ? "required" : known;
+    rows.push_back({prefix + info.name, info.type, standard, range, info.doc});
+    add_rows(info.children, prefix + info.name + ".", rows);
+  }
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > text.size() ? width - text.size() : 0, ' ') + "  ";
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// Widths of the columns.
+struct Layout {
+  std::size_t name = 0, type = 0, standard = 0, range = 0;
+
+  explicit Layout(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      name = std::max(name, row.name.size());
+      type = std::max(type, row.type.size());
+      standard = std::max(standard, row.standard.size());
+      range = std::max(range, std::min(row.range.size(), kMostRange));
+    }
+  }
+  std::size_t indent() const { return 2 + name + 2 + type + 2 + standard + 2 + range + 2; }
+};
+
+std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::size_t width) {
+  std::string result;
+  for (const Row& row : rows) {
+    const std::string start = "  " + padded(row.name, layout.name) + padded(row.type, layout.type) +
+                              padded(row.standard, layout.standard) + padded(row.range, layout.range);
+    result += trimmed(start + wrapped(row.doc, layout.indent(), layout.indent(), width)) + "\n";
+  }
+  return result;
+}
+
+// "  mtu: bytes, default 4 KiB, 64 B to 64 KiB", and below it what it is.
+std::string paragraph_of(const Row& row, std::size_t width) {
+  std::string facts = row.name + ": " + row.type;
+  if (!row.standard.empty()) facts += row.standard == "required" ? ", required" : ", default " + row.standard;
+  if (!row.range.empty()) facts += ", " + row.range;
+  std::string result = "  " + wrapped(facts, 2, 6, width) + "\n";
+  if (!row.doc.empty()) result += "      " + wrapped(row.doc, 6, 6, width) + "\n";
+  return result;
+}
+
+}  // namespace
+
+std::string describe_parameters(const ParameterTable& table, std::size_t width) {
+  std::vector<Row> rows = {{"parameter", "type", "default", "allowed", "what it is"}};
+  add_rows(table, "", rows);
+  const Layout layout(rows);
+  if (layout.indent() + kLeastDoc <= width) return table_of(rows, layout, width);
+  std::string result;
+  for (std::size_t i = 1; i < rows.size(); ++i) result += paragraph_of(rows[i], width);
+  return result;
+}
+
+std::string describe(const std::string& title, const std::string& doc, const ParameterTable& parameters,
+                     std::size_t width) {
+  std::string result = title + "\n";
+  if (!doc.empty()) result += "  " + wrapped(doc, 2, 2, width) + "\n";
+  if (parameters.empty()) return result + "\n  no parameters\n";
+  return result + "\n" + describe_parameters(parameters, width);
+}
+
+std::string describe(const ComponentInfo& component, std::size_t width) {
+  return describe(component.kind + "." + component.name, component.summary, component.parameters, width);
+}
+
+}  // namespace netsim

@@ -1,0 +1,63 @@
+// The program itself, run in a directory of its own that holds a small cluster and a small workload.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "tests/report/fixtures.h"
+#include "tests/support/paths.h"
+
+namespace netsim::test {
+
+struct Ended {
+  int code = -1;
+  std::string out, err;
+};
+
+class NetsimProgram : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("star.yaml", "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
+    write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 1 MB\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_.path() + "/" + name) << text;
+  }
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  // `before`: what the shell does first, e.g. a limit.
+  Ended run(const std::string& arguments, const std::string& before = "true") const {
+    const std::string command = "cd '" + directory_.path() + "' && { " + before + "; '" + netsim_binary() +
+                                "' " + arguments + " >out.txt 2>err.txt; }";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), directory_.text("out.txt"),
+            directory_.text("err.txt")};
+  }
+  // One line that begins with "netsim: error: " and holds all of `parts`; nothing on stdout.
+  void expect_error(const std::string& arguments, ExitCode code,
+                    const std::vector<std::string>& parts) const {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, static_cast<int>(code)) << arguments << "\n" << ended.err;
+    EXPECT_THAT(ended.err, ::testing::StartsWith("netsim: error: ")) << arguments;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+    EXPECT_EQ(ended.out, "") << arguments;
+    for (const std::string& part : parts) EXPECT_THAT(ended.err, ::testing::HasSubstr(part)) << arguments;
+  }
+  nlohmann::json summary(const std::string& arguments) const {
+    const Ended ended = run("--config star.yaml --workload incast.yaml --quiet --json - " + arguments);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return nlohmann::json::parse(ended.out);
+  }
+
+  Directory directory_;
+};
+
+}  // namespace netsim::test
