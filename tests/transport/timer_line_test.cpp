@@ -15,6 +15,11 @@ namespace {
 // The loop's part: what has been made an event, by (time, key).
 class Loop {
  public:
+  auto insert() {
+    return [this](const TimerLine::Timer& timer, std::uint32_t place) {
+      events.emplace(std::pair(static_cast<Time>(timer.time), timer.key), place);
+    };
+  }
   void add(Time time, std::uint64_t key, std::uint32_t pair) {
     ASSERT_TRUE(line.takes(time));
     line.add(time, key, pair, insert());
@@ -30,13 +35,6 @@ class Loop {
 
   TimerLine line;
   std::map<std::pair<Time, std::uint64_t>, std::uint32_t> events;
-
- private:
-  auto insert() {
-    return [this](const TimerLine::Timer& timer, std::uint32_t place) {
-      events.emplace(std::pair(static_cast<Time>(timer.time), timer.key), place);
-    };
-  }
 };
 
 TEST(TimerLine, OnlyTheFirstAreEvents) {
