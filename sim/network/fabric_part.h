@@ -196,9 +196,13 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   }
   k.ingress = port;
   ++k.path;
-  if ((p.flags & (fabric::kCut | fabric::kTellsDepartures)) == 0) [[likely]] {
+  if ((p.flags & (fabric::kCut | fabric::kTellsDepartures | fabric::kOnlyLast)) == 0) [[likely]] {
     loop_.schedule(from + p.delay, p.origin, static_cast<EventKind>(step >> kStepShift),
                    step & ((1U << kStepShift) - 1), packet);
+    return;
+  }
+  if ((p.flags & fabric::kOnlyLast) != 0 && !k.last) {  // nothing would happen when it is there
+    packets_.release(packet);
     return;
   }
   const bool tells = (p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data;
