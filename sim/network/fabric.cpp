@@ -155,6 +155,9 @@ void Fabric::build_parts(const Partition& partition) {
     const PortSpec& spec = graph_.port(id);
     state_.far_set[id] = partition.set_of(spec.peer_node);
     if (state_.far_set[id] != partition.set_of(spec.node)) state_.ports[id].flags |= fabric::kCut;
+    // A GPU hears of a message that the NIC has received when its last packet is there.
+    if (spec.link.kind == LinkKind::pcie && graph_.node(spec.peer_node).kind == NodeKind::gpu)
+      state_.ports[id].flags |= fabric::kOnlyLast;
   }
   for (std::uint32_t set = 0; set < engine_.sets(); ++set)
     parts_.push_back(std::make_unique<FabricPart>(engine_.set(set), state_));

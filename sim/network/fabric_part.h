@@ -38,9 +38,6 @@ class FabricPart {
     p.flags = ready ? p.flags | fabric::kHasSource : p.flags & ~fabric::kHasSource;
   }
   void set_departure_hook(PortId port) { ports_[port].flags |= fabric::kTellsDepartures; }
-  // Who is at the far end of `port` waits for the packets that end a message only: the others end here, and
-  // cost no event there.
-  void set_last_only(PortId port) { ports_[port].flags |= fabric::kLastOnly; }
 
   PacketArena& packets() { return packets_; }
   // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the
@@ -202,12 +199,12 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   }
   k.ingress = port;
   ++k.path;
-  if ((p.flags & (fabric::kCut | fabric::kTellsDepartures | fabric::kLastOnly)) == 0) [[likely]] {
+  if ((p.flags & (fabric::kCut | fabric::kTellsDepartures | fabric::kOnlyLast)) == 0) [[likely]] {
     loop_.schedule(from + p.delay, p.origin, static_cast<EventKind>(step >> kStepShift),
                    step & ((1U << kStepShift) - 1), packet);
     return;
   }
-  if ((p.flags & fabric::kLastOnly) != 0 && !k.last) {
+  if ((p.flags & fabric::kOnlyLast) != 0 && !k.last) {  // nothing would happen when it is there
     packets_.release(packet);
     return;
   }

@@ -79,7 +79,7 @@ namespace fabric {
 inline constexpr std::uint32_t kHasSource = 1, kTellsDepartures = 2, kCutThrough = 4, kBuffered = 8,
                                kTelemetry = 16, kFaulty = 32, kCredits = 64, kReturnsCredits = 128,
                                kMarksAtEnqueue = 256, kArbitrated = 512, kCut = 1024, kReadsHeader = 2048,
-                               kLastOnly = 4096;
+                               kOnlyLast = 4096;
 inline constexpr std::uint32_t kSpecial = kTelemetry | kFaulty | kCredits;
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 

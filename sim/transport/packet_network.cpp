@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "sim/core/registry.h"
-#include "sim/network/path.h"
 #include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
@@ -183,10 +182,6 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
   if (state_.needs.timestamps) fabric_.enable_timestamps();
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
     parts_.push_back(std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, *this));
-  }
-  for (const Gpu& gpu : cluster.gpus) {
-    if (gpu.node == gpu.nic) continue;
-    fabric_.part(partition.set_of(gpu.node)).set_last_only(port_between(cluster.graph, gpu.nic, gpu.node));
   }
 }
 

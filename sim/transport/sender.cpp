@@ -102,6 +102,7 @@ void TransportPart::make_ready(std::uint32_t id) {
   if (s.ready || s.pacing || !has_work(id)) return;
   join_ring(id);
   const Injector& in = injectors_[s.injector];
+  if (!gate_open(in)) return;  // departed() wakes the port
   fabric_.set_source_ready(in.port, true);
   fabric_.wake(in.port);
 }
@@ -137,7 +138,7 @@ std::uint32_t TransportPart::take_from_ring(Injector& in, std::uint32_t traffic_
 
 void TransportPart::port_free(PortId port) {
   Injector& in = injectors_[state_.injector_of_port[port]];
-  while (in.ready != 0 && (in.gate == kNone || gates_[in.gate].credit > 0)) {
+  while (in.ready != 0 && gate_open(in)) {
     const std::uint32_t traffic_class = next_class(in);
     if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
     const std::uint32_t id = take_from_ring(in, traffic_class);
@@ -148,7 +149,7 @@ void TransportPart::port_free(PortId port) {
     fabric_.transmit(port, packet);
     pace(id, bytes + senders_[id].overhead);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(port, traffic_class);
-    if (in.ready == 0) break;
+    if (in.ready == 0 || !gate_open(in)) break;
     fabric_.wake(port);
     return;
   }

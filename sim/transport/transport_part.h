@@ -130,6 +130,8 @@ class TransportPart final : private PacketSource {
   void add_message(std::uint32_t id, const SendRequest& request);
   void announce(std::uint32_t id, const Message& m);
   void join_ring(std::uint32_t id);
+  // Whether the NIC has room for more ahead of its wire.
+  bool gate_open(const Injector& in) const { return in.gate == kNone || gates_[in.gate].credit > 0; }
   bool has_work(std::uint32_t id);
   bool window_open(std::uint32_t id, const Sender& s) const;
   bool asks(std::uint32_t id, Sender& s, bool last) const;
