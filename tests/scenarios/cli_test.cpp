@@ -159,7 +159,7 @@ TEST_F(NetsimProgram, RankTimesAddUpToThePicosecond) {
     std::istringstream cells(line);
     std::vector<std::string> row;
     for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
-    sums.push_back(std::stoll(row.at(3)) + std::stoll(row.at(5)) + std::stoll(row.at(6)));
+    sums.push_back(std::stoll(row.at(4)) + std::stoll(row.at(6)) + std::stoll(row.at(7)));
   }
   ASSERT_EQ(sums.size(), 4u);
   for (const Time sum : sums) EXPECT_EQ(sum, sums[0]);
