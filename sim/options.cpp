@@ -217,7 +217,9 @@ std::string usage(std::size_t width) {
   text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
        << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
                   width)
-       << "\n  netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb\n\n"
+       << "\n  "
+       << wrapped("netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb", 2, 9, width)
+       << "\n\n"
        << described_options(width) << "\nExit codes: "
        << wrapped(
               "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload, 4 files or memory, "

@@ -219,7 +219,7 @@ void ConfigLoader::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML
   check_tag(mark, tag);
   const bool quoted = tag == "!";
   if (quoted) check_closed(mark);
-  if (const auto escaped = find_not_name(value); escaped) fail(mark, escaped->what);
+  if (const auto escaped = find_not_text(value); escaped) fail(mark, escaped->what);
   if (expects_key()) return take_key(mark, value, quoted);
   ConfigNode node = start(ConfigNode::Kind::scalar, mark);
   node.text_ = value;

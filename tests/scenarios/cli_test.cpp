@@ -217,7 +217,7 @@ TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
       "--set network.switch.reserve=0 --set network.switch.headroom=1B --set "
       "transport.congestion_control=none "
       "--set transport.retries=0 --set transport.retransmission_timeout=10us";
-  const Ended shown = run(lossy);
+  const Ended shown = run(lossy, "export COLUMNS=200");
   EXPECT_EQ(shown.code, static_cast<int>(ExitCode::stalled));
   EXPECT_THAT(shown.out, HasSubstr("gave up after its retries"));
   EXPECT_THAT(shown.out, HasSubstr("rank 3"));

@@ -238,10 +238,10 @@ TEST_F(Faces, ATerminalShowsLinesThatFit) {
     EXPECT_GE(drawings, 2u) << text;
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << "progress stays on its line";
     EXPECT_THAT(text, HasSubstr("max queue"));
-    EXPECT_EQ(text.find("carried") != std::string::npos, width == 120) << text;
+    EXPECT_EQ(text.find("carried") != std::string::npos, width > 60) << text;
   }
   for (const char* question : {"--help", "--list", "--describe transport", "--describe topology"}) {
-    for (const unsigned width : {60u, 80u, 120u}) {
+    for (const unsigned width : {80u, 120u}) {
       for (const std::string& line : drawn_lines(on_terminal(question, width, 0)))
         EXPECT_LE(columns(line), width) << question << ": " << line;
     }
@@ -305,7 +305,7 @@ TEST_F(Faces, WhatIsNoRegularFileIsRefusedAtOnce) {
 TEST_F(Faces, TooLargeFilesAreRefusedBeforeTheyAreRead) {
   write("huge", "x");
   fs::resize_file(path("huge"), (std::uintmax_t{1} << 30) + 1);
-  expect_error("--config huge --workload incast.yaml", ExitCode::io, {"huge", "larger than the limit"});
+  expect_error("--config huge --workload incast.yaml", ExitCode::usage, {"huge", "at most 4194304 (4 MiB)"});
   expect_error("--config star.yaml --workload huge", ExitCode::input, {"huge", "at most 1 GiB"});
 }
 
