@@ -4,6 +4,7 @@ NETSIM_BINARY names the program. Exit code 77 (ctest: skipped) without PyYAML.
 """
 
 import csv
+import json
 import os
 import pathlib
 import random
@@ -131,9 +132,9 @@ class Running(SweepTest):
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("the same command goes on", errors)
         self.assertNotIn("Traceback", errors)
-        kept = self.kept(out)
-        self.write("sweep.yaml", BASE + f"  until: 20 ms\naxes: [{{vary: seed, range: {{from: 1, to: {kept}}}}}]\n")
-        self.assertIn(f"{kept} kept, 0 to do", self.sweep("--out", out).stderr)
+        seeds = [json.loads(path.read_text())["arguments"][-1] for path in out.glob("runs/[0-9a-f]*.json")]
+        self.write("sweep.yaml", BASE + f"  until: 20 ms\naxes: [{{vary: seed, values: [{', '.join(seeds)}]}}]\n")
+        self.assertIn(f"{len(seeds)} kept, 0 to do", self.sweep("--out", out).stderr)
         self.assertEqual({row["outcome"] for row in self.table(out)}, {"limit reached"})
 
     def test_failures_are_kept_with_their_message_and_run_again_when_asked(self):
