@@ -52,7 +52,6 @@ std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
   }
   return lines_left(reader);
 }
-}
 
 Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path) {
   Ns3FlowSummary summary;
