@@ -129,9 +129,7 @@ class ConfigLoader : public YAML::EventHandler {
   }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
     if (expects_key()) fail(mark, "a key is missing before ':'");
-    ConfigNode node = start(ConfigNode::Kind::null, mark);
-    if (says_null(mark)) node.text_ = "null";  // and not nothing at all
-    add(std::move(node));
+    add(start(ConfigNode::Kind::null, mark));
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                 const std::string& value) override;
@@ -264,8 +262,8 @@ ConfigNode ConfigLoader::start(ConfigNode::Kind kind, const YAML::Mark& mark) {
   const Place key = place(frames_.back().key->mark, "");
   node.key_line_ = key.line;
   node.key_column_ = key.column;
-  if (kind == ConfigNode::Kind::null)
-    node.place_ = node.key_place();  // yaml-cpp reports the next token's place
+  if (kind == ConfigNode::Kind::null && !says_null(mark))
+    node.place_ = node.key_place();  // nothing is there: yaml-cpp reports the next token's place
   return node;
 }
 

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "sim/core/parameters.h"
 #include "sim/core/registry.h"
 #include "sim/topology/topology.h"
 
@@ -13,10 +14,11 @@ const ConfigNode& section(const ConfigNode& root, const char* key, const ConfigN
   return node != nullptr ? *node : absent;
 }
 
-// A key with nothing behind it; null stands for the default.
-void refuse_nothing(const ConfigNode* node, const std::string& absent) {
-  if (node == nullptr || !node->is_null() || !node->text().empty()) return;
-  node->fail("nothing is given; leave the key out, or write null, for the default, " + absent);
+void refuse_nothing(const ConfigNode* node, const std::string& type, const std::string& absent) {
+  ParameterInfo info;
+  info.type = type;
+  info.default_text = absent;
+  if (node != nullptr) refuse_empty(info, *node);
 }
 
 std::unique_ptr<Topology> create_topology(const ConfigNode& root) {
@@ -40,7 +42,7 @@ std::string capacity(std::uint32_t hosts, std::uint32_t nics, std::uint32_t host
 std::uint32_t host_count(const ConfigNode& root, const Host& host, std::uint32_t host_ports) {
   const std::uint32_t room = host_ports / host.nics();
   const ConfigNode* hosts = root.find("hosts");
-  refuse_nothing(hosts, "as many as fit, " + std::to_string(room));
+  refuse_nothing(hosts, "integer", "as many as fit, " + std::to_string(room));
   if (hosts == nullptr || hosts->is_null()) {
     if (room == 0) root.fail("no host fits: " + capacity(room, host.nics(), host_ports));
     return room;
@@ -59,7 +61,7 @@ std::uint32_t host_count(const ConfigNode& root, const Host& host, std::uint32_t
 Cluster build_cluster(const ConfigNode& root) {
   const std::unique_ptr<Topology> topology = create_topology(root);
   const ConfigNode absent;
-  refuse_nothing(root.find("host"), "single_nic");
+  refuse_nothing(root.find("host"), "component", "single_nic");
   const std::unique_ptr<Host> host =
       Registry<Host>::instance().create(section(root, "host", absent), "single_nic");
   Cluster cluster;
