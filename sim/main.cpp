@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/allocation.h"
 #include "sim/commit.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
@@ -39,9 +39,6 @@ using namespace netsim;
 
 // That --dry-run plays the run for.
 constexpr double kCalibrationSeconds = 1;
-
-// The size of the first allocation that failed; 0: none, or one that is not made by operator new.
-std::atomic<std::size_t> refused_request{0};
 
 // Signal handlers can reach nothing else. A second signal ends the program the hard way.
 volatile std::sig_atomic_t interruption = 0;
@@ -182,7 +179,7 @@ std::string out_of_memory() {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   const std::uint64_t used = limited ? peak_address_space() : peak_memory();
-  const std::size_t more = refused_request.load();
+  const std::size_t more = refused_request();
   return "out of memory: " +
          (more > 0 ? bytes(more) + " more were needed than the " + bytes(used) + " in use"
                    : "more was needed than the " + bytes(used) + " in use") +
@@ -227,16 +224,6 @@ ExitCode act(const Options& options, const std::string& command) {
 }
 
 }  // namespace
-
-// As the standard library's, but they remember the request that could not be fulfilled.
-void* operator new(std::size_t bytes) {
-  if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1)); memory != nullptr) [[likely]]
-    return memory;
-  refused_request = bytes;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 int main(int argc, char** argv) {
   try {
