@@ -76,6 +76,27 @@ TEST(Acknowledge, AnIdleFlowNeedsNoTimeout) {
   }
 }
 
+// A flow that shares its NIC with others has less in flight than its window, and mostly nothing that asked.
+// Incast cuts its window below that, and only ACKs could open it again: one more packet goes out and asks.
+// Whoever waited for its timer would take 100 s.
+TEST(Acknowledge, AWindowThatShrinksStallsNobody) {
+  for (const char* control : {"hpcc", "swift", "dctcp"}) {
+    PacketFixture f(
+        std::string("topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 5 us}\n"
+                    "transport: {mtu: 1000 B, acknowledge: {every: 64}, retransmission_timeout: 100 s, "
+                    "queue_pairs: 8, congestion_control: ") +
+        control + "}\nnetwork: {switch: {marker: {kind: step, threshold: 20 KB}}}\n");
+    for (std::uint32_t i = 1; i < 8; ++i) {
+      for (std::uint32_t channel = 0; channel < 8; ++channel)
+        f.send(i, 0, 400'000, (i + channel % 3) * 30 * kMicrosecond, channel);
+      f.send(i, i % 7 + 1, 1'000'000);
+    }
+    f.loop.run(kSecond);
+    EXPECT_EQ(f.network->counters().retransmissions, 0u) << control;
+    EXPECT_EQ(std::count(f.sent.begin(), f.sent.end(), -1), 0) << control;
+  }
+}
+
 // Timeouts of 100 s: whoever waits for one is seen. No combination does, be the windows scaled, closed by
 // congestion control or by marks while packets are in flight.
 TEST(Acknowledge, NoQueuePairWaitsForWhatNobodyAsked) {
