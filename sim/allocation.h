@@ -1,5 +1,5 @@
-// The program's own operator new, which remembers the request that could not be fulfilled, so that a run that is too
-// large says how much was needed. Part of the program, not of the library.
+// The program's own operator new, which remembers the request that could not be fulfilled, so that a run that
+// is too large says how much was needed. Part of the program, not of the library.
 #pragma once
 
 #include <cstddef>

@@ -75,10 +75,10 @@ TransportSizes transport_sizes(const ConfigNode& root) {
   sizes.queue_pairs = static_cast<std::uint32_t>(
       transport_value(root, "queue_pairs", [](const ConfigNode& node) { return read_integer(node); }));
   const ConfigNode* reliability = section(root, "transport").find("reliability");
-  const ReliabilityPlan plan = Registry<Reliability>::instance()
-                                   .create(reliability != nullptr ? *reliability : absent(),
-                                           configured(root, "transport.reliability"))
-                                   ->compile();
+  const ReliabilityPlan plan =
+      Registry<Reliability>::instance()
+          .create(reliability != nullptr ? *reliability : absent(), configured(root, "transport.reliability"))
+          ->compile();
   sizes.timeout = plan.timeout != 0 ? plan.timeout
                                     : transport_value(root, "retransmission_timeout",
                                                       [](const ConfigNode& node) { return read_time(node); });

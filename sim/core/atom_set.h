@@ -147,11 +147,11 @@ class alignas(64) AtomSet {
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;
-  Time next_ = kNever;        // earliest of what is pending, as of the last window
-  Time horizon_ = 0;          // events before it may be executed in this window
-  std::uint64_t load_ = 0;    // events executed since threads were last given their sets
+  Time next_ = kNever;                   // earliest of what is pending, as of the last window
+  Time horizon_ = 0;                     // events before it may be executed in this window
+  std::uint64_t load_ = 0;               // events executed since threads were last given their sets
   std::atomic<std::uint32_t> taken_{0};  // the last window that threads shared in which one took it
-  std::exception_ptr error_;  // the set rests from then on
+  std::exception_ptr error_;             // the set rests from then on
 };
 
 }  // namespace netsim

@@ -257,7 +257,8 @@ std::uint64_t memory_left_behind(const Volume& before, const Volume& after, cons
   const std::uint64_t flows = left(after.flows, before.flows);
   return flows * kMemoryPerFlow + std::min(flows, left(kSlowdownsKept, before.flows)) * kMemoryPerSlowdown +
          left(after.queue_pairs, before.queue_pairs) * kMemoryPerQueuePair +
-         left(timers(after.flows, all, calibration), timers(before.flows, all, calibration)) * kMemoryPerTimer;
+         left(timers(after.flows, all, calibration), timers(before.flows, all, calibration)) *
+             kMemoryPerTimer;
 }
 
 // What is in flight, and not left behind: its peak grows ever more slowly, and is taken to grow as much with
@@ -273,7 +274,8 @@ std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibrat
 }
 
 std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibration) {
-  return growth_in_flight(volume, calibration) + memory_left_behind(calibration.end.done, volume, volume, calibration);
+  return growth_in_flight(volume, calibration) +
+         memory_left_behind(calibration.end.done, volume, volume, calibration);
 }
 
 // What the system tells of this process under `name`, bytes.

@@ -22,8 +22,7 @@ class Sampler {
  public:
   // Interval > 0. `tables` may be null. Network, graph and tables must outlive the sampler. ConfigError for a
   // port that does not exist.
-  Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph,
-          Tables* tables);
+  Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph, Tables* tables);
 
   // When to look next.
   Time next() const { return last_ + parameters_.interval; }

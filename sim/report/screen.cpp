@@ -116,7 +116,8 @@ void links(Text out, const Results& results, std::size_t width) {
     marks.cells.push_back(fmt::format("{}", c.ecn_marks));
     held_back.cells.push_back(human_seconds(to_seconds(c.paused + c.credit_stalled)));
   }
-  fmt::format_to(out, "\n{}", text_table({name, kind, rate, busy, carried, queue, marks, held_back}, 2, width));
+  fmt::format_to(out, "\n{}",
+                 text_table({name, kind, rate, busy, carried, queue, marks, held_back}, 2, width));
 }
 
 std::string completion_times(const FlowTimes& flows) {

@@ -67,10 +67,12 @@ std::int64_t ValueList::smallest(std::span<const ValueList* const> lists, std::u
   }
   while (low < high) {
     const std::int64_t middle =
-        low + static_cast<std::int64_t>((static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)) / 2);
+        low +
+        static_cast<std::int64_t>((static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)) / 2);
     std::uint64_t count = 0;
     for (const auto& piece : pieces)
-      count += static_cast<std::uint64_t>(std::upper_bound(piece.begin(), piece.end(), middle) - piece.begin());
+      count +=
+          static_cast<std::uint64_t>(std::upper_bound(piece.begin(), piece.end(), middle) - piece.begin());
     if (count >= rank) {
       high = middle;
     } else {

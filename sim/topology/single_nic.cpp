@@ -1,6 +1,6 @@
 // single_nic: a host that is one node, accelerator and NIC at once, without PCIe: messages start and end at
-// its fabric link. For studies of the fabric alone, with an acknowledgement for each packet as in the ns-3 model
-// that accompanies HPCC (L2_ACK_INTERVAL 1).
+// its fabric link. For studies of the fabric alone, with an acknowledgement for each packet as in the ns-3
+// model that accompanies HPCC (L2_ACK_INTERVAL 1).
 #include <string>
 
 #include "sim/core/registry.h"

@@ -379,8 +379,13 @@ void PacketNetworkImpl::report_unacknowledged() {
 }
 
 FlowRecord PacketNetworkImpl::record_of(const FlowDelivered& flow, Time acknowledged) const {
-  return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number), flow.request,
-          state_.names[flow.queue_pair].number, flow.start, flow.delivered, acknowledged, flow.ideal};
+  return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number),
+          flow.request,
+          state_.names[flow.queue_pair].number,
+          flow.start,
+          flow.delivered,
+          acknowledged,
+          flow.ideal};
 }
 
 void PacketNetworkImpl::end_flow(const FlowDelivered& flow, Time acknowledged) {

@@ -89,8 +89,8 @@ class PacketNetwork : public Endpoint {
   // forget_ended().
   virtual void keep_ended() = 0;
   virtual void forget_ended() = 0;
-  // Tells the observer of the flows that are delivered and not acknowledged, in order of delivery: once, after
-  // the run's last event.
+  // Tells the observer of the flows that are delivered and not acknowledged, in order of delivery: once,
+  // after the run's last event.
   virtual void report_unacknowledged() = 0;
   virtual std::uint64_t packets_fingerprint() const = 0;
   virtual std::uint64_t events_fingerprint() const = 0;

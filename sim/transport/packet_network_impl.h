@@ -104,7 +104,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.
   std::vector<std::uint32_t> ended_;
   std::size_t ended_first_ = 0;
-  bool keeps_ended_ = false;   // those from forgotten_ on are not used again yet
+  bool keeps_ended_ = false;  // those from forgotten_ on are not used again yet
   std::size_t forgotten_ = 0;
   std::uint64_t ended_digest_ = 0;  // of those whose numbers may be used again
 };

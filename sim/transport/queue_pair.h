@@ -96,12 +96,12 @@ struct alignas(64) Sender {
   bool pacing : 1 = false;  // a pace event is pending
   bool timer : 1 = false;   // a retransmission event is pending
   bool failed : 1 = false;
-  bool counted : 1 = false;      // see Traffic
-  bool unasked : 1 = false;      // when the timer was set, no answer was due
+  bool counted : 1 = false;       // see Traffic
+  bool unasked : 1 = false;       // when the timer was set, no answer was due
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
-  std::uint32_t last_paced = 0;  // bytes that the wait that has begun is for
-  std::uint32_t oldest = kNone;  // first message not fully acknowledged
-  std::uint32_t oldest_end = 0;  // one past its last psn
+  std::uint32_t last_paced = 0;   // bytes that the wait that has begun is for
+  std::uint32_t oldest = kNone;   // first message not fully acknowledged
+  std::uint32_t oldest_end = 0;   // one past its last psn
   std::uint32_t newest = kNone;
   std::uint32_t end_psn = 0;         // one past the last psn of the newest message
   std::uint32_t timer_snapshot = 0;  // `acknowledged` when the timer was set
@@ -139,15 +139,14 @@ static_assert(sizeof(Receiver) == 64);
 
 // What is on its way between the two halves of a queue pair, and of its timers: counted for those that are
 // over with one message, so that they can be used again when nothing is left but a retransmission timer that
-// stands in line (timer_line.h). Where a packet is lost the counts never agree again, and the queue pair stays.
+// stands in line (timer_line.h). Where a packet is lost the counts never agree again, and the queue pair
+// stays.
 struct Traffic {
   std::uint32_t sent = 0, heard = 0;        // data packets made, replies taken: the sender's
   std::uint32_t timers = 0;                 // events of the sender that are pending
   std::uint32_t line = kNone;               // where one of them stands in line; kNone: none does
   std::uint32_t received = 0, replied = 0;  // the receiver's
-  bool none() const {
-    return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U);
-  }
+  bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
 };
 
 // What came out of order; `asking`: within a message, with a request for an ACK, which the last one always

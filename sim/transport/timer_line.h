@@ -1,7 +1,8 @@
 // TimerLine: the retransmission timers of one set, in the order in which they end. Nearly all of them are set
-// for the same time ahead, so a timer that is set later ends later: they stand in a line of 24 bytes each, and
-// only the first are events of the loop. A timer outlives what it was for: a queue pair that is over, all of
-// it but the timer, is given back, and what the timer's end would have added to its digest stays in the line.
+// for the same time ahead, so a timer that is set later ends later: they stand in a line of 24 bytes each,
+// and only the first are events of the loop. A timer outlives what it was for: a queue pair that is over, all
+// of it but the timer, is given back, and what the timer's end would have added to its digest stays in the
+// line.
 #pragma once
 
 #include <array>
@@ -115,11 +116,11 @@ class TimerLine {
   std::vector<Chunk> chunks_;  // from first_chunk_ on by `next`; the others are free
   std::vector<std::uint32_t> free_;
   std::uint32_t first_chunk_ = kNoChunk, last_chunk_ = kNoChunk;
-  std::uint32_t first_ = 0;      // place of the first timer
-  std::uint32_t end_ = kFull;    // of the next one; kFull: it needs a chunk
-  std::size_t count_ = 0;        // in the line
-  std::size_t events_ = 0;       // of them, from the first on, those that were made events
-  std::size_t pending_ = 0;      // of these, those that have not been executed
+  std::uint32_t first_ = 0;    // place of the first timer
+  std::uint32_t end_ = kFull;  // of the next one; kFull: it needs a chunk
+  std::size_t count_ = 0;      // in the line
+  std::size_t events_ = 0;     // of them, from the first on, those that were made events
+  std::size_t pending_ = 0;    // of these, those that have not been executed
   Time first_time_ = 0, last_ = 0;
 };
 

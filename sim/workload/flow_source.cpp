@@ -35,8 +35,8 @@ std::uint32_t FlowSource::add(const Flow& flow) {
                    flow.bytes < Bytes{1} << 48,
                "a flow from " + std::to_string(flow.from) + " to " + std::to_string(flow.to));
   const auto number = static_cast<std::uint32_t>(flows_.size());
-  flows_.push_back({flow.start, static_cast<std::uint64_t>(flow.bytes) & ((std::uint64_t{1} << 48) - 1), flow.traffic_class, 0, flow.from,
-                    flow.to, 0, flow.name});
+  flows_.push_back({flow.start, static_cast<std::uint64_t>(flow.bytes) & ((std::uint64_t{1} << 48) - 1),
+                    flow.traffic_class, 0, flow.from, flow.to, 0, flow.name});
   if (flow.needs != 0) {
     needs_.resize(number + std::size_t{1}, 0);
     needs_[number] = flow.needs;

@@ -1,6 +1,6 @@
 // FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns: up to millions
-// of them, 40 bytes each (and 8 more where flows wait for others, 4 where they share channels). Tasks are made
-// when they are asked for.
+// of them, 40 bytes each (and 8 more where flows wait for others, 4 where they share channels). Tasks are
+// made when they are asked for.
 //
 // A rank is handed its tasks one start time ahead, so that neither the job nor the executor holds a million
 // flows that are far in the future. A flow may wait for others instead of a time: for messages that its
@@ -52,7 +52,8 @@ class FlowSource final : public TaskSource {
   void add_dependency(std::uint32_t flow, End end, std::uint32_t after);
   // For a flow that was added with `needs` > 0, and before its dependencies.
   void set_needs(std::uint32_t flow, std::uint32_t needs) { needs_[flow] = needs; }
-  // `flow` is sent on the queue pair of `first`, a flow of the same ends with a channel of its own, behind it.
+  // `flow` is sent on the queue pair of `first`, a flow of the same ends with a channel of its own, behind
+  // it.
   void follow(std::uint32_t flow, std::uint32_t first) { followers_.emplace_back(flow, first); }
   // For notes().
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
@@ -128,8 +129,8 @@ class FlowSource final : public TaskSource {
   // channel, kOwnChannel for its own.
   std::vector<std::uint32_t> needs_, channels_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
-  std::vector<std::uint32_t> begin_;           // rank -> its tasks in order_
-  std::vector<std::uint32_t> order_;           // tasks: flows, by rank, start and number
+  std::vector<std::uint32_t> begin_;                                // rank -> its tasks in order_
+  std::vector<std::uint32_t> order_;                                // tasks: flows, by rank, start and number
   std::vector<std::uint32_t> next_;            // by rank: the first task not yet handed out
   std::vector<Dependency> dependencies_;       // sorted
   std::vector<std::uint32_t> task_at_sender_;  // by flow, where there are dependencies

@@ -302,7 +302,8 @@ void TaskJob::number_communication(Active& active) {
   const bool sending = task.kind == TaskKind::send;
   active.index = sending ? 0 : 1;
   // A million flows are not remembered one by one.
-  if (!task.only_of_tag) active.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
+  if (!task.only_of_tag)
+    active.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
   active.communication = message_id(message_of(active.rank, task, active.number));
 }
 

@@ -358,8 +358,7 @@ class Translation {
     if (workload_.empty()) run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
     const Format* format = recognise_file(run_.workload);
     if (!workload_.empty() && (format == nullptr || format->component != "ns3_flows")) return;
-    const std::size_t groups =
-        summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
+    const std::size_t groups = summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
     if (groups > 1) set("FLOW_FILE", {"network", "switch", "classes"}, std::to_string(groups));
   }
 

@@ -82,7 +82,9 @@ class Lines {
   }
   std::string_view line() const { return line_; }
   // Of what is left, with empty ones and comments.
-  std::size_t most() const { return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1; }
+  std::size_t most() const {
+    return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1;
+  }
   int number() const { return number_; }
 
  private:

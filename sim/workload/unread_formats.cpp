@@ -506,6 +506,12 @@ const FormatRegistration kFormats[] = {
     FormatRegistration(advised(
         unread("size_distribution", "a distribution of flow sizes", is_size_distribution, {".cdf", ".txt"}),
         Format::Use::part, "name it as `cdf` of a workload of kind poisson")),
+    FormatRegistration(advised(unread("netsim_sweep", "a sweep of netsim",
+                                      [](const Excerpt& f) {
+                                        return f.has_keys({"base", "axes"});
+                                      },
+                                      {".yaml", ".yml"}),
+                               Format::Use::none, "scripts/sweep.py runs it")),
     FormatRegistration(advised(unread("tar", "a tar archive", is_tar, {".tar", ".tar.gz", ".tgz"}),
                                Format::Use::none, "unpack it and give one of its files")),
 };

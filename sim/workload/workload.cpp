@@ -106,9 +106,7 @@ std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const s
                                                const WorkloadContext& context) {
   if (file.format == nullptr || file.format->component.empty())
     return as_input([&] { return parse_description(file.bytes, path)->tasks(context); });
-  return Registry<WorkloadReader>::instance()
-      .create(file.format->component)
-      ->read(file.bytes, path, context);
+  return Registry<WorkloadReader>::instance().create(file.format->component)->read(file.bytes, path, context);
 }
 
 }  // namespace

@@ -282,8 +282,8 @@ ConfigNode tree(int depth);
 
 std::string any_text() {
   static const std::vector<std::string> pieces = {
-      "a",  "Z",  "0", "9", " ",  ":", "#", "-", "'",      "\"",     "\\",  "\n",
-      "\t", "{",  "]", ",", "?",  "!", "&", "*", "\u00b5", "\u20ac", "%",   "~",
+      "a",  "Z",  "0", "9", " ",      ":", "#", "-", "'",      "\"",     "\\",  "\n",
+      "\t", "{",  "]", ",", "?",      "!", "&", "*", "\u00b5", "\u20ac", "%",   "~",
       "|",  "\r", "@", ".", "\u00e9", "=", "<", "/", "null",   "---",    "...", "true"};
   std::string text;
   for (int i = *rc::gen::inRange(0, 8); i > 0; --i) text += *rc::gen::elementOf(pieces);

@@ -142,7 +142,7 @@ TEST(Extrapolation, CountsWhatFlowsAndQueuePairsToComeWillLeave) {
   const std::uint64_t none = extrapolate(8, all, calibration()).memory;
   all.flows = 1'000'000;
   const std::uint64_t flows = extrapolate(8, all, calibration()).memory;
-  EXPECT_GT(flows, none + 16 * all.flows);
+  EXPECT_GE(flows, none + 16 * all.flows);  // a completion time and a slowdown
   all.queue_pairs = 1'000;
   EXPECT_GT(extrapolate(8, all, calibration()).memory, flows + 400 * all.queue_pairs);
 }
@@ -197,12 +197,14 @@ const std::vector<Run>& long_runs() {
   static const std::vector<Run> all = {
       {"few_large_flows", kTree, "kind: permutation\nbytes: 20 MB\n"},
       {"many_small_flows", kTree, "kind: all_to_all\nbytes: 500 KB\n"},
-      {"incast", kTree, "kind: incast\nsenders: 7\nreceiver: 3\nbytes: 10 MB\n"},
-      {"poisson", kTree, "configs/traffic/poisson_inline.yaml"},
+      {"incast", kTree, "kind: incast\nsenders: 7\nreceiver: 3\nbytes: 30 MB\n"},
+      {"poisson", kTree,
+       "kind: poisson\nrate: 100 Gbps\nload: 30 %\nduration: 3 ms\ncdf: [[1 KB, 0], [10 KB, 90], [1 MB, "
+       "100]]\n"},
       {"one_collective", kTree, collective("all_reduce", "100 MB")},
       {"collective_over_dgx", kDgx, collective("all_reduce", "300 MB")},
       {"within_one_dgx", "topology: {kind: star, hosts: 8, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 1\n",
-       "kind: collective\ncollective: all_reduce\nbytes: 1 GB\nrepeat: 4\n"},
+       "kind: collective\ncollective: all_reduce\nbytes: 1 GB\nrepeat: 16\n"},
       {"ptdp", kDgx, "configs/workloads/small_gpt_ptdp.yaml"},
   };
   return all;

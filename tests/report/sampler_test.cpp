@@ -66,6 +66,7 @@ class ReportSampler : public ::testing::Test {
   void ports(const std::string& yaml) { output_.sample.ports = parse_config(yaml, "ports.yaml"); }
   Sampler& sampler() {
     if (sampler_ == nullptr) {
+      tables_.reset();
       tables_ = std::make_unique<Tables>(directory_.path(), output_, source_);
       sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, tables_.get());
     }

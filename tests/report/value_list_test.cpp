@@ -20,17 +20,18 @@ std::vector<std::int64_t> draw(const char* name, std::size_t count, std::uint64_
 }
 
 TEST(ValueList, FindsTheSmallestOfSeveralLists) {
-  EXPECT_TRUE(rc::check([](std::vector<std::int64_t> a, std::vector<std::int64_t> b, std::vector<std::int64_t> c) {
-    RC_PRE(!a.empty() || !b.empty());
-    const ValueList lists[] = {a, b, c};
-    const ValueList* const all[] = {&lists[0], &lists[1], &lists[2]};
-    std::vector<std::int64_t> sorted = a;
-    sorted.insert(sorted.end(), b.begin(), b.end());
-    sorted.insert(sorted.end(), c.begin(), c.end());
-    std::sort(sorted.begin(), sorted.end());
-    for (std::size_t rank = 1; rank <= sorted.size(); ++rank)
-      RC_ASSERT(ValueList::smallest(all, rank) == sorted[rank - 1]);
-  }));
+  EXPECT_TRUE(
+      rc::check([](std::vector<std::int64_t> a, std::vector<std::int64_t> b, std::vector<std::int64_t> c) {
+        RC_PRE(!a.empty() || !b.empty());
+        const ValueList lists[] = {a, b, c};
+        const ValueList* const all[] = {&lists[0], &lists[1], &lists[2]};
+        std::vector<std::int64_t> sorted = a;
+        sorted.insert(sorted.end(), b.begin(), b.end());
+        sorted.insert(sorted.end(), c.begin(), c.end());
+        std::sort(sorted.begin(), sorted.end());
+        for (std::size_t rank = 1; rank <= sorted.size(); ++rank)
+          RC_ASSERT(ValueList::smallest(all, rank) == sorted[rank - 1]);
+      }));
 }
 
 // Looked at in the middle, too: pieces are sorted where they lie.

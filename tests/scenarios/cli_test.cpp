@@ -40,14 +40,15 @@ TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
 }
 
-// A flow is over when it is delivered: those whose acknowledgement is under way when the run is cut count, and
-// have no time of it; the same ones for all sets and threads.
+// A flow is over when it is delivered: those whose acknowledgement is under way when the run is cut count,
+// and have no time of it; the same ones for all sets and threads.
 TEST_F(NetsimProgram, CountsFlowsThatAreDeliveredAndNotAcknowledged) {
   write("tree.yaml", "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
   write("all.yaml", "kind: all_to_all\nbytes: 5 KB\nstagger: 1 us\n");
   const auto cut = [this](const char* how) {
-    const Ended ended = run(std::string("--config tree.yaml --workload all.yaml --until 15us --quiet --json - ") +
-                            "--out cut --set engine.sets=" + how);
+    const Ended ended =
+        run(std::string("--config tree.yaml --workload all.yaml --until 15us --quiet --json - ") +
+            "--out cut --set engine.sets=" + how);
     EXPECT_EQ(ended.code, 6) << ended.err;
     return std::pair(json::parse(ended.out), directory_.text("cut/flows.csv"));
   };

@@ -87,7 +87,8 @@ class FlowMemory : public testing::TestWithParam<std::tuple<const char*, bool>> 
       if (kind == "csv") file << from << "," << to << "," << bytes << "," << start << ",flow\n";
       if (kind == "ns3") file << from << " " << to << " 3 100 " << bytes << " " << start << "e-9\n";
       if (kind == "htsim")
-        file << from << "->" << to << " id " << i + 1 << " start " << start * 1000 << " size " << bytes << "\n";
+        file << from << "->" << to << " id " << i + 1 << " start " << start * 1000 << " size " << bytes
+             << "\n";
     }
     return name;
   }

@@ -29,6 +29,8 @@ STAND_INS = {
     "H.yaml": "topology: {kind: star, hosts: 8}\nhosts: 1\nhost: dgx_a100\n",
     "W.yaml": "kind: collective\ncollective: all_reduce\nbytes: 1 MiB\n",
     "my.yaml": "topology: {kind: fat_tree, k: 8}\nhost: single_nic\n",
+    "fat_tree_1024.topo": ROOT / "configs/import/htsim/tree.topo",
+    "perm_1024n.cm": ROOT / "configs/import/htsim/connections.cm",
     "perm_128n_128c_2MB.cm": ROOT / "configs/import/htsim/connections.cm",
     "mix": ROOT / "configs/import/ns3",
 }

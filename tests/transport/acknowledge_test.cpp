@@ -240,7 +240,7 @@ TEST(AcknowledgeDefault, IsShownWithItsReason) {
   EXPECT_THAT(shown("transport: {congestion_control: hpcc}\n"),
               HasSubstr("every: 1  # default: congestion control needs every ACK\n"));
   EXPECT_THAT(shown("transport: {acknowledge: {every: 16}}\n"), HasSubstr("every: 16  # test.yaml:3\n"));
-  EXPECT_THAT(describe_subject("transport"), HasSubstr("dgx_a100 256, single_nic 1"));
+  EXPECT_THAT(describe_subject("transport", 200), HasSubstr("dgx_a100 256, single_nic 1"));
 }
 
 // ---- Wrong values

@@ -56,8 +56,8 @@ TEST(Recycling, UsesQueuePairsAgainAndChangesNothing) {
   EXPECT_EQ(recycled.network->events_fingerprint(), kept.network->events_fingerprint());
 }
 
-// Timers of the usual length are pending for 67 ms, longer than all flows take: they go on without their queue
-// pairs, and fingerprints do not tell.
+// Timers of the usual length are pending for 67 ms, longer than all flows take: they go on without their
+// queue pairs, and fingerprints do not tell.
 TEST(Recycling, DoesNotWaitForRetransmissionTimers) {
   const OneByOne kept("", false), recycled("", true);
   EXPECT_TRUE(recycled.all_delivered());

@@ -68,7 +68,8 @@ TEST(TimerLine, KeepsTheOrderOfTimesAndKeys) {
         loop.add(time, key, static_cast<std::uint32_t>(number++));
         expected.emplace_back(time, key);
       }
-      for (std::uint32_t i = 0; i < 4U * steps && !loop.events.empty(); ++i) keys.push_back(loop.step().first);
+      for (std::uint32_t i = 0; i < 4U * steps && !loop.events.empty(); ++i)
+        keys.push_back(loop.step().first);
       ++time;  // what is executed at a time is not joined by timers of that time
     }
     while (!loop.events.empty()) keys.push_back(loop.step().first);
