@@ -63,9 +63,20 @@ void print(const std::string& text) {
   }
 }
 
+// Without the middle of what nobody could read: a message may quote a line of any length.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kBeginning = 600, kEnd = 300;
+  if (text.size() <= kBeginning + kEnd) return text;
+  const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  std::size_t end = kBeginning, begin = text.size() - kEnd;
+  while (inside(end)) --end;  // not within a character of UTF-8
+  while (inside(begin)) ++begin;
+  return text.substr(0, end) + " ... " + text.substr(begin);
+}
+
 // One line, whatever the message quotes.
 void complain(const std::string& message) {
-  std::fprintf(stderr, "netsim: error: %s\n", printable(message).c_str());
+  std::fprintf(stderr, "netsim: error: %s\n", shortened(printable(message)).c_str());
 }
 
 // The configuration, and what it says besides where it is another tool's; the command line goes before both.

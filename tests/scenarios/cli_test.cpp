@@ -33,6 +33,15 @@ using ::testing::StartsWith;
 
 using test::Ended;
 
+TEST_F(NetsimProgram, ShortensWhatItQuotes) {
+  const std::string word(5000, '9');
+  const Ended ended = run("--config star.yaml --workload incast.yaml --set host=x" + word);
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_LT(ended.err.size(), 1000u);
+  EXPECT_THAT(ended.err, HasSubstr(" ... "));
+  EXPECT_THAT(ended.err, HasSubstr("single_nic"));
+}
+
 TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   const Ended ended = run("--config star.yaml --workload incast.yaml");
   EXPECT_EQ(ended.code, 0) << ended.err;
