@@ -187,7 +187,7 @@ inline void FabricPart::transmit(PortId port, std::uint32_t packet, std::uint32_
   p.wire_bytes += wire;
   p.data_packets += k.kind == PacketKind::data ? 1 : 0;
   Time from = now + busy;
-  if ((p.flags & fabric::kCutThrough) != 0)
+  if ((p.flags & fabric::kCutThrough) != 0) [[unlikely]]
     from = (p.flags & fabric::kReadsHeader) == 0 ? now : now + header_time(port, k.bytes);
   if ((p.flags & fabric::kSpecial) != 0 && !transmit_special(port, packet, wire, from + p.delay)) [[unlikely]]
     return;
@@ -301,8 +301,9 @@ inline void FabricPart::enqueue(PortId port, std::uint32_t packet) {
   }
   ++q.packets;
   q.bytes += k.bytes;
-  const bool alone = (p.waiting & (p.waiting - 1)) == 0;
-  const Bytes waiting = alone ? q.bytes : state_.queued(port);
+  Bytes waiting = q.bytes;
+  if ((p.waiting & (p.waiting - 1)) != 0) [[unlikely]]
+    waiting = state_.queued(port);  // of several priorities
   if (waiting > q.max_bytes) q.max_bytes = waiting;
   if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port, packet);
 }
