@@ -17,6 +17,9 @@ std::size_t refused_request() { return refused; }
 
 }  // namespace netsim
 
+// Sanitizers have their own, which check that what is freed was allocated so.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 void* operator new(std::size_t bytes) {
   if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1)); memory != nullptr) [[likely]]
     return memory;
@@ -25,3 +28,5 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+#endif

@@ -156,7 +156,7 @@ void OutputFile::discard() {
 
 void OutputFile::write(std::string_view text) {
   NETSIM_CHECK(file_ != nullptr, "write to " + path_ + " after its end");
-  if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
+  if (text.empty() || std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
   const int error = errno;
   discard();
   fail(path_, "cannot be written", error);
