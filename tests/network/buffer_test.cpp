@@ -5,17 +5,13 @@
 #include <string>
 
 #include "tests/support/packet_fixture.h"
+#include "tests/support/star.h"
 
 namespace netsim {
 namespace {
 
+using test::star;
 using testing::PacketFixture;
-
-std::string star(int hosts, const std::string& network, const std::string& transport = "",
-                 const std::string& links = "rate: 100 Gbps, delay: 1 us") {
-  return "topology: {kind: star, hosts: " + std::to_string(hosts) + ", " + links +
-         "}\ntransport: {congestion_control: none" + transport + "}\nnetwork: {" + network + "}\n";
-}
 
 // What a lossy queue grows to that may take 1024 times what is free: full but for a 1025th and a packet.
 Bytes buffer_of(int hosts, const std::string& links, std::uint32_t senders, const std::string& more = "") {

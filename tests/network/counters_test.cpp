@@ -1,5 +1,4 @@
-// Counters of ports against what one sees oneself: time on the wire, what waits, payload acknowledged; and
-// the switch's buffer that nobody gave.
+// Counters of ports against what one sees oneself: time on the wire, what waits, payload acknowledged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,17 +6,13 @@
 #include <vector>
 
 #include "tests/support/packet_fixture.h"
+#include "tests/support/star.h"
 
 namespace netsim {
 namespace {
 
+using test::star;
 using testing::PacketFixture;
-
-std::string star(int hosts, const std::string& network, const std::string& transport = "",
-                 const std::string& links = "rate: 100 Gbps, delay: 1 us") {
-  return "topology: {kind: star, hosts: " + std::to_string(hosts) + ", " + links +
-         "}\ntransport: {congestion_control: none" + transport + "}\nnetwork: {" + network + "}\n";
-}
 
 // ---- Time on the wire
 
