@@ -25,12 +25,12 @@
 #include "sim/core/read_log.h"
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
+#include "sim/import/ns3_config.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/screen.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
-#include "sim/workload/ns3_config.h"
 #include "sim/workload/workload.h"
 
 namespace {

@@ -12,10 +12,10 @@
 
 #include "sim/core/registry.h"
 #include "sim/report/configuration.h"
-#include "sim/transport/congestion_control.h"
+#include "sim/transport/congestion/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/transport/reliability.h"
-#include "sim/workload/job_books.h"
+#include "sim/transport/reliability/reliability.h"
+#include "sim/workload/job/job_books.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/executor.h"
+#include "sim/collectives/execution/executor.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/core/stopwatch.h"
@@ -22,8 +22,8 @@
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/compute_model.h"
-#include "sim/workload/job.h"
+#include "sim/workload/compute/compute_model.h"
+#include "sim/workload/job/job.h"
 #include "sim/workload/task.h"
 
 namespace netsim {

@@ -1,6 +1,6 @@
 // What a file is, by its content: one table of formats. netsim's own and those that it reads are added by the
-// files that read them, those that it does not read yet by sim/workload/unread_formats.cpp; a reader that
-// comes takes its format from there. Whoever is given a file asks here what it is before reading it, and
+// files that read them, those that it does not read yet by sim/workload/readers/unread_formats.cpp; a reader
+// that comes takes its format from there. Whoever is given a file asks here what it is before reading it, and
 // names it in the refusal where it is not what was wanted.
 //
 // A format looks at the beginning of the file only (kExcerpt bytes, unpacked where it is gzip). Several may

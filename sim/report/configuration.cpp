@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/collectives/executor.h"
+#include "sim/collectives/execution/executor.h"
 #include "sim/core/description.h"
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"

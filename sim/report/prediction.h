@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "sim/collectives/executor.h"
+#include "sim/collectives/execution/executor.h"
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
 #include "sim/workload/task.h"

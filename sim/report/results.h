@@ -13,7 +13,7 @@
 #include "sim/report/value_list.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/job.h"
+#include "sim/workload/job/job.h"
 
 namespace netsim {
 

@@ -11,7 +11,7 @@
 #include "sim/core/config.h"
 #include "sim/network/policies.h"
 #include "sim/topology/graph.h"
-#include "sim/transport/congestion_control.h"
+#include "sim/transport/congestion/congestion_control.h"
 #include "sim/transport/endpoint.h"
 #include "sim/transport/psn_window.h"
 

@@ -16,7 +16,7 @@
 #include "sim/network/fabric_part.h"
 #include "sim/transport/packet_network.h"
 #include "sim/transport/queue_pair.h"
-#include "sim/transport/reliability.h"
+#include "sim/transport/reliability/reliability.h"
 #include "sim/transport/timer_line.h"
 
 namespace netsim {

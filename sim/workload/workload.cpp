@@ -11,8 +11,8 @@
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
-#include "sim/workload/program_file.h"
-#include "sim/workload/role_program_source.h"
+#include "sim/workload/program/program_file.h"
+#include "sim/workload/program/role_program_source.h"
 
 namespace netsim {
 namespace {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/collectives/executor.h"
+#include "sim/collectives/execution/executor.h"
 #include "sim/core/event_loop.h"
 #include "sim/transport/endpoint.h"
 

@@ -10,7 +10,7 @@
 
 #include "sim/core/registry.h"
 #include "sim/network/arbiter.h"
-#include "sim/transport/reliability.h"
+#include "sim/transport/reliability/reliability.h"
 
 namespace netsim {
 namespace {

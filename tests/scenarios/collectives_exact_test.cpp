@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/executor.h"
+#include "sim/collectives/execution/executor.h"
 #include "sim/core/registry.h"
 #include "tests/scenarios/star_reference.h"
 #include "tests/support/packet_fixture.h"

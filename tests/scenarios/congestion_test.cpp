@@ -9,7 +9,7 @@
 #include <string>
 
 #include "sim/core/registry.h"
-#include "sim/transport/congestion_control.h"
+#include "sim/transport/congestion/congestion_control.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

@@ -13,7 +13,7 @@
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 #include "sim/simulation.h"
-#include "sim/transport/reliability.h"
+#include "sim/transport/reliability/reliability.h"
 #include "tests/support/paths.h"
 
 namespace netsim {

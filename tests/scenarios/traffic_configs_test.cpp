@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/core/registry.h"
+#include "sim/import/ns3_config.h"
 #include "sim/simulation.h"
-#include "sim/workload/ns3_config.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
-#include "sim/transport/congestion_control.h"
+#include "sim/transport/congestion/congestion_control.h"
 
 namespace netsim {
 

@@ -10,8 +10,8 @@
 
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
-#include "sim/transport/congestion_control.h"
-#include "sim/workload/ns3_config.h"
+#include "sim/import/ns3_config.h"
+#include "sim/transport/congestion/congestion_control.h"
 #include "tests/support/congestion_driver.h"
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"

@@ -15,7 +15,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
-#include "sim/workload/ns3_config.h"
+#include "sim/import/ns3_config.h"
 #include "sim/workload/workload.h"
 #include "tests/support/shared.h"
 

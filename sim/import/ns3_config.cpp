@@ -1,0 +1,681 @@
+#include "sim/import/ns3_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sim/core/input_file.h"
+#include "sim/core/output.h"
+#include "sim/core/recognise.h"
+#include "sim/topology/ethernet.h"
+#include "sim/topology/files/ns3_topology.h"
+#include "sim/workload/readers/ns3_flows.h"
+
+namespace netsim {
+namespace {
+
+// Constants that the model has in its code (switch-mmu.cc, qbb-header, rdma-hw.cc of HPCC's simulator).
+constexpr Bytes kReserve = 4096, kResumeOffset = 3072, kPfcFrame = 31, kTimestamp = 8;
+// INT of five hops (8 B each) and its length field; in ACKs what goes beyond the 14 B that their 48 B have
+// for it.
+constexpr Bytes kIntOfData = 42, kIntOfAck = 28;
+constexpr const char* kAlpha = "1/8";
+constexpr std::int64_t kHeadroomFactor = 3;
+// LINK_DOWN counts from here.
+constexpr Time kLinkDownOrigin = 2 * kSecond;
+
+// Keys that say something, and those that only name or time output (or, DATA_RATE, LINK_DELAY, PAUSE_TIME,
+// USE_DYNAMIC_PFC_THRESHOLD, L2_CHUNK_SIZE, PINT_*: change nothing in what is modelled).
+constexpr std::array kKeys = {"TOPOLOGY_FILE",
+                              "FLOW_FILE",
+                              "SIMULATOR_STOP_TIME",
+                              "CC_MODE",
+                              "ENABLE_QCN",
+                              "PACKET_PAYLOAD_SIZE",
+                              "L2_ACK_INTERVAL",
+                              "L2_BACK_TO_ZERO",
+                              "ALPHA_RESUME_INTERVAL",
+                              "RATE_DECREASE_INTERVAL",
+                              "CLAMP_TARGET_RATE",
+                              "RP_TIMER",
+                              "EWMA_GAIN",
+                              "FAST_RECOVERY_TIMES",
+                              "RATE_AI",
+                              "RATE_HAI",
+                              "MIN_RATE",
+                              "DCTCP_RATE_AI",
+                              "ERROR_RATE_PER_LINK",
+                              "HAS_WIN",
+                              "GLOBAL_T",
+                              "VAR_WIN",
+                              "FAST_REACT",
+                              "U_TARGET",
+                              "MI_THRESH",
+                              "INT_MULTI",
+                              "MULTI_RATE",
+                              "SAMPLE_FEEDBACK",
+                              "RATE_BOUND",
+                              "ACK_HIGH_PRIO",
+                              "LINK_DOWN",
+                              "KMAX_MAP",
+                              "KMIN_MAP",
+                              "PMAX_MAP",
+                              "BUFFER_SIZE",
+                              "NIC_TOTAL_PAUSE_TIME"};
+constexpr std::array kWithoutEffect = {
+    "TRACE_FILE",      "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "ENABLE_TRACE",
+    "QLEN_MON_FILE",   "QLEN_MON_START",    "QLEN_MON_END",    "BW_MON_FILE",     "RATE_MON_FILE",
+    "CNP_MON_FILE",    "MON_START",         "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL",
+    "BW_MON_INTERVAL", "DATA_RATE",         "LINK_DELAY",      "PAUSE_TIME",      "USE_DYNAMIC_PFC_THRESHOLD",
+    "L2_CHUNK_SIZE",   "PINT_LOG_BASE",     "PINT_PROB"};
+
+template <class List>
+bool contains(const List& list, std::string_view key) {
+  return std::find(list.begin(), list.end(), key) != list.end();
+}
+
+enum class Mode : std::int64_t {
+  none = 0,
+  dcqcn = 1,
+  hpcc = 3,
+  timely = 7,
+  dctcp = 8,
+  hpcc_pint = 10,
+  off = 12
+};
+
+// The lines by key, and typed readings of them. All errors are ConfigErrors.
+class Settings {
+ public:
+  Settings(std::string_view text, const std::string& path) : reader_(text, path), whole_{path, 0, 0, ""} {
+    std::vector<Word> words;
+    while (reader_.next_line(words)) {
+      if (!words[0].text.starts_with('#')) add(words);
+    }
+  }
+
+  bool has(const std::string& key) const { return lines_.count(key) != 0; }
+  // Where the key stands, or the file.
+  Place place(const std::string& key) const {
+    const auto it = lines_.find(key);
+    return it != lines_.end() ? reader_.place(it->second.front()) : whole_;
+  }
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const {
+    throw ConfigError(place(key), message);
+  }
+
+  std::string text(const std::string& key) const { return std::string(only(key).text); }
+  std::int64_t integer(const std::string& key, std::int64_t absent, Range<std::int64_t> range) const {
+    return has(key) ? as_config([&] { return reader_.integer(only(key), key, range); }) : absent;
+  }
+  bool flag(const std::string& key, bool absent) const { return integer(key, absent ? 1 : 0, {0, 1}) != 0; }
+  double real(const std::string& key, double absent, Range<double> range) const {
+    return has(key) ? as_config([&] { return reader_.real(only(key), key, range); }) : absent;
+  }
+  Time time(const std::string& key, Time unit, Range<Time> range) const {
+    return as_config([&] { return reader_.time_in(only(key), key, unit, range); });
+  }
+  BitRate rate(const std::string& key) const {
+    return as_config([&] { return reader_.rate(only(key), key, {0, kLinkRates.maximum}); });
+  }
+  // Those of `KEY n (bps value)*`.
+  std::map<BitRate, double> by_rate(const std::string& key) const {
+    if (!has(key)) fail(key, "'" + key + "' is missing: its value for each link speed");
+    const std::vector<Word>& words = lines_.at(key);
+    return as_config([&] {
+      if (words.size() < 2) reader_.fail(words[0], key + " has no values");
+      const std::int64_t count = reader_.integer(words[1], "the number of speeds", {1, 1000});
+      if (static_cast<std::int64_t>(words.size()) != 2 + 2 * count) {
+        reader_.fail(words[1], fmt::format("{} pairs of speed and value are expected", count));
+      }
+      std::map<BitRate, double> result;
+      for (std::size_t i = 2; i < words.size(); i += 2) {
+        const BitRate rate = reader_.integer(words[i], "the speed", {kLinkRates.minimum, kLinkRates.maximum});
+        result[rate] = reader_.real(words[i + 1], key, {0, 1e9});
+      }
+      return result;
+    });
+  }
+  // The `count` values of a key.
+  std::vector<Word> values(const std::string& key, std::size_t count) const {
+    const std::vector<Word>& words = lines_.at(key);
+    if (words.size() != count + 1) fail(key, fmt::format("{} values are expected", count));
+    return {words.begin() + 1, words.end()};
+  }
+  const TextReader& reader() const { return reader_; }
+
+ private:
+  void add(std::vector<Word> words) {
+    // config_doc.txt explains values in braces.
+    const auto comment = std::find_if(words.begin(), words.end(), [](const Word& word) {
+      return word.text.starts_with('{') || word.text.starts_with('#');
+    });
+    words.erase(comment, words.end());
+    if (words.empty()) return;
+    const std::string key(words[0].text.substr(0, 60));
+    const Place at = reader_.place(words[0]);
+    if (!contains(kKeys, key)) {
+      if (contains(kWithoutEffect, key)) return;
+      std::vector<std::string> names(kKeys.begin(), kKeys.end());
+      names.insert(names.end(), kWithoutEffect.begin(), kWithoutEffect.end());
+      const std::string near = nearest(key, names);
+      throw ConfigError(at,
+                        "unknown key '" + key + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+    }
+    if (!lines_.emplace(key, std::move(words)).second) throw ConfigError(at, "'" + key + "' is given twice");
+  }
+  const Word& only(const std::string& key) const {
+    const auto it = lines_.find(key);
+    if (it == lines_.end()) fail(key, "'" + key + "' is missing");
+    if (it->second.size() != 2) fail(key, "one value is expected");
+    return it->second[1];
+  }
+
+  TextReader reader_;
+  Place whole_;
+  std::map<std::string, std::vector<Word>> lines_;  // the key, then its values
+};
+
+// What the tool works out from the topology (third.cc, CalculateRoute): round trips in whole nanoseconds on
+// shortest paths, data one way, without headers.
+struct PathFigures {
+  std::int64_t max_rtt_ns = 0;
+  Bytes max_bdp = 0, min_bdp = INT64_MAX;
+};
+
+class PathSearch {
+ public:
+  PathSearch(const Ns3Topology& topology, Bytes payload) : topology_(topology), payload_(payload) {
+    links_.resize(topology.nodes);
+    is_host_.resize(topology.nodes);
+    for (const std::uint32_t host : topology.hosts) is_host_[host] = true;
+    for (const Ns3Topology::Link& link : topology.links) {
+      links_[link.a].push_back({link.b, &link});
+      links_[link.b].push_back({link.a, &link});
+    }
+    // The tool walks neighbours in the order of their nodes.
+    for (auto& neighbours : links_) std::stable_sort(neighbours.begin(), neighbours.end(), by_node);
+    for (const std::uint32_t host : topology.hosts) search(host);
+  }
+  const PathFigures& figures() const { return figures_; }
+
+ private:
+  struct Neighbour {
+    std::uint32_t node;
+    const Ns3Topology::Link* link;
+  };
+  static bool by_node(const Neighbour& a, const Neighbour& b) { return a.node < b.node; }
+  struct Reached {
+    bool yes = false;
+    std::int64_t delay_ns = 0, transmission_ns = 0;
+    BitRate rate = std::numeric_limits<BitRate>::max();
+  };
+
+  void search(std::uint32_t host) {
+    std::vector<Reached> reached(topology_.nodes);
+    std::vector<std::uint32_t> queue{host};
+    reached[host].yes = true;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const Reached from = reached[queue[i]];
+      for (const Neighbour& neighbour : links_[queue[i]]) {
+        Reached& to = reached[neighbour.node];
+        if (to.yes) continue;
+        to = {true, from.delay_ns + neighbour.link->delay / kNanosecond,
+              from.transmission_ns + payload_ * 8 * 1'000'000'000 / neighbour.link->rate,
+              std::min(from.rate, neighbour.link->rate)};
+        if (is_host_[neighbour.node]) {
+          take(to);
+        } else {
+          queue.push_back(neighbour.node);  // hosts pass nothing on
+        }
+      }
+    }
+  }
+  void take(const Reached& host) {
+    const std::int64_t rtt = 2 * host.delay_ns + host.transmission_ns;
+    __extension__ using Wide = __int128;
+    const auto bdp = static_cast<Bytes>(static_cast<Wide>(rtt) * host.rate / 1'000'000'000 / 8);
+    figures_.max_rtt_ns = std::max(figures_.max_rtt_ns, rtt);
+    figures_.max_bdp = std::max(figures_.max_bdp, bdp);
+    figures_.min_bdp = std::min(figures_.min_bdp, bdp);
+  }
+
+  const Ns3Topology& topology_;
+  Bytes payload_;
+  std::vector<std::vector<Neighbour>> links_;
+  std::vector<bool> is_host_;
+  PathFigures figures_;
+};
+
+class Translation {
+ public:
+  Translation(std::string_view text, const std::string& path, const RunOverrides& overrides)
+      : path_(path),
+        settings_(text, path),
+        payload_(settings_.integer("PACKET_PAYLOAD_SIZE", 1000, {64, 65536})),
+        workload_(overrides.workload) {
+    if (!settings_.has("TOPOLOGY_FILE")) settings_.fail("TOPOLOGY_FILE", "'TOPOLOGY_FILE' is missing");
+    const std::string file = topology_file(overrides);
+    const std::string links = read_file(file);
+    require_format(links, file, "ns3_topology");
+    topology_ = parse_ns3_topology(links, file);
+    mode_ = static_cast<Mode>(settings_.integer("CC_MODE", 1, {0, 1000}));
+    refuse_unknown_modes();
+  }
+
+  ConfiguredRun translate() {
+    run_.config = ConfigNode::map(Place{path_, 0, 0, ""});
+    set("TOPOLOGY_FILE", {"topology", "kind"}, "ns3");
+    set("TOPOLOGY_FILE", {"topology", "file"}, settings_.text("TOPOLOGY_FILE"));
+    set("TOPOLOGY_FILE", {"host"}, "single_nic");
+    if (other_fabric_) {
+      note(
+          "the fabric is not TOPOLOGY_FILE's: base_rtt, window and headroom are still those of the file; set "
+          "them too");
+    }
+    translate_flows();
+    translate_switch();
+    translate_marking();
+    translate_faults();
+    translate_transport();
+    translate_congestion_control();
+    translate_end();
+    return std::move(run_);
+  }
+
+ private:
+  using Path = std::vector<const char*>;
+
+  // That of the overrides where they name one: all that is worked out from the topology is worked out from
+  // the one that is played.
+  std::string topology_file(const RunOverrides& overrides) {
+    ConfigNode asked = ConfigNode::map(Place{"--set", 0, 0, ""});
+    for (const std::string& assignment : overrides.assignments) {
+      if (assignment.starts_with("topology")) overlay_config(asked, assignment);
+    }
+    if (const ConfigNode* topology = asked.find("topology"); topology != nullptr) {
+      const ConfigNode* kind = topology->is_map() ? topology->find("kind") : topology;
+      other_fabric_ = kind != nullptr && kind->is_scalar() && kind->text() != "ns3";
+      const ConfigNode* file = topology->find("file");
+      if (file != nullptr && !other_fabric_) return find_input_file(read_text(*file), file->place().file);
+    }
+    return find_input_file(settings_.text("TOPOLOGY_FILE"), path_);
+  }
+
+  // Sets a value of the configuration, at the place of the key that it comes from.
+  void set(const std::string& key, const Path& path, const std::string& value) {
+    ConfigNode* node = &run_.config;
+    std::string dotted;
+    for (const char* name : path) {
+      node = &node->at_or_add(name);
+      dotted += (dotted.empty() ? "" : ".") + std::string(name);
+    }
+    Place place = settings_.place(key);
+    place.path = dotted;
+    *node = ConfigNode::scalar(value, place);
+  }
+  void set_flag(const std::string& key, const Path& path, bool value) {
+    set(key, path, value ? "true" : "false");
+  }
+  void note(const std::string& text) { run_.notes.push_back(path_ + ": " + text); }
+
+  void refuse_unknown_modes() const {
+    static constexpr std::array kModes = {Mode::none,   Mode::dcqcn, Mode::hpcc,
+                                          Mode::timely, Mode::dctcp, Mode::off};
+    if (mode_ == Mode::hpcc_pint) settings_.fail("CC_MODE", "CC_MODE 10 (HPCC-PINT) is not there in netsim");
+    if (!contains_mode(kModes)) {
+      settings_.fail("CC_MODE",
+                     "no such CC_MODE (allowed: 0 none, 1 DCQCN, 3 HPCC, 7 TIMELY, 8 DCTCP, 12 none)");
+    }
+    const auto only = [&](const char* key, bool absent, bool allowed, const char* what) {
+      if (settings_.flag(key, absent) != allowed)
+        settings_.fail(key, std::string(what) + " is not there in netsim");
+    };
+    only("L2_BACK_TO_ZERO", false, false, "go-back-to-zero");
+    only("CLAMP_TARGET_RATE", false, false, "CLAMP_TARGET_RATE 1");
+    only("SAMPLE_FEEDBACK", false, false, "SAMPLE_FEEDBACK 1");
+    only("RATE_BOUND", true, true, "RATE_BOUND 0 (windows without pacing)");
+    if (settings_.integer("NIC_TOTAL_PAUSE_TIME", 0, {0, INT64_MAX}) != 0) {
+      settings_.fail("NIC_TOTAL_PAUSE_TIME", "NIC_TOTAL_PAUSE_TIME above 0 is not there in netsim");
+    }
+  }
+  template <class Modes>
+  bool contains_mode(const Modes& modes) const {
+    return std::find(modes.begin(), modes.end(), mode_) != modes.end();
+  }
+
+  // Priority groups become data classes, in their order.
+  void translate_flows() {
+    run_.workload = workload_;
+    if (workload_.empty() && !settings_.has("FLOW_FILE")) return;
+    if (workload_.empty()) run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
+    const Format* format = recognise_file(run_.workload);
+    if (!workload_.empty() && (format == nullptr || format->component != "ns3_flows")) return;
+    const std::size_t groups = summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
+    if (groups > 1) set("FLOW_FILE", {"network", "switch", "classes"}, std::to_string(groups));
+  }
+
+  void translate_switch() {
+    const std::int64_t buffer = settings_.integer("BUFFER_SIZE", 16, {1, 1 << 20});
+    set("BUFFER_SIZE", {"network", "switch", "buffer"}, std::to_string(buffer) + " MiB");
+    set("", {"network", "transmission_resolution"}, "1 ns");  // the simulator's clock
+    set("", {"network", "switch", "flow_control"}, "pfc");
+    set("", {"network", "switch", "alpha"}, kAlpha);
+    set("", {"network", "switch", "reserve"}, format_bytes(kReserve));
+    set("", {"network", "switch", "resume_offset"}, format_bytes(kResumeOffset));
+    set("", {"network", "switch", "pfc_frame"}, format_bytes(kPfcFrame));
+    std::set<Bytes> headrooms;
+    BitRate fastest = 0;
+    for (const Ns3Topology::Link& link : topology_.links) {
+      __extension__ using Wide = __int128;
+      const Wide bits = static_cast<Wide>(link.rate) * (link.delay / kNanosecond) / 8 / 1'000'000'000;
+      headrooms.insert(static_cast<Bytes>(bits) * kHeadroomFactor);
+      fastest = std::max(fastest, link.rate);
+    }
+    if (headrooms.size() == 1) {
+      set("TOPOLOGY_FILE", {"network", "switch", "headroom"}, format_bytes(*headrooms.begin()));
+    } else {
+      note("links differ in rate x delay: their headroom is computed by netsim's own formula");
+    }
+    if (fastest > host_rate()) {
+      note("links faster than the hosts' have the same alpha as theirs; the tool doubles it with the speed");
+    }
+  }
+
+  // Of the first host, which the tool takes for all.
+  BitRate host_rate() const {
+    for (const Ns3Topology::Link& link : topology_.links) {
+      if (link.a == topology_.hosts.front() || link.b == topology_.hosts.front()) return link.rate;
+    }
+    return 0;
+  }
+
+  void translate_marking() {
+    const Path marker{"network", "switch", "marker"};
+    if (!settings_.flag("ENABLE_QCN", true)) return set("ENABLE_QCN", marker, "none");
+    const auto kmin = settings_.by_rate("KMIN_MAP"), kmax = settings_.by_rate("KMAX_MAP"),
+               pmax = settings_.by_rate("PMAX_MAP");
+    const BitRate reference = host_rate();
+    bool linear = true;
+    for (const Ns3Topology::Link& link : topology_.links) {
+      for (const auto& [key, map] :
+           {std::pair{"KMIN_MAP", &kmin}, {"KMAX_MAP", &kmax}, {"PMAX_MAP", &pmax}}) {
+        if (map->count(link.rate) == 0) {
+          settings_.fail(key, fmt::format("no value for links of {}", format_rate(link.rate)));
+        }
+      }
+      const auto scales = [&](const std::map<BitRate, double>& map) {
+        return map.at(link.rate) * static_cast<double>(reference) ==
+               map.at(reference) * static_cast<double>(link.rate);
+      };
+      linear = linear && scales(kmin) && scales(kmax) && pmax.at(link.rate) == pmax.at(reference);
+    }
+    if (!linear) {
+      note(
+          "the ECN thresholds do not grow with the links' speed: those of the hosts' links are taken, and "
+          "scaled for the others");
+    }
+    const double lowest = kmin.at(reference), highest = kmax.at(reference);
+    if (lowest > highest) settings_.fail("KMIN_MAP", "KMIN_MAP is above KMAX_MAP");
+    if (pmax.at(reference) > 1) settings_.fail("PMAX_MAP", "a probability is at most 1");
+    if (lowest == highest) return translate_step(highest, reference);
+    set("KMIN_MAP", {"network", "switch", "marker", "kind"}, "red");
+    set("KMIN_MAP", {"network", "switch", "marker", "kmin"}, kilobytes(lowest));
+    set("KMAX_MAP", {"network", "switch", "marker", "kmax"}, kilobytes(highest));
+    set("PMAX_MAP", {"network", "switch", "marker", "pmax"}, format_real(pmax.at(reference)));
+    set("TOPOLOGY_FILE", {"network", "switch", "marker", "reference_rate"}, format_rate(reference));
+    set("", {"network", "switch", "marker", "at"}, "dequeue");
+  }
+  // Without a range between them nothing is random, whatever PMAX_MAP says.
+  void translate_step(double threshold, BitRate reference) {
+    set("KMAX_MAP", {"network", "switch", "marker", "kind"}, "step");
+    set("KMAX_MAP", {"network", "switch", "marker", "threshold"}, kilobytes(threshold));
+    set("TOPOLOGY_FILE", {"network", "switch", "marker", "reference_rate"}, format_rate(reference));
+    set("", {"network", "switch", "marker", "at"}, "dequeue");
+  }
+  static std::string kilobytes(double value) { return format_bytes(static_cast<Bytes>(value * 1000 + 0.5)); }
+
+  // Error rates of links and LINK_DOWN.
+  void translate_faults() {
+    ConfigNode faults = ConfigNode::sequence(Place{path_, 0, 0, "network.faults"});
+    const LinkList names = topology_.list(LinkKind::ethernet, 0);
+    const auto fault = [&](std::uint32_t a, std::uint32_t b, const char* what, const std::string& value,
+                           Place place) {
+      place.path = "network.faults." + std::to_string(faults.items().size());
+      ConfigNode item = ConfigNode::map(place);
+      const std::string link = names.name(topology_.end(a)) + "-" + names.name(topology_.end(b));
+      item.at_or_add("link") = ConfigNode::scalar(link, place);
+      item.at_or_add(what) = ConfigNode::scalar(value, place);
+      faults.push_back(std::move(item));
+    };
+    const double everywhere = settings_.real("ERROR_RATE_PER_LINK", 0, {0, 1});
+    bool in_file = false;
+    for (const Ns3Topology::Link& link : topology_.links) {
+      in_file = in_file || link.error_rate > 0;
+      const double loss = link.error_rate > 0 ? link.error_rate : everywhere;
+      if (loss > 0) fault(link.a, link.b, "loss", format_real(loss), link.place);
+    }
+    if (in_file) set("TOPOLOGY_FILE", {"topology", "ignore_error_rates"}, "true");
+    if (settings_.has("LINK_DOWN")) {
+      const std::vector<Word> words = settings_.values("LINK_DOWN", 3);
+      as_config([&] {
+        const TextReader& reader = settings_.reader();
+        const Range<std::int64_t> nodes{0, topology_.nodes - 1};
+        const Time time = reader.time_in(words[0], "the time", kMicrosecond, {0, 1'000'000 * kSecond});
+        const auto a = static_cast<std::uint32_t>(reader.integer(words[1], "a node", nodes));
+        const auto b = static_cast<std::uint32_t>(reader.integer(words[2], "a node", nodes));
+        if (time == 0) return;  // none
+        fault(a, b, "down", format_time(kLinkDownOrigin + time), settings_.place("LINK_DOWN"));
+        set("LINK_DOWN", {"network", "detection_delay"}, "0 s");
+      });
+    }
+    if (!faults.items().empty()) run_.config.at_or_add("network").at_or_add("faults") = std::move(faults);
+  }
+
+  void translate_transport() {
+    set("PACKET_PAYLOAD_SIZE", {"transport", "mtu"}, format_bytes(payload_));
+    set("", {"transport", "framing"}, "ns3");
+    set("", {"transport", "ecn_echo"}, "ack");
+    // By the code the interval is bytes, whatever the documentation says.
+    const std::int64_t interval = settings_.integer("L2_ACK_INTERVAL", 1, {0, 1 << 30});
+    const std::int64_t packets = std::clamp<std::int64_t>((interval + payload_ - 1) / payload_, 1, 65536);
+    const auto every = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(packets)));
+    set("L2_ACK_INTERVAL", {"transport", "acknowledge", "every"}, std::to_string(every));
+    if (every != packets) {
+      note(fmt::format("L2_ACK_INTERVAL: an ACK for {} packets instead of {}, a power of two", every,
+                       packets));
+    }
+    const PathFigures figures = PathSearch(topology_, payload_).figures();
+    const bool one_for_all = settings_.flag("GLOBAL_T", true);
+    if (settings_.flag("HAS_WIN", true)) {
+      set("HAS_WIN", {"transport", "window"}, format_bytes(figures.max_bdp));
+      set_flag("VAR_WIN", {"transport", "window_scales"}, settings_.flag("VAR_WIN", false));
+      if (!one_for_all && figures.min_bdp != figures.max_bdp) {
+        note("GLOBAL_T 0: every flow has the window of the longest path, not of its own");
+      }
+    }
+    if (one_for_all) {
+      set("GLOBAL_T", {"transport", "base_rtt"}, format_time(figures.max_rtt_ns * kNanosecond));
+    }
+    if (settings_.flag("ACK_HIGH_PRIO", false)) {
+      note(
+          "ACK_HIGH_PRIO 1: acknowledgements go before a NIC's data as they do without it, but a pause of "
+          "their "
+          "class holds them too");
+    }
+  }
+
+  void translate_congestion_control() {
+    switch (mode_) {
+      case Mode::dcqcn:
+        return translate_dcqcn();
+      case Mode::hpcc:
+        return translate_hpcc();
+      case Mode::timely:
+        set_control("CC_MODE", "kind", "timely");
+        set_rate("RATE_AI", "rate_ai");
+        set_rate("RATE_HAI", "rate_hai");
+        set_minimum_rate();
+        return set_control("CC_MODE", "header", std::to_string(kTimestamp));
+      case Mode::dctcp:
+        set_control("CC_MODE", "kind", "dctcp");
+        set_control("CC_MODE", "form", "rate");
+        set_gain();
+        set_control("DCTCP_RATE_AI", "rate_ai",
+                    settings_.has("DCTCP_RATE_AI") ? format_rate(settings_.rate("DCTCP_RATE_AI")) : "1 Gbps");
+        return set_minimum_rate();
+      case Mode::none:
+      case Mode::hpcc_pint:
+      case Mode::off:
+        return set("CC_MODE", {"transport", "congestion_control"}, "none");
+    }
+  }
+  void set_control(const std::string& key, const char* name, const std::string& value) {
+    set(key, {"transport", "congestion_control", name}, value);
+  }
+  void set_rate(const std::string& key, const char* name) {
+    set_control(key, name, format_rate(settings_.rate(key)));
+  }
+  void set_minimum_rate() {
+    const bool given = settings_.has("MIN_RATE");
+    set_control("MIN_RATE", "minimum_rate", given ? format_rate(settings_.rate("MIN_RATE")) : "100 Mbps");
+  }
+  void set_gain() {
+    if (!settings_.has("EWMA_GAIN")) settings_.fail("EWMA_GAIN", "'EWMA_GAIN' is missing");
+    set_control("EWMA_GAIN", "g", format_real(settings_.real("EWMA_GAIN", 0, {1e-6, 1})));
+  }
+  void set_microseconds(const std::string& key, const char* name, const char* absent) {
+    const Range<Time> range{kNanosecond, kSecond};
+    if (settings_.has(key) || absent == nullptr) {
+      set_control(key, name, format_time(settings_.time(key, kMicrosecond, range)));
+    } else {
+      set_control(key, name, absent);
+    }
+  }
+
+  void translate_dcqcn() {
+    set_control("CC_MODE", "kind", "dcqcn");
+    set_control("CC_MODE", "profile", "vendor");
+    set_gain();
+    set_microseconds("ALPHA_RESUME_INTERVAL", "alpha_timer", "55 us");
+    set_microseconds("RATE_DECREASE_INTERVAL", "decrease_interval", "4 us");
+    set_microseconds("RP_TIMER", "increase_timer", nullptr);
+    set_control("FAST_RECOVERY_TIMES", "fast_recovery_steps",
+                std::to_string(settings_.integer("FAST_RECOVERY_TIMES", 5, {1, 1000})));
+    set_rate("RATE_AI", "rate_ai");
+    set_rate("RATE_HAI", "rate_hai");
+    set_minimum_rate();
+    set_control("CC_MODE", "cnp_interval", "0 s");  // every marked packet's ACK says so
+  }
+
+  void translate_hpcc() {
+    set_control("CC_MODE", "kind", "hpcc");
+    set_control("U_TARGET", "eta", format_real(settings_.real("U_TARGET", 0.95, {0.01, 1})));
+    set_control("MI_THRESH", "max_stage", std::to_string(settings_.integer("MI_THRESH", 5, {0, 1'000'000})));
+    set_rate("RATE_AI", "rate_ai");
+    set_minimum_rate();
+    set_control("FAST_REACT", "fast_reaction", settings_.flag("FAST_REACT", true) ? "true" : "false");
+    set_control("MULTI_RATE", "rates", settings_.flag("MULTI_RATE", true) ? "per_hop" : "single");
+    set_control("CC_MODE", "data_header", std::to_string(kIntOfData));
+    set_control("CC_MODE", "ack_header", std::to_string(kIntOfAck));
+    set_control("INT_MULTI", "quantise", "true");
+    set_control("INT_MULTI", "unit_multiplier",
+                std::to_string(settings_.integer("INT_MULTI", 1, {1, 1'000'000})));
+  }
+
+  void translate_end() {
+    if (!settings_.has("SIMULATOR_STOP_TIME")) return;
+    // Beyond what a time can be: no limit.
+    const double seconds = settings_.real("SIMULATOR_STOP_TIME", 0, {0, 1e300});
+    if (seconds > 9e6) return;
+    run_.until = settings_.time("SIMULATOR_STOP_TIME", kSecond, {1, kNever - 1});
+  }
+
+  std::string path_;
+  Settings settings_;
+  Bytes payload_;
+  std::string workload_;       // of the overrides
+  bool other_fabric_ = false;  // the overrides have a topology of another kind
+  Ns3Topology topology_;
+  Mode mode_ = Mode::none;
+  ConfiguredRun run_;
+};
+
+}  // namespace
+
+bool is_ns3_config(std::string_view text) {
+  TextReader reader(text, "");
+  std::vector<Word> words;
+  while (reader.next_line(words)) {
+    if (words[0].text.starts_with('#')) continue;
+    return words.size() > 1 && (contains(kKeys, words[0].text) || contains(kWithoutEffect, words[0].text));
+  }
+  return false;
+}
+
+ConfiguredRun translate_ns3_config(std::string_view text, const std::string& path,
+                                   const RunOverrides& overrides) {
+  return Translation(text, path, overrides).translate();
+}
+
+namespace {
+
+const FormatRegistration kNs3Config{
+    {.name = "ns3_config",
+     .what = "a configuration of the HPCC family of ns-3 simulators",
+     .use = Format::Use::configuration,
+     .matches = [](const Excerpt& file) { return file.is_text() && is_ns3_config(file.bytes()); },
+     .component = {},
+     .advice = {},
+     .endings = {"config.txt", ".conf"}}};
+
+const FormatRegistration kConfiguration{{.name = "netsim_configuration",
+                                         .what = "a configuration of netsim",
+                                         .use = Format::Use::configuration,
+                                         .matches =
+                                             [](const Excerpt& file) {
+                                               return file.has_key("topology") &&
+                                                      !file.has_any_key(
+                                                          {"kind", "npus_count", "msccl_type", "sccl_type"});
+                                             },
+                                         .component = {},
+                                         .advice = {},
+                                         .endings = {".yaml", ".yml"}}};
+
+constexpr std::uint64_t kMostText = 4 << 20;
+
+ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
+  const Format* format = recognise_file(path);
+  const auto refuse = [&](const std::string& message) { throw ConfigError(Place{path, 0, 0, ""}, message); };
+  if (format == nullptr) return {load_config(path), "", kNever, {}};
+  const bool topology = format->use == Format::Use::topology;
+  if (!topology && format->use != Format::Use::configuration) refuse(refusal(*format));
+  if (is_packed(path)) refuse("is " + format->what + ", packed: unpack it first");
+  if (format->name == "ns3_config") return translate_ns3_config(read_file(path, kMostText), path, overrides);
+  if (!topology) return {load_config(path), "", kNever, {}};
+  ConfiguredRun run;
+  run.config = ConfigNode::map(Place{path, 0, 0, ""});
+  ConfigNode& section = run.config.at_or_add("topology");
+  section = ConfigNode::map(Place{path, 0, 0, "topology"});
+  section.at_or_add("kind") = ConfigNode::scalar(format->component, Place{path, 0, 0, "topology.kind"});
+  section.at_or_add("file") =
+      ConfigNode::scalar(std::filesystem::path(path).filename().string(), Place{path, 0, 0, "topology.file"});
+  return run;
+}
+
+}  // namespace
+
+ConfiguredRun load_run(const std::string& path, const RunOverrides& overrides) {
+  ConfiguredRun run = read_run(path, overrides);
+  for (const std::string& assignment : overrides.assignments) overlay_config(run.config, assignment);
+  return run;
+}
+
+}  // namespace netsim

@@ -1,0 +1,152 @@
+// DCTCP (Alizadeh et al., Data Center TCP, SIGCOMM 2010): reacts to how many packets were marked, not to
+// whether any was.
+//
+// Once per window of data (the first ACK of a packet sent after the last update):
+//   alpha = (1 - g) alpha + g F,  F the fraction of the window's packets that were marked; 1 at first.
+// By default each packet is acknowledged, the paper's simplest way to tell exactly which ones were marked
+// (section 3.1). A mark cuts by the factor (1 - alpha/2), once per window: a further cut waits until what was
+// sent by then is acknowledged. A window that ends outside of such a wait adds one step.
+//
+// Two forms:
+//  window  The paper's: a congestion window in bytes, sent at line rate; the step is one packet. It starts
+//  with
+//          what the path holds, as RDMA's senders do (TCP's slow start would be the exception here), and
+//          grows only while it is what holds the sender back (RFC 7661's concern). As in TCP nothing is sent
+//          that reaches beyond it (RFC 5681, section 2), so a packet waits until all of it fits.
+//  rate    The RDMA model's that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc
+//          HandleAckDctcp), with which netsim is compared: a paced rate; the step is rate_ai. The transport's
+//          `window` and `window_scales` add the window that this model runs it with.
+#include <algorithm>
+#include <optional>
+
+#include "sim/core/registry.h"
+#include "sim/transport/congestion/congestion_math.h"
+
+namespace netsim {
+namespace {
+
+enum class Form { window, rate };
+
+// g: the paper, section 3.4, and run.py. Initial alpha: RFC 8257, section 4.2. rate_ai: one packet per round
+// trip is what TCP adds; run.py computes 615 Mb/s from 1 KB and 13 us. minimum_rate: RdmaHw's MinRate of
+// 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
+struct DctcpParameters {
+  Form form = Form::window;
+  double g = 1.0 / 16;
+  std::optional<Bytes> initial_window;
+  std::optional<BitRate> rate_ai;
+  std::optional<BitRate> minimum_rate;
+};
+
+Parameters<DctcpParameters> parameters() {
+  using P = DctcpParameters;
+  constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
+  return Parameters<P>()
+      .choice("form", &P::form, {{"window", Form::window}, {"rate", Form::rate}},
+              "what is controlled: a window as in TCP, or a rate as in the ns-3 RDMA model")
+      .real("g", &P::g, {1e-6, 1}, "gain of alpha")
+      .bytes("initial_window", &P::initial_window, {1, 1000 * kGigabyte}, "line rate x base RTT",
+             "form window: payload in flight at first")
+      .rate("rate_ai", &P::rate_ai, kRates, "one packet per base RTT",
+            "form rate: what a window of data without a cut adds")
+      .rate("minimum_rate", &P::minimum_rate, kRates, "line rate / 1000",
+            "form rate: floor; 100 Mb/s at 100 Gb/s");
+}
+
+struct State {
+  double alpha;
+  double size;                        // the window in bytes, or the rate in bit/s
+  std::int64_t marked, acknowledged;  // packets, since the last update
+  std::uint32_t window_end;           // an ACK beyond it ends the window of data
+  std::uint32_t cut_end;              // an ACK beyond it ends the wait after a cut
+  bool started, waiting;
+};
+
+class Dctcp final : public CongestionControl {
+ public:
+  explicit Dctcp(const DctcpParameters& p) : p_(p) {}
+
+  CongestionNeeds needs() const override {
+    return {.acks = true,
+            .every_ack = true,
+            .ack_echo = true,
+            .whole_packets = p_.form == Form::window,
+            .state_bytes = sizeof(State)};
+  }
+
+  void start(CongestionContext& c) const override {
+    State& s = state_of<State>(c);
+    c.rate = c.line_rate;
+    s.alpha = 1;
+    s.size = static_cast<double>(c.line_rate);
+    if (p_.form == Form::rate) return;
+    s.size = p_.initial_window ? static_cast<double>(*p_.initial_window) : bytes_in(s.size, c.base_rtt);
+    s.size = std::max(s.size, static_cast<double>(c.mtu));
+    c.window = to_window(s.size);
+  }
+
+  void on_ack(CongestionContext& c, const Feedback& f) const override {
+    State& s = state_of<State>(c);
+    s.marked += f.marked;
+    s.acknowledged += f.packets;
+    const bool window_over = !s.started || after(f.acknowledged_psn, s.window_end);
+    if (window_over) end_window(c, s);
+    if (s.waiting && after(f.acknowledged_psn, s.cut_end)) s.waiting = false;
+    double size = s.size;
+    if (f.marked != 0 && !s.waiting) {
+      size *= 1 - s.alpha / 2;
+      s.waiting = true;
+      s.cut_end = c.next_psn;
+    }
+    if (window_over && !s.waiting && full(c, s, f)) size += step(c);
+    if (size != s.size) set(c, s, size);
+  }
+
+ private:
+  // The first ACK only opens the first window; its packets and marks count towards it.
+  void end_window(const CongestionContext& c, State& s) const {
+    if (s.started) {
+      const double seen = static_cast<double>(std::max<std::int64_t>(1, s.acknowledged));
+      const double fraction = std::min(1.0, static_cast<double>(s.marked) / seen);
+      s.alpha = (1 - p_.g) * s.alpha + p_.g * fraction;
+      s.marked = s.acknowledged = 0;
+    }
+    s.started = true;
+    s.window_end = c.next_psn;
+  }
+
+  // Whether the window had no room for another packet when the acknowledged ones were still in flight.
+  bool full(const CongestionContext& c, const State& s, const Feedback& f) const {
+    if (p_.form == Form::rate) return true;
+    const std::uint32_t in_flight = c.next_psn - f.acknowledged_psn + f.packets;
+    return (static_cast<double>(in_flight) + 1) * static_cast<double>(c.mtu) > s.size;
+  }
+
+  double step(const CongestionContext& c) const {
+    const auto packet = static_cast<double>(c.mtu);
+    if (p_.form == Form::window) return packet;
+    if (p_.rate_ai) return static_cast<double>(*p_.rate_ai);
+    return packet * 8e12 / static_cast<double>(std::max<Time>(1, c.base_rtt));
+  }
+
+  void set(CongestionContext& c, State& s, double size) const {
+    if (p_.form == Form::window) {
+      s.size = std::max(size, static_cast<double>(c.mtu));
+      c.window = to_window(s.size);
+      return;
+    }
+    const auto line = static_cast<double>(c.line_rate);
+    const double floor = p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / 1000;
+    s.size = std::min(std::max(size, floor), line);
+    c.rate = to_rate(s.size, c.line_rate);
+  }
+
+  DctcpParameters p_;
+};
+
+const Registration<CongestionControl> kDctcp{
+    "dctcp", "DCTCP: cuts by the fraction of packets that were marked (SIGCOMM 2010), as window or rate",
+    parameters(), [](const DctcpParameters& p, const ConfigNode&) { return std::make_unique<Dctcp>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,17 @@
+// Line rate always: PFC alone keeps the network lossless.
+#include "sim/core/registry.h"
+#include "sim/transport/congestion/congestion_control.h"
+
+namespace netsim {
+namespace {
+
+struct NoParameters {};
+class NoCongestionControl final : public CongestionControl {};
+
+const Registration<CongestionControl> kNone{
+    "none", "every queue pair sends at line rate; use it to see what PFC alone does",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<NoCongestionControl>(); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,108 @@
+// JobBooks: all that looks at more than one rank of a job: what was computed, in flight and exposed at every
+// rank, the operations that ranks share, the ends of iterations and of the job, and who is told of what
+// ended.
+//
+// The books know nothing of the run but the records they are given, in order of what happened (time, then the
+// order of the events), and the run never asks them anything: so ranks may run ahead of the books, each with
+// a journal of its own, which are put in order later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/workload/job/communication_id.h"
+#include "sim/workload/job/job.h"
+#include "sim/workload/job/rank_ledger.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// What happened to one task of one rank. Plain data: a journal is an array of them.
+struct JobRecord {
+  enum class Kind : std::uint8_t {
+    compute_begins,
+    compute_ends,
+    communication_begins,  // the rank enters the operation
+    communication_ends     // the rank's part is done (a point-to-point sender's: acknowledged)
+  };
+  Kind kind = Kind::compute_begins;
+  std::uint32_t rank = 0;
+  Time time = 0;
+  Time posted = 0;                  // ends only: the rank reached the task
+  Time start = 0;                   // ends only: TaskRecord::start
+  std::uint64_t communication = 0;  // communications only: the id
+  std::uint32_t number = 0;         // point-to-point only: MessageKey::number
+  Task task;
+};
+static_assert(std::is_trivially_copyable_v<JobRecord>);
+
+// The message that a send or receive of `rank` stands for.
+inline MessageKey message_of(std::uint32_t rank, const Task& task, std::uint32_t number) {
+  const bool sending = task.kind == TaskKind::send;
+  return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, number};
+}
+
+class JobBooks {
+ public:
+  // `source` is asked what never changes: tasks counted, groups, names.
+  JobBooks(const TaskSource& source, Job::Observer observer);
+
+  // The time of all ranks starts here.
+  void open(Time begin);
+  // Records of one rank, and of the ranks of one operation, come in order of time. InputError where members
+  // of an operation disagree.
+  void apply(const JobRecord& record);
+
+  bool done() const { return tasks_done_ == tasks_total_; }
+  std::uint64_t tasks_done() const { return tasks_done_; }
+  std::uint64_t tasks_total() const { return tasks_total_; }
+  Time begin_time() const { return begin_; }
+  Time end_time() const { return end_; }
+  std::vector<RankTimes> rank_times(Time until) const;
+  // By iteration: the last end of a task of it so far; 0 where none ended.
+  const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
+  // Point-to-point: false for one that waits for its sender, or that the books do not have.
+  bool sender_began(std::uint64_t communication) const;
+
+ private:
+  // A communication from its first member's start to its last member's end.
+  struct Operation {
+    std::uint64_t id = 0;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    Stream stream = Stream::tp;
+    bool raw = false;
+    std::uint32_t root = 0, name = 0;
+    std::uint32_t ranks = 0, first_rank = 0;
+    std::uint32_t finished = 0;  // members
+    Bytes bytes = 0;
+    Time first_start = 0, last_start = 0;
+    // Point-to-point only.
+    MessageKey message;
+    Time sender_start = kNever;
+    Time delivered = kNever;
+  };
+
+  void begin_communication(const JobRecord& record);
+  void end_communication(const JobRecord& record);
+  Operation& join(const JobRecord& record);
+  Operation describe(const JobRecord& record) const;
+  void require_agreement(const Operation& operation, const JobRecord& record) const;
+  void deliver(Operation& operation, Time now);
+  void report(const Operation& operation, Time end) const;
+  void end_task(const JobRecord& record, Time end);
+
+  const TaskSource& source_;
+  Job::Observer observer_;
+  std::vector<RankLedger> ledgers_;    // by rank
+  std::vector<Operation> operations_;  // arena
+  std::vector<std::uint32_t> free_operations_;
+  std::unordered_map<std::uint64_t, std::uint32_t> live_;  // communication id to operation; looked up only
+  std::vector<Time> iteration_ends_;
+  std::uint64_t tasks_done_ = 0, tasks_total_ = 0;
+  Time begin_ = 0, end_ = 0;
+};
+
+}  // namespace netsim

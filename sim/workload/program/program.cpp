@@ -1,0 +1,327 @@
+#include "sim/workload/program/program.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/core/random.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint64_t kSaturated = 1ULL << 63;
+
+std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) { return std::min(kSaturated, a + b); }
+
+std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return product > kSaturated ? kSaturated : static_cast<std::uint64_t>(product);
+}
+
+[[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& message) {
+  throw InputError(Place{file, 0, 0, path}, message);
+}
+
+// Sizes of blocks by depth-first search with a stack of its own: a file may nest blocks as deep as it likes.
+class BlockSizes {
+ public:
+  BlockSizes(const Program& program, const std::string& file)
+      : program_(program),
+        file_(file),
+        sizes_(program.blocks.size(), 0),
+        depth_(program.blocks.size(), 0),
+        state_(program.blocks.size(), State::fresh) {}
+
+  std::vector<std::uint64_t> compute() {
+    for (std::uint32_t block = 0; block < sizes_.size(); ++block) {
+      if (state_[block] == State::fresh) visit(block);
+    }
+    return std::move(sizes_);
+  }
+
+ private:
+  enum class State : std::uint8_t { fresh, open, closed };
+  struct Frame {
+    std::uint32_t block;
+    std::size_t item;
+  };
+
+  void visit(std::uint32_t root) {
+    std::vector<Frame> stack{{root, 0}};
+    state_[root] = State::open;
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      const auto& items = program_.blocks[frame.block].items;
+      if (frame.item == items.size()) {
+        state_[frame.block] = State::closed;
+        stack.pop_back();
+      } else if (const auto* repeat = std::get_if<ProgramRepeat>(&items[frame.item])) {
+        if (!descend(frame, *repeat, stack)) continue;
+      } else {
+        sizes_[frame.block] = saturating_add(sizes_[frame.block], 1);
+        ++frame.item;
+      }
+    }
+  }
+
+  // True when the repeated block's size is known and added; false after pushing it.
+  bool descend(Frame& frame, const ProgramRepeat& repeat, std::vector<Frame>& stack) {
+    const std::string path =
+        "blocks[" + std::to_string(frame.block) + "].items[" + std::to_string(frame.item) + "].repeat";
+    if (repeat.block >= sizes_.size()) {
+      fail(file_, path + ".block",
+           std::to_string(repeat.block) + " is out of range: there are " + std::to_string(sizes_.size()) +
+               " blocks");
+    }
+    if (repeat.count == 0) fail(file_, path + ".count", "0 is not a number of repetitions: at least 1");
+    if (state_[repeat.block] == State::open) {
+      fail(file_, path + ".block", "block " + std::to_string(repeat.block) + " contains itself");
+    }
+    if (state_[repeat.block] == State::fresh) {
+      state_[repeat.block] = State::open;
+      stack.push_back({repeat.block, 0});
+      return false;
+    }
+    if (sizes_[repeat.block] == 0)
+      fail(file_, path + ".block", "block " + std::to_string(repeat.block) + " is empty");
+    depth_[frame.block] = std::max(depth_[frame.block], depth_[repeat.block] + 1);
+    if (depth_[frame.block] > ProgramLimits::kDepth) {
+      fail(file_, path + ".block",
+           "blocks are nested more than " + std::to_string(ProgramLimits::kDepth) + " deep");
+    }
+    sizes_[frame.block] =
+        saturating_add(sizes_[frame.block], saturating_multiply(sizes_[repeat.block], repeat.count));
+    ++frame.item;
+    return true;
+  }
+
+  const Program& program_;
+  const std::string& file_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<std::uint32_t> depth_;
+  std::vector<State> state_;
+};
+
+std::uint64_t hash_op(const ProgramOp& op) {
+  std::uint64_t h = hash_combine(static_cast<std::uint64_t>(op.kind), static_cast<std::uint64_t>(op.stream));
+  for (const std::uint64_t part : {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
+                                   static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
+                                   static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue}}) {
+    h = hash_combine(h, part);
+  }
+  for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);
+  return h;
+}
+
+std::uint64_t hash_block(const ProgramBlock& block) {
+  std::uint64_t h = block.items.size();
+  for (const auto& item : block.items) {
+    if (const auto* op = std::get_if<ProgramOp>(&item)) {
+      h = hash_combine(h, hash_op(*op));
+    } else {
+      const auto& repeat = std::get<ProgramRepeat>(item);
+      h = hash_combine(hash_combine(h, repeat.block), repeat.count);
+    }
+  }
+  return h;
+}
+
+bool same_kernel(const Kernel& a, const Kernel& b) {
+  return a.kind == b.kind && a.name == b.name && a.m == b.m && a.n == b.n && a.k == b.k &&
+         a.batch == b.batch && a.element_bytes == b.element_bytes && a.bytes == b.bytes &&
+         a.duration == b.duration;
+}
+
+bool same_work(const Work& a, const Work& b) {
+  return a.name == b.name &&
+         std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(), same_kernel);
+}
+
+}  // namespace
+
+std::uint64_t rank_count(const Program& program) {
+  std::uint64_t ranks = 1;
+  for (const ProgramAxis& axis : program.axes) ranks = saturating_multiply(ranks, axis.size);
+  return ranks;
+}
+
+std::vector<std::uint64_t> unrolled_sizes(const Program& program, const std::string& file) {
+  return BlockSizes(program, file).compute();
+}
+
+std::uint64_t total_tasks(const Program& program, const std::string& file) {
+  const std::vector<std::uint64_t> sizes = unrolled_sizes(program, file);
+  std::uint64_t total = 0;
+  for (std::uint32_t r = 0; r < program.roles.size(); ++r) {
+    const ProgramRole& role = program.roles[r];
+    if (role.block >= sizes.size()) {
+      fail(file, "roles[" + std::to_string(r) + "].block",
+           std::to_string(role.block) + " is out of range: there are " + std::to_string(sizes.size()) +
+               " blocks");
+    }
+    const std::uint64_t ranks = ranks_of_role(program, r, file).size();
+    total = saturating_add(total, saturating_multiply(sizes[role.block], ranks));
+  }
+  return saturating_multiply(total, program.iterations);
+}
+
+std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t role_index,
+                                         const std::string& file) {
+  const ProgramRole& role = program.roles[role_index];
+  std::vector<std::vector<std::uint32_t>> values(program.axes.size());
+  for (std::size_t i = 0; i < role.where.size(); ++i) {
+    const auto& [axis, chosen] = role.where[i];
+    const std::string path = "roles[" + std::to_string(role_index) + "].where[" + std::to_string(i) + "]";
+    if (axis >= program.axes.size()) fail(file, path + ".axis", std::to_string(axis) + " is not an axis");
+    if (!values[axis].empty()) fail(file, path + ".axis", "axis " + std::to_string(axis) + " is named twice");
+    if (chosen.empty()) fail(file, path + ".values", "no value is named");
+    values[axis] = chosen;
+    std::sort(values[axis].begin(), values[axis].end());
+    if (std::adjacent_find(values[axis].begin(), values[axis].end()) != values[axis].end()) {
+      fail(file, path + ".values", "a value is named twice");
+    }
+    if (values[axis].back() >= program.axes[axis].size) {
+      fail(file, path + ".values",
+           std::to_string(values[axis].back()) + " is out of range: axis '" + program.axes[axis].name +
+               "' has " + std::to_string(program.axes[axis].size));
+    }
+  }
+  // From the slowest axis inward, so that the ranks come out in ascending order.
+  std::vector<std::uint32_t> ranks{0};
+  for (std::size_t axis = program.axes.size(); axis-- > 0;) {
+    const std::uint32_t size = program.axes[axis].size;
+    std::vector<std::uint32_t> next;
+    for (const std::uint32_t high : ranks) {
+      if (values[axis].empty()) {
+        for (std::uint32_t v = 0; v < size; ++v) next.push_back(high * size + v);
+      } else {
+        for (const std::uint32_t v : values[axis]) next.push_back(high * size + v);
+      }
+    }
+    ranks = std::move(next);
+  }
+  return ranks;
+}
+
+ProgramBuilder::ProgramBuilder(const std::string& job) {
+  program_.producer = std::string("netsim ") + NETSIM_VERSION;
+  program_.job = job;
+}
+
+std::uint32_t ProgramBuilder::axis(const std::string& axis_name, std::uint32_t size) {
+  program_.axes.push_back({axis_name, size});
+  return static_cast<std::uint32_t>(program_.axes.size() - 1);
+}
+
+std::uint32_t ProgramBuilder::name(const std::string& text) {
+  const auto [it, added] = name_index_.emplace(text, static_cast<std::uint32_t>(program_.names.size()));
+  if (added) program_.names.push_back(text);
+  return it->second;
+}
+
+std::uint32_t ProgramBuilder::work(const Work& work) {
+  auto& works = program_.works;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    if (same_work(works[i], work)) return static_cast<std::uint32_t>(i);
+  }
+  name(work.name);
+  for (const Kernel& kernel : work.kernels) name(kernel.name);
+  works.push_back(work);
+  return static_cast<std::uint32_t>(works.size() - 1);
+}
+
+std::uint32_t ProgramBuilder::group(const GroupExpression& expression) {
+  auto& groups = program_.groups;
+  const auto it = std::find(groups.begin(), groups.end(), expression);
+  if (it != groups.end()) return static_cast<std::uint32_t>(it - groups.begin());
+  groups.push_back(expression);
+  return static_cast<std::uint32_t>(groups.size() - 1);
+}
+
+std::uint32_t ProgramBuilder::block(ProgramBlock block) {
+  auto& candidates = block_index_[hash_block(block)];
+  for (const std::uint32_t candidate : candidates) {
+    if (program_.blocks[candidate].items == block.items) return candidate;
+  }
+  std::uint64_t size = 0;
+  for (const auto& item : block.items) {
+    const auto* repeat = std::get_if<ProgramRepeat>(&item);
+    size += repeat != nullptr ? sizes_[repeat->block] * repeat->count : 1;
+  }
+  const auto index = static_cast<std::uint32_t>(program_.blocks.size());
+  candidates.push_back(index);
+  sizes_.push_back(size);
+  program_.blocks.push_back(std::move(block));
+  return index;
+}
+
+BlockBuilder::Position BlockBuilder::compute(const Work& work, const std::vector<Position>& after,
+                                             const std::string& name) {
+  ProgramOp op;
+  op.kind = TaskKind::compute;
+  op.work = builder_.work(work);
+  op.name = builder_.name(name.empty() ? work.name : name);
+  return add(std::move(op), after);
+}
+
+BlockBuilder::Position BlockBuilder::collective(const std::string& name, CollectiveKind kind, Stream stream,
+                                                std::uint32_t queue, std::uint32_t group, Bytes bytes,
+                                                const std::vector<Position>& after) {
+  ProgramOp op;
+  op.kind = TaskKind::collective;
+  op.collective = kind;
+  op.stream = stream;
+  op.queue = queue;
+  op.group = group;
+  op.bytes = bytes;
+  op.name = builder_.name(name);
+  return add(std::move(op), after);
+}
+
+BlockBuilder::Position BlockBuilder::send(const std::string& name, const PeerExpression& peer,
+                                          std::uint32_t tag, Bytes bytes,
+                                          const std::vector<Position>& after) {
+  ProgramOp op;
+  op.kind = TaskKind::send;
+  op.stream = Stream::pp;
+  op.unordered = true;
+  op.peer = peer;
+  op.tag = tag;
+  op.bytes = bytes;
+  op.name = builder_.name(name);
+  return add(std::move(op), after);
+}
+
+BlockBuilder::Position BlockBuilder::receive(const std::string& name, std::uint32_t queue,
+                                             const PeerExpression& peer, std::uint32_t tag, Bytes bytes) {
+  ProgramOp op;
+  op.kind = TaskKind::receive;
+  op.stream = Stream::pp;
+  op.queue = queue;
+  op.peer = peer;
+  op.tag = tag;
+  op.bytes = bytes;
+  op.name = builder_.name(name);
+  return add(std::move(op), {});
+}
+
+BlockBuilder::Position BlockBuilder::add(ProgramOp op, const std::vector<Position>& after) {
+  for (const Position position : after)
+    op.after.push_back(position == kBefore ? size_ + 1 : size_ - position);
+  block_.items.emplace_back(std::move(op));
+  return size_++;
+}
+
+BlockBuilder::Position BlockBuilder::repeat(std::uint32_t block, std::uint32_t count) {
+  const Position first = size_;
+  auto* last = block_.items.empty() ? nullptr : std::get_if<ProgramRepeat>(&block_.items.back());
+  if (last != nullptr && last->block == block) {
+    last->count += count;
+  } else if (count > 0) {
+    block_.items.emplace_back(ProgramRepeat{block, count});
+  }
+  size_ += static_cast<Position>(builder_.block_size(block) * count);
+  return first;
+}
+
+}  // namespace netsim

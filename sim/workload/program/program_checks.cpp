@@ -1,0 +1,239 @@
+#include "sim/workload/program/program_checks.h"
+
+#include <map>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/core/random.h"
+
+namespace netsim {
+namespace {
+
+// Operations that a role uses, each with how often.
+std::map<std::uint32_t, std::uint64_t> used_operations(const UnrolledRole& role) {
+  std::map<std::uint32_t, std::uint64_t> used;
+  for (std::uint32_t i = 0; i < role.size(); ++i) ++used[role.operation(i)];
+  return used;
+}
+
+std::int64_t value_at(const CheckedProgram& checked, const ProgramOp& op, std::uint32_t rank) {
+  return op.table_plus_one == 0 ? op.bytes : checked.program.tables[op.table_plus_one - 1][rank];
+}
+
+class OperationCheck {
+ public:
+  OperationCheck(const CheckedProgram& checked, std::uint32_t operation, std::uint32_t rank)
+      : checked_(checked), operation_(operation), op_(checked.operations[operation]), rank_(rank) {}
+
+  void run() const {
+    if (op_.table_plus_one != 0) check_value();
+    if (op_.kind == TaskKind::collective) check_group();
+    if (op_.kind == TaskKind::send || op_.kind == TaskKind::receive) check_peer();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& field, const std::string& message) const {
+    throw InputError(Place{checked_.file, 0, 0, checked_.operations.path(operation_) + field},
+                     message + " (rank " + std::to_string(rank_) + ")");
+  }
+  void check_value() const {
+    const std::int64_t value = value_at(checked_, op_, rank_);
+    const bool compute = op_.kind == TaskKind::compute;
+    const std::int64_t low = compute ? 0 : 1;
+    const std::int64_t high = compute ? ProgramLimits::kKernelTime : ProgramLimits::kBytes;
+    if (value < low || value > high) {
+      fail(".table_plus_one", "the table's " + std::to_string(value) +
+                                  " is out of range: " + std::to_string(low) + " to " + std::to_string(high));
+    }
+  }
+  void check_group() const {
+    const std::uint32_t id = checked_.groups.id(op_.group, rank_);
+    if (id == GroupTable::kNone)
+      fail(".group", "the rank is not a member of group " + std::to_string(op_.group));
+    const std::size_t members = checked_.groups.members(id).size();
+    if (members < 2)
+      fail(".group", "group " + std::to_string(op_.group) + " has one member: a collective needs two");
+    if (op_.root >= members) {
+      fail(".root", std::to_string(op_.root) + " is out of range: the group has " + std::to_string(members) +
+                        " members");
+    }
+  }
+  void check_peer() const {
+    const auto peer = checked_.grid.peer(rank_, op_.peer);
+    if (!peer)
+      fail(".peer",
+           "the peer is out of range: there are " + std::to_string(checked_.grid.ranks()) + " ranks");
+    if (*peer == rank_) fail(".peer", "the peer is the rank itself");
+  }
+
+  const CheckedProgram& checked_;
+  std::uint32_t operation_;
+  const ProgramOp& op_;
+  std::uint32_t rank_;
+};
+
+// What a role calls on one group expression. Bytes from tables are added per rank.
+struct CollectiveTotals {
+  std::uint64_t calls = 0;
+  std::uint64_t order = 0;  // hash of kind, root and bytes, in program order
+  std::map<std::uint32_t, std::uint64_t> tables;
+};
+
+std::map<std::uint32_t, CollectiveTotals> collectives_of(const CheckedProgram& checked,
+                                                         const UnrolledRole& role) {
+  std::map<std::uint32_t, CollectiveTotals> totals;
+  for (std::uint32_t i = 0; i < role.size(); ++i) {
+    const ProgramOp& op = checked.operations[role.operation(i)];
+    if (op.kind != TaskKind::collective) continue;
+    CollectiveTotals& total = totals[op.group];
+    ++total.calls;
+    const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+    const bool table = op.table_plus_one != 0;
+    total.order =
+        hash_combine(hash_combine(total.order, what), table ? 0 : static_cast<std::uint64_t>(op.bytes));
+    if (table)
+      total.tables[op.table_plus_one - 1] += total.calls;  // weighted by place, so that order matters
+  }
+  return totals;
+}
+
+struct GroupCalls {
+  std::uint32_t callers = 0;
+  std::uint32_t first_caller = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t digest = 0;
+};
+
+// The calls of one rank by group; expressions that mean the same group are added up.
+std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
+                                                  const std::map<std::uint32_t, CollectiveTotals>& totals,
+                                                  std::uint32_t rank) {
+  std::map<std::uint32_t, GroupCalls> result;
+  for (const auto& [expression, total] : totals) {
+    std::uint64_t from_tables = 0;
+    for (const auto& [table, weight] : total.tables) {
+      from_tables += weight * static_cast<std::uint64_t>(checked.program.tables[table][rank]);
+    }
+    GroupCalls& group = result[checked.groups.id(expression, rank)];
+    group.first_caller = rank;
+    group.calls += total.calls;
+    group.digest += hash_combine(total.order, from_tables);
+  }
+  return result;
+}
+
+[[noreturn]] void refuse_different(const CheckedProgram& checked, const GroupCalls& a, const GroupCalls& b) {
+  throw InputError(Place{checked.file, 0, 0, ""},
+                   "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
+                       " of one group call different collectives: " + std::to_string(a.calls) + " and " +
+                       std::to_string(b.calls) + " calls, or other kinds, roots or bytes");
+}
+
+// Messages of one direction between two ranks under one tag, at one end.
+struct MessageKey {
+  std::uint32_t sender, receiver, tag;
+  auto operator<=>(const MessageKey&) const = default;
+};
+struct MessageTotal {
+  std::uint64_t messages = 0;
+  std::uint64_t raw = 0;
+  std::uint64_t bytes = 0;  // modulo 2^64
+};
+
+// Calls visit(key, received, total) for every operation and rank that sends or receives.
+template <class Visit>
+void for_each_message(const CheckedProgram& checked, Visit visit) {
+  for (std::size_t r = 0; r < checked.roles.size(); ++r) {
+    for (const auto& [operation, uses] : used_operations(checked.roles[r])) {
+      const ProgramOp& op = checked.operations[operation];
+      if (op.kind != TaskKind::send && op.kind != TaskKind::receive) continue;
+      const bool received = op.kind == TaskKind::receive;
+      for (const std::uint32_t rank : checked.ranks_of_role[r]) {
+        const std::uint32_t peer = *checked.grid.peer(rank, op.peer);
+        const MessageKey key{received ? peer : rank, received ? rank : peer, op.tag};
+        const auto bytes = static_cast<std::uint64_t>(value_at(checked, op, rank));
+        visit(key, received, MessageTotal{uses, op.raw ? uses : 0, uses * bytes});
+      }
+    }
+  }
+}
+
+// Sent minus received as one hash, so that jobs of any size are checked without a table; 0 when all match.
+std::uint64_t imbalance(const CheckedProgram& checked) {
+  std::uint64_t sum = 0;
+  for_each_message(checked, [&sum](const MessageKey& key, bool received, const MessageTotal& total) {
+    const std::uint64_t base = hash_combine(std::uint64_t{key.sender} << 32 | key.receiver, key.tag);
+    const std::uint64_t value =
+        total.messages * mix64(base + 1) + total.raw * mix64(base + 2) + total.bytes * mix64(base + 3);
+    sum += received ? 0 - value : value;
+  });
+  return sum;
+}
+
+std::string describe(const MessageKey& key) {
+  return "messages from rank " + std::to_string(key.sender) + " to rank " + std::to_string(key.receiver) +
+         " with tag " + std::to_string(key.tag);
+}
+
+void compare(const std::string& file, const MessageKey& key, const MessageTotal& sent,
+             const MessageTotal& received) {
+  const auto fail = [&](const std::string& what) {
+    throw InputError(Place{file, 0, 0, ""}, describe(key) + ": " + what);
+  };
+  if (sent.messages != received.messages) {
+    fail(std::to_string(sent.messages) + " are sent and " + std::to_string(received.messages) + " received");
+  }
+  if (sent.bytes != received.bytes) {
+    fail(std::to_string(sent.bytes) + " bytes are sent and " + std::to_string(received.bytes) + " received");
+  }
+  if (sent.raw != received.raw) fail("raw at one end only");
+}
+
+}  // namespace
+
+void check_operations(const CheckedProgram& checked) {
+  for (std::size_t r = 0; r < checked.roles.size(); ++r) {
+    for (const auto& [operation, uses] : used_operations(checked.roles[r])) {
+      for (const std::uint32_t rank : checked.ranks_of_role[r])
+        OperationCheck(checked, operation, rank).run();
+    }
+  }
+}
+
+void check_collectives(const CheckedProgram& checked) {
+  std::map<std::uint32_t, GroupCalls> groups;
+  for (std::size_t r = 0; r < checked.roles.size(); ++r) {
+    const auto totals = collectives_of(checked, checked.roles[r]);
+    for (const std::uint32_t rank : checked.ranks_of_role[r]) {
+      for (const auto& [id, calls] : calls_of_rank(checked, totals, rank)) {
+        GroupCalls& group = groups.try_emplace(id, calls).first->second;
+        group.callers += 1;
+        if (group.calls != calls.calls || group.digest != calls.digest)
+          refuse_different(checked, group, calls);
+      }
+    }
+  }
+  for (const auto& [id, group] : groups) {
+    const auto& members = checked.groups.members(id);
+    if (group.callers == members.size()) continue;
+    throw InputError(Place{checked.file, 0, 0, ""},
+                     "only " + std::to_string(group.callers) + " of the " + std::to_string(members.size()) +
+                         " members of the group of rank " + std::to_string(members.front()) +
+                         " call its collectives");
+  }
+}
+
+void check_messages(const CheckedProgram& checked) {
+  if (imbalance(checked) == 0) return;
+  std::map<MessageKey, std::pair<MessageTotal, MessageTotal>> totals;
+  for_each_message(checked, [&totals](const MessageKey& key, bool received, const MessageTotal& total) {
+    auto& [sent, taken] = totals[key];
+    MessageTotal& side = received ? taken : sent;
+    side.messages += total.messages;
+    side.raw += total.raw;
+    side.bytes += total.bytes;
+  });
+  for (const auto& [key, sides] : totals) compare(checked.file, key, sides.first, sides.second);
+}
+
+}  // namespace netsim

@@ -1,0 +1,120 @@
+#include "sim/workload/program/rank_grid.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+RankGrid::RankGrid(const std::vector<ProgramAxis>& axes) {
+  for (const ProgramAxis& axis : axes) {
+    size_.push_back(axis.size);
+    stride_.push_back(ranks_);
+    ranks_ *= axis.size;
+  }
+}
+
+std::optional<std::uint32_t> RankGrid::peer(std::uint32_t rank, const PeerExpression& expression) const {
+  if (expression.kind == PeerExpression::Kind::rank) {
+    if (expression.rank >= ranks_) return std::nullopt;
+    return expression.rank;
+  }
+  if (expression.axis >= size_.size()) return std::nullopt;
+  const std::int64_t extent = size_[expression.axis];
+  std::int64_t there = std::int64_t{coordinate(rank, expression.axis)} + expression.offset;
+  if (expression.wrap) there = (there % extent + extent) % extent;
+  if (there < 0 || there >= extent) return std::nullopt;
+  return moved(rank, expression.axis, static_cast<std::uint32_t>(there));
+}
+
+GroupTable::GroupTable(const Program& program, const RankGrid& grid, const std::string& file)
+    : grid_(grid), file_(file) {
+  for (std::uint32_t i = 0; i < program.groups.size(); ++i) {
+    const GroupExpression& expression = program.groups[i];
+    total_ += grid.ranks();
+    if (total_ > ProgramLimits::kGroupMembers) fail(i, "", "too many groups for this many ranks");
+    ids_.emplace_back(grid.ranks(), kNone);
+    if (expression.ranks.empty() == expression.axes.empty()) {
+      fail(i, "", "a group is either axes or a list of ranks");
+    }
+    expression.ranks.empty() ? add_grid(expression, i) : add_absolute(expression, i);
+  }
+  known_.clear();
+}
+
+void GroupTable::fail(std::uint32_t index, const std::string& path, const std::string& message) const {
+  throw InputError(Place{file_, 0, 0, "groups[" + std::to_string(index) + "]" + path}, message);
+}
+
+void GroupTable::add_absolute(const GroupExpression& expression, std::uint32_t index) {
+  std::vector<std::uint32_t> sorted = expression.ranks;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.back() >= grid_.ranks()) {
+    fail(index, ".ranks",
+         "rank " + std::to_string(sorted.back()) + " is out of range: there are " +
+             std::to_string(grid_.ranks()) + " ranks");
+  }
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    fail(index, ".ranks", "a rank is named twice");
+  const std::uint32_t id = intern(expression.communicator, expression.ranks);
+  for (const std::uint32_t rank : sorted) ids_[index][rank] = id;
+}
+
+// The coordinates of each named axis that belong to the group, in group order.
+std::vector<std::vector<std::uint32_t>> GroupTable::coordinates(const GroupExpression& expression,
+                                                                std::uint32_t index) const {
+  std::vector<std::vector<std::uint32_t>> result;
+  std::vector<bool> named(grid_.axes(), false);
+  for (std::size_t i = 0; i < expression.axes.size(); ++i) {
+    const auto& [axis, members] = expression.axes[i];
+    const std::string path = ".axes[" + std::to_string(i) + "]";
+    if (axis >= grid_.axes()) fail(index, path + ".axis", std::to_string(axis) + " is not an axis");
+    if (named[axis]) fail(index, path + ".axis", "axis " + std::to_string(axis) + " is named twice");
+    named[axis] = true;
+    std::vector<bool> seen(grid_.size(axis), false);
+    for (const std::uint32_t member : members) {
+      if (member >= grid_.size(axis)) {
+        fail(index, path + ".members",
+             std::to_string(member) + " is out of range: the axis has " + std::to_string(grid_.size(axis)));
+      }
+      if (seen[member]) fail(index, path + ".members", std::to_string(member) + " is named twice");
+      seen[member] = true;
+    }
+    result.push_back(members);
+    for (std::uint32_t c = 0; members.empty() && c < grid_.size(axis); ++c) result.back().push_back(c);
+  }
+  return result;
+}
+
+void GroupTable::add_grid(const GroupExpression& expression, std::uint32_t index) {
+  const auto chosen = coordinates(expression, index);
+  for (std::uint32_t rank = 0; rank < grid_.ranks(); ++rank) {
+    if (ids_[index][rank] != kNone) continue;
+    bool first = true;  // each group is made once, at its first member
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      first = first && grid_.coordinate(rank, expression.axes[i].axis) == chosen[i].front();
+    }
+    if (!first) continue;
+    std::vector<std::uint32_t> members{rank};
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      std::vector<std::uint32_t> next;
+      for (const std::uint32_t c : chosen[i]) {
+        for (const std::uint32_t member : members)
+          next.push_back(grid_.moved(member, expression.axes[i].axis, c));
+      }
+      members = std::move(next);
+    }
+    const std::vector<std::uint32_t> all = members;
+    const std::uint32_t id = intern(expression.communicator, std::move(members));
+    for (const std::uint32_t member : all) ids_[index][member] = id;
+  }
+}
+
+std::uint32_t GroupTable::intern(std::uint32_t communicator, std::vector<std::uint32_t> members) {
+  const auto [it, added] =
+      known_.try_emplace({communicator, members}, static_cast<std::uint32_t>(members_.size()));
+  if (added) members_.push_back(std::move(members));
+  return it->second;
+}
+
+}  // namespace netsim

@@ -1,0 +1,66 @@
+// RankGrid: coordinates of ranks on a program's axes, and the groups and peers that expressions mean for a
+// rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/workload/program/program.h"
+
+namespace netsim {
+
+class RankGrid {
+ public:
+  explicit RankGrid(const std::vector<ProgramAxis>& axes);
+  std::uint32_t ranks() const { return ranks_; }
+  std::size_t axes() const { return size_.size(); }
+  std::uint32_t size(std::uint32_t axis) const { return size_[axis]; }
+  std::uint32_t coordinate(std::uint32_t rank, std::uint32_t axis) const {
+    return rank / stride_[axis] % size_[axis];
+  }
+  // The rank with another coordinate on one axis.
+  std::uint32_t moved(std::uint32_t rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
+    return rank + (coordinate_there - coordinate(rank, axis)) * stride_[axis];
+  }
+  // The peer of a rank; nothing where the expression leaves the grid. An axis out of range leaves it, too.
+  std::optional<std::uint32_t> peer(std::uint32_t rank, const PeerExpression& expression) const;
+
+ private:
+  std::vector<std::uint32_t> size_, stride_;
+  std::uint32_t ranks_ = 1;
+};
+
+// All groups of a program. Equal members and communicator are one group, however they were written.
+class GroupTable {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  // InputError with path for expressions that do not make groups, or more members than the limit.
+  GroupTable(const Program& program, const RankGrid& grid, const std::string& file);
+  // The group that an expression means for a rank; kNone where the rank is not a member.
+  std::uint32_t id(std::uint32_t expression, std::uint32_t rank) const { return ids_[expression][rank]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
+  const std::vector<std::uint32_t>& members(std::uint32_t id) const { return members_[id]; }
+
+ private:
+  using Key = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // communicator, members
+  void add_absolute(const GroupExpression& expression, std::uint32_t index);
+  void add_grid(const GroupExpression& expression, std::uint32_t index);
+  std::vector<std::vector<std::uint32_t>> coordinates(const GroupExpression& expression,
+                                                      std::uint32_t index) const;
+  std::uint32_t intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
+  [[noreturn]] void fail(std::uint32_t index, const std::string& path, const std::string& message) const;
+
+  const RankGrid& grid_;
+  const std::string& file_;
+  std::vector<std::vector<std::uint32_t>> ids_;  // per expression and rank
+  std::vector<std::vector<std::uint32_t>> members_;
+  std::map<Key, std::uint32_t> known_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace netsim

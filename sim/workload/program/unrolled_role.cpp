@@ -1,0 +1,151 @@
+#include "sim/workload/program/unrolled_role.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using Edge = std::pair<std::uint32_t, std::uint32_t>;
+
+[[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& message) {
+  throw InputError(Place{file, 0, 0, path}, message);
+}
+
+}  // namespace
+
+OperationList::OperationList(const Program& program) {
+  for (std::uint32_t b = 0; b < program.blocks.size(); ++b) {
+    begin_.push_back(index_.size());
+    const auto& items = program.blocks[b].items;
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      index_.push_back(static_cast<std::uint32_t>(ops_.size()));
+      if (const auto* op = std::get_if<ProgramOp>(&items[i])) {
+        ops_.push_back(op);
+        place_.emplace_back(b, i);
+      }
+    }
+  }
+}
+
+std::string OperationList::path(std::uint32_t index) const {
+  const auto& [block, item] = place_[index];
+  return "blocks[" + std::to_string(block) + "].items[" + std::to_string(item) + "].op";
+}
+
+void AdjacencyList::build(std::size_t sources, const std::vector<Edge>& edges) {
+  begin_.assign(sources + 1, 0);
+  for (const Edge& edge : edges) ++begin_[edge.first + 1];
+  for (std::size_t i = 0; i < sources; ++i) begin_[i + 1] += begin_[i];
+  targets_.resize(edges.size());
+  std::vector<std::uint32_t> cursor(begin_.begin(), begin_.end() - 1);
+  for (const Edge& edge : edges) targets_[cursor[edge.first]++] = edge.second;
+  for (std::size_t i = 0; i < sources; ++i) {
+    std::sort(targets_.begin() + begin_[i], targets_.begin() + begin_[i + 1]);
+  }
+}
+
+UnrolledRole::UnrolledRole(const Program& program, const OperationList& operations, const ProgramRole& role,
+                           const std::string& file) {
+  unroll(program, operations, role.block);
+  connect_iterations(operations, connect(operations, file), file);
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    if (within_[i] == 0) roots_.push_back(i);
+  }
+}
+
+// Sizes were checked before: the program is finite and fits, and no repeated block is empty.
+void UnrolledRole::unroll(const Program& program, const OperationList& operations, std::uint32_t root) {
+  struct Frame {
+    std::uint32_t block;
+    std::uint32_t repetitions;
+    std::size_t item;
+  };
+  std::vector<Frame> stack{{root, 1, 0}};
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    const auto& items = program.blocks[frame.block].items;
+    if (frame.item == items.size()) {
+      frame.item = 0;
+      if (--frame.repetitions == 0) stack.pop_back();
+      continue;
+    }
+    const std::size_t item = frame.item++;
+    if (const auto* repeat = std::get_if<ProgramRepeat>(&items[item])) {
+      stack.push_back({repeat->block, repeat->count, 0});
+    } else {
+      operation_.push_back(operations.at(frame.block, item));
+    }
+  }
+}
+
+std::vector<UnrolledRole::Lane> UnrolledRole::connect(const OperationList& operations,
+                                                      const std::string& file) {
+  std::map<std::pair<Stream, std::uint32_t>, Lane> lanes;
+  std::vector<Edge> edges;
+  std::vector<std::uint32_t> before;
+  within_.resize(size());
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const ProgramOp& op = operations[operation_[i]];
+    before.clear();
+    for (const std::uint32_t distance : op.after) {
+      if (distance == 0 || distance > i) {
+        fail(file, operations.path(operation_[i]) + ".after",
+             std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) + " has " +
+                 std::to_string(i) + " before it");
+      }
+      before.push_back(i - distance);
+    }
+    if (!op.unordered) {
+      const auto [it, added] = lanes.try_emplace({op.stream, op.queue}, Lane{i, i});
+      if (!added) before.push_back(std::exchange(it->second.last, i));
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    within_[i] = static_cast<std::uint32_t>(before.size());
+    for (const std::uint32_t predecessor : before) edges.emplace_back(predecessor, i);
+    if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
+  }
+  successors_.build(size(), edges);
+  std::vector<Lane> result;
+  for (const auto& [key, lane] : lanes) result.push_back(lane);
+  return result;
+}
+
+void UnrolledRole::connect_iterations(const OperationList& operations, const std::vector<Lane>& lanes,
+                                      const std::string& file) {
+  std::vector<Edge> edges;
+  std::vector<bool> named(size(), false);
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const ProgramOp& op = operations[operation_[i]];
+    for (const std::int32_t distance : op.after_previous) {
+      const std::int64_t predecessor = std::int64_t{i} - distance;
+      if (predecessor < 0 || predecessor >= size()) {
+        fail(file, operations.path(operation_[i]) + ".after_previous",
+             std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) + " of " +
+                 std::to_string(size()));
+      }
+      edges.emplace_back(static_cast<std::uint32_t>(predecessor), i);
+      named[i] = true;
+    }
+    if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
+  }
+  across_.assign(size(), 0);
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    if (within_[i] > 0 || named[i]) continue;
+    waiting_.push_back(i);
+    across_[i] = 1;
+  }
+  if (edges.empty()) return;
+  for (const Lane& lane : lanes) {
+    if (across_[lane.first] == 0) edges.emplace_back(lane.last, lane.first);
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  for (const Edge& edge : edges) ++across_[edge.second];
+  next_.build(size(), edges);
+}
+
+}  // namespace netsim

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "sim/core/recognise.h"
+#include "sim/core/registry.h"
+#include "sim/workload/readers/ns3_flows.h"
+#include "sim/workload/traffic/flow_source.h"
+#include "sim/workload/traffic/traffic.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+
+namespace {
+
+std::uint64_t lines_left(TextReader& reader) {
+  std::uint64_t lines = 0;
+  for (std::vector<Word> words; reader.next_line(words);) {
+    const bool numbers =
+        std::all_of(words.begin(), words.end(), [](const Word& word) { return is_number_word(word.text); });
+    if (words.size() == 6 && numbers) ++lines;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
+                                const std::function<void(const Ns3Flow&)>& visit) {
+  constexpr Range<std::int64_t> kNodes{0, 65535};  // two bytes of its IP addresses
+  TextReader reader(text, path);
+  const Word count = reader.next("the number of flows");
+  const std::int64_t flows = reader.integer(count, "the number of flows", {1, 1 << 26});
+  for (std::int64_t i = 0; i < flows; ++i) {
+    Ns3Flow flow;
+    const Word source = reader.next("the source of flow " + std::to_string(i));
+    flow.source = static_cast<std::uint32_t>(reader.integer(source, "the source", kNodes));
+    const Word destination = reader.next("a destination");
+    flow.destination = static_cast<std::uint32_t>(reader.integer(destination, "the destination", kNodes));
+    if (flow.source == flow.destination) reader.fail(destination, "a flow to its own source");
+    const Word group = reader.next("a priority group");
+    flow.priority_group = static_cast<std::uint32_t>(reader.integer(group, "the priority group", {0, 7}));
+    flow.port = static_cast<std::uint16_t>(reader.integer(reader.next("a port"), "the port", {0, 65535}));
+    flow.bytes = reader.integer(reader.next("a size"), "the size", {1, kMessageSizes.maximum});
+    flow.start = reader.time_in(reader.next("a start"), "the start", kSecond, kStartTimes);
+    flow.source_place = reader.place(source);
+    flow.destination_place = reader.place(destination);
+    flow.group_place = reader.place(group);
+    visit(flow);
+  }
+  return lines_left(reader);
+}
+
+Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path) {
+  Ns3FlowSummary summary;
+  std::set<std::uint32_t> groups;
+  summary.left_over = for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
+    ++summary.flows;
+    groups.insert(flow.priority_group);
+  });
+  summary.groups.assign(groups.begin(), groups.end());
+  return summary;
+}
+
+namespace {
+
+// Node numbers to ranks: the topology's host numbers where it has any, else themselves.
+class Hosts {
+ public:
+  Hosts(const WorkloadContext& context, std::string path) : path_(std::move(path)), gpus_(context.gpus) {
+    own_numbers_ = context.host_numbers.empty();
+    for (std::uint32_t i = 0; i < context.host_numbers.size(); ++i) ranks_[context.host_numbers[i]] = i;
+    const bool several = !own_numbers_ && context.host_numbers.size() < gpus_;
+    if (several) throw InputError(Place{path_, 0, 0, ""}, "a flow list needs hosts of one GPU");
+  }
+  std::uint32_t rank(std::uint32_t node, const Place& place) const {
+    const auto it = ranks_.find(node);
+    const bool known = own_numbers_ ? node < gpus_ : it != ranks_.end() && it->second < gpus_;
+    if (!known) {
+      throw InputError(place, "node " + std::to_string(node) + " is no host of this cluster of " +
+                                  std::to_string(gpus_) + " GPUs");
+    }
+    return own_numbers_ ? node : it->second;
+  }
+
+ private:
+  std::string path_;
+  std::uint32_t gpus_;
+  bool own_numbers_ = false;
+  std::map<std::uint32_t, std::uint32_t> ranks_;
+};
+
+struct Ns3FlowsParameters {};
+
+// The tool's TRACE_FILE: a number alone in its line, then so many nodes. Six could be a flow, if more follow.
+bool is_node_list(const Excerpt& file) {
+  const auto first = file.words(0), second = file.words(1);
+  return first.size() == 1 && !second.empty() && std::to_string(second.size()) == first[0] &&
+         std::all_of(second.begin(), second.end(), is_integer_word) &&
+         (second.size() != 6 || file.lines() == 2);
+}
+
+// A number alone in its line, then a line that begins with a number, or none.
+bool is_ns3_flows(const Excerpt& file) {
+  const auto first = file.words(0), second = file.words(1);
+  if (first.size() != 1 || !is_integer_word(first[0])) return false;
+  return second.empty() || (is_integer_word(second[0]) && !is_node_list(file));
+}
+
+const FormatRegistration kNodes{{.name = "ns3_trace_nodes",
+                                 .what = "a list of nodes to trace in ns-3 (TRACE_FILE)",
+                                 .use = Format::Use::none,
+                                 .matches = is_node_list,
+                                 .component = {},
+                                 .advice = "netsim samples queues and links instead (output.sample)",
+                                 .endings = {"trace.txt"}}};
+
+const FormatRegistration kFormat{{.name = "ns3_flows",
+                                  .what = "a flow.txt of the HPCC family of ns-3 simulators",
+                                  .use = Format::Use::workload,
+                                  .matches = is_ns3_flows,
+                                  .component = "ns3_flows",
+                                  .advice = {},
+                                  .endings = {"flow.txt"}}};
+
+// Priority groups become data classes in their order.
+class Classes {
+ public:
+  Classes(std::vector<std::uint32_t> groups, std::int64_t classes)
+      : groups_(std::move(groups)), classes_(classes) {}
+  std::uint8_t of(const Ns3Flow& flow) const {
+    const auto group = std::lower_bound(groups_.begin(), groups_.end(), flow.priority_group);
+    const std::int64_t number = group - groups_.begin();
+    if (const std::string problem = class_problem(number, classes_); !problem.empty()) {
+      throw InputError(flow.group_place,
+                       std::to_string(groups_.size()) +
+                           " priority groups are in use, and become data classes: " + problem);
+    }
+    return static_cast<std::uint8_t>(number);
+  }
+
+ private:
+  std::vector<std::uint32_t> groups_;
+  std::int64_t classes_;
+};
+
+class Ns3FlowsReader final : public WorkloadReader {
+ public:
+  std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
+                                   const WorkloadContext& context) const override {
+    const Ns3FlowSummary summary = summarise_ns3_flows(text, path);
+    const Hosts hosts(context, path);
+    const Classes classes(summary.groups, context.classes);
+    auto source = std::make_unique<FlowSource>("flows", context.gpus);
+    source->reserve(summary.flows);
+    std::vector<std::uint16_t> ports;
+    ports.reserve(summary.flows);
+    for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
+      source->add({.from = hosts.rank(flow.source, flow.source_place),
+                   .to = hosts.rank(flow.destination, flow.destination_place),
+                   .bytes = flow.bytes,
+                   .start = flow.start,
+                   .name = source->numbered_name("flow", static_cast<std::uint32_t>(ports.size())),
+                   .traffic_class = classes.of(flow)});
+      ports.push_back(flow.port);
+    });
+    source->set_ns3_ports(std::move(ports));
+    if (summary.left_over > 0) {
+      source->add_note(path + ":1:1: the header counts " + std::to_string(summary.flows) + " flows, " +
+                       std::to_string(summary.left_over) +
+                       " more follow: they are not played, as in the tool");
+    }
+    source->seal();
+    return source;
+  }
+};
+
+const Registration<WorkloadReader> kRegistration{
+    "ns3_flows", "flow.txt of the HPCC family of ns-3 simulators: source destination group port bytes start",
+    Parameters<Ns3FlowsParameters>(),
+    [](const Ns3FlowsParameters&, const ConfigNode&) { return std::make_unique<Ns3FlowsReader>(); }};
+
+}  // namespace
+
+}  // namespace netsim

@@ -1,0 +1,218 @@
+// ptdp: a GPT under pipeline, tensor and data parallelism; what it does is in ptdp_program.h. Here: what the
+// user may ask for.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sim/core/registry.h"
+#include "sim/workload/program/program_file.h"
+#include "sim/workload/program/role_program_source.h"
+#include "sim/workload/strategy/pipeline_program.h"
+#include "sim/workload/strategy/ptdp_program.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+namespace {
+
+struct ParallelParameters {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t data = 1;
+  std::int64_t virtual_stages = 1;
+  ConfigNode schedule;
+};
+
+enum class GradientType { fp16, fp32 };
+enum class Recompute { full, none };
+enum class Optimizer { adam, none };
+
+struct GradientParameters {
+  GradientType dtype = GradientType::fp16;
+  Bytes bucket = 0;
+  bool overlap = false;
+};
+
+struct PtdpParameters {
+  std::string name = "ptdp";
+  TransformerModel model;
+  ParallelParameters parallel;
+  std::int64_t microbatch = 1;
+  std::int64_t microbatches = 1;
+  Recompute recompute = Recompute::full;
+  bool scatter_gather = true;
+  GradientParameters gradient;
+  Optimizer optimizer = Optimizer::adam;
+  std::int64_t iterations = 1;
+};
+
+const Parameters<TransformerModel>& model_parameters() {
+  using P = TransformerModel;
+  static const auto p =
+      Parameters<P>()
+          .integer("layers", &P::layers, {1, 100'000}, "transformer layers (l)")
+          .integer("hidden", &P::hidden, {1, 1'000'000}, "hidden size (h)")
+          .integer("heads", &P::heads, {1, 1'000'000}, "attention heads")
+          .integer("sequence", &P::sequence, {1, 10'000'000}, "sequence length (s)")
+          .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size (V), padded");
+  return p;
+}
+
+const Parameters<ParallelParameters>& parallel_parameters() {
+  using P = ParallelParameters;
+  static const auto p =
+      Parameters<P>()
+          .integer("tensor", &P::tensor, {1, 65'536}, "tensor-parallel ranks (t)")
+          .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
+          .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
+          .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
+          .component("schedule", &P::schedule, "pipeline_schedule", "",
+                     "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b");
+  return p;
+}
+
+const Parameters<GradientParameters>& gradient_parameters() {
+  using P = GradientParameters;
+  static const auto p =
+      Parameters<P>()
+          .choice("dtype", &P::dtype, {{"fp16", GradientType::fp16}, {"fp32", GradientType::fp32}},
+                  "type in which gradients are summed and all-reduced")
+          .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
+                 "size of one all-reduce; 0: all gradients in one")
+          .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward");
+  return p;
+}
+
+const Parameters<PtdpParameters>& parameters() {
+  using P = PtdpParameters;
+  static const auto p =
+      Parameters<P>()
+          .text("name", &P::name, "name of the job")
+          .section("model", &P::model, model_parameters(), "the transformer; the default is GPT-3 175B")
+          .section("parallel", &P::parallel, parallel_parameters(),
+                   "how it is split: tensor x data x pipeline ranks")
+          .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
+          .integer("microbatches", &P::microbatches, {1, 1'000'000},
+                   "microbatches per pipeline and iteration (m)")
+          .choice("recompute", &P::recompute, {{"full", Recompute::full}, {"none", Recompute::none}},
+                  "activations: recompute every layer's forward before its backward, or keep them")
+          .flag("scatter_gather", &P::scatter_gather,
+                "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
+          .section("gradient", &P::gradient, gradient_parameters(), "the data-parallel all-reduce")
+          .choice("optimizer", &P::optimizer, {{"adam", Optimizer::adam}, {"none", Optimizer::none}},
+                  "what runs after the gradients are there")
+          .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations");
+  return p;
+}
+
+std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+
+class Ptdp : public WorkloadKind {
+ public:
+  Ptdp(PtdpParameters parameters, const ConfigNode& where)
+      : p_(std::move(parameters)),
+        shape_{narrow(p_.parallel.pipeline), narrow(p_.parallel.virtual_stages), narrow(p_.microbatches)},
+        file_(where.place().file) {
+    check(where);
+    const ConfigNode* parallel = where.find("parallel");
+    schedule_ =
+        create_pipeline_schedule(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_);
+  }
+
+  std::string compile() const override { return serialize_program(build()); }
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
+    return make_role_program_source(build(), file_);
+  }
+
+ private:
+  static const ConfigNode& node(const ConfigNode& where, const char* section, const char* key) {
+    const ConfigNode* outer = where.find(section);
+    const ConfigNode* inner = outer != nullptr ? outer->find(key) : nullptr;
+    return inner != nullptr ? *inner : outer != nullptr ? *outer : where;
+  }
+  void require_divides(const ConfigNode& where, const char* degree_name, std::int64_t degree,
+                       const char* what, std::int64_t value) const {
+    if (value % degree == 0) return;
+    node(where, "parallel", degree_name)
+        .fail(std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
+              std::to_string(degree) + ": " + degree_name +
+              (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor");
+  }
+  void check(const ConfigNode& where) const {
+    const auto& [layers, hidden, heads, sequence, vocabulary] = p_.model;
+    if (hidden % heads != 0) {
+      node(where, "model", "heads")
+          .fail("hidden (" + std::to_string(hidden) + ") cannot be divided by " + std::to_string(heads) +
+                " heads");
+    }
+    require_divides(where, "tensor", p_.parallel.tensor, "model.heads", heads);
+    require_divides(where, "tensor", p_.parallel.tensor, "model.hidden", hidden);
+    require_divides(where, "tensor", p_.parallel.tensor, "model.vocabulary", vocabulary);
+    require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
+                    layers);
+    if (p_.gradient.overlap && p_.gradient.bucket == 0) {
+      node(where, "gradient", "overlap").fail("overlap needs gradient.bucket: the size of one all-reduce");
+    }
+    check_sizes(where);
+  }
+  void check_sizes(const ConfigNode& where) const {
+    const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
+                         static_cast<double>(p_.parallel.data);
+    if (ranks > static_cast<double>(ProgramLimits::kRanks)) {
+      node(where, "parallel", "data")
+          .fail("tensor x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) + " ranks");
+    }
+    // A generous count of the operations of one rank; the exact one is checked when the program is read.
+    const double operations =
+        (20.0 * static_cast<double>(p_.model.layers) / static_cast<double>(p_.parallel.pipeline) +
+         20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
+        static_cast<double>(p_.microbatches);
+    if (operations * static_cast<double>(p_.parallel.pipeline) >
+        static_cast<double>(ProgramLimits::kUnrolled)) {
+      where.fail("layers x microbatches is too much: the programs of all stages may have " +
+                 std::to_string(ProgramLimits::kUnrolled) + " operations");
+    }
+    const double largest = 32.0 * static_cast<double>(p_.microbatch) *
+                           static_cast<double>(p_.model.sequence) *
+                           static_cast<double>(std::max(p_.model.hidden, p_.model.vocabulary));
+    const double scores = 8.0 * static_cast<double>(p_.microbatch) * static_cast<double>(p_.model.heads) *
+                          static_cast<double>(p_.model.sequence) * static_cast<double>(p_.model.sequence);
+    const double weights = 120.0 * static_cast<double>(p_.model.hidden) *
+                           static_cast<double>(p_.model.hidden) * static_cast<double>(p_.model.layers);
+    if (std::max({largest, scores, weights}) > static_cast<double>(ProgramLimits::kBytes)) {
+      node(where, "model", "hidden").fail("the model is too large: a tensor of it has more than 2^50 bytes");
+    }
+  }
+
+  Program build() const {
+    PtdpPlan plan;
+    plan.name = p_.name;
+    plan.model = p_.model;
+    plan.tensor = p_.parallel.tensor;
+    plan.data = p_.parallel.data;
+    plan.pipeline = shape_;
+    plan.microbatch = p_.microbatch;
+    plan.recompute = p_.recompute == Recompute::full;
+    plan.scatter_gather = p_.scatter_gather;
+    plan.gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
+    plan.gradient_bucket = p_.gradient.bucket;
+    plan.gradient_overlap = p_.gradient.overlap;
+    plan.adam = p_.optimizer == Optimizer::adam;
+    plan.iterations = narrow(p_.iterations);
+    return make_ptdp_program(plan, *schedule_);
+  }
+
+  PtdpParameters p_;
+  PipelineShape shape_;
+  std::string file_;
+  std::unique_ptr<PipelineSchedule> schedule_;
+};
+
+const Registration<WorkloadKind> kRegistration{
+    "ptdp",
+    "one training iteration of a GPT under pipeline, tensor and data parallelism (Megatron-LM's PTD-P)",
+    parameters(),
+    [](const PtdpParameters& p, const ConfigNode& where) { return std::make_unique<Ptdp>(p, where); }};
+
+}  // namespace
+}  // namespace netsim

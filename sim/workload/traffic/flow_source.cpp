@@ -1,0 +1,199 @@
+#include "sim/workload/traffic/flow_source.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+FlowSource::FlowSource(std::string job_name, std::uint32_t ranks)
+    : job_name_(std::move(job_name)), begin_(ranks + std::size_t{1}, 0), next_(ranks, 0) {}
+
+std::uint32_t FlowSource::add_name(const std::string& name) {
+  const auto [it, fresh] = name_index_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (fresh) names_.push_back(name);
+  return it->second;
+}
+
+std::uint32_t FlowSource::numbered_name(const std::string& kind, std::uint32_t number) {
+  if (number >= kNumberedName) return add_name(kind + " " + std::to_string(number));
+  numbered_ = kind;
+  return kNumberedName | number;
+}
+
+std::string FlowSource::name(std::uint32_t index) const {
+  if ((index & kNumberedName) == 0) return TaskSource::name(index);
+  return numbered_ + " " + std::to_string(index & ~kNumberedName);
+}
+
+std::uint32_t FlowSource::add(const Flow& flow) {
+  NETSIM_CHECK(flow.needs == 0 || flow.start == 0, "a flow waits for others or for a time, not for both");
+  NETSIM_CHECK(flow.from != flow.to && flow.from < ranks() && flow.to < ranks() && flow.bytes > 0 &&
+                   flow.bytes < Bytes{1} << 48,
+               "a flow from " + std::to_string(flow.from) + " to " + std::to_string(flow.to));
+  const auto number = static_cast<std::uint32_t>(flows_.size());
+  flows_.push_back({flow.start, static_cast<std::uint64_t>(flow.bytes) & ((std::uint64_t{1} << 48) - 1),
+                    flow.traffic_class, 0, flow.from, flow.to, 0, flow.name});
+  if (flow.needs != 0) {
+    needs_.resize(number + std::size_t{1}, 0);
+    needs_[number] = flow.needs;
+  }
+  if (flow.channel != kOwnChannel) set_channel(number, flow.channel);
+  return number;
+}
+
+Flow FlowSource::flow(std::uint32_t number) const {
+  const Stored& stored = flows_[number];
+  Flow flow;
+  flow.from = stored.from;
+  flow.to = stored.to;
+  flow.bytes = static_cast<Bytes>(stored.bytes);
+  flow.start = stored.start;
+  flow.channel = channel(number);
+  if (flow.channel == kOwnChannel) flow.channel = stored.tag;
+  flow.name = stored.name;
+  flow.needs = needs(number);
+  flow.traffic_class = static_cast<std::uint8_t>(stored.traffic_class);
+  flow.only_message = stored.only_message != 0;
+  return flow;
+}
+
+void FlowSource::set_channel(std::uint32_t number, std::uint32_t channel) {
+  if (channels_.size() <= number) channels_.resize(number + std::size_t{1}, kOwnChannel);
+  channels_[number] = channel;
+}
+
+void FlowSource::add_dependency(std::uint32_t flow, End end, std::uint32_t after) {
+  const std::uint32_t at = end == End::sent ? flows_[flow].from : flows_[flow].to;
+  NETSIM_CHECK(flows_[after].from == at && needs(after) > 0, "a flow that waits for another host");
+  dependencies_.push_back({flow, end, after});
+}
+
+void FlowSource::seal() {
+  order_.resize(2 * flows_.size());
+  number_messages();
+  order_tasks();
+  std::sort(dependencies_.begin(), dependencies_.end());
+  if (dependencies_.empty()) return;
+  task_at_sender_.resize(flows_.size());
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    for (std::uint32_t id = 0; id < task_count(rank); ++id) {
+      if (flow_at(rank, id).from == rank) task_at_sender_[number_at(rank, id)] = id;
+    }
+  }
+}
+
+// order_ is not in use yet: its first half holds the flows by pair.
+void FlowSource::number_messages() {
+  const auto end = order_.begin() + static_cast<std::ptrdiff_t>(flows_.size());
+  std::iota(order_.begin(), end, 0U);
+  const auto place = [this](std::uint32_t i) { return std::tuple{flows_[i].from, flows_[i].to, i}; };
+  std::sort(order_.begin(), end, [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  for (std::size_t i = 1; i < flows_.size(); ++i) {
+    const Stored& before = flows_[order_[i - 1]];
+    Stored& flow = flows_[order_[i]];
+    flow.tag = before.from == flow.from && before.to == flow.to ? before.tag + 1 : 0;
+  }
+  share_channels();
+  find_only_messages(order_.data());
+}
+
+void FlowSource::share_channels() {
+  for (const auto& [flow, first] : followers_) {
+    set_channel(first, flows_[first].tag);
+    set_channel(flow, flows_[first].tag);
+  }
+  followers_ = {};
+}
+
+// Where others of its pair have channels of their own choice, one may have this flow's number.
+void FlowSource::find_only_messages(const std::uint32_t* by_pair) {
+  for (std::size_t i = 0; i < flows_.size();) {
+    std::size_t end = i;
+    bool all = true;
+    do {
+      if (channel(by_pair[end]) != kOwnChannel) all = false;
+    } while (++end < flows_.size() && flows_[by_pair[end]].tag != 0);
+    for (; i < end; ++i) flows_[by_pair[i]].only_message = all ? 1 : 0;
+  }
+}
+
+// Both ends of a flow are in the list of their rank, by start and number.
+void FlowSource::order_tasks() {
+  for (const Stored& flow : flows_) {
+    ++begin_[flow.from + 1];
+    ++begin_[flow.to + 1];
+  }
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  std::vector<std::uint32_t> end(begin_.begin(), begin_.end() - 1);
+  for (std::uint32_t i = 0; i < flows_.size(); ++i) {
+    order_[end[flows_[i].from]++] = i;
+    order_[end[flows_[i].to]++] = i;
+  }
+  const auto place = [this](std::uint32_t i) { return std::pair{flows_[i].start, i}; };
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    std::sort(order_.begin() + begin_[rank], order_.begin() + begin_[rank + 1],
+              [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  }
+}
+
+Task FlowSource::task(std::uint32_t rank, std::uint32_t id) const {
+  const Flow flow = this->flow(number_at(rank, id));
+  Task task;
+  task.id = id;
+  task.kind = flow.from == rank ? TaskKind::send : TaskKind::receive;
+  task.stream = Stream::dp;
+  task.raw = true;
+  task.peer = flow.from == rank ? flow.to : flow.from;
+  task.tag = flow_at(rank, id).tag;
+  task.only_of_tag = true;
+  task.channel = flow.channel;
+  task.only_message = flow.only_message;
+  task.traffic_class = flow.traffic_class;
+  task.bytes = flow.bytes;
+  task.name = flow.name;
+  task.not_before = flow.start;
+  return task;
+}
+
+std::uint32_t FlowSource::same_start(std::uint32_t rank, std::uint32_t first) const {
+  std::uint32_t end = first;
+  while (end < task_count(rank) && flow_at(rank, end).start == flow_at(rank, first).start) ++end;
+  return end;
+}
+
+// Tasks next_ .. until, but for sends that wait for something else than the time.
+void FlowSource::hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready) {
+  for (std::uint32_t& id = next_[rank]; id < until; ++id) {
+    const std::uint32_t number = number_at(rank, id);
+    if (flows_[number].from != rank || needs(number) == 0) ready.push_back(task(rank, id));
+  }
+}
+
+void FlowSource::start(std::uint32_t rank, std::vector<Task>& ready) {
+  next_[rank] = 0;
+  if (task_count(rank) > 0 && flow_at(rank, 0).start == 0) hand_out(rank, same_start(rank, 0), ready);
+  hand_out(rank, same_start(rank, next_[rank]), ready);
+}
+
+// The last of those handed out has begun: the next ones are later.
+void FlowSource::launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) {
+  if (task + 1 == next_[rank]) hand_out(rank, same_start(rank, next_[rank]), ready);
+}
+
+void FlowSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  if (dependencies_.empty()) return;
+  const std::uint32_t number = number_at(rank, id);
+  const End end = flows_[number].from == rank ? End::sent : End::received;
+  auto it = std::lower_bound(dependencies_.begin(), dependencies_.end(), Dependency{number, end, 0});
+  for (; it != dependencies_.end() && it->flow == number && it->end == end; ++it) {
+    std::uint32_t& needs = needs_[it->after];
+    if (needs == 0) continue;  // started
+    if (--needs == 0) ready.push_back(task(rank, task_at_sender_[it->after]));
+  }
+}
+
+}  // namespace netsim

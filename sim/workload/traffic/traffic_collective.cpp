@@ -1,0 +1,91 @@
+// collective: every rank runs the same collective several times back to back, as nccl-tests does. Each of
+// them is an iteration, so the mean iteration time is the time of one.
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/workload/traffic/simple_source.h"
+#include "sim/workload/traffic/traffic.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+
+namespace {
+
+struct CollectiveParameters {
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  Bytes bytes = 64 * kMegabyte;
+  std::int64_t ranks = 0;
+  std::int64_t repeat = 1;
+  std::int64_t root = 0;
+};
+
+const Parameters<CollectiveParameters>& parameters() {
+  using P = CollectiveParameters;
+  static const auto p =
+      Parameters<P>()
+          .choice("collective", &P::collective,
+                  {{"all_reduce", CollectiveKind::all_reduce},
+                   {"all_gather", CollectiveKind::all_gather},
+                   {"reduce_scatter", CollectiveKind::reduce_scatter},
+                   {"all_to_all", CollectiveKind::all_to_all},
+                   {"broadcast", CollectiveKind::broadcast}},
+                  "which collective")
+          .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
+                 "size of the buffer: all_gather: gathered; all_to_all: what one rank sends in all")
+          .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
+                   "how many ranks take part; 0: all GPUs of the cluster")
+          .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
+          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "broadcast: the rank that has the data");
+  return p;
+}
+
+class CollectiveBenchmark final : public WorkloadKind {
+ public:
+  CollectiveBenchmark(const CollectiveParameters& p, const ConfigNode& where)
+      : p_(p), ranks_place_(place_of(where, "ranks")), root_place_(place_of(where, "root")) {
+    if (p.root != 0 && p.collective != CollectiveKind::broadcast) {
+      throw ConfigError(root_place_, "only broadcast has a root");
+    }
+  }
+
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    if (p_.root >= std::int64_t{ranks}) {
+      throw InputError(root_place_,
+                       "root " + std::to_string(p_.root) + "; allowed: 0 to " + std::to_string(ranks - 1));
+    }
+    const std::string name = to_string(p_.collective);
+    auto source = std::make_unique<SimpleSource>(name, ranks);
+    std::vector<std::uint32_t> everybody(ranks);
+    std::iota(everybody.begin(), everybody.end(), 0U);
+    Task task;
+    task.kind = TaskKind::collective;
+    task.stream = Stream::dp;
+    task.collective = p_.collective;
+    task.root = static_cast<std::uint32_t>(p_.root);
+    task.group = source->add_group(std::move(everybody));
+    task.bytes = p_.bytes;
+    task.name = source->add_name(name);
+    for (; task.iteration < p_.repeat; ++task.iteration) source->add_task_everywhere(task);
+    return source;
+  }
+
+ private:
+  CollectiveParameters p_;
+  Place ranks_place_, root_place_;
+};
+
+const Registration<WorkloadKind> kRegistration{
+    "collective", "every rank runs the same collective several times back to back, as nccl-tests does",
+    parameters(), [](const CollectiveParameters& p, const ConfigNode& where) {
+      return std::make_unique<CollectiveBenchmark>(p, where);
+    }};
+
+}  // namespace
+
+}  // namespace netsim

@@ -1,0 +1,620 @@
+// Does the executor run schedules as its header says: exact times on ideal and simple networks, sizes,
+// channels, windows, early and late ranks, several operations at once, wrong parameters, stall reports?
+#include "sim/collectives/execution/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <set>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/transport/ideal_endpoint.h"
+#include "tests/collectives/fake_endpoint.h"
+
+namespace netsim {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr std::uint32_t kExecutorOrigins = 100'000;
+constexpr std::uint32_t kTimerOrigin = 200'000;
+
+std::vector<std::uint32_t> everyone(std::uint32_t ranks) {
+  std::vector<std::uint32_t> members(ranks);
+  std::iota(members.begin(), members.end(), 0U);
+  return members;
+}
+
+// A loop, an endpoint, an executor and a listener; operations can be started at any time.
+class Bench {
+ public:
+  EventLoop loop;
+  std::unique_ptr<Endpoint> endpoint;
+  FakeEndpoint* fake = nullptr;  // the endpoint, if it is one
+  Recorder recorder;
+  std::unique_ptr<Executor> executor;
+
+  Bench(std::uint32_t gpus, Time ideal_delay, const std::string& section = "")
+      : endpoint(std::make_unique<IdealEndpoint>(loop, gpus, ideal_delay, 0)), recorder(loop) {
+    finish_setup(section);
+  }
+  Bench(std::uint32_t gpus, std::uint32_t per_host, FakeEndpoint::Link up, FakeEndpoint::Link out,
+        const std::string& section = "")
+      : recorder(loop) {
+    auto made = std::make_unique<FakeEndpoint>(loop, gpus, per_host, up, out);
+    fake = made.get();
+    endpoint = std::move(made);
+    finish_setup(section);
+  }
+
+  void start_at(Time time, std::uint32_t gpu, const CommunicationRequest& request) {
+    loop.schedule(time, timer_, EventKind::job, gpu, starts_.size());
+    starts_.push_back(request);
+  }
+  // All members at once, at time 0.
+  void start_all(CommunicationRequest request) {
+    for (request.index = 0; request.index < request.members->size(); ++request.index) {
+      start_at(0, (*request.members)[request.index], request);
+    }
+  }
+  Time run() {
+    loop.run();
+    return recorder.last();
+  }
+
+ private:
+  Origin timer_{kTimerOrigin};
+  std::vector<CommunicationRequest> starts_;
+  void finish_setup(const std::string& section) {
+    executor = Executor::create(loop, *endpoint, parse_config(section, "test.yaml"), kExecutorOrigins);
+    executor->set_listener(&recorder);
+    loop.set_handler(
+        EventKind::job,
+        [](void* self, const Event& e) {
+          Bench& bench = *static_cast<Bench*>(self);
+          bench.executor->start(e.target, bench.starts_[e.argument]);
+        },
+        this);
+  }
+};
+
+CommunicationRequest request_of(CollectiveKind kind, const std::vector<std::uint32_t>& members, Bytes bytes,
+                                std::uint64_t communication = 1) {
+  CommunicationRequest request;
+  request.kind = kind;
+  request.members = &members;
+  request.bytes = bytes;
+  request.communication = communication;
+  return request;
+}
+
+constexpr const char* kNoLatency =
+    "{base_latency_ring: 0, base_latency_tree: 0, hop_latency_nvlink_ring: 0, hop_latency_nvlink_tree: 0, "
+    "hop_latency_net_ring: 0, hop_latency_net_tree: 0";
+std::string without_latency(const std::string& more) { return kNoLatency + more + "}"; }
+
+// ---- Closed forms on the ideal network
+
+struct Form {
+  CollectiveKind kind;
+  std::uint32_t per_rank;  // steps = per_rank * (p - 1)
+};
+class ClosedForm : public testing::TestWithParam<Form> {};
+
+TEST_P(ClosedForm, OnTheIdealNetworkIsStepsTimesDelay) {
+  for (const std::uint32_t p : {2U, 3U, 4U, 7U, 8U, 33U}) {
+    for (const Time delay : {Time{0}, Time{1}, 5 * kMicrosecond}) {
+      Bench bench(p, delay);
+      const auto members = everyone(p);
+      bench.start_all(request_of(GetParam().kind, members, 64 * kMebibyte));
+      EXPECT_EQ(bench.run(), GetParam().per_rank * (p - 1) * delay) << p;
+      EXPECT_EQ(bench.recorder.done.size(), p);
+      EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ClosedForm,
+                         testing::Values(Form{CollectiveKind::all_reduce, 2},
+                                         Form{CollectiveKind::all_gather, 1},
+                                         Form{CollectiveKind::reduce_scatter, 1},
+                                         Form{CollectiveKind::all_to_all, 1},
+                                         Form{CollectiveKind::broadcast, 1}),
+                         [](const auto& named) { return std::string(to_string(named.param.kind)); });
+
+std::uint32_t tree_height(const Schedule& tree, std::uint32_t t) {
+  std::uint32_t height = 0;
+  for (std::uint32_t rank = 0; rank < tree.ranks(); ++rank) {
+    std::uint32_t depth = 0;
+    for (std::uint32_t at = rank;; ++depth) {
+      const Instruction last = tree.instruction(at, 2 * t, tree.instructions(at, 2 * t) - 1);
+      if (last.op != Instruction::Op::send) break;
+      at = last.peer;
+    }
+    height = std::max(height, depth);
+  }
+  return height;
+}
+
+TEST(Executor, TreeOnTheIdealNetworkGoesUpAndDown) {
+  const auto algorithm = Registry<CollectiveAlgorithm>::instance().create("double_binary_tree");
+  for (const std::uint32_t p : {2U, 3U, 8U, 13U, 64U}) {
+    const auto tree = algorithm->schedule(CollectiveKind::all_reduce, p, 0);
+    const auto members = everyone(p);
+    Bench bench(p, kMicrosecond, "{all_reduce: double_binary_tree}");
+    bench.start_all(request_of(CollectiveKind::all_reduce, members, 1000));
+    EXPECT_EQ(bench.run(), 2 * std::max(tree_height(*tree, 0), tree_height(*tree, 1)) * kMicrosecond);
+  }
+}
+
+TEST(Executor, RingEndsAtAllRanksAtOnce) {
+  Bench bench(5, kMicrosecond);
+  const auto members = everyone(5);
+  bench.start_all(request_of(CollectiveKind::all_reduce, members, 1000));
+  bench.run();
+  for (std::uint32_t gpu = 0; gpu < 5; ++gpu) {
+    EXPECT_EQ(bench.recorder.of(gpu), (Recorder::Done{gpu, 1, 0, 8 * kMicrosecond}));
+  }
+}
+
+TEST(Executor, ChainEndsRankByRank) {
+  Bench bench(5, kMicrosecond);
+  const auto members = everyone(5);
+  auto request = request_of(CollectiveKind::broadcast, members, 1000);
+  request.root = 2;
+  bench.start_all(request);
+  bench.run();
+  const Time ends[5] = {3, 4, 0, 1, 2};  // a rank is done when it has sent on what it received
+  for (std::uint32_t gpu = 0; gpu < 5; ++gpu)
+    EXPECT_EQ(bench.recorder.of(gpu).ended, ends[gpu] * kMicrosecond);
+}
+
+// Time of step s at rank r of a ring whose ranks start when they like: max-plus.
+std::vector<Time> ring_ends(const std::vector<Time>& starts, std::size_t steps, Time delay) {
+  const std::size_t p = starts.size();
+  std::vector<Time> ready = starts;
+  for (std::size_t s = 0; s < steps; ++s) {
+    const std::vector<Time> sent = ready;
+    for (std::size_t r = 0; r < p; ++r) ready[r] = std::max(sent[r], sent[(r + p - 1) % p] + delay);
+  }
+  return ready;
+}
+
+TEST(Executor, LateRanksDelayARingAsMaxPlusSays) {
+  EXPECT_TRUE(rc::check("late ranks", [] {
+    const auto p = *rc::gen::inRange<std::uint32_t>(2, 12);
+    const auto starts = *rc::gen::container<std::vector<Time>>(p, rc::gen::inRange<Time>(0, 100));
+    const auto delay = *rc::gen::inRange<Time>(0, 20);
+    const bool both = *rc::gen::arbitrary<bool>();
+    Bench bench(p, delay);
+    const auto members = everyone(p);
+    auto request =
+        request_of(both ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter, members, 1 << 20);
+    for (request.index = 0; request.index < p; ++request.index) {
+      bench.start_at(starts[request.index], request.index, request);
+    }
+    bench.run();
+    const auto ends = ring_ends(starts, (both ? 2U : 1U) * (p - 1), delay);
+    for (std::uint32_t gpu = 0; gpu < p; ++gpu) {
+      RC_ASSERT(bench.recorder.of(gpu) == (Recorder::Done{gpu, 1, starts[gpu], ends[gpu]}));
+    }
+  }));
+}
+
+// ---- Point-to-point
+
+TEST(PointToPoint, ReportsTheSendersStartAtBothEnds) {
+  const std::vector<std::uint32_t> pair{4, 1};
+  for (const Time receiver_start : {Time{0}, Time{7}, Time{12}, Time{50}}) {
+    Bench bench(5, 10);
+    auto request = request_of(CollectiveKind::point_to_point, pair, 1000, 9);
+    bench.start_at(5, 4, request);
+    request.index = 1;
+    bench.start_at(receiver_start, 1, request);
+    bench.run();
+    EXPECT_EQ(bench.recorder.of(4, 9), (Recorder::Done{4, 9, 5, 15}));
+    EXPECT_EQ(bench.recorder.of(1, 9), (Recorder::Done{1, 9, 5, std::max<Time>(15, receiver_start)}));
+  }
+}
+
+TEST(PointToPoint, PaysTheHopButNoBase) {
+  const std::vector<std::uint32_t> inside{0, 1}, outside{1, 2};
+  Bench bench(4, 2, {8 * kGbps, kMicrosecond}, {8 * kGbps, 2 * kMicrosecond});
+  bench.start_all(request_of(CollectiveKind::point_to_point, inside, 1000, 1));  // 1 byte a ns
+  bench.start_all(request_of(CollectiveKind::point_to_point, outside, 4000, 2));
+  bench.run();
+  EXPECT_EQ(bench.recorder.of(1, 1).ended, 3'400 * kNanosecond + kMicrosecond + kMicrosecond);
+  EXPECT_EQ(bench.recorder.of(0, 1).ended, 3'400 * kNanosecond + kMicrosecond + kMicrosecond);
+  EXPECT_EQ(bench.recorder.of(2, 2).ended, 14 * kMicrosecond + 4 * kMicrosecond + 2 * kMicrosecond);
+  EXPECT_EQ(bench.recorder.of(1, 2).ended, 14 * kMicrosecond + 4 * kMicrosecond + 4 * kMicrosecond);
+}
+
+TEST(PointToPoint, RawIsOneMessage) {
+  const std::vector<std::uint32_t> pair{0, 1};
+  Bench bench(2, 1, {}, {8 * kGbps, kMicrosecond});
+  auto request = request_of(CollectiveKind::point_to_point, pair, kGigabyte);
+  request.raw = true;
+  request.job = 3;
+  bench.start_all(request);
+  EXPECT_EQ(bench.executor->scale_out_bytes(0, request), kGigabyte);
+  bench.run();
+  ASSERT_EQ(bench.fake->sent.size(), 1U);
+  EXPECT_EQ(bench.fake->sent[0].time, 0);
+  EXPECT_EQ(bench.fake->sent[0].request.bytes, kGigabyte);
+  EXPECT_EQ(bench.fake->sent[0].request.channel, 0U);
+  EXPECT_EQ(bench.fake->sent[0].request.job, 3U);
+  EXPECT_EQ(bench.recorder.of(1).ended, kSecond + kMicrosecond);
+}
+
+TEST(PointToPoint, KeepsTheWindowFullAndNotFuller) {
+  const std::vector<std::uint32_t> pair{0, 1};
+  for (const std::uint32_t window : {1U, 4U, 7U}) {
+    Bench bench(2, 1, {}, {200 * kGbps, kMillisecond}, "{send_window: " + std::to_string(window) + "}");
+    bench.start_all(request_of(CollectiveKind::point_to_point, pair, 100 * kMebibyte));
+    bench.run();
+    EXPECT_EQ(bench.fake->most_in_flight(), window);
+    EXPECT_EQ(bench.fake->sent.size(), 100U);  // 4 channels of 25 slices
+  }
+}
+
+// ---- Latencies, channels, slices
+
+// 2(p-1) steps of hop + wire + n/(pB), and the base once (papers: NCCL's tuning model, Patarasuk & Yuan).
+TEST(Executor, RingInAHostFollowsNcclsModel) {
+  const std::uint32_t p = 8;
+  const auto members = everyone(p);
+  for (const Bytes piece : {64 * kKibibyte, kMebibyte, 4 * kMebibyte, 24 * kMebibyte}) {
+    Bench bench(p, p, {2400 * kGbps, 500 * kNanosecond}, {});
+    bench.start_all(request_of(CollectiveKind::all_reduce, members, piece * p));
+    const Time step = 3'400 * kNanosecond + 500 * kNanosecond + transmission_time(piece, 2400 * kGbps);
+    EXPECT_EQ(bench.run(), 8'400 * kNanosecond + 2 * (p - 1) * step);
+    EXPECT_EQ(bench.fake->sent.size(), std::size_t{2} * (p - 1) * p);  // 24 channels in one message
+  }
+}
+
+TEST(Executor, TreeIsChargedAsATree) {
+  const auto members = everyone(2);
+  Bench bench(2, 2, {8 * kGbps, 0}, {}, "{all_reduce: double_binary_tree, base_latency_tree: 3 us}");
+  bench.start_all(request_of(CollectiveKind::all_reduce, members, 4000));
+  // Each half goes to its root and comes back.
+  EXPECT_EQ(bench.run(), 3 * kMicrosecond + 2 * (4 * kMicrosecond + 2 * kMicrosecond));
+}
+
+TEST(Executor, UsesTheChannelsOfItsReach) {
+  const auto members = everyone(4);
+  const auto channels_of = [&](std::uint32_t per_host) {
+    Bench bench(4, per_host, {}, {});
+    bench.start_all(request_of(CollectiveKind::all_reduce, members, 40 * kMegabyte));
+    bench.run();
+    std::set<std::uint32_t> channels;
+    for (const auto& sent : bench.fake->sent) channels.insert(sent.request.channel);
+    return channels;
+  };
+  EXPECT_THAT(channels_of(4), ElementsAre(0));
+  EXPECT_THAT(channels_of(2), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(channels_of(1), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(Executor, CutsIntoTheFewestRoundsThatFitASlice) {
+  const auto members = everyone(4);
+  Bench bench(4, 1, {}, {}, "{scale_out_channels: 2, slice: 100 kB}");
+  bench.start_all(
+      request_of(CollectiveKind::reduce_scatter, members, 2'000'001));  // 1,000,001 > 2 x 4 x 100 kB
+  bench.run();
+  Bytes largest = 0, smallest = kGigabyte;
+  for (const auto& sent : bench.fake->sent) {
+    largest = std::max(largest, sent.request.bytes);
+    smallest = std::min(smallest, sent.request.bytes);
+  }
+  EXPECT_EQ(bench.fake->sent.size(), 4U * 3 * 2 * 3);  // ranks, steps, channels, rounds
+  EXPECT_LE(largest, 83'334);
+  EXPECT_GE(smallest, 83'333);
+}
+
+// Slice behind slice: (p - 2 + R) slices and p - 1 latencies.
+TEST(Executor, BroadcastIsAPipeline) {
+  for (const std::uint32_t p : {2U, 3U, 9U}) {
+    const auto members = everyone(p);
+    Bench bench(p, 1, {}, {8 * kGbps, kMicrosecond},
+                without_latency(", scale_out_channels: 1, slice: 2 kB, send_window: 64"));
+    bench.start_all(request_of(CollectiveKind::broadcast, members, 20 * 2000));
+    EXPECT_EQ(bench.run(), (p - 2 + 20) * 2 * kMicrosecond + (p - 1) * kMicrosecond);
+  }
+}
+
+// A collective hands its last sends over; its communication number is free again once they are acknowledged.
+TEST(Executor, DoesNotWaitForAcknowledgementsOfACollective) {
+  const std::vector<std::uint32_t> pair{0, 1};
+  Bench bench(2, 1, {}, {8 * kGbps, kMillisecond}, without_latency(", scale_out_channels: 1"));
+  bench.start_all(request_of(CollectiveKind::broadcast, pair, 1000, 1));
+  bench.start_all(request_of(CollectiveKind::point_to_point, pair, 1000, 2));
+  bench.run();
+  EXPECT_EQ(bench.recorder.of(0, 1).ended, 0);
+  EXPECT_EQ(bench.recorder.of(0, 2).ended, 2 * kMillisecond + 2 * kMicrosecond);
+  EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
+  const auto ended = bench.recorder.done.size();
+  auto again = request_of(CollectiveKind::broadcast, pair, 1000, 1);
+  for (again.index = 0; again.index < 2; ++again.index) bench.executor->start(again.index, again);
+  bench.run();
+  EXPECT_EQ(bench.recorder.done.size(), ended + 2);
+}
+
+TEST(Executor, SkipsEmptyChunks) {
+  const auto members = everyone(8);
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_to_all, CollectiveKind::all_gather}) {
+    Bench bench(8, 1, {}, {8 * kGbps, kMicrosecond});
+    bench.start_all(request_of(kind, members, 3));
+    bench.run();
+    EXPECT_EQ(bench.recorder.done.size(), 8U);
+    for (const auto& sent : bench.fake->sent) EXPECT_EQ(sent.request.bytes, 1);
+  }
+}
+
+TEST(Executor, LetsAGroupOfOneBeDoneAtOnce) {
+  const std::vector<std::uint32_t> alone{2};
+  Bench bench(4, 1, {}, {});
+  const auto request = request_of(CollectiveKind::all_reduce, alone, 1000);
+  bench.start_at(17, 2, request);
+  bench.run();
+  EXPECT_EQ(bench.recorder.of(2), (Recorder::Done{2, 1, 17, 17}));
+  EXPECT_EQ(bench.executor->scale_out_bytes(2, request), 0);
+}
+
+TEST(Executor, NeverCallsBackFromStart) {
+  const std::vector<std::uint32_t> pair{0, 1};
+  Bench bench(2, 0);
+  auto request = request_of(CollectiveKind::point_to_point, pair, 10);
+  bench.executor->start(0, request);
+  bench.loop.run();
+  request.index = 1;
+  bench.executor->start(1, request);  // the message is there already
+  EXPECT_EQ(bench.recorder.of(1).ended, -1);
+  bench.loop.run();
+  EXPECT_EQ(bench.recorder.of(1).ended, 0);
+}
+
+// ---- Conservation
+
+struct Scenario {
+  CollectiveKind kind;
+  std::uint32_t ranks, per_host, root;
+  Bytes bytes;
+  std::string section;
+};
+
+Scenario any_scenario() {
+  Scenario s;
+  s.kind = *rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                             CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                             CollectiveKind::broadcast, CollectiveKind::point_to_point);
+  s.ranks = s.kind == CollectiveKind::point_to_point ? 2 : *rc::gen::inRange<std::uint32_t>(2, 14);
+  s.per_host = *rc::gen::inRange<std::uint32_t>(1, 9);
+  s.root = *rc::gen::inRange<std::uint32_t>(0, s.ranks);
+  s.bytes = *rc::gen::oneOf(rc::gen::inRange<Bytes>(1, 100), rc::gen::inRange<Bytes>(1, 500'000));
+  s.section = "{slice: " + std::to_string(*rc::gen::inRange(1024, 40'000)) +
+              " B, scale_out_channels: " + std::to_string(*rc::gen::inRange(1, 6)) +
+              ", scale_up_channels: " + std::to_string(*rc::gen::inRange(1, 4)) +
+              ", send_window: " + std::to_string(*rc::gen::inRange(1, 6)) +
+              ", all_reduce: " + *rc::gen::element<std::string>("ring", "double_binary_tree") + "}";
+  return s;
+}
+
+Bytes total_bytes(const Scenario& s) {
+  const Bytes once = (s.ranks - 1) * s.bytes;
+  return s.kind == CollectiveKind::all_reduce ? 2 * once : once;
+}
+
+TEST(Executor, SendsEveryByteOnceWhateverTheCutting) {
+  EXPECT_TRUE(rc::check("bytes are conserved, everyone is done", [] {
+    const Scenario s = any_scenario();
+    Bench bench(s.ranks, s.per_host, {2400 * kGbps, 100 * kNanosecond}, {100 * kGbps, 3 * kMicrosecond},
+                s.section);
+    bench.fake->channel_skew = *rc::gen::inRange<Time>(0, 10 * kMicrosecond);
+    const auto members = *rc::gen::exec([&] {
+      auto order = everyone(s.ranks);
+      for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[*rc::gen::inRange<std::size_t>(0, i)]);
+      return order;
+    });
+    auto request = request_of(s.kind, members, s.bytes, 77);
+    request.root = s.root;
+    for (request.index = 0; request.index < s.ranks; ++request.index) {
+      bench.start_at(*rc::gen::inRange<Time>(0, 200 * kMicrosecond), members[request.index], request);
+    }
+    bench.run();
+    RC_ASSERT(bench.recorder.done.size() == s.ranks);
+    RC_ASSERT(bench.executor->waiting(1).empty());
+    Bytes sum = 0;
+    std::vector<Bytes> out(s.ranks, 0);
+    for (const auto& [sent, time] : bench.fake->sent) {
+      RC_ASSERT(sent.bytes > 0);
+      sum += sent.bytes;
+      if (bench.fake->reach(sent.source, sent.destination) == Reach::scale_out)
+        out[sent.source] += sent.bytes;
+    }
+    RC_ASSERT(sum == total_bytes(s));
+    for (request.index = 0; request.index < s.ranks; ++request.index) {
+      const std::uint32_t gpu = members[request.index];
+      RC_ASSERT(bench.executor->scale_out_bytes(gpu, request) == out[gpu]);
+    }
+  }));
+}
+
+TEST(Executor, RunsOperationsOfOverlappingGroupsAtOnce) {
+  const std::vector<std::uint32_t> rows[2] = {{0, 1, 2}, {3, 4, 5}}, columns[3] = {{0, 3}, {4, 1}, {2, 5}};
+  Bench alone(6, 3, {80 * kGbps, kMicrosecond}, {});
+  alone.start_all(request_of(CollectiveKind::all_reduce, rows[0], 9'000'000, 1));
+  const Time expected = alone.run();
+
+  Bench bench(6, 3, {80 * kGbps, kMicrosecond}, {80 * kGbps, kMicrosecond});
+  for (std::uint64_t i = 0; i < 2; ++i)
+    bench.start_all(request_of(CollectiveKind::all_reduce, rows[i], 9'000'000, i));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    bench.start_all(request_of(CollectiveKind::all_to_all, columns[i], 500'000, 100 + i));
+    bench.start_all(request_of(CollectiveKind::all_gather, columns[i], 500'000, 200 + i));
+  }
+  bench.run();
+  EXPECT_EQ(bench.recorder.done.size(), 6U * 3);
+  for (std::uint32_t gpu = 0; gpu < 6; ++gpu) EXPECT_EQ(bench.recorder.of(gpu, gpu / 3).ended, expected);
+  EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
+}
+
+TEST(Executor, IsReentrant) {
+  const std::uint32_t p = 4, rounds = 50;
+  const auto members = everyone(p);
+  Bench bench(p, kMicrosecond);
+  bench.recorder.then = [&](std::uint32_t gpu, std::uint64_t communication) {
+    if (communication >= rounds) return;
+    auto request = request_of(CollectiveKind::all_reduce, members, 1000, communication + 1);
+    request.index = gpu;
+    bench.executor->start(gpu, request);
+  };
+  bench.start_all(request_of(CollectiveKind::all_reduce, members, 1000, 1));
+  EXPECT_EQ(bench.run(), Time{rounds} * 2 * (p - 1) * kMicrosecond);
+  EXPECT_EQ(bench.recorder.done.size(), std::size_t{p} * rounds);
+}
+
+TEST(Executor, RepeatsItselfExactly) {
+  const auto members = everyone(12);
+  const auto run = [&] {
+    Bench bench(12, 4, {2400 * kGbps, 100 * kNanosecond}, {100 * kGbps, kMicrosecond});
+    bench.start_all(request_of(CollectiveKind::all_reduce, members, 30 * kMegabyte, 1));
+    bench.start_all(request_of(CollectiveKind::all_to_all, members, 30 * kMegabyte, 2));
+    bench.run();
+    return bench.recorder.done;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+// ---- Stall reports
+
+TEST(Waiting, SaysWhatIsMissing) {
+  const auto members = everyone(4);
+  Bench bench(4, 1, {}, {8 * kGbps, kMicrosecond});
+  auto request = request_of(CollectiveKind::all_reduce, members, 8'000'000, 0xab);
+  for (request.index = 0; request.index < 3; ++request.index) bench.start_at(0, request.index, request);
+  bench.loop.run();  // GPU 3 never comes
+  const auto lines = bench.executor->waiting(10);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0],
+            "gpu 0: all_reduce 0xab round 1 of 1: channel 0 thread 0 waits to reduce chunk 3 from gpu 3");
+  EXPECT_EQ(lines[1],
+            "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread 0 waits to reduce chunk 3 from gpu 0");
+  EXPECT_EQ(lines[3], "gpu 3: 12 messages of communication 0xab arrived, which the GPU has not started");
+  EXPECT_EQ(bench.executor->waiting(2).size(), 2U);
+}
+
+TEST(Waiting, NamesLatencyWindowAndAcknowledgements) {
+  const std::vector<std::uint32_t> pair{0, 1};
+  Bench bench(2, 1, {}, {8 * kGbps, kMillisecond}, "{scale_out_channels: 1, hop_latency_net_ring: 0}");
+  bench.start_all(request_of(CollectiveKind::broadcast, pair, 6 * kMebibyte, 1));
+  bench.loop.run(kMicrosecond);
+  EXPECT_EQ(bench.executor->waiting(1)[0], "gpu 0: broadcast 0x1 is in its base latency");
+  bench.loop.run(kMillisecond);
+  EXPECT_EQ(bench.executor->waiting(1)[0],
+            "gpu 0: broadcast 0x1 round 5 of 6: channel 0 thread 0 waits to send chunk 0 to gpu 1 (4 sends "
+            "in flight)");
+  bench.loop.run(8 * kMillisecond + 100 * kMicrosecond);
+  EXPECT_THAT(bench.executor->waiting(1)[0],
+              StartsWith("gpu 0: broadcast 0x1 waits for the acknowledgement of"));
+}
+
+// ---- Parameters
+
+std::string error_of(const std::string& section) {
+  try {
+    Bench bench(2, 1, {}, {}, section);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ExecutorParameters, RefuseWhatIsWrong) {
+  EXPECT_THAT(error_of("{all_reduce: rign}"),
+              AllOf(HasSubstr("test.yaml:1:"), HasSubstr("'rign'"), HasSubstr("did you mean 'ring'"),
+                    HasSubstr("double_binary_tree")));
+  EXPECT_THAT(
+      error_of("{all_to_all: ring}"),
+      AllOf(HasSubstr("test.yaml:1:14"), HasSubstr("'ring' does not do all_to_all (allowed: pairwise)")));
+  EXPECT_THAT(error_of("{all_reduce: {kind: chain}}"), HasSubstr("allowed: double_binary_tree, ring"));
+  EXPECT_THAT(error_of("{all_reduce: {kind: ring, root: 3}}"), HasSubstr("root"));
+  EXPECT_THAT(error_of("{chanels: 3}"), HasSubstr("chanels"));
+  EXPECT_THAT(error_of("{send_windw: 3}"), HasSubstr("send_window"));
+  EXPECT_THAT(error_of("{send_window: 0}"), HasSubstr("send_window"));
+  EXPECT_THAT(error_of("{scale_out_channels: 2000}"), HasSubstr("1024"));
+  EXPECT_THAT(error_of("{slice: 5 us}"), HasSubstr("5 us"));
+  EXPECT_THAT(error_of("{base_latency_ring: 2 s}"), HasSubstr("base_latency_ring"));
+  EXPECT_EQ(error_of("{all_reduce: {kind: ring}, broadcast: chain}"), "");
+}
+
+TEST(ExecutorParameters, DefaultToNcclsConstants) {
+  std::map<std::string, std::string> defaults;
+  for (const auto& info : Executor::parameter_table()) defaults[info.name] = info.default_text;
+  EXPECT_EQ(defaults["all_reduce"], "ring");
+  EXPECT_EQ(defaults["base_latency_ring"], format_time(8'400 * kNanosecond));
+  EXPECT_EQ(defaults["base_latency_tree"], format_time(8'400 * kNanosecond));
+  EXPECT_EQ(defaults["hop_latency_nvlink_ring"], format_time(3'400 * kNanosecond));
+  EXPECT_EQ(defaults["hop_latency_nvlink_tree"], format_time(4 * kMicrosecond));
+  EXPECT_EQ(defaults["hop_latency_net_ring"], format_time(14 * kMicrosecond));
+  EXPECT_EQ(defaults["hop_latency_net_tree"], format_time(14 * kMicrosecond));
+  EXPECT_EQ(defaults["scale_up_channels"], "24");
+  EXPECT_EQ(defaults["scale_out_channels"], "4");
+  EXPECT_EQ(defaults["slice"], "1 MiB");
+  EXPECT_EQ(defaults["send_window"], "4");
+}
+
+// ---- Members that disagree, and met before anyone could say so
+
+// What a run ends with when two ends of a message do not fit: the sender's request, and how the receiver's,
+// which comes 1 s later, differs.
+std::string refusal(Bytes bytes, void (*change)(CommunicationRequest&)) {
+  Bench bench(2, 1, {0, 10}, {0, 10});
+  const auto members = everyone(2);
+  CommunicationRequest request = request_of(CollectiveKind::point_to_point, members, bytes);
+  bench.start_at(0, 0, request);
+  request.index = 1;
+  change(request);
+  bench.start_at(kSecond, 1, request);
+  try {
+    bench.run();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Executor, RefusesMessagesThatAMemberCannotExpect) {
+  const auto same = [](CommunicationRequest&) {};
+  const auto raw = [](CommunicationRequest& request) { request.raw = true; };
+  const auto less = [](CommunicationRequest& request) { request.bytes = 4; };
+  EXPECT_EQ(refusal(64 * kMebibyte, same), "");
+  EXPECT_THAT(refusal(64 * kMebibyte, raw), HasSubstr("its members disagree on bytes or group"));
+  EXPECT_THAT(refusal(64 * kMebibyte, less), HasSubstr("gpu 1: point_to_point 0x1"));
+}
+
+// The second message comes while the receiver, which has one lane, still waits for the first.
+TEST(Executor, RefusesAMessageOfALaneThatAMemberDoesNotHave) {
+  Bench bench(2, 1, {0, 10}, {0, 10});
+  bench.fake->channel_skew = -1;  // the last channel first
+  const auto members = everyone(2);
+  CommunicationRequest request = request_of(CollectiveKind::point_to_point, members, kMebibyte);
+  bench.start_at(0, 0, request);
+  request.index = 1;
+  request.raw = true;
+  bench.start_at(0, 1, request);
+  EXPECT_THROW(bench.run(), InputError);
+}
+
+}  // namespace
+}  // namespace netsim

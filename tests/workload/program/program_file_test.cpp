@@ -1,0 +1,164 @@
+// Does a workload file give back the program that was written, and is everything else refused with the place?
+#include "sim/workload/program/program_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "sim/core/errors.h"
+#include "sim/workload/program/workload.pb.h"
+#include "tests/workload/program/small_programs.h"
+
+namespace netsim {
+namespace {
+
+using netsim::testing::two_ranks;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::string& bytes) {
+  try {
+    make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.code(), ExitCode::input);
+    EXPECT_THAT(error.what(), HasSubstr("job.pb"));
+    return error.what();
+  }
+  return "accepted";
+}
+
+pb::Workload message() {
+  pb::Workload result;
+  EXPECT_TRUE(result.ParseFromString(serialize_program(two_ranks())));
+  return result;
+}
+
+// The refusal of the two-rank workload after a change.
+template <class Change>
+std::string changed(Change change) {
+  pb::Workload workload = message();
+  change(workload);
+  return refusal(workload.SerializeAsString());
+}
+
+TEST(ProgramFile, GivesBackWhatWasWritten) {
+  const std::string bytes = serialize_program(two_ranks());
+  EXPECT_TRUE(looks_like_program(bytes));
+  const Program read = parse_program(bytes, "job.pb");
+  EXPECT_EQ(serialize_program(read), bytes);
+  EXPECT_EQ(read.job, "two_ranks");
+  ASSERT_EQ(read.roles.size(), 2U);
+  EXPECT_EQ(read.blocks.size(), 2U);
+  EXPECT_EQ(read.works.size(), 1U);
+}
+
+TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
+  Program program = two_ranks();
+  auto& op = std::get<ProgramOp>(program.blocks[0].items[1]);
+  op.raw = true;
+  op.not_before = 12345;
+  op.queue = 3;
+  op.after_previous = {0, -1};
+  program.tables = {{5, 6}};
+  op.table_plus_one = 1;
+  program.iterations = 3;
+  program.model_flops = 1.5e15;
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  auto copy = std::get<ProgramOp>(read.blocks[0].items[1]);
+  copy.bytes = op.bytes;  // a table replaces the bytes
+  EXPECT_EQ(copy, op);
+  EXPECT_EQ(read.tables, program.tables);
+  EXPECT_EQ(read.iterations, 3U);
+  EXPECT_EQ(read.model_flops, 1.5e15);
+}
+
+TEST(ProgramFile, RefusesEveryProperPrefix) {
+  const std::string bytes = serialize_program(two_ranks());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_NE(refusal(bytes.substr(0, size)), "accepted") << size << " of " << bytes.size() << " bytes";
+  }
+}
+
+TEST(ProgramFile, SurvivesDamagedBytes) {
+  const std::string bytes = serialize_program(two_ranks());
+  EXPECT_TRUE(rc::check("any change of a byte is accepted or refused with an InputError", [&bytes] {
+    std::string damaged = bytes;
+    const int changes = *rc::gen::inRange(1, 4);
+    for (int i = 0; i < changes; ++i) {
+      damaged[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
+    }
+    refusal(damaged);
+  }));
+  EXPECT_TRUE(rc::check("so is any string", [] { refusal(*rc::gen::string<std::string>()); }));
+}
+
+TEST(ProgramFile, NamesWhatIsWrongWithTheFile) {
+  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal(serialize_program(two_ranks()).substr(0, 40)), HasSubstr("the field at byte"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.clear_magic(); }), HasSubstr("not a netsim workload"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.set_magic("netsim-workloaf"); }),
+              HasSubstr("not a netsim workload"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.set_schema(2); }),
+              AllOf(HasSubstr("version 2"), HasSubstr("reads up to 1")));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.clear_total_tasks(); }), HasSubstr("truncated"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.set_total_tasks(5); }),
+              HasSubstr("5 is not the number of tasks"));
+  pb::Kernel other;
+  other.set_m(5);
+  other.set_duration_ps(77);
+  EXPECT_THAT(refusal(other.SerializeAsString()), HasSubstr("not a netsim workload"));
+}
+
+TEST(ProgramFile, RefusesUnknownFieldsAtAnyDepth) {
+  const auto add = [](google::protobuf::Message& m) {
+    m.GetReflection()->MutableUnknownFields(&m)->AddVarint(99, 1);
+  };
+  EXPECT_THAT(changed([&](pb::Workload& w) { add(w); }), HasSubstr("unknown field number 99"));
+  EXPECT_THAT(changed([&](pb::Workload& w) {
+                add(*w.mutable_blocks(0)->mutable_items(1)->mutable_op()->mutable_peer());
+              }),
+              AllOf(HasSubstr("blocks[0].items[1].op.peer"), HasSubstr("unknown field number 99")));
+}
+
+TEST(ProgramFile, RefusesWrongFieldsWithTheirPath) {
+  const auto op = [](pb::Workload& w, int item) {
+    return w.mutable_blocks(0)->mutable_items(item)->mutable_op();
+  };
+  EXPECT_THAT(changed([](pb::Workload& w) { w.set_iterations(0); }), HasSubstr("iterations: 0"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.clear_axes(); }), HasSubstr("axes: is missing"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_axes(0)->set_size(0); }), HasSubstr("axes[0].size: 0"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_axes(0)->set_size(1U << 30); }),
+              HasSubstr("axes[0].size"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_works(0)->set_name(9); }),
+              HasSubstr("works[0].name: 9"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_works(0)->mutable_kernels(0)->set_duration_ps(-1); }),
+              HasSubstr("works[0].kernels[0].duration_ps: -1"));
+  EXPECT_THAT(changed([](pb::Workload& w) {
+                pb::Kernel& kernel = *w.mutable_works(0)->mutable_kernels(0);
+                kernel.set_kind(pb::Kernel::GEMM);
+                kernel.set_m(1 << 20);
+                kernel.set_n(1 << 20);
+                kernel.set_k(1 << 20);
+                kernel.set_batch(64);
+                kernel.set_element_bytes(2);
+              }),
+              HasSubstr("works[0].kernels[0]: the matrices are too large"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_work(9); }),
+              HasSubstr("blocks[0].items[0].op.work: 9"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->clear_kind(); }), HasSubstr("op.kind: is missing"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_kind(static_cast<pb::Op::Kind>(77)); }),
+              HasSubstr("the value 77 is unknown"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_bytes(0); }), HasSubstr("items[1].op.bytes: 0"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_bytes(-5); }), HasSubstr("op.bytes: -5"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->clear_peer(); }), HasSubstr("op.peer: is missing"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 3)->set_group(4); }), HasSubstr("op.group: 4"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_table_plus_one(2); }),
+              HasSubstr("op.table_plus_one: 2"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.add_tables()->add_values(1); }),
+              HasSubstr("1 values for 2 ranks"));
+  EXPECT_THAT(changed([](pb::Workload& w) { w.mutable_blocks(0)->mutable_items(0)->clear_what(); }),
+              HasSubstr("blocks[0].items[0]: is empty"));
+}
+
+}  // namespace
+}  // namespace netsim

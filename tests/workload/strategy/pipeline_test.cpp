@@ -1,0 +1,206 @@
+// Do pipelines take exactly as long as theory says: bubbles of (p-1)/m and (p-1)/(v m) on an ideal network,
+// and with a constant link delay the end that an independent max-plus recurrence gives?
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdio>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/core/random.h"
+#include "sim/core/registry.h"
+#include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/job/job.h"
+#include "sim/workload/workload.h"
+#include "tests/support/paths.h"
+
+namespace netsim {
+namespace {
+
+// forward, backward: of one microbatch in one of the v chunks of a stage.
+struct Shape {
+  Time p = 2, v = 1, m = 2;
+  Time forward = 1, backward = 1;
+  Time delay = 0;
+  Time iterations = 1;
+
+  std::string yaml() const {
+    std::ostringstream out;
+    out << "kind: pipeline\nstages: " << p << "\nvirtual_stages: " << v << "\nmicrobatches: " << m
+        << "\nforward: " << forward * v << " ps\nbackward: " << backward * v
+        << " ps\nbytes: 64 B\niterations: " << iterations << "\n";
+    return out.str();
+  }
+  // As max_plus.py takes it.
+  std::string words() const {
+    std::ostringstream out;
+    out << (v > 1 ? "interleaved" : "1f1b");
+    for (Time number : {p, v, m, forward, backward, delay}) out << ':' << number;
+    return out.str();
+  }
+  Time ideal() const { return m * v * (forward + backward); }
+};
+
+struct Outcome {
+  bool done = false;
+  Time end = 0;
+  std::vector<Time> iteration_ends;
+  std::vector<RankTimes> books;
+};
+
+Time total_duration(const Work& work) {
+  Time total = 0;
+  for (const Kernel& kernel : work.kernels) total += kernel.duration;
+  return total;
+}
+
+Outcome run(const Shape& shape) {
+  const auto kind =
+      Registry<WorkloadKind>::instance().create(parse_config(shape.yaml(), "pipeline.yaml"), "");
+  const auto ranks = static_cast<std::uint32_t>(shape.p);
+  const auto source = kind->tasks(ranks);
+  EventLoop loop;
+  IdealEndpoint endpoint(loop, ranks, shape.delay, 0);
+  const auto executor = Executor::create(loop, endpoint, ConfigNode(), ranks);
+  std::vector<std::uint32_t> gpus;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
+  std::vector<Time> durations;
+  for (const Work& work : source->works()) durations.push_back(total_duration(work));
+  const auto job = Job::create(loop, *executor, *source, gpus, durations, 2 * ranks, {});
+  job->start();
+  loop.run();
+  return {job->done(), job->end_time(), job->iteration_ends(), job->rank_times(job->end_time())};
+}
+
+// On an ideal network every rank computes all the time but for the bubble.
+void expect_bubble(const Shape& shape, Time bubble) {
+  SCOPED_TRACE(shape.words());
+  const Outcome outcome = run(shape);
+  ASSERT_TRUE(outcome.done);
+  EXPECT_EQ(outcome.end, shape.ideal() + bubble);
+  for (const RankTimes& times : outcome.books) {
+    EXPECT_EQ(times.compute, shape.ideal());
+    EXPECT_EQ(times.idle, bubble);
+    EXPECT_EQ(times.exposed, 0);
+  }
+}
+
+constexpr std::pair<Time, Time> kDurations[] = {
+    {1'000'003, 1'000'003}, {700'001, 1'900'007}, {1'900'007, 700'001}};
+
+// Bubble / ideal time = (p-1) / m.
+TEST(PipelineOnIdealNetwork, OneForwardOneBackwardHasABubbleOfStagesLessOneOverMicrobatches) {
+  for (const auto& [forward, backward] : kDurations) {
+    for (Time p : {1, 2, 3, 4, 8}) {
+      for (Time m : {p, 2 * p, 5 * p}) {
+        expect_bubble({p, 1, m, forward, backward}, (p - 1) * (forward + backward));
+      }
+    }
+  }
+}
+
+TEST(PipelineOnIdealNetwork, OneForwardOneBackwardNeedsNoMultipleOfTheStages) {
+  for (Time m : {1, 3, 7}) expect_bubble({4, 1, m, 300, 500}, 3 * 800);
+}
+
+// Bubble / ideal time = (p-1) / (v m); forward and backward are those of one chunk, 1/v of a stage.
+TEST(PipelineOnIdealNetwork, InterleavingDividesTheBubbleByTheChunks) {
+  for (const auto& [forward, backward] : kDurations) {
+    for (Time p : {2, 3, 4, 8}) {
+      for (Time v : {2, 3, 5}) {
+        for (Time m : {p, 2 * p, 4 * p}) {
+          expect_bubble({p, v, m, forward, backward}, (p - 1) * (forward + backward));
+        }
+      }
+    }
+  }
+}
+
+TEST(PipelineOnIdealNetwork, TheBubbleLawHoldsForAnyShape) {
+  EXPECT_TRUE(rc::check([] {
+    Shape shape;
+    shape.p = *rc::gen::inRange<Time>(2, 10);
+    shape.v = *rc::gen::inRange<Time>(1, 6);
+    shape.m = shape.p * *rc::gen::inRange<Time>(1, 5);
+    shape.forward = *rc::gen::inRange<Time>(1, 1'000'000);
+    shape.backward = *rc::gen::inRange<Time>(1, 1'000'000);
+    RC_ASSERT(run(shape).end == shape.ideal() + (shape.p - 1) * (shape.forward + shape.backward));
+  }));
+}
+
+TEST(PipelineOnIdealNetwork, IterationsFollowEachOtherWithoutOverlap) {
+  const Shape shape{4, 2, 8, 300, 500, 70, 3};
+  const Outcome outcome = run(shape);
+  ASSERT_EQ(outcome.iteration_ends.size(), 3U);
+  EXPECT_EQ(outcome.iteration_ends[1], 2 * outcome.iteration_ends[0]);
+  EXPECT_EQ(outcome.iteration_ends[2], 3 * outcome.iteration_ends[0]);
+  EXPECT_EQ(outcome.end, outcome.iteration_ends[2]);
+}
+
+// ---- With a constant link delay
+
+struct CloseProcess {
+  void operator()(std::FILE* stream) const { pclose(stream); }
+};
+
+// What the command prints, word by word as numbers.
+std::vector<Time> numbers_of(const std::string& command) {
+  std::string text;
+  const std::unique_ptr<std::FILE, CloseProcess> stream(popen(command.c_str(), "r"));
+  if (stream == nullptr) return {};
+  char buffer[256];
+  while (std::fgets(buffer, sizeof buffer, stream.get()) != nullptr) text += buffer;
+  std::istringstream words(text);
+  std::vector<Time> numbers;
+  for (Time number = 0; words >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+std::vector<Shape> random_shapes(std::size_t count) {
+  RandomStream random(7, "pipelines");
+  const auto between = [&random](Time low, Time high) {
+    return low + static_cast<Time>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+  };
+  std::vector<Shape> shapes;
+  while (shapes.size() < count) {
+    Shape shape{between(2, 8), between(1, 4)};
+    shape.m = shape.v > 1 ? shape.p * between(1, 4) : between(1, 20);
+    shape.forward = between(0, 1'000'000);
+    shape.backward = between(0, 2'000'000);
+    shape.delay = between(1, 3) == 1 ? between(1, 5'000'000) : between(1, 300'000);
+    shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+void expect_books_add_up(const Shape& shape, const Outcome& outcome) {
+  for (const RankTimes& times : outcome.books) {
+    EXPECT_EQ(times.compute, shape.ideal());
+    EXPECT_EQ(times.compute + times.exposed + times.idle, outcome.end);
+    EXPECT_EQ(times.exposed_by[static_cast<std::size_t>(Stream::pp)], times.exposed);
+    EXPECT_LE(times.exposed, times.communication);
+  }
+}
+
+TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
+  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
+    GTEST_SKIP() << "python3 is not installed, and the recurrence is written in it";
+  }
+  const std::vector<Shape> shapes = random_shapes(24);
+  std::string command = "python3 '" + source_directory() + "/tests/workload/strategy/max_plus.py'";
+  for (const Shape& shape : shapes) command += " " + shape.words();
+  const std::vector<Time> expected = numbers_of(command);
+  ASSERT_EQ(expected.size(), shapes.size()) << command;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    SCOPED_TRACE(shapes[i].words());
+    const Outcome outcome = run(shapes[i]);
+    ASSERT_TRUE(outcome.done);
+    EXPECT_EQ(outcome.end, expected[i]);
+    expect_books_add_up(shapes[i], outcome);
+  }
+}
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,305 @@
+// Does the PTD-P workload have the communications, bytes and FLOPs of the paper and of Megatron-LM, do all
+// its ends match for any degrees, and are degrees that do not fit refused?
+#include "sim/workload/strategy/ptdp_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <fstream>
+#include <map>
+
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "sim/workload/program/program_file.h"
+#include "tests/support/paths.h"
+#include "tests/workload/program/small_programs.h"
+#include "tests/workload/task_player.h"
+
+namespace netsim {
+namespace {
+
+using netsim::testing::parse_workload;
+using netsim::testing::TaskPlayer;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::unique_ptr<TaskSource> main_job() {
+  return parse_workload(read_file(source_directory() + "/configs/workloads/gpt3_ptdp.yaml"))->tasks(128);
+}
+
+struct Tally {
+  std::uint64_t tasks = 0;
+  Bytes bytes = 0;
+};
+
+// Tasks of a rank by "kind stream name".
+std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank) {
+  std::map<std::string, Tally> result;
+  for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
+    const Task task = source.task(rank, id);
+    Tally& entry = result[std::string(to_string(task.kind)) + " " + to_string(task.stream) + " " +
+                          source.names()[task.name]];
+    ++entry.tasks;
+    entry.bytes += task.bytes;
+  }
+  return result;
+}
+
+double gemm_flops(const TaskSource& source) {
+  std::vector<double> of_work;
+  for (const Work& work : source.works()) {
+    double flops = 0;
+    for (const Kernel& k : work.kernels) {
+      if (k.kind != Kernel::Kind::gemm) continue;
+      flops += 2.0 * static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
+               static_cast<double>(k.batch);
+    }
+    of_work.push_back(flops);
+  }
+  double total = 0;
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
+      const Task task = source.task(rank, id);
+      if (task.kind == TaskKind::compute) total += of_work[task.work];
+    }
+  }
+  return total;
+}
+
+// Rank = tp + 8 dp + 16 pp. Each GPU has 12 layers, 16 microbatches, b s h = 2048 x 12288 halves.
+TEST(Ptdp, MainJobHasTheCommunicationsOfThePaper) {
+  const auto source = main_job();
+  ASSERT_EQ(source->ranks(), 128U);
+  const Bytes activation = 2LL * 2048 * 12288;
+  for (const std::uint32_t rank : {0U, 9U, 50U, 127U}) {
+    auto tasks = tally(*source, rank);
+    const std::uint32_t stage = rank / 16;
+    for (const char* name :
+         {"collective tp tp_forward", "collective tp tp_recompute", "collective tp tp_backward"}) {
+      EXPECT_EQ(tasks[name].tasks, 2U * 12 * 16) << name;
+      EXPECT_EQ(tasks[name].bytes, 2 * 12 * 16 * activation) << name;
+    }
+    EXPECT_EQ(tasks["collective tp tp_embedding"].tasks, stage == 0 ? 16U : 0U);
+    EXPECT_EQ(tasks["collective tp tp_loss"].tasks, stage == 7 ? 48U : 0U);
+    EXPECT_EQ(tasks["collective tp tp_loss"].bytes, stage == 7 ? 48 * 4 * 2048 : 0);
+    EXPECT_EQ(tasks["collective tp tp_logits_backward"].tasks, stage == 7 ? 16U : 0U);
+    // Two chunks: 32 boundaries of a stage in each direction, but for the ends of the model.
+    EXPECT_EQ(tasks["send pp send_forward"].tasks, stage == 7 ? 16U : 32U);
+    EXPECT_EQ(tasks["receive pp receive_forward"].tasks, stage == 0 ? 16U : 32U);
+    EXPECT_EQ(tasks["send pp send_backward"].tasks, stage == 0 ? 16U : 32U);
+    EXPECT_EQ(tasks["receive pp receive_backward"].tasks, stage == 7 ? 16U : 32U);
+    EXPECT_EQ(tasks["send pp send_forward"].bytes, (stage == 7 ? 16 : 32) * activation / 8);
+    EXPECT_EQ(tasks["collective pp gather_forward"].bytes, (stage == 0 ? 16 : 32) * activation);
+    EXPECT_EQ(tasks["collective pp pp_embedding_gradients"].bytes,
+              stage == 0 || stage == 7 ? 2 * 6400 * 12288 : 0);
+    EXPECT_EQ(tasks["collective dp dp_gradients"].tasks, 1U);
+    EXPECT_EQ(tasks["compute compute optimizer"].tasks, 1U);
+  }
+}
+
+// Equation 2 of the paper: P = 12 l h^2 (1 + 13/12h + (V+s)/12lh); its fp16 gradients are 5.46 GB per GPU.
+TEST(Ptdp, MainJobHasTheGradientsOfThePaper) {
+  const auto source = main_job();
+  double parameters = 0;
+  for (std::uint32_t rank = 0; rank < 128; rank += 16) {
+    const auto tasks = tally(*source, rank);
+    const Bytes bytes = tasks.at("collective dp dp_gradients").bytes;
+    EXPECT_GT(bytes, 5'430'000'000);
+    EXPECT_LT(bytes, 5'660'000'000);
+    parameters += static_cast<double>(bytes) / 2;
+  }
+  const double h = 12288, l = 96, v = 51200, s = 2048;
+  const double equation = 12 * l * h * h * (1 + 13 / (12 * h) + (v + s) / (12 * l * h));
+  EXPECT_NEAR(equation * 2 / 64, 5.46e9, 0.005e9);
+  // Per tensor rank the stages together: what is split, the second copy of the embedding, and biases, norms
+  // and positions, which every tensor rank has.
+  const double second_embedding = v / 8 * h;
+  EXPECT_NEAR(parameters, equation / 8 + second_embedding, equation / 8 * 0.002);
+}
+
+TEST(Ptdp, FlopsAreThePapersFormula) {
+  EXPECT_DOUBLE_EQ(main_job()->model_flops(), gemm_flops(*main_job()));
+  for (const char* recompute : {"full", "none"}) {
+    const auto source =
+        parse_workload(std::string("{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: "
+                                   "128, vocabulary: 1024}, parallel: {tensor: 2, pipeline: 2, data: "
+                                   "3}, microbatch: 2, microbatches: 4, recompute: ") +
+                       recompute + "}")
+            ->tasks(12);
+    EXPECT_DOUBLE_EQ(source->model_flops(), gemm_flops(*source)) << recompute;
+    const double b = 24, sequence = 128, l = 4, h = 256, v = 1024;
+    const double full = 96 * b * sequence * l * h * h * (1 + sequence / (6 * h) + v / (16 * l * h));
+    const double none = 72 * b * sequence * l * h * h * (1 + sequence / (6 * h) + v / (12 * l * h));
+    EXPECT_DOUBLE_EQ(source->model_flops(), std::string(recompute) == "full" ? full : none);
+  }
+}
+
+TEST(Ptdp, MainJobPlaysToItsEnd) {
+  const auto source = main_job();
+  TaskPlayer player(*source, 11);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_FALSE(player.mismatched);
+}
+
+std::string small(const std::string& more) {
+  return "{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, vocabulary: 128}, " + more +
+         "}";
+}
+
+TEST(Ptdp, WithoutScatterGatherMessagesAreWhole) {
+  const std::string parallel = "parallel: {tensor: 2, pipeline: 2}, microbatches: 3";
+  const auto with = tally(*parse_workload(small(parallel))->tasks(4), 0);
+  const auto without = tally(*parse_workload(small(parallel + ", scatter_gather: false"))->tasks(4), 0);
+  EXPECT_EQ(with.at("send pp send_forward").bytes, 3 * 2 * 16 * 64 / 2);
+  EXPECT_EQ(without.at("send pp send_forward").bytes, 3 * 2 * 16 * 64);
+  EXPECT_EQ(with.count("collective pp gather_backward"), 1U);
+  EXPECT_EQ(without.count("collective pp gather_backward"), 0U);
+}
+
+TEST(Ptdp, OverlappedBucketsAddUpToAllGradients) {
+  for (const char* gradient : {"{bucket: 50 kB, overlap: true}", "{bucket: 50 kB}", "{}", "{dtype: fp32}"}) {
+    const auto source =
+        parse_workload(small("parallel: {data: 2, pipeline: 2, virtual_stages: 2}, microbatches: 4, "
+                             "gradient: " +
+                             std::string(gradient)))
+            ->tasks(4);
+    const Tally reduced = tally(*source, 0).at("collective dp dp_gradients");
+    const std::int64_t layer = 12 * 64 * 64 + 13 * 64, parameters = 2 * layer + 128 * 64 + 16 * 64;
+    EXPECT_EQ(reduced.bytes, parameters * (std::string(gradient) == "{dtype: fp32}" ? 4 : 2)) << gradient;
+    EXPECT_EQ(reduced.tasks > 1, std::string(gradient).find("bucket") != std::string::npos) << gradient;
+  }
+}
+
+// In the overlapped job the first bucket is ready before the last backward ends.
+TEST(Ptdp, OverlappedBucketsStartDuringTheBackward) {
+  const auto source =
+      parse_workload(small("parallel: {data: 2}, microbatches: 2, gradient: {bucket: 50 kB, overlap: "
+                           "true}"))
+          ->tasks(2);
+  TaskPlayer player(*source, 1, std::vector<Time>(source->works().size(), 10));
+  player.run();
+  Time first_bucket = kNever, last_backward = 0;
+  for (const auto& played : player.played) {
+    const std::string& name = source->names()[played.task.name];
+    if (name == "dp_gradients") first_bucket = std::min(first_bucket, played.ready);
+    if (name == "layer_begin_backward") last_backward = std::max(last_backward, played.end);
+  }
+  EXPECT_LT(first_bucket, last_backward);
+}
+
+std::string random_job() {
+  const auto pick = [](std::vector<int> choices) {
+    return choices[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(choices.size())))];
+  };
+  const int tensor = pick({1, 2, 4}), stages = pick({1, 2, 4}), chunks = stages > 1 ? pick({1, 2}) : 1;
+  const int microbatches = stages * pick({1, 2, 3});
+  const auto flag = [&] { return pick({0, 1}) == 1 ? "true" : "false"; };
+  return "{kind: ptdp, model: {layers: 8, hidden: 64, heads: 4, sequence: 16, vocabulary: 128}, parallel: "
+         "{tensor: " +
+         std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
+         ", data: " + std::to_string(pick({1, 2})) + ", virtual_stages: " + std::to_string(chunks) +
+         "}, microbatches: " + std::to_string(microbatches) +
+         ", microbatch: " + std::to_string(pick({1, 2})) +
+         ", recompute: " + (pick({0, 1}) == 1 ? "full" : "none") + ", scatter_gather: " + flag() +
+         ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +
+         "}, iterations: " + std::to_string(pick({1, 2})) + "}";
+}
+
+TEST(Ptdp, EverySendHasItsReceiveAndEveryOrderEnds) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string yaml = random_job();
+    const auto source = parse_workload(yaml)->tasks(64);
+    TaskPlayer player(*source, *rc::gen::arbitrary<std::uint64_t>());
+    player.run();
+    RC_ASSERT(player.all_done());
+    RC_ASSERT(!player.mismatched);
+    const double expected = source->model_flops() * source->iterations(), flops = gemm_flops(*source);
+    RC_ASSERT(flops > expected * (1 - 1e-12));
+    RC_ASSERT(flops < expected * (1 + 1e-12));
+  }));
+}
+
+TEST(Ptdp, AFileIsTheSameJobAsItsDescription) {
+  EXPECT_TRUE(rc::check([] {
+    const auto workload = parse_workload(random_job());
+    const auto direct = workload->tasks(64);
+    const auto read = make_role_program_source(parse_program(workload->compile(), "job.pb"), "job.pb");
+    RC_ASSERT(direct->ranks() == read->ranks());
+    RC_ASSERT(direct->model_flops() == read->model_flops());
+    for (std::uint32_t rank = 0; rank < read->ranks(); ++rank) {
+      RC_ASSERT(direct->task_count(rank) == read->task_count(rank));
+      for (std::uint32_t id = 0; id < read->task_count(rank); ++id) {
+        const Task a = direct->task(rank, id), b = read->task(rank, id);
+        RC_ASSERT(a.kind == b.kind && a.stream == b.stream && a.work == b.work && a.group == b.group);
+        RC_ASSERT(a.peer == b.peer && a.tag == b.tag && a.bytes == b.bytes && a.name == b.name);
+      }
+    }
+  }));
+}
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t pages = 0, resident = 0;
+  statm >> pages >> resident;
+  return resident * 4096;
+}
+
+// The paper's largest row: 1T parameters, t = 8, p = 64, d = 6, 3,072 sequences.
+TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
+  const std::string bytes =
+      parse_workload(
+          "{kind: ptdp, model: {layers: 128, hidden: 25600, heads: 160}, parallel: {tensor: 8, pipeline: "
+          "64, data: 6, virtual_stages: 2}, microbatches: 512}")
+          ->compile();
+  EXPECT_LT(bytes.size(), 2'000'000U);
+  [[maybe_unused]] const std::size_t before = resident_bytes();
+  const auto source = make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
+  EXPECT_EQ(source->ranks(), 3072U);
+  EXPECT_GT(source->task_count(3071), 10'000U);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 100'000'000U);
+#endif
+}
+
+std::string refusal(const std::string& yaml) {
+  try {
+    parse_workload(yaml)->tasks(1);
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Ptdp, RefusesDegreesThatDoNotDivide) {
+  EXPECT_THAT(refusal("kind: ptdp\nparallel:\n  pipeline: 7\n"),
+              AllOf(HasSubstr("test.yaml:3:"), HasSubstr("model.layers (96) cannot be divided by 7")));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {pipeline: 8, virtual_stages: 5}}"),
+              HasSubstr("divided by 40"));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {tensor: 7}}"),
+              HasSubstr("model.heads (96) cannot be divided by 7"));
+  EXPECT_THAT(
+      refusal("{kind: ptdp, model: {heads: 12, hidden: 120, vocabulary: 50257}, parallel: {tensor: 4}}"),
+      HasSubstr("model.vocabulary (50257) cannot be divided by 4"));
+  EXPECT_THAT(refusal("{kind: ptdp, model: {hidden: 100}}"),
+              HasSubstr("hidden (100) cannot be divided by 96 heads"));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {pipeline: 8, virtual_stages: 2}, microbatches: 12}"),
+              HasSubstr("multiple of the 8 stages: 12 are not"));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {virtual_stages: 2}}"),
+              HasSubstr("at least 2 pipeline stages"));
+}
+
+TEST(Ptdp, RefusesWrongDescriptions) {
+  EXPECT_THAT(refusal("{kind: ptdp, microbaches: 3}"), HasSubstr("microbatches"));
+  EXPECT_THAT(refusal("{kind: ptdp, gradient: {overlap: true}}"), HasSubstr("overlap needs gradient.bucket"));
+  EXPECT_THAT(refusal("{kind: ptdp, recompute: some}"), HasSubstr("'some' is not one of: full, none"));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {tensor: 32, pipeline: 96, data: 1000000}}"),
+              HasSubstr("ranks"));
+  EXPECT_THAT(refusal("{kind: ptdp, microbatches: 1000000}"), HasSubstr("is too much"));
+  EXPECT_THAT(refusal("{kind: ptdp, model: {hidden: 999936, layers: 100000}}"), HasSubstr("too large"));
+}
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,440 @@
+// Do the traffic workloads say exactly which rank sends what to whom and when, in an order that can be
+// carried out, and refuse what makes no sense?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/core/registry.h"
+#include "sim/workload/traffic/simple_source.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::unique_ptr<TaskSource> source_of(const std::string& yaml, std::uint32_t gpus) {
+  return Registry<WorkloadKind>::instance().create(parse_config(yaml, "test.yaml"), "")->tasks(gpus);
+}
+
+// The message of the Error, with its exit code in front; "" if there is none.
+std::string traffic_error(const std::string& yaml, std::uint32_t gpus = 8) {
+  try {
+    source_of(yaml, gpus);
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + " " + error.what();
+  }
+  return {};
+}
+
+// (from, to, tag, bytes, not before) of every send, by rank and program order.
+using Message = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Bytes, Time>;
+
+std::vector<Message> sends(const TaskSource& source) {
+  std::vector<Message> result;
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
+      const Task task = source.task(rank, id);
+      if (task.kind == TaskKind::send)
+        result.emplace_back(rank, task.peer, task.tag, task.bytes, task.not_before);
+    }
+  }
+  return result;
+}
+
+// Receives as the sends that they wait for.
+std::vector<Message> receives(const TaskSource& source) {
+  std::vector<Message> result;
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
+      const Task task = source.task(rank, id);
+      if (task.kind != TaskKind::receive) continue;
+      result.emplace_back(task.peer, rank, task.tag, task.bytes, 0);
+    }
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> ids(const std::vector<Task>& tasks) {
+  std::vector<std::uint32_t> result;
+  for (const Task& task : tasks) result.push_back(task.id);
+  return result;
+}
+
+// Every send has its receive, all are raw messages on the stream dp that wait for nothing but their time, and
+// nothing follows.
+void expect_independent_messages(TaskSource& source) {
+  std::vector<Message> sent = sends(source);
+  for (Message& message : sent) std::get<4>(message) = 0;
+  std::vector<Message> received = receives(source);
+  std::sort(sent.begin(), sent.end());
+  std::sort(received.begin(), received.end());
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(std::adjacent_find(sent.begin(), sent.end()), sent.end())
+      << "two messages that cannot be told apart";
+  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
+    std::vector<Task> ready;
+    source.start(rank, ready);
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if (ready[i].not_before > 0) source.launched(rank, ready[i].id, ready);
+    }
+    ASSERT_EQ(ready.size(), source.task_count(rank));
+    for (std::uint32_t id = 0; id < ready.size(); ++id) {
+      EXPECT_EQ(ready[id].id, id);
+      EXPECT_TRUE(ready[id].raw);
+      EXPECT_EQ(ready[id].stream, Stream::dp);
+      EXPECT_LT(ready[id].name, source.names().size());
+      std::vector<Task> more;
+      source.complete(rank, id, more);
+      EXPECT_THAT(more, IsEmpty());
+    }
+  }
+}
+
+TEST(Permutation, SendsFromEachRankToTheOneShiftFurther) {
+  const auto source = source_of("{kind: permutation, bytes: 1 MB, shift: 3}", 4);
+  EXPECT_EQ(source->ranks(), 4u);
+  EXPECT_EQ(source->iterations(), 1u);
+  EXPECT_EQ(source->job_name(), "permutation");
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 3, 0, kMegabyte, 0}, Message{1, 0, 0, kMegabyte, 0},
+                                          Message{2, 1, 0, kMegabyte, 0}, Message{3, 2, 0, kMegabyte, 0}));
+  expect_independent_messages(*source);
+}
+
+TEST(Permutation, ShiftsByHalfTheClusterUnlessTold) {
+  const auto source = source_of("kind: permutation", 128);
+  for (const auto& [from, to, tag, bytes, start] : sends(*source)) {
+    EXPECT_EQ(to, (from + 64) % 128);
+    EXPECT_EQ(bytes, 10 * kMegabyte);
+  }
+  EXPECT_EQ(source_of("{kind: permutation, ranks: 6}", 128)->ranks(), 6u);
+  EXPECT_THAT(sends(*source_of("{kind: permutation, ranks: 3}", 3)),
+              ElementsAre(Message{0, 1, 0, 10 * kMegabyte, 0}, Message{1, 2, 0, 10 * kMegabyte, 0},
+                          Message{2, 0, 0, 10 * kMegabyte, 0}));
+}
+
+TEST(Permutation, IsOne) {
+  EXPECT_TRUE(rc::check("everyone sends once, receives once, never to itself", [] {
+    const auto ranks = *rc::gen::inRange<std::uint32_t>(2, 200);
+    const auto shift =
+        *rc::gen::inRange<std::uint32_t>(1, ranks) + ranks * *rc::gen::inRange<std::uint32_t>(0, 5);
+    const auto source = source_of("{kind: permutation, shift: " + std::to_string(shift) + "}", ranks);
+    std::vector<int> received(ranks, 0);
+    for (const Message& message : sends(*source)) {
+      RC_ASSERT(std::get<0>(message) != std::get<1>(message));
+      received[std::get<1>(message)] += 1;
+    }
+    RC_ASSERT(received == std::vector<int>(ranks, 1));
+    expect_independent_messages(*source);
+  }));
+}
+
+TEST(Permutation, RefusesNonsense) {
+  EXPECT_THAT(traffic_error("{kind: permutation, shift: 16}"),
+              AllOf(HasSubstr("3 test.yaml:1:"), HasSubstr("shift"), HasSubstr("itself")));
+  EXPECT_THAT(traffic_error("{kind: permutation, ranks: 9}"),
+              AllOf(HasSubstr("ranks"), HasSubstr("9 ranks"), HasSubstr("8 GPUs")));
+  EXPECT_THAT(traffic_error("{kind: permutation, ranks: 1}"), HasSubstr("at least 2"));
+  EXPECT_THAT(traffic_error("kind: permutation", 1), HasSubstr("at least 2"));
+  EXPECT_THAT(traffic_error("{kind: permutation, bytes: 0}"), HasSubstr("bytes"));
+  EXPECT_THAT(traffic_error("{kind: permutation, bytes: 10 Gbps}"), HasSubstr("bytes"));
+  EXPECT_THAT(traffic_error("{kind: permutation, shfit: 1}"), HasSubstr("'shift'"));
+  EXPECT_THAT(traffic_error("kind: permutaton"), HasSubstr("'permutation'"));
+}
+
+TEST(Incast, SendsFromTheOthersToTheReceiver) {
+  const auto source = source_of("{kind: incast, senders: 3, receiver: 1, bytes: 5 KB, stagger: 2 us}", 8);
+  EXPECT_EQ(source->ranks(), 4u);
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 5000, 0}, Message{2, 1, 0, 5000, 2 * kMicrosecond},
+                                          Message{3, 1, 0, 5000, 4 * kMicrosecond}));
+  expect_independent_messages(*source);
+}
+
+TEST(Incast, UsesTheWholeClusterUnlessTold) {
+  const auto source = source_of("{kind: incast, receiver: 8}", 9);
+  EXPECT_EQ(source->ranks(), 9u);
+  EXPECT_EQ(sends(*source).size(), 8u);
+  EXPECT_EQ(source->task_count(8), 8u);
+  expect_independent_messages(*source);
+}
+
+TEST(Incast, AReceiverBehindTheSendersIsARankToo) {
+  const auto source = source_of("{kind: incast, senders: 2, receiver: 7}", 8);
+  EXPECT_EQ(source->ranks(), 8u);
+  EXPECT_THAT(sends(*source),
+              ElementsAre(Message{0, 7, 0, 10 * kMegabyte, 0}, Message{1, 7, 0, 10 * kMegabyte, 0}));
+  expect_independent_messages(*source);
+}
+
+TEST(Incast, RefusesNonsense) {
+  EXPECT_THAT(traffic_error("{kind: incast, senders: 8}"), AllOf(HasSubstr("3 test"), HasSubstr("8 GPUs")));
+  EXPECT_THAT(traffic_error("{kind: incast, receiver: 8}"),
+              AllOf(HasSubstr("receiver"), HasSubstr("0 to 7")));
+  EXPECT_THAT(traffic_error("{kind: incast, senders: -1}"), HasSubstr("senders"));
+  EXPECT_THAT(traffic_error("{kind: incast, stagger: 1 MB}"), HasSubstr("stagger"));
+}
+
+TEST(Flows, AreWhatIsWritten) {
+  const auto source = source_of(
+      "kind: flows\n"
+      "flows:\n"
+      "  - {from: 2, to: 1, bytes: 64 KB, start: 30 us}\n"
+      "  - {from: 0, to: 1, bytes: 10 MB}\n"
+      "  - {from: 2, to: 1, bytes: 1 B, start: 7 ps}\n",
+      8);
+  EXPECT_EQ(source->ranks(), 8u);
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 10 * kMegabyte, 0}, Message{2, 1, 1, 1, 7},
+                                          Message{2, 1, 0, 64 * kKilobyte, 30 * kMicrosecond}));
+  expect_independent_messages(*source);
+}
+
+TEST(Flows, RefuseNonsense) {
+  EXPECT_THAT(traffic_error("kind: flows"), HasSubstr("'flows' is missing"));
+  EXPECT_THAT(traffic_error("flows"), HasSubstr("'flows' is missing"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: []}"), HasSubstr("sequence"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: {from: 0}}"), HasSubstr("sequence"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [3]}"), HasSubstr("2 test.yaml:1:"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, bytes: 1 B}]}"), HasSubstr("'to' is missing"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 1, byte: 1 B}]}"), HasSubstr("'bytes'"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 0, bytes: 1 B}]}"), HasSubstr("itself"));
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 8, bytes: 1 B}]}"),
+              AllOf(HasSubstr("3 test.yaml:1:"), HasSubstr("rank 8"), HasSubstr("0 to 7")));
+  EXPECT_THAT(traffic_error("{kind: flows, ranks: 9, flows: [{from: 0, to: 1, bytes: 1 B}]}"),
+              HasSubstr("8 GPUs"));
+  EXPECT_THAT(traffic_error("{kind: flows, flow: [{from: 0, to: 1, bytes: 1 B}]}"), HasSubstr("'flows'"));
+}
+
+TEST(Flows, HaveQueuePairsOfTheirOwnUnlessTold) {
+  const auto source = source_of(
+      "kind: flows\n"
+      "flows:\n"
+      "  - {from: 0, to: 1, bytes: 1 B}\n"
+      "  - {from: 0, to: 1, bytes: 2 B, class: 3, name: mouse}\n"
+      "  - {from: 0, to: 1, bytes: 3 B, channel: 7}\n"
+      "  - {from: 0, to: 1, bytes: 4 B, channel: 7}\n"
+      "  - {from: 0, to: 2, bytes: 5 B}\n",
+      8);
+  std::vector<std::uint32_t> channels, classes;
+  for (std::uint32_t id = 0; id < 5; ++id) {
+    channels.push_back(source->task(0, id).channel);
+    classes.push_back(source->task(0, id).traffic_class);
+  }
+  EXPECT_THAT(channels, ElementsAre(0, 1, 7, 7, 0));
+  EXPECT_THAT(classes, ElementsAre(0, 3, 0, 0, 0));
+  EXPECT_EQ(source->names()[source->task(0, 1).name], "mouse");
+  expect_independent_messages(*source);
+  EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 1, bytes: 1 B, class: 6}]}"),
+              HasSubstr("class"));
+}
+
+TEST(AllToAll, SendsFromEveryRankToEveryOtherInTurn) {
+  const auto source = source_of("{kind: all_to_all, bytes: 1 KB, ranks: 3, stagger: 1 us}", 8);
+  EXPECT_EQ(source->ranks(), 3u);
+  EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 1000, 0}, Message{0, 2, 0, 1000, kMicrosecond},
+                                          Message{1, 2, 0, 1000, 0}, Message{1, 0, 0, 1000, kMicrosecond},
+                                          Message{2, 0, 0, 1000, 0}, Message{2, 1, 0, 1000, kMicrosecond}));
+  expect_independent_messages(*source);
+}
+
+TEST(AllToAll, RefusesNonsense) {
+  EXPECT_THAT(traffic_error("{kind: all_to_all, ranks: 1}"), HasSubstr("at least 2"));
+  EXPECT_THAT(traffic_error("{kind: all_to_all, ranks: 9}"), HasSubstr("8 GPUs"));
+  EXPECT_THAT(traffic_error("{kind: all_to_all, bytes: 0 B}"), HasSubstr("bytes"));
+  EXPECT_THAT(traffic_error("kind: all_to_all", 10'000),
+              AllOf(HasSubstr("99990000 flows"), HasSubstr("16777216")));
+}
+
+TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
+  const auto source = source_of("{kind: ring, bytes: 1 KB, ranks: 3, rounds: 2}", 8);
+  // Rank 0: its sends of rounds 0 and 1 and its receives of both.
+  ASSERT_EQ(source->task_count(0), 4u);
+  std::vector<Task> ready;
+  source->start(0, ready);
+  std::vector<std::uint32_t> send_ids, receive_ids;
+  for (std::uint32_t id = 0; id < 4; ++id) {
+    (source->task(0, id).kind == TaskKind::send ? send_ids : receive_ids).push_back(id);
+  }
+  EXPECT_THAT(ids(ready),
+              ElementsAre(receive_ids[0] < send_ids[0] ? receive_ids[0] : send_ids[0],
+                          receive_ids[0] < send_ids[0] ? send_ids[0] : receive_ids[0], receive_ids[1]));
+  ready.clear();
+  source->complete(0, send_ids[0], ready);
+  EXPECT_THAT(ready, IsEmpty());
+  source->complete(0, receive_ids[0], ready);
+  EXPECT_THAT(ids(ready), ElementsAre(send_ids[1]));
+  ready.clear();
+  source->complete(0, send_ids[1], ready);
+  source->complete(0, receive_ids[1], ready);
+  EXPECT_THAT(ready, IsEmpty());
+  for (const auto& [from, to, tag, bytes, start] : sends(*source)) EXPECT_EQ(to, (from + 1) % 3);
+  EXPECT_THAT(traffic_error("{kind: ring, rounds: 0}"), HasSubstr("rounds"));
+  EXPECT_THAT(traffic_error("{kind: ring, rounds: 1000000}", 100), HasSubstr("messages"));
+}
+
+// Sends of all ranks: what a Poisson workload offers.
+double offered(const TaskSource& source) {
+  double bytes = 0;
+  for (const Message& message : sends(source)) bytes += static_cast<double>(std::get<3>(message));
+  return bytes;
+}
+
+TEST(Poisson, OffersTheLoadInItsTime) {
+  // Fixed sizes: the load differs from its mean by the number of flows only, here 16,000 +- 0.8 %.
+  const auto source = source_of(
+      "{kind: poisson, hosts: 16, rate: 100 Gbps, load: 0.5, duration: 16 ms, cdf: [[100 KB, 100]]}", 16);
+  const double expected = 16 * 0.5 * 100e9 / 8 * 16e-3;
+  EXPECT_NEAR(offered(*source) / expected, 1, 5 * 0.008);
+  std::map<std::uint32_t, int> to;
+  for (const Message& message : sends(*source)) {
+    EXPECT_NE(std::get<0>(message), std::get<1>(message));
+    EXPECT_LT(std::get<4>(message), 16 * kMillisecond);
+    EXPECT_EQ(std::get<3>(message), 100 * kKilobyte);
+    ++to[std::get<1>(message)];
+  }
+  ASSERT_EQ(to.size(), 16u);
+  for (const auto& [rank, count] : to) EXPECT_NEAR(count, 1000, 5 * 32) << rank;
+  expect_independent_messages(*source);
+}
+
+TEST(Poisson, GapsAreExponential) {
+  const auto source = source_of(
+      "{kind: poisson, hosts: 2, rate: 100 Gbps, load: 0.5, duration: 100 ms, cdf: [[10 KB, 100]]}", 2);
+  std::vector<Time> starts;
+  for (const Message& message : sends(*source)) {
+    if (std::get<0>(message) == 0) starts.push_back(std::get<4>(message));
+  }
+  const double mean = 1.6e6;  // ps: 10 KB at 50 Gb/s
+  double sum = 0, squares = 0, longer = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i) {
+    const auto gap = static_cast<double>(starts[i] - starts[i - 1]);
+    sum += gap;
+    squares += gap * gap;
+    longer += gap > 2 * mean ? 1 : 0;
+  }
+  const auto count = static_cast<double>(starts.size() - 1);  // some 62,500
+  EXPECT_NEAR(count, 62'500, 5 * 250);
+  EXPECT_NEAR(sum / count / mean, 1, 0.02);
+  EXPECT_NEAR(squares / count / (2 * mean * mean), 1, 0.05);
+  EXPECT_NEAR(longer / count, 0.1353, 0.01);  // e^-2
+}
+
+TEST(Poisson, IsAMatterOfTheSeedAlone) {
+  const std::string text =
+      "{kind: poisson, rate: 1 Gbps, load: 1, duration: 10 ms, cdf: [[1 KB, 0], [9 KB, 100]]";
+  WorkloadContext first(4), second(4);
+  second.seed = 2;
+  const auto kind = Registry<WorkloadKind>::instance().create(parse_config(text + "}", "test.yaml"), "");
+  EXPECT_EQ(sends(*kind->tasks(first)), sends(*kind->tasks(first)));
+  EXPECT_NE(sends(*kind->tasks(first)), sends(*kind->tasks(second)));
+  const auto fixed =
+      Registry<WorkloadKind>::instance().create(parse_config(text + ", seed: 2}", "test.yaml"), "");
+  EXPECT_EQ(sends(*fixed->tasks(first)), sends(*kind->tasks(second)));
+}
+
+TEST(Poisson, RefusesNonsense) {
+  const auto with = [](const std::string& more) {
+    return traffic_error("{kind: poisson, rate: 1 Gbps, duration: 1 ms, " + more + "}");
+  };
+  EXPECT_THAT(traffic_error("kind: poisson"), HasSubstr("'rate' is missing"));
+  EXPECT_THAT(traffic_error("{kind: poisson, rate: 1 Gbps}"), HasSubstr("'duration' is missing"));
+  EXPECT_THAT(with("load: 1"), HasSubstr("'cdf' is missing"));
+  EXPECT_THAT(with("cdf: []"), AllOf(HasSubstr("3 test.yaml"), HasSubstr("at least one point")));
+  EXPECT_THAT(with("cdf: [5]"), HasSubstr("pair"));
+  EXPECT_THAT(with("cdf: [[1 KB, 0], [2 KB, 90]]"), HasSubstr("must be 100"));
+  EXPECT_THAT(with("cdf: [[2 KB, 0], [1 KB, 100]]"), HasSubstr("must rise"));
+  EXPECT_THAT(with("cdf: [[1 KB, 50], [2 KB, 40], [3 KB, 100]]"), HasSubstr("must not fall"));
+  EXPECT_THAT(with("cdf: [[0, 100]]"), HasSubstr("mean size is 0"));
+  EXPECT_THAT(with("cdf: [[1 KB, 101]]"), HasSubstr("0 to 100"));
+  EXPECT_THAT(with("cdf: [[1 ms, 100]]"), HasSubstr("unit of a time"));
+  EXPECT_THAT(with("cdf: nowhere.cdf"), HasSubstr("no file 'nowhere.cdf'"));
+  EXPECT_THAT(with("load: 0, cdf: [[1 KB, 100]]"), HasSubstr("load"));
+  EXPECT_THAT(with("cdf: [[100 GB, 100]]"), HasSubstr("no flow starts within"));
+  EXPECT_THAT(traffic_error("{kind: poisson, rate: 1 Gbps, duration: 1000 s, cdf: [[1 KB, 100]]}"),
+              HasSubstr("flows; at most"));
+}
+
+TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
+  const auto source =
+      source_of("{kind: collective, collective: broadcast, bytes: 1 MiB, ranks: 4, repeat: 3, root: 2}", 8);
+  EXPECT_EQ(source->ranks(), 4u);
+  EXPECT_EQ(source->iterations(), 3u);
+  EXPECT_EQ(source->job_name(), "broadcast");
+  EXPECT_THAT(source->group(0), ElementsAre(0, 1, 2, 3));
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    ASSERT_EQ(source->task_count(rank), 3u);
+    std::vector<Task> ready;
+    source->start(rank, ready);
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      ASSERT_THAT(ids(ready), ElementsAre(i));
+      EXPECT_EQ(ready[0].kind, TaskKind::collective);
+      EXPECT_EQ(ready[0].collective, CollectiveKind::broadcast);
+      EXPECT_EQ(ready[0].bytes, kMebibyte);
+      EXPECT_EQ(ready[0].root, 2u);
+      EXPECT_EQ(ready[0].iteration, i);
+      EXPECT_FALSE(ready[0].raw);
+      ready.clear();
+      source->complete(rank, i, ready);
+    }
+    EXPECT_THAT(ready, IsEmpty());
+  }
+}
+
+TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
+  const auto source = source_of("kind: collective", 8);
+  EXPECT_EQ(source->ranks(), 8u);
+  EXPECT_EQ(source->task(7, 0).collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(source->names()[source->task(7, 0).name], "all_reduce");
+}
+
+TEST(Collective, RefusesNonsense) {
+  EXPECT_THAT(traffic_error("{kind: collective, collective: allreduce}"), HasSubstr("all_reduce"));
+  EXPECT_THAT(traffic_error("{kind: collective, root: 1}"), HasSubstr("only broadcast"));
+  EXPECT_THAT(traffic_error("{kind: collective, collective: broadcast, root: 8}"), HasSubstr("0 to 7"));
+  EXPECT_THAT(traffic_error("{kind: collective, repeat: 0}"), HasSubstr("repeat"));
+  EXPECT_THAT(traffic_error("{kind: collective, ranks: 16}"), HasSubstr("8 GPUs"));
+}
+
+TEST(SimpleSource, KeepsTheOrderOfEachStreamAndNoOther) {
+  SimpleSource source("test", 2);
+  Task compute, gather;
+  compute.stream = Stream::compute;
+  gather.kind = TaskKind::collective;
+  gather.stream = Stream::tp;
+  source.add_task(1, compute);
+  source.add_task(1, gather);
+  source.add_message(1, 0, 0, 5, 0, source.add_name("message"));
+  source.add_task(1, compute);
+  source.add_task(1, gather);
+  EXPECT_EQ(source.task_count(0), 1u);
+  std::vector<Task> ready;
+  source.start(1, ready);
+  EXPECT_THAT(ids(ready), ElementsAre(0, 1, 2));
+  ready.clear();
+  source.complete(1, 1, ready);
+  EXPECT_THAT(ids(ready), ElementsAre(4));
+  ready.clear();
+  source.complete(1, 2, ready);
+  EXPECT_THAT(ready, IsEmpty());
+  source.complete(1, 0, ready);
+  EXPECT_THAT(ids(ready), ElementsAre(3));
+}
+
+TEST(SimpleSource, GivesTheSameNameTheSameIndex) {
+  SimpleSource source("test", 1);
+  EXPECT_EQ(source.add_name("a"), 0u);
+  EXPECT_EQ(source.add_name("b"), 1u);
+  EXPECT_EQ(source.add_name("a"), 0u);
+  EXPECT_THAT(source.names(), ElementsAre("a", "b"));
+}
+
+}  // namespace
+}  // namespace netsim
