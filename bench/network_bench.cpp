@@ -75,8 +75,8 @@ void queue_pairs(benchmark::State& state) {
       SendRequest request;
       request.destination = 1;
       request.bytes = kPackets / pairs * kMtu;
-      request.channel = pair;
-      request.own_queue_pair = true;
+      request.traits.channel = pair;
+      request.traits.own_queue_pair = true;
       network->send(request);
     }
     loop.run();

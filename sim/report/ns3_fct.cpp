@@ -26,7 +26,7 @@ std::string Ns3Fct::line(const FlowRecord& flow) const {
   const std::uint32_t number_in_file = request.name & ~kNumberedName;
   const Time end = flow.acknowledged > 0 ? flow.acknowledged : flow.end;
   return fmt::format("{:08x} {:08x} {} {} {} {} {} {}\n", address(number(request.source)),
-                     address(number(request.destination)), kFirstPort + request.channel,
+                     address(number(request.destination)), kFirstPort + request.traits.channel,
                      number_in_file < ports_.size() ? ports_[number_in_file] : 0, request.bytes,
                      flow.start / kNanosecond, (end - flow.start) / kNanosecond, ideal(request));
 }

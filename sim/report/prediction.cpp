@@ -122,10 +122,10 @@ class RankVolume {
     volume.flows += cost.flows;
     volume.packets += cost.packets;
     add(volume.packet_hops, cost.packet_hops);
-    if (task.only_message) {
+    if (task.traits.only_message) {
       volume.single_flows += cost.flows;
     } else if (task.raw && cost.flows > 0) {
-      use_lane(task.peer, task.traffic_class, task.channel);
+      use_lane(task.peer, task.traits.traffic_class, task.traits.channel);
     }
   }
 
@@ -145,7 +145,7 @@ class RankVolume {
       cost.flows += batch.count;
       if (request.raw) return;
       for (std::uint32_t channel = 0; channel < std::min(batch.channels, transport_.queue_pairs); ++channel) {
-        use_lane(batch.destination, request.traffic_class, channel);
+        use_lane(batch.destination, request.traits.traffic_class, channel);
       }
     });
     return cost;

@@ -252,12 +252,12 @@ void Tables::add(const FlowRecord& record) {
   flows_->cell(job_);
   flows_->cell_id('c', record.request.communication);
   name_cell(*flows_, record.request.name);
-  flows_->cell(std::int64_t{record.request.traffic_class});
+  flows_->cell(std::int64_t{record.request.traits.traffic_class});
   flows_->cell(nic(record.request.source));
   flows_->cell(nic(record.request.destination));
   flows_->cell(std::int64_t{record.request.source});
   flows_->cell(std::int64_t{record.request.destination});
-  flows_->cell(std::int64_t{record.request.channel});
+  flows_->cell(std::int64_t{record.request.traits.channel});
   flows_->cell(std::int64_t{record.queue_pair});
   flows_->cell(record.request.bytes);
   flows_->cell(record.start);

@@ -10,11 +10,12 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
   const bool same_host = cluster_.same_host(request.source, request.destination);
   std::uint32_t number = 0;
-  if (!same_host) number = request.own_queue_pair ? request.channel : request.channel % shared;
+  if (!same_host)
+    number = request.traits.own_queue_pair ? request.traits.channel : request.traits.channel % shared;
   // Each class has queue pairs of its own.
-  const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traffic_class;
+  const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traits.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
-  if (request.only_message && !same_host) return new_pair(request, number, lane);
+  if (request.traits.only_message && !same_host) return new_pair(request, number, lane);
   auto& known = state_.connections[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const auto at =
@@ -62,7 +63,7 @@ std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint3
     return id;
   }
   // A step of packets that are routed one by one is not written over, so these pairs stay.
-  if (request.only_message && !fabric_.routes_packets()) {
+  if (request.traits.only_message && !fabric_.routes_packets()) {
     state_.traffic.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sim/core/units.h"
+#include "sim/transport/transfer_traits.h"
 
 namespace netsim {
 
@@ -20,13 +21,7 @@ struct SendRequest {
   std::uint32_t source = 0;       // GPU
   std::uint32_t destination = 0;  // GPU
   Bytes bytes = 0;                // > 0
-  std::uint32_t channel = 0;    // messages of one (source, destination, channel) arrive in order; scale-out:
-                                // the queue pair is channel mod `queue_pairs` of the transport
-  bool own_queue_pair = false;  // scale-out: each channel is a queue pair, however many `queue_pairs` says
-  bool only_message = false;  // own_queue_pair: no other message comes on this channel, so the queue pair is
-                              // over with it
-  std::uint8_t traffic_class = 0;  // scale-out: which of the network's data classes it travels in
-  std::uint32_t job = 0;
+  TransferTraits traits;
   std::uint32_t name = 0;           // what the workload calls the communication (for tables)
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business

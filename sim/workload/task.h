@@ -8,6 +8,7 @@
 
 #include "sim/collectives/schedule.h"
 #include "sim/core/units.h"
+#include "sim/transport/transfer_traits.h"
 
 namespace netsim {
 
@@ -57,10 +58,8 @@ struct Task {
   std::uint32_t peer = 0;   // send, receive: the other rank
   std::uint32_t tag =
       0;  // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
-  std::uint32_t channel = 0;       // raw messages: SendRequest::channel
-  bool only_of_tag = false;        // send, receive: no other one of this sender and receiver has its tag
-  bool only_message = false;       // raw messages: SendRequest::only_message
-  std::uint8_t traffic_class = 0;  // raw messages: SendRequest::traffic_class
+  bool only_of_tag = false;  // send, receive: no other one of this sender and receiver has its tag
+  TransferTraits traits;     // of its messages; channel and only_message: of raw ones
   Bytes bytes = 0;
   std::uint32_t name = 0;  // for TaskSource::name()
   Time not_before = 0;     // earliest start (flow lists); 0 = none

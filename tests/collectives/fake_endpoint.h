@@ -57,7 +57,7 @@ class FakeEndpoint final : public Endpoint {
     Time& busy = ports_[2 * request.source + (inside ? 0 : 1)];
     busy = std::max(busy, loop_.now()) + (link.rate == 0 ? 0 : transmission_time(request.bytes, link.rate));
     count(request, 1);
-    const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.channel);
+    const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.traits.channel);
     loop_.schedule(arrival, origins_[request.source], EventKind::arrival, request.destination, sent.size());
     sent.push_back({request, loop_.now()});
   }

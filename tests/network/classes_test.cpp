@@ -145,9 +145,9 @@ TEST(Classes, EachHasQueuePairsOfItsOwn) {
   SendRequest request;
   request.destination = 1;
   request.bytes = 100 * kPacket;
-  request.traffic_class = 1;
+  request.traits.traffic_class = 1;
   f.send(request, 0);
-  request.traffic_class = 0;
+  request.traits.traffic_class = 0;
   f.send(request, kMicrosecond);
   f.loop.run();
   EXPECT_EQ(f.network->queue_pairs().size(), 2u);

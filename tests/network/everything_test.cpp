@@ -101,8 +101,8 @@ Prints play(const Case& c) {
     request.source = m.from;
     request.destination = m.to;
     request.bytes = m.bytes;
-    request.traffic_class = m.traffic_class;
-    request.channel = static_cast<std::uint32_t>(i % 3);
+    request.traits.traffic_class = m.traffic_class;
+    request.traits.channel = static_cast<std::uint32_t>(i % 3);
     f.send(request, m.at);
   }
   f.loop.run();

@@ -65,7 +65,7 @@ FlowRecord flow_record() {
   record.id = 1;
   record.request.name = 1;
   record.request.communication = 0xab;
-  record.request.traffic_class = 2;
+  record.request.traits.traffic_class = 2;
   record.request.source = 3;
   record.request.destination = 4;
   record.request.bytes = 100;

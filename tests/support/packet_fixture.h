@@ -33,7 +33,7 @@ class PacketFixture : public MessageListener {
     request.source = from;
     request.destination = to;
     request.bytes = bytes;
-    request.channel = channel;
+    request.traits.channel = channel;
     send(request, at);
   }
   // On a queue pair of its own, in a data class.
@@ -43,9 +43,9 @@ class PacketFixture : public MessageListener {
     request.source = from;
     request.destination = to;
     request.bytes = bytes;
-    request.channel = static_cast<std::uint32_t>(requests.size());
-    request.own_queue_pair = true;
-    request.traffic_class = traffic_class;
+    request.traits.channel = static_cast<std::uint32_t>(requests.size());
+    request.traits.own_queue_pair = true;
+    request.traits.traffic_class = traffic_class;
     send(request, at);
   }
   void send(SendRequest request, Time at) {

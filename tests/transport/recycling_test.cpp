@@ -23,9 +23,9 @@ class OneByOne : public PacketFixture {
       request.source = i % 3;
       request.destination = 3;
       request.bytes = 1 + 997 * static_cast<Bytes>(i);
-      request.channel = i;
-      request.own_queue_pair = true;
-      request.only_message = only_message;
+      request.traits.channel = i;
+      request.traits.own_queue_pair = true;
+      request.traits.only_message = only_message;
       send(request, i * 100 * kMicrosecond);
     }
     // What has ended is looked at between slices.

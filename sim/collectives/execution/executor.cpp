@@ -600,11 +600,9 @@ void ScheduleExecutor::post(Operation& operation, std::uint32_t lane, std::uint3
   message.source = operation.gpu;
   message.destination = destination;
   message.bytes = bytes;
-  message.channel = operation.request.raw ? operation.request.channel : lane / operation.threads;
-  message.own_queue_pair = operation.request.raw;
-  message.only_message = operation.request.only_message;
-  message.traffic_class = operation.request.traffic_class;
-  message.job = operation.request.job;
+  message.traits = operation.request.traits;
+  message.traits.own_queue_pair = operation.request.raw;
+  if (!operation.request.raw) message.traits.channel = lane / operation.threads;
   message.name = operation.request.name;
   message.communication = operation.request.communication;
   message.tag = pack(operation.request.index, lane);

@@ -47,13 +47,11 @@ struct CommunicationRequest {
   Bytes bytes = 0;                  // as CollectiveKind says; > 0
   std::uint64_t communication = 0;  // the same at all members, unique until the last acknowledgement
   std::uint32_t handle = 0;         // the caller's own: CommunicationListener is given it back
-  std::uint32_t job = 0;
-  std::uint32_t name = 0;  // SendRequest::name
+  std::uint32_t name = 0;           // SendRequest::name
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
-  std::uint32_t channel = 0;       // raw: SendRequest::channel
-  bool only_message = false;       // raw: SendRequest::only_message
-  std::uint8_t traffic_class = 0;  // SendRequest::traffic_class
+  // Of its messages. What is not raw has channels of the library's choice.
+  TransferTraits traits;
 };
 
 // Messages of one size from one GPU to another, of all channels and rounds of one instruction.

@@ -393,9 +393,7 @@ CommunicationRequest TaskJob::request(const Active& active, const std::vector<st
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;
-  request.channel = active.task.channel;
-  request.only_message = active.task.only_message;
-  request.traffic_class = active.task.traffic_class;
+  request.traits = active.task.traits;
   request.name = active.task.name;
   return request;
 }

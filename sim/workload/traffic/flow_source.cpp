@@ -150,9 +150,9 @@ Task FlowSource::task(std::uint32_t rank, std::uint32_t id) const {
   task.peer = flow.from == rank ? flow.to : flow.from;
   task.tag = flow_at(rank, id).tag;
   task.only_of_tag = true;
-  task.channel = flow.channel;
-  task.only_message = flow.only_message;
-  task.traffic_class = flow.traffic_class;
+  task.traits.channel = flow.channel;
+  task.traits.only_message = flow.only_message;
+  task.traits.traffic_class = flow.traffic_class;
   task.bytes = flow.bytes;
   task.name = flow.name;
   task.not_before = flow.start;

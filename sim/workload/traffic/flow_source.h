@@ -20,7 +20,7 @@ namespace netsim {
 
 // A flow of its own, on a queue pair of its own, as ns-3 and htsim have it: its channel is then its running
 // number among the flows of its (source, destination), and each channel of raw messages is a queue pair
-// (SendRequest::own_queue_pair).
+// (TransferTraits::own_queue_pair).
 inline constexpr std::uint32_t kOwnChannel = UINT32_MAX;
 
 struct Flow {

@@ -243,15 +243,15 @@ TEST(PointToPoint, RawIsOneMessage) {
   Bench bench(2, 1, {}, {8 * kGbps, kMicrosecond});
   auto request = request_of(CollectiveKind::point_to_point, pair, kGigabyte);
   request.raw = true;
-  request.job = 3;
+  request.traits.job = 3;
   bench.start_all(request);
   EXPECT_EQ(bench.executor->scale_out_bytes(0, request), kGigabyte);
   bench.run();
   ASSERT_EQ(bench.fake->sent.size(), 1U);
   EXPECT_EQ(bench.fake->sent[0].time, 0);
   EXPECT_EQ(bench.fake->sent[0].request.bytes, kGigabyte);
-  EXPECT_EQ(bench.fake->sent[0].request.channel, 0U);
-  EXPECT_EQ(bench.fake->sent[0].request.job, 3U);
+  EXPECT_EQ(bench.fake->sent[0].request.traits.channel, 0U);
+  EXPECT_EQ(bench.fake->sent[0].request.traits.job, 3U);
   EXPECT_EQ(bench.recorder.of(1).ended, kSecond + kMicrosecond);
 }
 
@@ -296,7 +296,7 @@ TEST(Executor, UsesTheChannelsOfItsReach) {
     bench.start_all(request_of(CollectiveKind::all_reduce, members, 40 * kMegabyte));
     bench.run();
     std::set<std::uint32_t> channels;
-    for (const auto& sent : bench.fake->sent) channels.insert(sent.request.channel);
+    for (const auto& sent : bench.fake->sent) channels.insert(sent.request.traits.channel);
     return channels;
   };
   EXPECT_THAT(channels_of(4), ElementsAre(0));

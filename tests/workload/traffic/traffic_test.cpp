@@ -225,8 +225,8 @@ TEST(Flows, HaveQueuePairsOfTheirOwnUnlessTold) {
       8);
   std::vector<std::uint32_t> channels, classes;
   for (std::uint32_t id = 0; id < 5; ++id) {
-    channels.push_back(source->task(0, id).channel);
-    classes.push_back(source->task(0, id).traffic_class);
+    channels.push_back(source->task(0, id).traits.channel);
+    classes.push_back(source->task(0, id).traits.traffic_class);
   }
   EXPECT_THAT(channels, ElementsAre(0, 1, 7, 7, 0));
   EXPECT_THAT(classes, ElementsAre(0, 3, 0, 0, 0));

@@ -1,0 +1,36 @@
+// TransferTraits: how a message is to travel, besides from where to where. Said once, by the workload, and
+// carried unchanged through job and executor to the queue pair; whoever schedules flows changes it on the
+// way.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/units.h"
+
+namespace netsim {
+
+struct TransferTraits {
+  static constexpr std::uint32_t kNoPathHint = UINT32_MAX;
+
+  // Messages of different jobs never share a queue pair.
+  std::uint32_t job = 0;
+  // Messages of one (job, source, destination, class, channel) are one stream of packets. On the scale-out
+  // fabric the queue pair is channel mod `transport.queue_pairs`, unless own_queue_pair.
+  std::uint32_t channel = 0;
+  // One of the paths between the two ends, for a routing policy that takes hints. kNoPathHint: it chooses.
+  std::uint32_t path_hint = kNoPathHint;
+  // Which of the network's data classes it travels in.
+  std::uint8_t traffic_class = 0;
+  // Among the messages of one queue pair: those of a higher priority go first, packet by packet.
+  std::uint8_t priority = 0;
+  // Scale-out: each channel is a queue pair, however many `transport.queue_pairs` says.
+  bool own_queue_pair = false;
+  // With own_queue_pair: no other message comes on this channel, so the queue pair is over with it.
+  bool only_message = false;
+  // The message takes no more than this of the wire, headers included; 0: as much as it gets.
+  BitRate rate_limit = 0;
+
+  bool operator==(const TransferTraits&) const = default;
+};
+
+}  // namespace netsim
