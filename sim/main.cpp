@@ -105,8 +105,14 @@ SimulationSetup setup_of(Options& options) {
   if (options.workload.empty()) options.workload = run.workload;
   if (options.until == kNever) options.until = run.until;
   require_workload(options);
-  return {std::move(run.config), options.workload,         options.seed,
-          options.threads,       options.output_directory, std::move(run.notes)};
+  SimulationSetup setup;
+  setup.config = std::move(run.config);
+  setup.workload = options.workload;
+  setup.seed = options.seed;
+  setup.threads = options.threads;
+  setup.output_directory = options.output_directory;
+  setup.notes = std::move(run.notes);
+  return setup;
 }
 
 void dry_run(Options options) {

@@ -67,7 +67,8 @@ class ReportSampler : public ::testing::Test {
   Sampler& sampler() {
     if (sampler_ == nullptr) {
       tables_.reset();
-      tables_ = std::make_unique<Tables>(directory_.path(), output_, source_);
+      tables_ = std::make_unique<Tables>(directory_.path(), output_,
+                                         std::vector<Tables::NamedSource>{{source_.job_name(), &source_}});
       sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, tables_.get());
     }
     return *sampler_;
