@@ -24,19 +24,4 @@ class CollectiveAlgorithm {
                                              std::uint32_t root) const = 0;
 };
 
-// Schedules by (algorithm, kind, ranks, root): made once, proved once, shared. A schedule that fails its
-// proof is our bug (NETSIM_CHECK). One per simulation.
-class ScheduleCache {
- public:
-  ScheduleCache();
-  ~ScheduleCache();
-  // `algorithm`: a registered name that supports `kind`, as the executor's parameters have checked.
-  const Schedule& get(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks,
-                      std::uint32_t root);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
 }  // namespace netsim

@@ -67,9 +67,16 @@ struct Layout {
 std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::size_t width) {
   std::string result;
   for (const Row& row : rows) {
-    const std::string start = "  " + padded(row.name, layout.name) + padded(row.type, layout.type) +
-                              padded(row.standard, layout.standard) + padded(row.range, layout.range);
-    result += trimmed(start + wrapped(row.doc, layout.indent(), layout.indent(), width)) + "\n";
+    const std::string before = "  " + padded(row.name, layout.name) + padded(row.type, layout.type) +
+                               padded(row.standard, layout.standard);
+    const std::string start = before + padded(row.range, layout.range);
+    const std::string doc = wrapped(row.doc, layout.indent(), layout.indent(), width);
+    if (start.size() <= layout.indent() || start.size() + kLeastDoc <= width) {
+      result += trimmed(start + doc) + "\n";
+    } else {  // the allowed values need the place of what it is, which comes below
+      result += before + wrapped(row.range, before.size(), before.size(), width) + "\n";
+      if (!doc.empty()) result += std::string(layout.indent(), ' ') + doc + "\n";
+    }
   }
   return result;
 }

@@ -365,19 +365,7 @@ double algorithm_bandwidth(const CommunicationRecord& record) {
 }
 
 double bus_bandwidth(const CommunicationRecord& record) {
-  const double n = std::max<double>(record.ranks, 1);
-  switch (record.kind) {
-    case CollectiveKind::all_reduce:
-      return algorithm_bandwidth(record) * 2 * (n - 1) / n;
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-      return algorithm_bandwidth(record) * (n - 1) / n;
-    case CollectiveKind::broadcast:
-    case CollectiveKind::point_to_point:
-      return algorithm_bandwidth(record);
-  }
-  return 0;
+  return info_of(record.kind).bus_bandwidth(algorithm_bandwidth(record), std::max<double>(record.ranks, 1));
 }
 
 }  // namespace netsim

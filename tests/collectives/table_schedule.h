@@ -14,7 +14,7 @@ class TableSchedule final : public Schedule {
     lists_.resize(std::size_t{ranks} * threads);
   }
   explicit TableSchedule(const Schedule& other)
-      : TableSchedule(other.kind(), other.ranks(), other.threads(), other.divisions()) {
+      : TableSchedule(other.kind(), other.ranks(), other.thread_blocks(), other.divisions()) {
     root_ = other.root();
     chunks_ = other.chunks();
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -36,7 +36,7 @@ class TableSchedule final : public Schedule {
   const char* algorithm() const override { return "table"; }
   std::uint32_t ranks() const override { return ranks_; }
   std::uint32_t root() const override { return root_; }
-  std::uint32_t threads() const override { return threads_; }
+  std::uint32_t thread_blocks() const override { return threads_; }
   std::uint32_t divisions() const override { return divisions_; }
   std::uint32_t chunks() const override { return chunks_; }
   std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread) const override {

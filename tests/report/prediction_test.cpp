@@ -83,6 +83,7 @@ const std::vector<Run>& runs() {
       {"all_gather", kTree, collective("all_gather", "777777 B")},
       {"pairwise_all_to_all", kTree, collective("all_to_all", "999999 B")},
       {"broadcast", kTree, collective("broadcast", "2000001 B")},
+      {"reduce", kTree, collective("reduce", "2000001 B") + "root: 5\n"},
       {"ring_over_dgx", kDgx, collective("all_reduce", "12345678 B")},
       {"tree_over_dgx", kDgx + "collectives: {all_reduce: double_binary_tree}\n",
        collective("all_reduce", "12345678 B")},

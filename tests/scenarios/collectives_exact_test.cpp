@@ -30,7 +30,7 @@ class Collective : public CommunicationListener {
       request.kind = kind;
       request.members = &members;
       request.index = rank;
-      request.bytes = chunk * (algorithm == "double_binary_tree" ? 2 : ranks);
+      request.bytes = chunk * divisions(algorithm, ranks);
       request.communication = 1;
       executor->start(rank, request);
     }
@@ -39,6 +39,9 @@ class Collective : public CommunicationListener {
   void communication_done(std::uint32_t, const CommunicationRequest&, Time) override {
     ++done;
     end = fixture.loop.now();
+  }
+  static Bytes divisions(const std::string& algorithm, std::uint32_t ranks) {
+    return algorithm == "chain" ? 1 : algorithm == "double_binary_tree" ? 2 : ranks;
   }
   static std::string settings(const std::string& algorithm) {
     return (algorithm == "double_binary_tree" ? std::string("all_reduce: double_binary_tree\n")
@@ -80,6 +83,12 @@ TEST_P(Sizes, PairwiseAllToAllTakesRanksMinusOneSteps) {
   EXPECT_EQ(Collective(p, "pairwise", CollectiveKind::all_to_all, chunk).end, steps(p - 1, chunk));
 }
 
+TEST_P(Sizes, ChainsTakeRanksMinusOneSteps) {
+  const auto [p, chunk] = GetParam();
+  EXPECT_EQ(Collective(p, "chain", CollectiveKind::broadcast, chunk).end, steps(p - 1, chunk));
+  EXPECT_EQ(Collective(p, "chain", CollectiveKind::reduce, chunk).end, steps(p - 1, chunk));
+}
+
 INSTANTIATE_TEST_SUITE_P(Exact, Sizes,
                          ::testing::Combine(::testing::Values(2U, 3U, 4U, 8U, 17U),
                                             ::testing::Values(1, 1000, 4096)));
@@ -98,7 +107,9 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
   const std::vector<std::pair<const char*, CollectiveKind>> algorithms = {
       {"double_binary_tree", CollectiveKind::all_reduce},
       {"ring", CollectiveKind::all_reduce},
-      {"pairwise", CollectiveKind::all_to_all}};
+      {"pairwise", CollectiveKind::all_to_all},
+      {"chain", CollectiveKind::broadcast},
+      {"chain", CollectiveKind::reduce}};
   for (const auto& [algorithm, kind] : algorithms) {
     for (const std::uint32_t p : {2U, 3U, 4U, 5U, 7U, 8U, 16U, 23U, 32U}) {
       for (const Bytes chunk : {1, 1000, 4096}) {

@@ -39,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Collectives, ShippedConfigs,
                          ::testing::Values(Case{"collectives/ring.yaml", "collectives/all_reduce.yaml"},
                                            Case{"collectives/ring.yaml", "collectives/all_to_all.yaml"},
                                            Case{"collectives/ring.yaml", "collectives/broadcast.yaml"},
+                                           Case{"collectives/ring.yaml", "collectives/reduce.yaml"},
                                            Case{"collectives/tree.yaml", "collectives/all_reduce.yaml"},
                                            Case{"collectives/line.yaml", "collectives/broadcast.yaml"}));
 INSTANTIATE_TEST_SUITE_P(Pipelines, ShippedConfigs,

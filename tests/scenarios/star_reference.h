@@ -30,7 +30,7 @@ class StarReference {
         delay_(delay),
         nics_(schedule.ranks()),
         egress_free_(schedule.ranks(), 0),
-        counters_(schedule.ranks(), std::vector<std::uint32_t>(schedule.threads(), 0)) {}
+        counters_(schedule.ranks(), std::vector<std::uint32_t>(schedule.thread_blocks(), 0)) {}
 
   // The time when the last rank has executed its last instruction.
   Time run() {
@@ -128,7 +128,7 @@ class StarReference {
   void advance(std::uint32_t rank) {
     for (bool moved = true; moved;) {
       moved = false;
-      for (std::uint32_t thread = 0; thread < schedule_.threads(); ++thread) {
+      for (std::uint32_t thread = 0; thread < schedule_.thread_blocks(); ++thread) {
         std::uint32_t& next = counters_[rank][thread];
         while (next < schedule_.instructions(rank, thread) && execute(rank, thread, next)) {
           ++next;

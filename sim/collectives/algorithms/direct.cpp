@@ -10,7 +10,7 @@ class DirectSchedule final : public Schedule {
   CollectiveKind kind() const override { return CollectiveKind::point_to_point; }
   const char* algorithm() const override { return "direct"; }
   std::uint32_t ranks() const override { return 2; }
-  std::uint32_t threads() const override { return 1; }
+  std::uint32_t thread_blocks() const override { return 1; }
   std::uint32_t divisions() const override { return 1; }
   std::uint32_t instructions(std::uint32_t, std::uint32_t) const override { return 1; }
   Instruction instruction(std::uint32_t rank, std::uint32_t, std::uint32_t) const override {

@@ -9,10 +9,10 @@
 // (For odd p, rank 0 is the root of tree 0, with one child, and also has the only one-child position of tree
 // 1 with a parent.)
 //
-// Threads: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. A broadcast thread starts
-// with a wait for the rank's reduce thread. At the root this is the turning point; elsewhere it costs
-// nothing, because what comes down contains what the rank has sent up, but it makes the order of the two
-// threads provable at the rank.
+// Thread blocks: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. The one that
+// broadcasts starts with a wait for the rank's one that reduces. At the root this is the turning point;
+// elsewhere it costs nothing, because what comes down contains what the rank has sent up, but it makes the
+// order of the two provable at the rank.
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 
@@ -59,18 +59,19 @@ class TreeSchedule final : public Schedule {
   CollectiveKind kind() const override { return CollectiveKind::all_reduce; }
   const char* algorithm() const override { return "double_binary_tree"; }
   std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t threads() const override { return 4; }
+  std::uint32_t thread_blocks() const override { return 4; }
   std::uint32_t divisions() const override { return 2; }
 
-  std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread) const override {
-    const TreeNode node = node_of(rank, thread / 2);
-    return reduce_instructions(node) + thread % 2;  // down: as many messages as up, and the wait
+  std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread_block) const override {
+    const TreeNode node = node_of(rank, thread_block / 2);
+    return reduce_instructions(node) + thread_block % 2;  // down: as many messages as up, and the wait
   }
 
-  Instruction instruction(std::uint32_t rank, std::uint32_t thread, std::uint32_t index) const override {
-    const std::uint32_t tree = thread / 2;
+  Instruction instruction(std::uint32_t rank, std::uint32_t thread_block,
+                          std::uint32_t index) const override {
+    const std::uint32_t tree = thread_block / 2;
     const TreeNode node = node_of(rank, tree);
-    return thread % 2 == 0 ? reduce_step(node, tree, index) : broadcast_step(node, tree, index);
+    return thread_block % 2 == 0 ? reduce_step(node, tree, index) : broadcast_step(node, tree, index);
   }
 
  private:

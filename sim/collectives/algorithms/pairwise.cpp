@@ -15,7 +15,7 @@ class PairwiseSchedule final : public Schedule {
   CollectiveKind kind() const override { return CollectiveKind::all_to_all; }
   const char* algorithm() const override { return "pairwise"; }
   std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t threads() const override { return 1; }
+  std::uint32_t thread_blocks() const override { return 1; }
   std::uint32_t divisions() const override { return ranks_; }
   std::uint32_t chunks() const override { return ranks_ * ranks_; }
   std::uint32_t instructions(std::uint32_t, std::uint32_t) const override { return 2 * (ranks_ - 1); }

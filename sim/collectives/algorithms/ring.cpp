@@ -2,8 +2,8 @@
 // chunk of bytes / p a step. Reduce-scatter and all-gather take p-1 steps, all-reduce is both: 2(p-1) steps,
 // and no algorithm sends fewer bytes, 2n(p-1)/p per rank.
 //
-// One thread. Step s of rank r sends chunk r - shift - s and then takes chunk r - shift - s - 1, which is
-// what r-1 sends in its step s and what r sends in step s+1. The last chunk that a reduce-scatter reduces
+// One thread block. Step s of rank r sends chunk r - shift - s and then takes chunk r - shift - s - 1, which
+// is what r-1 sends in its step s and what r sends in step s+1. The last chunk that a reduce-scatter reduces
 // must be the rank's own: r - shift - (p-1) = r (mod p), hence shift 1 there; all-gather starts with the own
 // chunk, hence shift 0.
 #include "sim/collectives/algorithm.h"
@@ -24,7 +24,7 @@ class RingSchedule final : public Schedule {
   CollectiveKind kind() const override { return kind_; }
   const char* algorithm() const override { return "ring"; }
   std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t threads() const override { return 1; }
+  std::uint32_t thread_blocks() const override { return 1; }
   std::uint32_t divisions() const override { return ranks_; }
   std::uint32_t instructions(std::uint32_t, std::uint32_t) const override { return 2 * steps_; }
 

@@ -1,6 +1,7 @@
-// OperationTable: which slot of the executor's arena an operation of one GPU is in, by its communication. A
-// GPU has a few collectives at a time, but may have a hundred thousand messages of a flow list: a hash table
-// with linear probing, of 16 bytes an entry, that allocates only to grow and is looked up, never iterated.
+// OperationTable: which slot of the executor's arena an operation of one GPU is in, by its job and
+// communication. A GPU has a few collectives at a time, but may have a hundred thousand messages of a flow
+// list: a hash table with linear probing, of 16 bytes an entry, that allocates only to grow and is looked up,
+// never iterated.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,22 @@ class OperationTable {
 
   std::size_t size() const { return size_; }
   // kNone if it is not there.
-  std::uint32_t find(std::uint64_t communication) const {
+  std::uint32_t find(std::uint32_t job, std::uint64_t communication) const {
     if (size_ == 0) return kNone;
-    return entries_[place(communication)].slot;
+    return entries_[place(job, communication)].slot;
   }
   // Not there yet; slot < kNone.
-  void insert(std::uint64_t communication, std::uint32_t slot) {
+  void insert(std::uint32_t job, std::uint64_t communication, std::uint32_t slot) {
     if (2 * (size_ + 1) > entries_.size()) grow();
-    entries_[place(communication)] = {communication, slot};
+    entries_[place(job, communication)] = {communication, job, slot};
     ++size_;
   }
-  // It is there. Entries behind it that were pushed along move up, so that no search ends too early.
-  void erase(std::uint64_t communication) {
+  // Of an operation that is in the table. Entries behind it that were pushed along move up, so that no search ends too early.
+  void erase(std::uint32_t job, std::uint64_t communication) {
     const std::size_t mask = entries_.size() - 1;
-    std::size_t hole = place(communication);
+    std::size_t hole = place(job, communication);
     for (std::size_t at = (hole + 1) & mask; entries_[at].slot != kNone; at = (at + 1) & mask) {
-      const std::size_t home = hash(entries_[at].communication) & mask;
+      const std::size_t home = hash(entries_[at].job, entries_[at].communication) & mask;
       if (((at - home) & mask) < ((at - hole) & mask)) continue;  // it would come to lie before its home
       entries_[hole] = entries_[at];
       hole = at;
@@ -45,18 +46,23 @@ class OperationTable {
  private:
   struct Entry {
     std::uint64_t communication = 0;
-    std::uint32_t slot = kNone;
+    std::uint32_t job = 0;
+    std::uint32_t slot = kNone;  // kNone: free
   };
+  static_assert(sizeof(Entry) == 16);
 
-  static std::size_t hash(std::uint64_t communication) {
-    return static_cast<std::size_t>(mix64(communication));
+  static std::size_t hash(std::uint32_t job, std::uint64_t communication) {
+    return static_cast<std::size_t>(mix64(communication + job * 0x9e3779b97f4a7c15ULL));
   }
 
   // Where it is, or the free entry where it would be.
-  std::size_t place(std::uint64_t communication) const {
+  std::size_t place(std::uint32_t job, std::uint64_t communication) const {
     const std::size_t mask = entries_.size() - 1;
-    std::size_t at = hash(communication) & mask;
-    while (entries_[at].slot != kNone && entries_[at].communication != communication) at = (at + 1) & mask;
+    std::size_t at = hash(job, communication) & mask;
+    while (entries_[at].slot != kNone &&
+           (entries_[at].communication != communication || entries_[at].job != job)) {
+      at = (at + 1) & mask;
+    }
     return at;
   }
 
@@ -64,7 +70,7 @@ class OperationTable {
     std::vector<Entry> before(entries_.empty() ? 4 : 2 * entries_.size());
     std::swap(before, entries_);
     for (const Entry& entry : before) {
-      if (entry.slot != kNone) entries_[place(entry.communication)] = entry;
+      if (entry.slot != kNone) entries_[place(entry.job, entry.communication)] = entry;
     }
   }
 

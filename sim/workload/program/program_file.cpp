@@ -48,12 +48,13 @@ const EnumTable<Stream, int>& streams() {
   return table;
 }
 const EnumTable<CollectiveKind, int>& collectives() {
-  static const EnumTable<CollectiveKind, int> table = {
-      {CollectiveKind::all_reduce, pb::Op::ALL_REDUCE},
-      {CollectiveKind::all_gather, pb::Op::ALL_GATHER},
-      {CollectiveKind::reduce_scatter, pb::Op::REDUCE_SCATTER},
-      {CollectiveKind::all_to_all, pb::Op::ALL_TO_ALL},
-      {CollectiveKind::broadcast, pb::Op::BROADCAST}};
+  static const EnumTable<CollectiveKind, int> table = [] {
+    EnumTable<CollectiveKind, int> of_all;
+    for (const CollectiveKindInfo& info : kCollectiveKinds) {
+      if (info.protobuf != 0) of_all.emplace_back(info.kind, info.protobuf);
+    }
+    return of_all;
+  }();
   return table;
 }
 

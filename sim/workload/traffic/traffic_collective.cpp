@@ -24,23 +24,35 @@ struct CollectiveParameters {
   std::int64_t root = 0;
 };
 
+std::vector<std::pair<std::string, CollectiveKind>> collectives() {
+  std::vector<std::pair<std::string, CollectiveKind>> names;
+  for (const CollectiveKindInfo& info : kCollectiveKinds) {
+    if (is_collective(info.kind)) names.emplace_back(info.name, info.kind);
+  }
+  return names;
+}
+
+// "broadcast: the rank that has the data; ...": what the collectives of which there is something to say say.
+std::string each_kind(const char* CollectiveKindInfo::*what) {
+  std::string text;
+  for (const CollectiveKindInfo& info : kCollectiveKinds) {
+    if (!is_collective(info.kind) || info.*what == nullptr) continue;
+    text += (text.empty() ? "" : "; ") + std::string(info.name) + ": " + info.*what;
+  }
+  return text;
+}
+
 const Parameters<CollectiveParameters>& parameters() {
   using P = CollectiveParameters;
   static const auto p =
       Parameters<P>()
-          .choice("collective", &P::collective,
-                  {{"all_reduce", CollectiveKind::all_reduce},
-                   {"all_gather", CollectiveKind::all_gather},
-                   {"reduce_scatter", CollectiveKind::reduce_scatter},
-                   {"all_to_all", CollectiveKind::all_to_all},
-                   {"broadcast", CollectiveKind::broadcast}},
-                  "which collective")
+          .choice("collective", &P::collective, collectives(), "which collective")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
-                 "size of the buffer: all_gather: gathered; all_to_all: what one rank sends in all")
+                 "size of the buffer: " + each_kind(&CollectiveKindInfo::bytes))
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
-          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "broadcast: the rank that has the data");
+          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root));
   return p;
 }
 
@@ -48,8 +60,9 @@ class CollectiveBenchmark final : public WorkloadKind {
  public:
   CollectiveBenchmark(const CollectiveParameters& p, const ConfigNode& where)
       : p_(p), ranks_place_(place_of(where, "ranks")), root_place_(place_of(where, "root")) {
-    if (p.root != 0 && p.collective != CollectiveKind::broadcast) {
-      throw ConfigError(root_place_, "only broadcast has a root");
+    if (p.root != 0 && !has_root(p.collective)) {
+      throw ConfigError(root_place_, std::string(to_string(p.collective)) +
+                                         " has no root; these have: " + each_kind(&CollectiveKindInfo::root));
     }
   }
 

@@ -22,6 +22,7 @@ constexpr Case kCases[] = {
     {"ring", CollectiveKind::all_reduce},     {"ring", CollectiveKind::all_gather},
     {"ring", CollectiveKind::reduce_scatter}, {"double_binary_tree", CollectiveKind::all_reduce},
     {"pairwise", CollectiveKind::all_to_all}, {"chain", CollectiveKind::broadcast},
+    {"chain", CollectiveKind::reduce},
 };
 
 std::unique_ptr<Schedule> make(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks,
@@ -46,7 +47,7 @@ TEST_P(EverySchedule, IsProvedForManyGroupSizes) {
       EXPECT_EQ(schedule->ranks(), p);
       EXPECT_EQ(schedule->kind(), GetParam().kind);
       EXPECT_STREQ(schedule->algorithm(), GetParam().algorithm);
-      if (GetParam().kind != CollectiveKind::broadcast) break;
+      if (!has_root(GetParam().kind)) break;
       EXPECT_EQ(schedule->root(), root);
     }
   }
@@ -57,7 +58,7 @@ TEST_P(EverySchedule, SendsWhatItReceives) {
     const auto schedule = make(GetParam().algorithm, GetParam().kind, p);
     std::multiset<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> sent, received;
     for (std::uint32_t rank = 0; rank < p; ++rank) {
-      for (std::uint32_t thread = 0; thread < schedule->threads(); ++thread) {
+      for (std::uint32_t thread = 0; thread < schedule->thread_blocks(); ++thread) {
         for (std::uint32_t i = 0; i < schedule->instructions(rank, thread); ++i) {
           const Instruction x = schedule->instruction(rank, thread, i);
           if (x.op == Op::send) sent.emplace(rank, x.peer, x.chunk);
@@ -118,6 +119,7 @@ TEST(Bytes, EqualTheClosedForms) {
       EXPECT_EQ(bytes_sent(*make("ring", CollectiveKind::reduce_scatter, p), r, n), n - part);
       EXPECT_EQ(bytes_sent(*make("pairwise", CollectiveKind::all_to_all, p), r, n), n - part);
       EXPECT_EQ(bytes_sent(*make("chain", CollectiveKind::broadcast, p, 1), r, n), r == 0 ? 0 : n);
+      EXPECT_EQ(bytes_sent(*make("chain", CollectiveKind::reduce, p, 1), r, n), r == 1 ? 0 : n);
       EXPECT_LE(bytes_sent(*make("double_binary_tree", CollectiveKind::all_reduce, p), r, n), 2 * n);
     }
   }
@@ -141,6 +143,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     RC_ASSERT(total("double_binary_tree", CollectiveKind::all_reduce) == 2 * (p - 1) * n);
     RC_ASSERT(total("pairwise", CollectiveKind::all_to_all) == (p - 1) * n);
     RC_ASSERT(total("chain", CollectiveKind::broadcast) == (p - 1) * n);
+    RC_ASSERT(total("chain", CollectiveKind::reduce) == (p - 1) * n);
   }));
 }
 

@@ -11,10 +11,12 @@
 #include <numeric>
 #include <set>
 
+#include "sim/collectives/algorithm.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "tests/collectives/fake_endpoint.h"
+#include "tests/collectives/table_schedule.h"
 
 namespace netsim {
 namespace {
@@ -128,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ClosedForm,
                                          Form{CollectiveKind::all_gather, 1},
                                          Form{CollectiveKind::reduce_scatter, 1},
                                          Form{CollectiveKind::all_to_all, 1},
-                                         Form{CollectiveKind::broadcast, 1}),
+                                         Form{CollectiveKind::broadcast, 1}, Form{CollectiveKind::reduce, 1}),
                          [](const auto& named) { return std::string(to_string(named.param.kind)); });
 
 std::uint32_t tree_height(const Schedule& tree, std::uint32_t t) {
@@ -174,6 +176,19 @@ TEST(Executor, ChainEndsRankByRank) {
   bench.start_all(request);
   bench.run();
   const Time ends[5] = {3, 4, 0, 1, 2};  // a rank is done when it has sent on what it received
+  for (std::uint32_t gpu = 0; gpu < 5; ++gpu)
+    EXPECT_EQ(bench.recorder.of(gpu).ended, ends[gpu] * kMicrosecond);
+}
+
+// The chain of a reduce ends at its root: 3, 4, 0, 1, 2.
+TEST(Executor, ReduceEndsAtItsRoot) {
+  Bench bench(5, kMicrosecond);
+  const auto members = everyone(5);
+  auto request = request_of(CollectiveKind::reduce, members, 1000);
+  request.root = 2;
+  bench.start_all(request);
+  bench.run();
+  const Time ends[5] = {2, 3, 4, 0, 1};
   for (std::uint32_t gpu = 0; gpu < 5; ++gpu)
     EXPECT_EQ(bench.recorder.of(gpu).ended, ends[gpu] * kMicrosecond);
 }
@@ -321,12 +336,18 @@ TEST(Executor, CutsIntoTheFewestRoundsThatFitASlice) {
 }
 
 // Slice behind slice: (p - 2 + R) slices and p - 1 latencies.
-TEST(Executor, BroadcastIsAPipeline) {
-  for (const std::uint32_t p : {2U, 3U, 9U}) {
+TEST(Executor, BroadcastAndReduceArePipelines) {
+  for (const auto& [p, kind] :
+       std::vector<std::pair<std::uint32_t, CollectiveKind>>{{2, CollectiveKind::broadcast},
+                                                             {3, CollectiveKind::broadcast},
+                                                             {9, CollectiveKind::broadcast},
+                                                             {2, CollectiveKind::reduce},
+                                                             {3, CollectiveKind::reduce},
+                                                             {9, CollectiveKind::reduce}}) {
     const auto members = everyone(p);
     Bench bench(p, 1, {}, {8 * kGbps, kMicrosecond},
                 without_latency(", scale_out_channels: 1, slice: 2 kB, send_window: 64"));
-    bench.start_all(request_of(CollectiveKind::broadcast, members, 20 * 2000));
+    bench.start_all(request_of(kind, members, 20 * 2000));
     EXPECT_EQ(bench.run(), (p - 2 + 20) * 2 * kMicrosecond + (p - 1) * kMicrosecond);
   }
 }
@@ -394,9 +415,10 @@ struct Scenario {
 
 Scenario any_scenario() {
   Scenario s;
-  s.kind = *rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                             CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                             CollectiveKind::broadcast, CollectiveKind::point_to_point);
+  s.kind =
+      *rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                        CollectiveKind::reduce_scatter, CollectiveKind::all_to_all, CollectiveKind::broadcast,
+                        CollectiveKind::reduce, CollectiveKind::point_to_point);
   s.ranks = s.kind == CollectiveKind::point_to_point ? 2 : *rc::gen::inRange<std::uint32_t>(2, 14);
   s.per_host = *rc::gen::inRange<std::uint32_t>(1, 9);
   s.root = *rc::gen::inRange<std::uint32_t>(0, s.ranks);
@@ -469,6 +491,21 @@ TEST(Executor, RunsOperationsOfOverlappingGroupsAtOnce) {
   EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
 }
 
+// Two jobs count their communications alike; each runs as if it were alone.
+TEST(Executor, KeepsJobsWithEqualCommunicationsApart) {
+  const auto members = everyone(4);
+  Bench bench(4, kMicrosecond);
+  auto broadcast = request_of(CollectiveKind::broadcast, members, 1000);
+  broadcast.traits.job = 1;
+  bench.start_all(request_of(CollectiveKind::all_reduce, members, 64 * kMebibyte));
+  bench.start_all(broadcast);
+  bench.run();
+  std::multiset<Time> ends;
+  for (const Recorder::Done& done : bench.recorder.done) ends.insert(done.ended / kMicrosecond);
+  EXPECT_THAT(ends, ElementsAre(0, 1, 2, 3, 6, 6, 6, 6));  // a chain of 4, and a ring of 2 x 3 steps
+  EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
+}
+
 TEST(Executor, IsReentrant) {
   const std::uint32_t p = 4, rounds = 50;
   const auto members = everyone(p);
@@ -506,10 +543,12 @@ TEST(Waiting, SaysWhatIsMissing) {
   bench.loop.run();  // GPU 3 never comes
   const auto lines = bench.executor->waiting(10);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_EQ(lines[0],
-            "gpu 0: all_reduce 0xab round 1 of 1: channel 0 thread 0 waits to reduce chunk 3 from gpu 3");
-  EXPECT_EQ(lines[1],
-            "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread 0 waits to reduce chunk 3 from gpu 0");
+  EXPECT_EQ(
+      lines[0],
+      "gpu 0: all_reduce 0xab round 1 of 1: channel 0 thread block 0 waits to reduce chunk 3 from gpu 3");
+  EXPECT_EQ(
+      lines[1],
+      "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread block 0 waits to reduce chunk 3 from gpu 0");
   EXPECT_EQ(lines[3], "gpu 3: 12 messages of communication 0xab arrived, which the GPU has not started");
   EXPECT_EQ(bench.executor->waiting(2).size(), 2U);
 }
@@ -521,15 +560,93 @@ TEST(Waiting, NamesLatencyWindowAndAcknowledgements) {
   bench.loop.run(kMicrosecond);
   EXPECT_EQ(bench.executor->waiting(1)[0], "gpu 0: broadcast 0x1 is in its base latency");
   bench.loop.run(kMillisecond);
-  EXPECT_EQ(bench.executor->waiting(1)[0],
-            "gpu 0: broadcast 0x1 round 5 of 6: channel 0 thread 0 waits to send chunk 0 to gpu 1 (4 sends "
-            "in flight)");
+  EXPECT_EQ(
+      bench.executor->waiting(1)[0],
+      "gpu 0: broadcast 0x1 round 5 of 6: channel 0 thread block 0 waits to send chunk 0 to gpu 1 (4 sends "
+      "in flight)");
   bench.loop.run(8 * kMillisecond + 100 * kMicrosecond);
   EXPECT_THAT(bench.executor->waiting(1)[0],
               StartsWith("gpu 0: broadcast 0x1 waits for the acknowledgement of"));
 }
 
+TEST(Waiting, NamesTheJob) {
+  const auto members = everyone(2);
+  Bench bench(2, kMicrosecond);
+  auto request = request_of(CollectiveKind::all_reduce, members, 1000, 7);
+  request.traits.job = 3;
+  bench.start_at(0, 0, request);
+  bench.run();
+  const auto lines = bench.executor->waiting(2);
+  EXPECT_THAT(lines[0], StartsWith("gpu 0: all_reduce 0x7 of job 3 round 1 of 1"));
+  EXPECT_EQ(lines[1],
+            "gpu 1: 1 messages of communication 0x7 of job 3 arrived, which the GPU has not started");
+}
+
 // ---- Parameters
+
+// A broadcast down a tree in which every rank has so many children.
+struct WideTreeParameters {
+  std::int64_t children = 1;
+};
+
+TableSchedule wide_tree(std::uint32_t ranks, std::uint32_t root, std::uint32_t children) {
+  TableSchedule schedule(CollectiveKind::broadcast, ranks, 1, 1);
+  schedule.set_root(root);
+  for (std::uint32_t i = 0; i < ranks; ++i) {
+    auto& list = schedule.list((root + i) % ranks, 0);
+    if (i > 0) list.push_back({Instruction::Op::receive, (root + (i - 1) / children) % ranks, 0});
+    for (std::uint32_t child = i * children + 1; child <= (i + 1) * children && child < ranks; ++child)
+      list.push_back({Instruction::Op::send, (root + child) % ranks, 0});
+  }
+  return schedule;
+}
+
+class WideTree final : public CollectiveAlgorithm {
+ public:
+  explicit WideTree(const WideTreeParameters& p) : children_(static_cast<std::uint32_t>(p.children)) {}
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::broadcast; }
+  std::unique_ptr<Schedule> schedule(CollectiveKind, std::uint32_t ranks, std::uint32_t root) const override {
+    return std::make_unique<TableSchedule>(wide_tree(ranks, root, children_));
+  }
+
+ private:
+  std::uint32_t children_;
+};
+
+void register_wide_tree() {
+  Registry<CollectiveAlgorithm>::instance().add("test_wide_tree", [](const ConfigNode& node) {
+    const ConfigNode none;
+    return std::make_unique<WideTree>(
+        Parameters<WideTreeParameters>()
+            .integer("children", &WideTreeParameters::children, {1, 64}, "of each rank")
+            .parse(node.is_scalar() ? none : node, {"kind"}));
+  });
+}
+
+TEST(ExecutorParameters, ReachTheAlgorithm) {
+  register_wide_tree();
+  const auto members = everyone(13);
+  const auto end = [&](const std::string& algorithm) {
+    Bench bench(13, kMicrosecond, "{broadcast: " + algorithm + "}");
+    bench.start_all(request_of(CollectiveKind::broadcast, members, 1000));
+    return bench.run() / kMicrosecond;
+  };
+  EXPECT_EQ(end("test_wide_tree"), 12);  // a chain
+  EXPECT_EQ(end("{kind: test_wide_tree, children: 3}"), 2);
+  EXPECT_EQ(end("{kind: test_wide_tree, children: 12}"), 1);
+}
+
+// What is promised, and so what is predicted, is of the same schedules.
+TEST(ExecutorParameters, ReachThePrediction) {
+  register_wide_tree();
+  const auto members = everyone(13);
+  Bench bench(13, 1, {}, {}, "{broadcast: {kind: test_wide_tree, children: 4}}");
+  const auto request = request_of(CollectiveKind::broadcast, members, 1000);
+  EXPECT_EQ(bench.executor->scale_out_bytes(0, request), 4000);
+  std::uint64_t messages = 0;
+  bench.executor->for_each_batch(0, request, [&](const MessageBatch& batch) { messages += batch.count; });
+  EXPECT_EQ(messages, 4U * 4);  // channels
+}
 
 std::string error_of(const std::string& section) {
   try {
@@ -603,8 +720,8 @@ TEST(Executor, RefusesMessagesThatAMemberCannotExpect) {
   EXPECT_THAT(refusal(64 * kMebibyte, less), HasSubstr("gpu 1: point_to_point 0x1"));
 }
 
-// The second message comes while the receiver, which has one lane, still waits for the first.
-TEST(Executor, RefusesAMessageOfALaneThatAMemberDoesNotHave) {
+// The second message comes while the receiver, which has one thread block, still waits for the first.
+TEST(Executor, RefusesAMessageOfAThreadBlockThatAMemberDoesNotHave) {
   Bench bench(2, 1, {0, 10}, {0, 10});
   bench.fake->channel_skew = -1;  // the last channel first
   const auto members = everyone(2);

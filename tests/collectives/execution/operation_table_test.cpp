@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace netsim {
@@ -12,31 +13,34 @@ namespace {
 
 TEST(OperationTable, FindsNothingWhenEmpty) {
   OperationTable table;
-  EXPECT_EQ(table.find(0), OperationTable::kNone);
-  table.insert(0, 7);
-  EXPECT_EQ(table.find(0), 7u);
-  table.erase(0);
-  EXPECT_EQ(table.find(0), OperationTable::kNone);
+  EXPECT_EQ(table.find(0, 0), OperationTable::kNone);
+  table.insert(0, 0, 7);
+  EXPECT_EQ(table.find(0, 0), 7u);
+  table.erase(0, 0);
+  EXPECT_EQ(table.find(0, 0), OperationTable::kNone);
   EXPECT_EQ(table.size(), 0u);
 }
 
 TEST(OperationTable, IsAMap) {
   EXPECT_TRUE(rc::check("inserts and erasures in any order", [] {
     OperationTable table;
-    std::map<std::uint64_t, std::uint32_t> map;
+    using Key = std::pair<std::uint32_t, std::uint64_t>;  // job, communication
+    std::map<Key, std::uint32_t> map;
     const auto steps =
         *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 40));
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
-      const std::uint64_t key = steps[i];
+      const Key key{steps[i] % 3, steps[i] / 3};
       if (map.contains(key)) {
-        table.erase(key);
+        table.erase(key.first, key.second);
         map.erase(key);
       } else {
-        table.insert(key, i);
+        table.insert(key.first, key.second, i);
         map[key] = i;
       }
-      for (std::uint64_t k = 0; k < 40; ++k) {
-        RC_ASSERT(table.find(k) == (map.contains(k) ? map[k] : OperationTable::kNone));
+      for (std::uint32_t k = 0; k < 40; ++k) {
+        const Key asked{k % 3, k / 3};
+        RC_ASSERT(table.find(asked.first, asked.second) ==
+                  (map.contains(asked) ? map[asked] : OperationTable::kNone));
       }
       RC_ASSERT(table.size() == map.size());
     }

@@ -36,7 +36,7 @@ TEST(Proof, AcceptsACopy) {
 TEST(Proof, FindsAWrongChunk) {
   auto damaged = ring(4);
   damaged.list(1, 0)[2].chunk = 3;  // a send
-  EXPECT_THAT(prove(damaged), AllOf(HasSubstr("rank 2 thread 0"), HasSubstr("the message is chunk 3")));
+  EXPECT_THAT(prove(damaged), AllOf(HasSubstr("rank 2 thread block 0"), HasSubstr("the message is chunk 3")));
   auto blocks = table("pairwise", CollectiveKind::all_to_all, 4);
   blocks.list(1, 0)[0].chunk = 1 * 4 + 3;  // own block, for the wrong rank
   EXPECT_THAT(prove(blocks), HasSubstr("the message is chunk 7"));
@@ -57,13 +57,14 @@ TEST(Proof, FindsSwappedPeers) {
 TEST(Proof, FindsAMissingReceive) {
   auto damaged = ring(4);
   damaged.list(3, 0).pop_back();
-  EXPECT_THAT(prove(damaged), AllOf(HasSubstr("rank 3 thread 0 never receives"), HasSubstr("rank 2 sends")));
+  EXPECT_THAT(prove(damaged),
+              AllOf(HasSubstr("rank 3 thread block 0 never receives"), HasSubstr("rank 2 sends")));
 }
 
 TEST(Proof, FindsAMissingSend) {
   auto damaged = ring(4);
   damaged.list(0, 0).erase(damaged.list(0, 0).end() - 2);
-  EXPECT_THAT(prove(damaged), AllOf(StartsWith("deadlock: rank 1 thread 0"), HasSubstr("from rank 0")));
+  EXPECT_THAT(prove(damaged), AllOf(StartsWith("deadlock: rank 1 thread block 0"), HasSubstr("from rank 0")));
 }
 
 TEST(Proof, FindsADoubleReduction) {
@@ -86,8 +87,9 @@ TEST(Proof, FindsACyclicWait) {
           {Op::wait, 1 - thread, 1}, {Op::send, 1 - rank, thread}, {Op::reduce, 1 - rank, thread}};
     }
   }
-  EXPECT_EQ(prove(cyclic),
-            "deadlock: rank 0 thread 0 instruction 0 never can wait for 1 instructions of thread 1");
+  EXPECT_EQ(
+      prove(cyclic),
+      "deadlock: rank 0 thread block 0 instruction 0 never can wait for 1 instructions of thread block 1");
   cyclic.list(0, 0).erase(cyclic.list(0, 0).begin());
   cyclic.list(1, 0).erase(cyclic.list(1, 0).begin());
   EXPECT_EQ(prove(cyclic), "");
@@ -98,7 +100,8 @@ TEST(Proof, FindsADeadlockOfReceivesBeforeSends) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     crossed.list(rank, 0) = {{Op::reduce, 1 - rank, 0}, {Op::send, 1 - rank, 0}};
   }
-  EXPECT_THAT(prove(crossed), StartsWith("deadlock: rank 0 thread 0 instruction 0 never can reduce chunk 0"));
+  EXPECT_THAT(prove(crossed),
+              StartsWith("deadlock: rank 0 thread block 0 instruction 0 never can reduce chunk 0"));
 }
 
 // Without the wait, the root might broadcast before it has reduced.
@@ -141,7 +144,8 @@ TEST(Proof, LetsTwoThreadsReadTheSameChunk) {
 TEST(Proof, RefusesImpossibleInstructions) {
   auto self = ring(3);
   self.list(1, 0)[0].peer = 1;
-  EXPECT_THAT(prove(self), AllOf(HasSubstr("rank 1 thread 0 instruction 0"), HasSubstr("no such peer")));
+  EXPECT_THAT(prove(self),
+              AllOf(HasSubstr("rank 1 thread block 0 instruction 0"), HasSubstr("no such peer")));
   auto beyond = ring(3);
   beyond.list(1, 0)[0].peer = 3;
   EXPECT_THAT(prove(beyond), HasSubstr("no such peer"));
@@ -225,7 +229,7 @@ TEST(Proof, FindsAnyDamageToOneInstruction) {
                             : schedule == 3 ? table("ring", CollectiveKind::reduce_scatter, p)
                                             : table("ring", CollectiveKind::all_gather, p);
     const auto rank = *rc::gen::inRange<std::uint32_t>(0, p);
-    const auto thread = *rc::gen::inRange<std::uint32_t>(0, damaged.threads());
+    const auto thread = *rc::gen::inRange<std::uint32_t>(0, damaged.thread_blocks());
     auto& list = damaged.list(rank, thread);
     RC_PRE(!list.empty());
     const auto at = static_cast<std::ptrdiff_t>(*rc::gen::inRange<std::size_t>(0, list.size()));
@@ -303,17 +307,6 @@ TEST(RankSets, PrintRanges) {
   EXPECT_EQ(sets.text(sets.all()), "{0-7}");
   EXPECT_EQ(sets.text(*sets.join({6, 2}, {0, 1})), "{0, 6-7}");
   EXPECT_EQ(sets.text(*sets.join({2, 2}, {5, 1})), "{2-3, 5}");
-}
-
-TEST(ScheduleCache, MakesEachScheduleOnce) {
-  ScheduleCache cache;
-  const Schedule& first = cache.get("ring", CollectiveKind::all_reduce, 8, 0);
-  EXPECT_EQ(&first, &cache.get("ring", CollectiveKind::all_reduce, 8, 3));  // no root
-  EXPECT_NE(&first, &cache.get("ring", CollectiveKind::all_reduce, 9, 0));
-  EXPECT_NE(&first, &cache.get("ring", CollectiveKind::all_gather, 8, 0));
-  EXPECT_NE(&first, &cache.get("double_binary_tree", CollectiveKind::all_reduce, 8, 0));
-  EXPECT_NE(&cache.get("chain", CollectiveKind::broadcast, 4, 0),
-            &cache.get("chain", CollectiveKind::broadcast, 4, 1));
 }
 
 }  // namespace

@@ -396,7 +396,8 @@ TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
 
 TEST(Collective, RefusesNonsense) {
   EXPECT_THAT(traffic_error("{kind: collective, collective: allreduce}"), HasSubstr("all_reduce"));
-  EXPECT_THAT(traffic_error("{kind: collective, root: 1}"), HasSubstr("only broadcast"));
+  EXPECT_THAT(traffic_error("{kind: collective, root: 1}"),
+              HasSubstr("all_reduce has no root; these have: broadcast: the rank that has the data; reduce"));
   EXPECT_THAT(traffic_error("{kind: collective, collective: broadcast, root: 8}"), HasSubstr("0 to 7"));
   EXPECT_THAT(traffic_error("{kind: collective, repeat: 0}"), HasSubstr("repeat"));
   EXPECT_THAT(traffic_error("{kind: collective, ranks: 16}"), HasSubstr("8 GPUs"));

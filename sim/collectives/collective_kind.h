@@ -1,0 +1,144 @@
+// The kinds of collectives, one line each. Whatever differs from kind to kind stands in this table: how the
+// configuration, tables and workload files name it, what its bytes are, what a schedule of it has to show,
+// how its bandwidth is reported, and which algorithm it has by default. A new kind is a new line here, a
+// value of workload.proto's Collective, and an algorithm that supports it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+namespace netsim {
+
+// The values are positions in kCollectiveKinds and never change: results are made of them.
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  point_to_point,  // what the send and the receive of a workload become: rank 0 sends to rank 1
+  reduce
+};
+
+// Which ranks of the group, said of one chunk of the buffer.
+enum class ChunkRanks : std::uint8_t {
+  all,
+  root,
+  owner,       // of `chunks` chunks of p ranks, rank r owns chunks / p, from r * chunks / p on
+  source,      // of block (source, destination), which is chunk source * p + destination
+  destination  // of that block
+};
+
+// What a schedule has to show, chunk by chunk: at the beginning each of `contributors` holds its own
+// contribution and nobody else holds anything; at the end each of `holders` holds the contribution of every
+// contributor exactly once. What others hold then does not matter.
+struct CollectiveGoal {
+  ChunkRanks contributors = ChunkRanks::all;
+  ChunkRanks holders = ChunkRanks::all;
+};
+
+struct CollectiveKindInfo {
+  CollectiveKind kind;
+  // In YAML, tables and messages; also the parameter of the section `collectives` that chooses the algorithm.
+  const char* name;
+  // What the bytes of a communication are the size of.
+  const char* bytes;
+  // What the root has that other ranks have not; null for a kind without a root.
+  const char* root;
+  CollectiveGoal goal;
+  // The "bus bandwidth" of nccl-tests (doc/PERFORMANCE.md there), which compares with a link's rate whatever
+  // the number of ranks; from the algorithm bandwidth, which is bytes / time.
+  double (*bus_bandwidth)(double algorithm_bandwidth, double ranks);
+  // The value of workload.proto's Collective; 0: no collective of a workload.
+  int protobuf;
+  const char* default_algorithm;
+};
+
+namespace bus_bandwidths {
+constexpr double same(double bandwidth, double) { return bandwidth; }
+// Each rank has 1 / n of the buffer already.
+constexpr double others(double bandwidth, double n) { return bandwidth * (n - 1) / n; }
+// A reduce-scatter and an all-gather.
+constexpr double others_twice(double bandwidth, double n) { return bandwidth * 2 * (n - 1) / n; }
+}  // namespace bus_bandwidths
+
+inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
+    {CollectiveKind::all_reduce,
+     "all_reduce",
+     "the buffer that each rank holds and gets back reduced",
+     nullptr,
+     {ChunkRanks::all, ChunkRanks::all},
+     bus_bandwidths::others_twice,
+     1,
+     "ring"},
+    {CollectiveKind::all_gather,
+     "all_gather",
+     "the gathered buffer, to which each rank contributes bytes / ranks",
+     nullptr,
+     {ChunkRanks::owner, ChunkRanks::all},
+     bus_bandwidths::others,
+     2,
+     "ring"},
+    {CollectiveKind::reduce_scatter,
+     "reduce_scatter",
+     "the buffer that each rank contributes, of which it keeps bytes / ranks reduced",
+     nullptr,
+     {ChunkRanks::all, ChunkRanks::owner},
+     bus_bandwidths::others,
+     3,
+     "ring"},
+    {CollectiveKind::all_to_all,
+     "all_to_all",
+     "all that one rank sends, of which block i, bytes / ranks, goes to rank i",
+     nullptr,
+     {ChunkRanks::source, ChunkRanks::destination},
+     bus_bandwidths::others,
+     4,
+     "pairwise"},
+    {CollectiveKind::broadcast,
+     "broadcast",
+     "the root's buffer",
+     "the rank that has the data",
+     {ChunkRanks::root, ChunkRanks::all},
+     bus_bandwidths::same,
+     5,
+     "chain"},
+    {CollectiveKind::point_to_point,
+     "point_to_point",
+     "what rank 0 sends to rank 1",
+     nullptr,
+     {ChunkRanks::root, ChunkRanks::all},  // the root is rank 0
+     bus_bandwidths::same,
+     0,
+     "direct"},
+    {CollectiveKind::reduce,
+     "reduce",
+     "the buffer that each rank contributes and the root gets reduced",
+     "the rank that gets the result",
+     {ChunkRanks::all, ChunkRanks::root},
+     bus_bandwidths::same,
+     6,
+     "chain"},
+};
+inline constexpr std::size_t kCollectiveKindCount = std::size(kCollectiveKinds);
+
+constexpr const CollectiveKindInfo& info_of(CollectiveKind kind) {
+  return kCollectiveKinds[static_cast<std::size_t>(kind)];
+}
+constexpr const char* to_string(CollectiveKind kind) { return info_of(kind).name; }
+constexpr bool has_root(CollectiveKind kind) { return info_of(kind).root != nullptr; }
+// Of a group that calls it together; not the send and receive of two ranks.
+constexpr bool is_collective(CollectiveKind kind) { return kind != CollectiveKind::point_to_point; }
+
+namespace collective_kind_checks {
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kCollectiveKindCount; ++i) {
+    if (kCollectiveKinds[i].kind != static_cast<CollectiveKind>(i)) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "kCollectiveKinds is in the order of CollectiveKind");
+}  // namespace collective_kind_checks
+
+}  // namespace netsim

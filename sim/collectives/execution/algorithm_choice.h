@@ -1,0 +1,25 @@
+// AlgorithmChoice: which algorithm does which kind of collective. Owns the algorithms, as the configuration
+// made them, with the parameters that the user gave them; whoever needs a schedule asks these objects.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/execution/collectives_parameters.h"
+
+namespace netsim {
+
+class AlgorithmChoice {
+ public:
+  // ConfigError for an unknown algorithm, a wrong parameter of one, or one that does not do its kind.
+  explicit AlgorithmChoice(const CollectivesParameters& parameters);
+  const CollectiveAlgorithm& of(CollectiveKind kind) const {
+    return *algorithms_[static_cast<std::size_t>(kind)];
+  }
+
+ private:
+  std::array<std::unique_ptr<CollectiveAlgorithm>, kCollectiveKindCount> algorithms_;
+};
+
+}  // namespace netsim

@@ -1,0 +1,62 @@
+#include "sim/collectives/execution/collectives_parameters.h"
+
+#include <string>
+
+#include "sim/collectives/algorithm.h"
+
+namespace netsim {
+namespace {
+
+using P = CollectivesParameters;
+
+void add_algorithms(Parameters<P>& p) {
+  for (const CollectiveKindInfo& info : kCollectiveKinds) {
+    if (!is_collective(info.kind)) continue;
+    p.component(info.name, P::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
+                std::string("algorithm of ") + info.name);
+  }
+}
+
+void add_latencies(Parameters<P>& p) {
+  const Range<Time> latency{0, kSecond};
+  p.time("base_latency_ring", &P::base_latency_ring, latency,
+         "start of a ring, chain or pairwise collective (NCCL tuning.cc baseLatencies, Ring Simple)")
+      .time("base_latency_tree", &P::base_latency_tree, latency,
+            "start of a tree collective (NCCL tuning.cc baseLatencies, Tree Simple)")
+      .time("hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
+            "per step within a host, ring (NCCL tuning.cc hwLatencies, NVLINK Ring Simple); also "
+            "point-to-point")
+      .time("hop_latency_nvlink_tree", &P::hop_latency_nvlink_tree, latency,
+            "per step within a host, tree (NCCL tuning.cc hwLatencies, NVLINK Tree Simple)")
+      .time("hop_latency_net_ring", &P::hop_latency_net_ring, latency,
+            "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring Simple); also point-to-point")
+      .time("hop_latency_net_tree", &P::hop_latency_net_tree, latency,
+            "per step between hosts, tree (NCCL tuning.cc hwLatencies, NET Tree Simple)");
+}
+
+void add_chunking(Parameters<P>& p) {
+  const Range<std::int64_t> channels{1, 1024};
+  p.integer("scale_up_channels", &P::scale_up_channels, channels,
+            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), timed together")
+      .integer("scale_out_channels", &P::scale_out_channels, channels,
+               "channels of a group on several hosts, each a message chain of its own")
+      .bytes("slice", &P::slice, {kKibibyte, kGibibyte},
+             "largest message of one channel (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps a slice)")
+      .integer("send_window", &P::send_window, {1, 1 << 20},
+               "sends in flight per channel, thread block and peer (NCCL Simple: 8 steps / 2 steps a slice)");
+}
+
+}  // namespace
+
+const Parameters<CollectivesParameters>& collectives_parameters() {
+  static const auto declared = [] {
+    Parameters<P> p;
+    add_algorithms(p);
+    add_latencies(p);
+    add_chunking(p);
+    return p;
+  }();
+  return declared;
+}
+
+}  // namespace netsim

@@ -1,0 +1,37 @@
+// The executor's own events: a rank's base latency, its end, and a message's hop latency are over.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/collectives/execution/executor_gpu.h"
+#include "sim/core/event_loop.h"
+
+namespace netsim {
+
+enum class ExecutorEvent : std::uint32_t {
+  begin,   // an operation executes its first instructions
+  finish,  // an operation that needed no time is done
+  send     // a message is handed to the endpoint
+};
+
+// The events of one set's GPUs. The target of an event is its GPU; the argument says what happens and, by its
+// slot, to which operation or message.
+class ExecutorEvents {
+ public:
+  // `gpus`: of all sets.
+  ExecutorEvents(EventLoop& loop, std::vector<ExecutorGpu>& gpus) : loop_(loop), gpus_(gpus) {}
+  Time now() const { return loop_.now(); }
+  void schedule(Time time, std::uint32_t gpu, ExecutorEvent what, std::uint32_t slot) {
+    loop_.schedule(time, gpus_[gpu].origin, EventKind::executor, gpu,
+                   static_cast<std::uint64_t>(what) << 32 | slot);
+  }
+  static ExecutorEvent what(const Event& event) { return static_cast<ExecutorEvent>(event.argument >> 32); }
+  static std::uint32_t slot(const Event& event) { return static_cast<std::uint32_t>(event.argument); }
+
+ private:
+  EventLoop& loop_;
+  std::vector<ExecutorGpu>& gpus_;
+};
+
+}  // namespace netsim

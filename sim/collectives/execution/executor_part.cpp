@@ -1,0 +1,144 @@
+#include "sim/collectives/execution/executor_part.h"
+
+#include <string>
+
+#include "sim/collectives/execution/stall_report.h"
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using Phase = Operation::Phase;
+
+// Messages came that this member does not expect. The one that builds the requests refuses such members with
+// what they said; it may be behind, and then this ends the run before it goes astray.
+[[noreturn]] void disagree(const Operation& operation) {
+  throw InputError(describe(operation) + ": its members disagree on bytes or group");
+}
+
+// What a caller owes us, whatever the user wrote.
+void check(std::uint32_t gpu, const CommunicationRequest& request) {
+  NETSIM_CHECK(request.members != nullptr && request.index < request.members->size() &&
+                   (*request.members)[request.index] == gpu && request.bytes > 0,
+               "communication request of gpu " + std::to_string(gpu));
+  NETSIM_CHECK(!request.raw || !is_collective(request.kind), "only point-to-point may be raw");
+  NETSIM_CHECK(
+      request.members->size() == 1 || ((!has_root(request.kind) || request.root < request.members->size()) &&
+                                       (is_collective(request.kind) || request.members->size() == 2)),
+      std::string("group of a ") + to_string(request.kind));
+}
+
+}  // namespace
+
+ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
+                           std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener)
+    : library_(library),
+      schedules_(library.schedules),
+      listener_(listener),
+      events_(loop, gpus),
+      operations_(gpus),
+      outgoing_(endpoint, library.latency, events_),
+      runner_(outgoing_) {
+  loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
+}
+
+void ExecutorPart::handle(const Event& event) {
+  const std::uint32_t slot = ExecutorEvents::slot(event);
+  switch (ExecutorEvents::what(event)) {
+    case ExecutorEvent::begin:
+      begin(operations_[slot]);
+      if (operations_[slot].is_finished()) finish(slot);
+      break;
+    case ExecutorEvent::finish:
+      finish(slot);
+      break;
+    case ExecutorEvent::send:
+      outgoing_.hand_over(slot);
+      break;
+  }
+}
+
+void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request) {
+  check(gpu, request);
+  const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
+  Operation& operation = operations_[slot];
+  NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
+  enter(operation, request);
+  const Time latency = library_.latency.base(request, operation.family);
+  if (latency > 0) {
+    events_.schedule(events_.now() + latency, gpu, ExecutorEvent::begin, slot);
+    return;
+  }
+  begin(operation);
+  if (!operation.is_finished()) return;
+  operation.phase = Phase::finishing;
+  events_.schedule(events_.now(), gpu, ExecutorEvent::finish, slot);
+}
+
+void ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
+  operation.phase = Phase::entered;
+  operation.request = request;
+  operation.started = events_.now();
+  operation.open_thread_blocks = 0;
+  operation.schedule = nullptr;
+  operation.thread_blocks.clear();
+  const auto ranks = static_cast<std::uint32_t>(request.members->size());
+  if (ranks == 1) return;
+  operation.schedule = &schedules_.get(request.kind, ranks, request.root);
+  operation.chunking = library_.chunking(request);
+  operation.family = library_.algorithms.of(request.kind).cost_family();
+  operation.thread_blocks_per_channel = operation.schedule->thread_blocks();
+  InstructionRunner::reset(operation);
+}
+
+void ExecutorPart::begin(Operation& operation) {
+  operation.phase = Phase::running;
+  if (operation.schedule != nullptr) runner_.run(operation);
+}
+
+void ExecutorPart::run(std::uint32_t slot, std::uint32_t block) {
+  Operation& operation = operations_[slot];
+  if (operation.phase != Phase::running) return;
+  if (block >= operation.thread_blocks.size()) disagree(operation);
+  runner_.run(operation, block);
+  if (operation.is_finished()) finish(slot);
+}
+
+void ExecutorPart::finish(std::uint32_t slot) {
+  Operation& operation = operations_[slot];
+  if (operation.arrived.total() > 0) disagree(operation);
+  const CommunicationRequest request = operation.request;
+  const bool receiver = !is_collective(request.kind) && request.index == 1;
+  const std::uint32_t gpu = operation.gpu;
+  const Time started = receiver ? operation.sender_started : operation.started;
+  operation.phase = Phase::finished;
+  if (operation.in_flight.total() == 0) operations_.recycle(slot);  // else with the last acknowledgement
+  // May start operations: nothing of ours is touched after.
+  listener_->communication_done(gpu, request, started);
+}
+
+void ExecutorPart::message_delivered(const SendRequest& message) {
+  const std::uint32_t slot =
+      operations_.find_or_open(message.destination, message.traits.job, message.communication);
+  Operation& operation = operations_[slot];
+  const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
+  operation.arrived.add(from);
+  operation.sender_started = message.started;
+  run(slot, from.block);
+}
+
+void ExecutorPart::message_sent(const SendRequest& message) {
+  const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
+  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
+  NETSIM_CHECK(
+      slot != OperationArena::kNone && operations_[slot].in_flight.take({message.destination, block}),
+      "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
+  const Operation& operation = operations_[slot];
+  if (operation.phase != Phase::finished) {
+    run(slot, block);
+  } else if (operation.in_flight.total() == 0) {
+    operations_.recycle(slot);
+  }
+}
+
+}  // namespace netsim

@@ -1,0 +1,51 @@
+// ExecutorPart: the executor of the GPUs of one set. Holds their operations and takes each through its
+// phases: announced or entered, running, finished, recycled. Everything here happens in the set's event loop.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/collectives/execution/collective_library.h"
+#include "sim/collectives/execution/communication.h"
+#include "sim/collectives/execution/executor_events.h"
+#include "sim/collectives/execution/instruction_runner.h"
+#include "sim/collectives/execution/operation.h"
+#include "sim/collectives/execution/outgoing_messages.h"
+#include "sim/collectives/execution/schedule_cache.h"
+
+namespace netsim {
+
+class alignas(64) ExecutorPart {
+ public:
+  // `gpus`: of all sets; a part uses those of its own GPUs. `listener`: whom to tell; it
+  // may be set after the parts are made. Handles EventKind::executor of `loop`.
+  ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
+               std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener);
+  ExecutorPart(const ExecutorPart&) = delete;
+  ExecutorPart& operator=(const ExecutorPart&) = delete;
+
+  // As of Executor and MessageListener.
+  void start(std::uint32_t gpu, const CommunicationRequest& request);
+  void message_delivered(const SendRequest& message);
+  void message_sent(const SendRequest& message);
+
+  // All slots, recycled ones too.
+  const std::vector<Operation>& operations() const { return operations_.all(); }
+
+ private:
+  void handle(const Event& event);
+  void enter(Operation& operation, const CommunicationRequest& request);
+  void begin(Operation& operation);
+  void run(std::uint32_t slot, std::uint32_t block);
+  void finish(std::uint32_t slot);
+
+  CollectiveLibrary& library_;
+  ScheduleLookup schedules_;
+  CommunicationListener* const& listener_;
+  ExecutorEvents events_;
+  OperationArena operations_;
+  OutgoingMessages outgoing_;
+  InstructionRunner runner_;
+};
+
+}  // namespace netsim

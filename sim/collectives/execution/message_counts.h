@@ -1,0 +1,61 @@
+// MessageCounts: how many messages of an operation are in some state, by where they belong: a pair of a peer
+// and a thread block. A few entries in any order, so that linear search is right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace netsim {
+
+// A peer (a GPU or a place in the group) and a thread block of this rank. As SendRequest::tag, with the
+// sender's place in the group, it tells the receiver which of its thread blocks a message is for.
+struct PeerAndThreadBlock {
+  std::uint32_t peer = 0;
+  std::uint32_t block = 0;  // Operation::thread_blocks
+  constexpr std::uint64_t packed() const { return static_cast<std::uint64_t>(peer) << 32 | block; }
+  static constexpr PeerAndThreadBlock unpack(std::uint64_t packed) {
+    return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
+  }
+};
+
+class MessageCounts {
+ public:
+  std::uint32_t get(PeerAndThreadBlock of) const {
+    const std::size_t i = find(of.packed());
+    return i < entries_.size() ? entries_[i].count : 0;
+  }
+  void add(PeerAndThreadBlock of) {
+    const std::size_t i = find(of.packed());
+    if (i == entries_.size()) entries_.push_back({of.packed(), 0});
+    ++entries_[i].count;
+    ++total_;
+  }
+  // False if there is none.
+  bool take(PeerAndThreadBlock of) {
+    const std::size_t i = find(of.packed());
+    if (i == entries_.size()) return false;
+    --total_;
+    if (--entries_[i].count == 0) {
+      entries_[i] = entries_.back();
+      entries_.pop_back();
+    }
+    return true;
+  }
+  std::uint64_t total() const { return total_; }
+
+ private:
+  struct Entry {
+    std::uint64_t packed;
+    std::uint32_t count;
+  };
+  std::size_t find(std::uint64_t packed) const {
+    std::size_t i = 0;
+    while (i < entries_.size() && entries_[i].packed != packed) ++i;
+    return i;
+  }
+  std::vector<Entry> entries_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace netsim

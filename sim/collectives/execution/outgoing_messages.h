@@ -1,0 +1,34 @@
+// OutgoingMessages: from a send instruction to the endpoint. A message is made, waits for its hop latency and
+// is handed over; those that wait lie in an arena of their set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/collectives/execution/executor_events.h"
+#include "sim/collectives/execution/latency_model.h"
+#include "sim/collectives/execution/operation.h"
+#include "sim/transport/endpoint.h"
+
+namespace netsim {
+
+class OutgoingMessages {
+ public:
+  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events)
+      : endpoint_(endpoint), latency_(latency), events_(events) {}
+  // Thread block `block` of the operation sends `bytes` to a GPU; in flight from now on.
+  void post(Operation& operation, std::uint32_t block, std::uint32_t destination, Bytes bytes);
+  // ExecutorEvent::send with this slot.
+  void hand_over(std::uint32_t slot);
+
+ private:
+  std::uint32_t free_slot();
+
+  Endpoint& endpoint_;
+  const LatencyModel& latency_;
+  ExecutorEvents& events_;
+  std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
+  std::vector<std::uint32_t> free_;    // slots of messages_
+};
+
+}  // namespace netsim
