@@ -738,7 +738,7 @@ class MailEndpoint final : public Endpoint {
     }
   }
   void set_listener(MessageListener* listener) override { listener_ = listener; }
-  void send(const SendRequest& request) override {
+  MessageHandle send(const SendRequest& request) override {
     const std::uint32_t set = set_of_gpu_[request.source];
     EventLoop& loop = *loops_[set];
     Origin& origin = origins_[request.source];
@@ -746,7 +746,13 @@ class MailEndpoint final : public Endpoint {
         {{loop.now() + delay_, origin.next_key(), request.destination, EventKind::deliver, 0}, request});
     loop.schedule(loop.now() + 2 * delay_, origin, EventKind::control, request.source, messages_[set].size());
     messages_[set].push_back(request);
+    return {request.source, 0, 0};
   }
+  // Its messages leave at once.
+  bool hold(const MessageHandle&) override { return false; }
+  bool release(const MessageHandle&) override { return false; }
+  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
+  Bytes cancel(const MessageHandle&) override { return 0; }
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
   void exchange() {
