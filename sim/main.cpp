@@ -21,6 +21,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
+#include "sim/core/plugin_loader.h"
 #include "sim/core/progress.h"
 #include "sim/core/read_log.h"
 #include "sim/core/terminal.h"
@@ -53,8 +54,8 @@ void catch_interruptions() {
   sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it ignored
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
-  std::signal(SIGABRT,
-              [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
+  // std::terminate() and the libraries that netsim uses have said why.
+  std::signal(SIGABRT, [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });
 }
 
 void print(const std::string& text) {
@@ -127,8 +128,8 @@ void dry_run(Options options) {
 }
 
 // `log`: of all that was read for it.
-Manifest manifest_of(const Options& options, const Simulation& simulation, const ReadLog& log,
-                     const std::string& command) {
+Manifest manifest_of(const Options& options, const std::vector<Plugin>& plugins, const Simulation& simulation,
+                     const ReadLog& log, const std::string& command) {
   Manifest manifest;
   manifest.commit = commit();
   manifest.command = command;
@@ -136,16 +137,17 @@ Manifest manifest_of(const Options& options, const Simulation& simulation, const
   manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster());
   manifest.until = options.until;
   manifest.inputs = log.files();
+  manifest.plugins = plugins;
   return manifest;
 }
 
 // What the manifest of this run would say before it begins.
-void print_manifest(Options options, const std::string& command) {
+void print_manifest(Options options, const std::vector<Plugin>& plugins, const std::string& command) {
   const ReadLog log;
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   const Simulation simulation(std::move(setup));
-  print(manifest_json(manifest_of(options, simulation, log, command)));
+  print(manifest_json(manifest_of(options, plugins, simulation, log, command)));
 }
 
 // What the user is told at the end, besides the files.
@@ -161,11 +163,11 @@ void show(const Options& options, const Results& results) {
   for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", printable(line).c_str());
 }
 
-ExitCode run(Options options, const std::string& command) {
+ExitCode run(Options options, const std::vector<Plugin>& plugins, const std::string& command) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
   const bool files = !options.output_directory.empty();
-  const Manifest manifest = manifest_of(options, simulation, log, command);
+  const Manifest manifest = manifest_of(options, plugins, simulation, log, command);
   Watch watch;
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
@@ -200,16 +202,29 @@ std::string out_of_memory() {
          "--dry-run says what a run needs";
 }
 
-ExitCode act(const Options& options, const std::string& command) {
+// Says what went wrong in netsim itself, and how to see it again.
+int bug(const std::string& message, const std::string& command) {
+  std::fprintf(stderr, "netsim: %s\nreproduce with: %s\n", shortened(printable(message)).c_str(),
+               printable(command).c_str());
+  return static_cast<int>(ExitCode::bug);
+}
+
+std::vector<Plugin> load_plugins(const Options& options) {
+  std::vector<Plugin> plugins;
+  for (const std::string& path : options.plugins) plugins.push_back(load_plugin(path));
+  return plugins;
+}
+
+ExitCode act(const Options& options, const std::vector<Plugin>& plugins, const std::string& command) {
   using Action = Options::Action;
   switch (options.action) {
     case Action::run:
-      return run(options, command);
+      return run(options, plugins, command);
     case Action::dry_run:
       dry_run(options);
       break;
     case Action::print_config:
-      options.json ? print_manifest(options, command) : print_configuration(options);
+      options.json ? print_manifest(options, plugins, command) : print_configuration(options);
       break;
     case Action::list:
       print(list_components(options.subject, line_width(stdout)));
@@ -237,12 +252,15 @@ ExitCode act(const Options& options, const std::string& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string command = "netsim";
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-    const std::string command = quote_command(arguments);
-    set_reproduction_hint(command);
+    command = quote_command(arguments);
     catch_interruptions();
-    return static_cast<int>(act(parse_options(arguments), command));
+    const Options options = parse_options(arguments);
+    return static_cast<int>(act(options, load_plugins(options), command));
+  } catch (const InternalError& error) {
+    return bug(error.what(), command);
   } catch (const Error& error) {
     complain(error.what());
     return static_cast<int>(error.code());
@@ -255,7 +273,6 @@ int main(int argc, char** argv) {
                          threads ? " (a thread: fewer with --threads)" : ""));
     return static_cast<int>(ExitCode::io);
   } catch (const std::exception& error) {
-    complain(fmt::format("unexpected: {} (this is a bug of netsim)", error.what()));
-    return static_cast<int>(ExitCode::bug);
+    return bug(std::string("this is a bug in netsim: unexpected: ") + error.what(), command);
   }
 }

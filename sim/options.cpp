@@ -27,6 +27,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "what runs on it: a .pb, a .yaml that describes it, a flow list (--list workload_reader)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
+  add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
+      "load a shared library with components of yours; may be repeated");
   add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
   add("threads", text()->value_name("N"),
@@ -194,6 +196,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.workload = text_of(values, "workload");
   options.output_directory = text_of(values, "out");
   if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
+  if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
   if (const auto threads = text_of(values, "threads"); !threads.empty())
     options.threads = thread_count(threads);

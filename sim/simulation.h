@@ -102,6 +102,7 @@ class Simulation {
 
   const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
+  const System& system() const { return system_; }
   // How big the run is, after a calibration: instead of run(), once. Plays the run itself for about `seconds`
   // (of a Stopwatch; or to its end, if that comes first), by the watch's `until` and `interrupted`.
   Prediction predict(double seconds, const Watch& watch);
