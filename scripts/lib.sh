@@ -4,9 +4,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program-options-dev libyaml-cpp-dev
-                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev zlib1g-dev)
+                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev libspdlog-dev zlib1g-dev)
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkgconf python3
-               python3-yaml python3-pandas python3-matplotlib valgrind)
+               python3-yaml python3-pandas python3-matplotlib valgrind clang-format clang-tidy)
 
 # Compilations are shared between build directories and clones.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1

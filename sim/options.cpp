@@ -35,6 +35,10 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "threads that run it (default: one per core); the results are the same");
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
+  add("log", text()->value_name("LEVEL"),
+      "what is told of decisions, on stderr and in DIR/run.log: trace, debug, info, warn (default), error, "
+      "off; "
+      "for a room of the source too: warn,transport=info");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run",
       "build everything, play about a second of it: time, memory, sizes; with --print-config the "
@@ -201,6 +205,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (const auto threads = text_of(values, "threads"); !threads.empty())
     options.threads = thread_count(threads);
   if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
+  if (const auto log = text_of(values, "log"); !log.empty()) options.log = read_log_levels(log);
   options.quiet = values.count("quiet") != 0;
   if (const auto json = text_of(values, "json"); !json.empty()) {
     if (json != "-")

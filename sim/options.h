@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/log.h"
 #include "sim/core/text.h"
 #include "sim/core/units.h"
 
@@ -26,6 +27,7 @@ struct Options {
   bool quiet = false;               // no progress, no screen
   bool with_configuration = false;  // --dry-run --print-config: what --print-config says too
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
+  LogLevels log;                    // --log
   std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb
 };
 

@@ -14,10 +14,8 @@
 // Where a plugin's file says which headers it was made with.
 #define NETSIM_PLUGIN_MARK "netsim plugin, interface "
 
-// Makes the shared library a plugin. The text can be read without running anything of it.
-#define NETSIM_PLUGIN                                                              \
-  extern "C" {                                                                     \
-  extern const char netsim_plugin_interface[];                                     \
-  [[gnu::used, gnu::visibility("default")]] const char netsim_plugin_interface[] = \
-      NETSIM_PLUGIN_MARK NETSIM_INTERFACE_VERSION "\n";                            \
-  }
+// Makes the shared library a plugin. The text can be read without running anything of it; no symbol is
+// exported, so that several plugins do not meet.
+#define NETSIM_PLUGIN                                                         \
+  [[gnu::used, gnu::retain]] static constexpr char kNetsimPluginInterface[] = \
+      NETSIM_PLUGIN_MARK NETSIM_INTERFACE_VERSION "\n";
