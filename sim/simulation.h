@@ -140,6 +140,9 @@ class Simulation {
 
   const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
+  const System& system() const { return system_; }
+  std::uint32_t jobs() const { return jobs_->size(); }
+  const JobPlan& job(std::uint32_t number) const { return jobs_->job(number).plan(); }
   // GPU of each rank of a job.
   const std::vector<std::uint32_t>& placement(std::uint32_t job) const { return jobs_->job(job).plan().gpus; }
   // How big the run is, after a calibration: instead of run(), once. Plays the run itself for about `seconds`

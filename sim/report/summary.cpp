@@ -139,14 +139,18 @@ Json flows_json(const Results& results) {
 }
 
 Json plan_json(const Manifest& manifest) {
-  Json inputs = Json::array();
-  for (const auto& input : manifest.inputs) inputs.push_back({{"path", input.path}, {"hash", input.hash}});
+  const auto list = [](const auto& files) {
+    Json json = Json::array();
+    for (const auto& file : files) json.push_back({{"path", file.path}, {"hash", file.hash}});
+    return json;
+  };
   return {{"netsim", NETSIM_VERSION},
           {"commit", manifest.commit.empty() ? Json(nullptr) : Json(manifest.commit)},
           {"command", manifest.command},
           {"seed", manifest.seed},
           {"until_s", manifest.until == kNever ? Json(nullptr) : Json(to_seconds(manifest.until))},
-          {"inputs", inputs},
+          {"inputs", list(manifest.inputs)},
+          {"plugins", list(manifest.plugins)},
           {"configuration", manifest.configuration}};
 }
 
