@@ -532,8 +532,7 @@ void TransportPart::arm_timer(std::uint32_t id) {
   Sender& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
-  const std::uint32_t sent = s.next_psn - s.acknowledged;
-  s.unasked = sent != 0 && sent <= s.unrequested;
+  s.unasked = nothing_asked(s);
   if (reliability_.selective) {
     selective_[id].timer_end = s.next_psn;
     if (s.timeouts == 0) selective_[id].quiet_since = loop_.now();
@@ -565,7 +564,8 @@ void TransportPart::on_retransmission(const Event& event) {
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
   } else if (s.unasked) {
-    // No answer was due.
+    // No answer was due. Where all that is left is held none will be: the next packet sets the timer.
+    if (s.current == kNone && nothing_asked(s)) return;
   } else if (one_timeout_too_many(id)) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;

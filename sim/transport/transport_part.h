@@ -167,6 +167,11 @@ class TransportPart final : private PacketSource {
   void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
   void move_pace(std::uint32_t id, BitRate before);
+  // Of what is in flight.
+  static bool nothing_asked(const Sender& s) {
+    const std::uint32_t sent = s.next_psn - s.acknowledged;
+    return sent != 0 && sent <= s.unrequested;
+  }
   void arm_timer(std::uint32_t id);
   void schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument = 0);
   bool stand_in_line(std::uint32_t id, Time time);
