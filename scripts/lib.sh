@@ -4,9 +4,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program-options-dev libyaml-cpp-dev
-                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev zlib1g-dev)
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
-               python3-yaml python3-pandas python3-matplotlib valgrind)
+                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev libspdlog-dev zlib1g-dev)
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkgconf python3
+               python3-yaml python3-pandas python3-matplotlib valgrind clang-format clang-tidy)
 
 # Compilations are shared between build directories and clones.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -51,7 +51,7 @@ configure() {
     say "the build directory belongs to another source tree; starting it afresh"
     rm -rf "$directory"
   fi
-  command -v mold >/dev/null && set -- -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold "$@"
+  command -v mold >/dev/null && set -- -DCMAKE_{EXE,SHARED}_LINKER_FLAGS=-fuse-ld=mold "$@"
   (cd "$root" && cmake --preset "$preset" -B "$directory" "$@") >&2
 }
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string>
 #include <system_error>
@@ -20,11 +21,15 @@
 #include "sim/commit.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/core/log.h"
 #include "sim/core/output.h"
+#include "sim/core/plugin_loader.h"
 #include "sim/core/progress.h"
 #include "sim/core/read_log.h"
+#include "sim/core/registry.h"
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
+#include "sim/decisions.h"
 #include "sim/import/ns3_config.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
@@ -40,6 +45,13 @@ using namespace netsim;
 // That --dry-run plays the run for.
 constexpr double kCalibrationSeconds = 1;
 
+// The call of the program, besides its options.
+struct Call {
+  std::string command;
+  std::vector<Plugin> plugins;
+  Log log;
+};
+
 // Signal handlers can reach nothing else. A second signal ends the program the hard way.
 volatile std::sig_atomic_t interruption = 0;
 
@@ -53,8 +65,8 @@ void catch_interruptions() {
   sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it ignored
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
-  std::signal(SIGABRT,
-              [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });  // check_failed() has said why
+  // std::terminate() and the libraries that netsim uses have said why.
+  std::signal(SIGABRT, [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });
 }
 
 void print(const std::string& text) {
@@ -105,8 +117,14 @@ SimulationSetup setup_of(Options& options) {
   if (options.workload.empty()) options.workload = run.workload;
   if (options.until == kNever) options.until = run.until;
   require_workload(options);
-  return {std::move(run.config), options.workload,         options.seed,
-          options.threads,       options.output_directory, std::move(run.notes)};
+  SimulationSetup setup;
+  setup.config = std::move(run.config);
+  setup.workload = options.workload;
+  setup.seed = options.seed;
+  setup.threads = options.threads;
+  setup.output_directory = options.output_directory;
+  setup.notes = std::move(run.notes);
+  return setup;
 }
 
 void dry_run(Options options) {
@@ -127,25 +145,26 @@ void dry_run(Options options) {
 }
 
 // `log`: of all that was read for it.
-Manifest manifest_of(const Options& options, const Simulation& simulation, const ReadLog& log,
-                     const std::string& command) {
+Manifest manifest_of(const Options& options, const Call& call, const Simulation& simulation,
+                     const ReadLog& log) {
   Manifest manifest;
   manifest.commit = commit();
-  manifest.command = command;
+  manifest.command = call.command;
   manifest.seed = options.seed;
   manifest.configuration = resolved_configuration(simulation.configuration(), simulation.cluster());
   manifest.until = options.until;
   manifest.inputs = log.files();
+  manifest.plugins = call.plugins;
   return manifest;
 }
 
 // What the manifest of this run would say before it begins.
-void print_manifest(Options options, const std::string& command) {
+void print_manifest(Options options, const Call& call) {
   const ReadLog log;
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   const Simulation simulation(std::move(setup));
-  print(manifest_json(manifest_of(options, simulation, log, command)));
+  print(manifest_json(manifest_of(options, call, simulation, log)));
 }
 
 // What the user is told at the end, besides the files.
@@ -161,11 +180,12 @@ void show(const Options& options, const Results& results) {
   for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", printable(line).c_str());
 }
 
-ExitCode run(Options options, const std::string& command) {
+ExitCode run(Options options, Call& call) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
+  log_decisions(call.log, simulation);
   const bool files = !options.output_directory.empty();
-  const Manifest manifest = manifest_of(options, simulation, log, command);
+  const Manifest manifest = manifest_of(options, call, simulation, log);
   Watch watch;
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
@@ -175,8 +195,10 @@ ExitCode run(Options options, const std::string& command) {
   }
   const Results results = simulation.run(watch);
   progress.finish();
+  log_results(call.log, results);
   if (files) {
     simulation.finish_tables(results);
+    simulation.write_file("run.log", call.log.text());
     simulation.write_file("manifest.json", manifest_json(manifest, results));
     simulation.write_file("summary.json", summary_json(results));  // the last: it says that all are there
   }
@@ -200,16 +222,44 @@ std::string out_of_memory() {
          "--dry-run says what a run needs";
 }
 
-ExitCode act(const Options& options, const std::string& command) {
+// Says what went wrong in netsim itself, and how to see it again.
+int bug(const std::string& message, const std::string& command) {
+  std::fprintf(stderr, "netsim: %s\nreproduce with: %s\n", shortened(printable(message)).c_str(),
+               printable(command).c_str());
+  return static_cast<int>(ExitCode::bug);
+}
+
+// The kinds and names of all components that there are.
+std::vector<std::string> component_names() {
+  std::vector<std::string> names;
+  for (const ComponentInfo* info : Catalogue::instance().all())
+    names.push_back(info->kind + " " + info->name);
+  return names;
+}
+
+void load_plugins(const Options& options, Call& call) {
+  for (const std::string& path : options.plugins) {
+    const std::vector<std::string> before = component_names();
+    call.plugins.push_back(load_plugin(path));
+    const std::vector<std::string> after = component_names();
+    std::vector<std::string> added;
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(added));
+    if (added.empty()) call.log.warn(Room::core, "the plugin " + path + " registers no component");
+    for (const std::string& name : added)
+      call.log.info(Room::core, fmt::format("{} is of the plugin {}", name, path));
+  }
+}
+
+ExitCode act(const Options& options, Call& call) {
   using Action = Options::Action;
   switch (options.action) {
     case Action::run:
-      return run(options, command);
+      return run(options, call);
     case Action::dry_run:
       dry_run(options);
       break;
     case Action::print_config:
-      options.json ? print_manifest(options, command) : print_configuration(options);
+      options.json ? print_manifest(options, call) : print_configuration(options);
       break;
     case Action::list:
       print(list_components(options.subject, line_width(stdout)));
@@ -237,12 +287,17 @@ ExitCode act(const Options& options, const std::string& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string command = "netsim";
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-    const std::string command = quote_command(arguments);
-    set_reproduction_hint(command);
+    command = quote_command(arguments);
     catch_interruptions();
-    return static_cast<int>(act(parse_options(arguments), command));
+    const Options options = parse_options(arguments);
+    Call call{command, {}, Log(options.log, true)};
+    load_plugins(options, call);
+    return static_cast<int>(act(options, call));
+  } catch (const InternalError& error) {
+    return bug(error.what(), command);
   } catch (const Error& error) {
     complain(error.what());
     return static_cast<int>(error.code());
@@ -255,7 +310,6 @@ int main(int argc, char** argv) {
                          threads ? " (a thread: fewer with --threads)" : ""));
     return static_cast<int>(ExitCode::io);
   } catch (const std::exception& error) {
-    complain(fmt::format("unexpected: {} (this is a bug of netsim)", error.what()));
-    return static_cast<int>(ExitCode::bug);
+    return bug(std::string("this is a bug in netsim: unexpected: ") + error.what(), command);
   }
 }

@@ -27,12 +27,18 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "what runs on it: a .pb, a .yaml that describes it, a flow list (--list workload_reader)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
+  add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
+      "load a shared library with components of yours; may be repeated");
   add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
   add("threads", text()->value_name("N"),
       "threads that run it (default: one per core); the results are the same");
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
+  add("log", text()->value_name("LEVEL"),
+      "what is told of decisions, on stderr and in DIR/run.log: trace, debug, info, warn (default), error, "
+      "off; "
+      "for a room of the source too: warn,transport=info");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run",
       "build everything, play about a second of it: time, memory, sizes; with --print-config the "
@@ -194,10 +200,12 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.workload = text_of(values, "workload");
   options.output_directory = text_of(values, "out");
   if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
+  if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
   if (const auto threads = text_of(values, "threads"); !threads.empty())
     options.threads = thread_count(threads);
   if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
+  if (const auto log = text_of(values, "log"); !log.empty()) options.log = read_log_levels(log);
   options.quiet = values.count("quiet") != 0;
   if (const auto json = text_of(values, "json"); !json.empty()) {
     if (json != "-")

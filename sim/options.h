@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/log.h"
 #include "sim/core/text.h"
 #include "sim/core/units.h"
 
@@ -18,6 +19,7 @@ struct Options {
   std::string config;                    // --config: cluster, YAML
   std::string workload;                  // --workload: what runs on it; "" = the configuration may say
   std::vector<std::string> assignments;  // --set path=value, in order
+  std::vector<std::string> plugins;      // --plugin, in order
   std::string output_directory;          // --out; "" = no files
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;        // 0: one per core
@@ -25,6 +27,7 @@ struct Options {
   bool quiet = false;               // no progress, no screen
   bool with_configuration = false;  // --dry-run --print-config: what --print-config says too
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
+  LogLevels log;                    // --log
   std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb
 };
 
@@ -39,7 +42,7 @@ void require_workload(const Options& options);
 // What --help prints, in lines of at most `width` columns (or 60, if that is more).
 std::string usage(std::size_t width = kDefaultWidth);
 
-// The command line as one could type it again (for the manifest and for check_failed).
+// The command line as one could type it again (for the manifest, and to reproduce a bug).
 std::string quote_command(const std::vector<std::string>& arguments);
 
 }  // namespace netsim

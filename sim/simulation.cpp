@@ -4,18 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "sim/core/input_file.h"
 #include "sim/core/registry.h"
 #include "sim/report/configuration.h"
+#include "sim/scheduling/placement.h"
 #include "sim/transport/congestion/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/transport/reliability/reliability.h"
-#include "sim/workload/job/job_books.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -107,8 +107,8 @@ Time given_duration(const Work& work, const std::string& workload, const Place& 
   return total;
 }
 
-std::vector<Time> durations(const TaskSource& source, const ComputeModel* model, const std::string& workload,
-                            const Place& config) {
+std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model,
+                                     const std::string& workload, const Place& config) {
   std::vector<Time> result;
   for (const Work& work : source.works()) {
     result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload, config));
@@ -200,72 +200,151 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
   executor_ = Executor::create(loops_, set_of_gpu_, *endpoint_, section(root, "collectives"), next_origin_);
   next_origin_ += gpus;
+  devices_ = std::make_unique<ComputeDevices>(loops_, set_of_gpu_,
+                                              gpu_parameters().parse(section(root, "gpus")), next_origin_);
+  next_origin_ += gpus;
 }
 
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
       system_(setup_.config, setup_.seed, setup_.threads,
-              [this](const FlowRecord& flow) { recorder_->record(flow); }),
-      source_(
-          load_workload(setup_.workload, workload_context(setup_.config, system_.cluster(), setup_.seed))) {
-  const std::size_t gpus = system_.cluster().gpus.size();
-  if (source_->ranks() > gpus) {
-    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
-                                 setup_.workload, source_->ranks(), gpus, system_.cluster().host_count));
-  }
+              [this](const FlowRecord& flow) { recorder_->record(flow); }) {
+  descriptions_ = std::move(setup_.jobs);
+  if (descriptions_.empty())
+    descriptions_ =
+        load_jobs(setup_.workload, workload_context(setup_.config, system_.cluster(), setup_.seed));
+  create_jobs();
   if (!setup_.output_directory.empty()) {
     const Cluster& cluster = system_.cluster();
-    const std::vector<std::uint16_t>* ports = source_->ns3_ports();
+    std::vector<Tables::NamedSource> sources;
+    for (const JobDescription& job : descriptions_) sources.push_back({job.name, job.source.get()});
+    const std::vector<std::uint16_t>* ports = sources.size() == 1 ? sources[0].source->ns3_ports() : nullptr;
     tables_ = std::make_unique<Tables>(
-        setup_.output_directory, system_.output(), *source_, nic_names(cluster),
+        setup_.output_directory, system_.output(), sources, nic_names(cluster),
         ports != nullptr ? std::make_unique<Ns3Fct>(cluster, system_.transport().mtu, *ports) : nullptr);
   }
-  recorder_ = std::make_unique<Recorder>(tables_.get());
+  recorder_ = std::make_unique<Recorder>(tables_.get(), descriptions_.size());
   if (const SampleParameters& sample = system_.output().sample; sample.interval > 0) {
     sampler_ = std::make_unique<Sampler>(sample, *system_.packets(), system_.cluster().graph, tables_.get());
   }
-  create_job();
 }
 
-void Simulation::create_job() {
-  std::vector<std::uint32_t> gpus(source_->ranks());
-  std::iota(gpus.begin(), gpus.end(), 0);
-  Job::Observer observer{
-      [this](const TaskRecord& task) { recorder_->record(task); },
-      [this](const CommunicationRecord& communication) { recorder_->record(communication); }};
-  job_ = Job::create(system_.loops(), system_.set_of_gpu(), system_.executor(), *source_, std::move(gpus),
-                     durations(*source_, system_.compute(), setup_.workload, setup_.config.place()),
-                     system_.next_origin(), std::move(observer));
-  journal_ = std::make_unique<JournalOf<JobRecord, Job>>(*job_, &Job::apply);
+void Simulation::create_jobs() {
+  JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
+                       [this](const CommunicationRecord& communication) { recorder_->record(communication); },
+                       [this](std::uint32_t job, std::uint32_t iteration, Time end) {
+                         if (on_iteration_) on_iteration_(job, iteration, end);
+                       },
+                       {}};
+  if (system_.output().critical_path) {
+    observer.path = [this](std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
+      recorder_->record(job, iteration, step);
+    };
+  }
+  jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
+                                   system_.devices(), system_.next_origin(), std::move(observer));
+  journal_ = std::make_unique<JournalOf<JobRecord, JobSet>>(*jobs_, &JobSet::apply);
   journal_reader_ = system_.engine().add_reader(*journal_);
+  std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
+  for (const JobDescription& job : descriptions_) {
+    times_.push_back(std::make_unique<WorkDurations>(
+        durations_of_works(*job.source, system_.compute(), job.file, setup_.config.place())));
+    place(job, taken, shared);
+  }
 }
 
-// What happens at the start goes into the books in the order of ranks, all else in that of events.
-void Simulation::start_job() {
-  job_->start();
-  job_->set_journal([this](std::uint32_t set, const JobRecord& record) {
+// `taken`: by GPU, whether a job has it for itself; `shared`: whether some have it together.
+void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared) {
+  const Cluster& cluster = system_.cluster();
+  if (job.source->ranks() > cluster.gpus.size()) {
+    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
+                                 job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
+  }
+  const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
+  const bool shares = Registry<Placement>::instance().create(node, "packed")->shares();
+  std::vector<bool> not_for_it = taken;
+  for (std::size_t gpu = 0; gpu < taken.size() && !shares; ++gpu) {
+    if (shared[gpu]) not_for_it[gpu] = true;
+  }
+  PlacementView view{cluster, not_for_it, job.source->ranks(), {}, job.name, setup_.seed};
+  for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
+  const PlacedRanks placed =
+      job.placement.is_null() ? place_ranks(node, view) : as_input([&] { return place_ranks(node, view); });
+  for (const std::uint32_t gpu : placed.gpus) (placed.shared ? shared : taken)[gpu] = true;
+  jobs_->add(
+      {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
+}
+
+void Simulation::start_job(std::uint32_t job) { jobs_->start(job); }
+
+void Simulation::begin() {
+  if (tables_ != nullptr) tables_->begin();
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    const Time arrival = jobs_->job(job).plan().arrival;
+    if (arrival == 0) {
+      start_job(job);
+    } else {
+      system_.engine().call_at(arrival, [this, job] { start_job(job); });
+    }
+  }
+  jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
   });
 }
 
+// Where nothing else moves, only times of the simulation tell whether anything will.
+bool Simulation::step(Time until) {
+  Engine& engine = system_.engine();
+  if (jobs_->done() || stuck_ || deadlocked()) return false;
+  if (slice(std::min(until, next_look_))) return true;
+  if (engine.pending() == 0 || engine.next_time() > until) return false;
+  stuck_ = stuck();
+  next_look_ = (engine.next_time() / kStuckLook + 1) * kStuckLook;
+  return !stuck_;
+}
+
+SimulationState Simulation::state() const {
+  SimulationState state;
+  state.now = system_.engine().now();
+  state.events = system_.engine().executed();
+  state.done = jobs_->done();
+  for (std::uint32_t number = 0; number < jobs_->size(); ++number) {
+    const Job& job = jobs_->job(number);
+    state.jobs.push_back({job.plan().name, job.begun(), job.done(), job.tasks_done(),
+                          static_cast<std::uint32_t>(job.iteration_ends().size())});
+  }
+  if (system_.packets() != nullptr) state.network = system_.packets()->counters();
+  return state;
+}
+
 Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
-  if (tables_ != nullptr) tables_->begin();
-  const Outcome outcome = naming(setup_.workload, [&] { return play(watch); });
-  if (outcome == Outcome::done) settle(watch);
-  if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
-  if (sampler_ != nullptr) finish_samples(outcome, watch);
-  Results results = collect(outcome, watch);
+  begin();
+  const Outcome outcome = play(watch);
+  Results results = end(outcome, watch);
   results.wall_seconds = seconds_since(start);
   return results;
 }
 
+Results Simulation::results(Time until) {
+  Watch watch;
+  watch.until = until;
+  if (jobs_->done()) return end(Outcome::done, watch);
+  const Engine& engine = system_.engine();
+  const bool stalled = stuck_ || deadlocked() || engine.pending() == 0;
+  return end(stalled ? Outcome::stalled : until != kNever ? Outcome::limit : Outcome::interrupted, watch);
+}
+
+Results Simulation::end(Outcome outcome, const Watch& watch) {
+  if (outcome == Outcome::done) settle(watch);
+  if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
+  if (sampler_ != nullptr) finish_samples(outcome, watch);
+  return collect(outcome, watch);
+}
+
 Prediction Simulation::predict(double seconds, const Watch& watch) {
   const Calibration calibration = calibrate(seconds, watch);
-  const Volume volume = naming(setup_.workload, [&] {
-    return predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
-  });
-  return extrapolate(source_->ranks(), volume, calibration);
+  return extrapolate(jobs_->ranks(), whole_volume(), calibration);
 }
 
 // At least a few looks, however long the slices between them are: the first ones are slow in a large network,
@@ -304,7 +383,7 @@ Calibration::Mark Simulation::progress_mark(double seconds) const { return {seco
 
 Volume Simulation::done() const {
   Volume done;
-  done.tasks = job_->tasks_done();
+  done.tasks = jobs_->tasks_done();
   if (system_.packets() == nullptr) return done;
   const NetworkCounters counters = system_.packets()->counters();
   done.scale_out_bytes = counters.bytes_delivered;
@@ -315,13 +394,26 @@ Volume Simulation::done() const {
   return done;
 }
 
+Volume Simulation::whole_volume() {
+  Volume sum;
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    add_volume(sum, naming(descriptions_[job].file, [&] {
+                 return predict_volume(*descriptions_[job].source, placement(job), system_.executor(),
+                                       system_.cluster(), system_.transport());
+               }));
+  }
+  return sum;
+}
+
 // What the run has to do; of very many tasks only their number.
 Volume Simulation::predicted() {
-  if (job_->tasks_total() <= kPredictTasks)
-    return predict_volume(*source_, system_.executor(), system_.cluster(), system_.transport());
   Volume volume;
-  volume.tasks = job_->tasks_total();
-  return volume;
+  for (const JobDescription& job : descriptions_) {
+    const auto total = job.source->total_tasks();
+    volume.known = volume.known && total;
+    volume.tasks += total.value_or(0);
+  }
+  return volume.known && volume.tasks <= kPredictTasks ? whole_volume() : volume;
 }
 
 bool Simulation::slice(Time until) {
@@ -354,19 +446,15 @@ void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
 }
 
 Outcome Simulation::play(const Watch& watch) {
-  Engine& engine = system_.engine();
   std::optional<Volume> all;  // only for those who wait long enough to be told
   WallClock::time_point reported = WallClock::now();
-  start_job();
-  while (!job_->done()) {
+  while (!jobs_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (!slice(std::min(watch.until, next_look_))) {
-      if (engine.pending() == 0) return Outcome::stalled;
-      if (engine.next_time() > watch.until) return Outcome::limit;
-      if (stuck()) return Outcome::stalled;
-      next_look_ = (engine.next_time() / kStuckLook + 1) * kStuckLook;
+    if (!naming_step(watch.until)) {
+      const Engine& engine = system_.engine();
+      const bool beyond = engine.pending() > 0 && engine.next_time() > watch.until;
+      return beyond && !deadlocked() ? Outcome::limit : Outcome::stalled;
     }
-    if (deadlocked()) return Outcome::stalled;
     if (watch.report && seconds_since(reported) >= watch.report_every) {
       if (!all) all = predicted();
       watch.report(advance(*all));
@@ -374,6 +462,12 @@ Outcome Simulation::play(const Watch& watch) {
     }
   }
   return Outcome::done;
+}
+
+// A step; what it finds wrong with a task names the job's file.
+bool Simulation::naming_step(Time until) {
+  return naming(descriptions_.size() == 1 ? descriptions_[0].file : setup_.workload,
+                [&] { return step(until); });
 }
 
 bool Simulation::deadlocked() const {
@@ -398,20 +492,24 @@ void Simulation::settle(const Watch& watch) {
 // nothing but the run.
 bool Simulation::stuck() {
   const Engine& engine = system_.engine();
-  if (job_->tasks_done() == last_move_.tasks) {
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    if (!jobs_->job(job).begun()) return false;
+  }
+  if (jobs_->tasks_done() == last_move_.tasks) {
     if (engine.executed() - last_move_.event < kStuckEvents || engine.now() - last_move_.time < kStuckTime)
       return false;
     const std::uint64_t packets = system_.packets() != nullptr ? system_.packets()->counters().packets : 0;
     if (packets == last_move_.packets) return true;
     last_move_.packets = packets;
   }
-  last_move_.tasks = job_->tasks_done();
+  last_move_.tasks = jobs_->tasks_done();
   last_move_.event = engine.executed();
   last_move_.time = engine.now();
   return false;
 }
 
 Advance Simulation::advance(const Volume& all) const {
+  if (!all.known) return {-1, system_.engine().now(), system_.engine().executed()};
   Volume so_far = done();
   if (all.packets == 0) so_far.packet_hops = {};  // only tasks are counted
   return {share_done(so_far, all), system_.engine().now(), system_.engine().executed()};
@@ -421,7 +519,7 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   Results results;
   results.outcome = outcome;
   const Engine& engine = system_.engine();
-  results.simulated = outcome == Outcome::done    ? job_->end_time()
+  results.simulated = outcome == Outcome::done    ? jobs_->end_time()
                       : outcome == Outcome::limit ? watch.until
                                                   : engine.now();
   results.events = engine.executed();
@@ -431,7 +529,8 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
     results.slowdowns_by_size[bin] = recorder_->slowdowns(bin);
   if (sampler_ != nullptr && system_.output().sample.queues) results.sampled_queues = sampler_->queues();
-  results.jobs.push_back(job_result(results.simulated));
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job)
+    results.jobs.push_back(job_result(job, results.simulated));
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
     const Graph& graph = system_.cluster().graph;
     results.network = packets->counters();
@@ -451,21 +550,27 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   return results;
 }
 
-JobResult Simulation::job_result(Time now) const {
+JobResult Simulation::job_result(std::uint32_t number, Time now) const {
+  const Job& job = jobs_->job(number);
+  const TaskSource& source = *job.plan().source;
   JobResult result;
-  result.name = source_->job_name();
-  result.iterations = source_->iterations();
-  result.done = job_->done();
-  result.begin = job_->begin_time();
-  result.end = result.done ? job_->end_time() : now;
-  result.iteration_ends = job_->iteration_ends();
-  result.gpus.resize(source_->ranks());
-  std::iota(result.gpus.begin(), result.gpus.end(), 0);
-  result.rank_times = job_->rank_times(result.end);
-  result.tasks_done = job_->tasks_done();
-  result.tasks_total = job_->tasks_total();
-  result.computes = !source_->works().empty();
-  result.model_flops = source_->model_flops();
+  result.name = job.plan().name;
+  result.iterations = source.iterations();
+  result.begun = job.begun();
+  result.done = job.done();
+  result.priority = job.plan().priority;
+  result.arrival = job.plan().arrival;
+  result.begin = job.begin_time();
+  result.end = result.done ? job.end_time() : std::max(now, result.begin);
+  result.iteration_ends = job.iteration_ends();
+  result.gpus = job.plan().gpus;
+  result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
+  result.paths = job.paths();
+  result.path_shares = recorder_->path_shares(number, source);
+  result.tasks_done = job.tasks_done();
+  result.tasks_total = source.total_tasks();
+  result.computes = !source.works().empty();
+  result.model_flops = source.model_flops();
   result.peak_flops = system_.compute() != nullptr ? system_.compute()->peak_flops() : 0;
   return result;
 }
@@ -473,7 +578,7 @@ JobResult Simulation::job_result(Time now) const {
 std::vector<std::string> Simulation::waiting() const {
   std::vector<std::string> lines;
   if (deadlocked()) lines = system_.packets()->waiting(kWaitingLines);  // the cause before what it holds up
-  append(lines, job_->waiting(kWaitingLines));
+  append(lines, jobs_->waiting(kWaitingLines));
   append(lines, system_.executor().waiting(kWaitingLines));
   if (system_.packets() != nullptr && !deadlocked()) append(lines, system_.packets()->waiting(kWaitingLines));
   return lines;
@@ -490,11 +595,13 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   if (system_.packets() == nullptr && asked) {
     lines.push_back("`output.sample` was not used: the network is ideal");
   }
-  if (source_->ranks() < system_.cluster().gpus.size()) {
-    lines.push_back(fmt::format("{} of {} GPUs had no rank", system_.cluster().gpus.size() - source_->ranks(),
-                                system_.cluster().gpus.size()));
+  std::vector<bool> used(system_.cluster().gpus.size(), false);
+  for (const JobResult& job : results.jobs) {
+    for (const std::uint32_t gpu : job.gpus) used[gpu] = true;
   }
-  append(lines, source_->notes());
+  if (const auto idle = std::count(used.begin(), used.end(), false); idle > 0)
+    lines.push_back(fmt::format("{} of {} GPUs had no rank", idle, used.size()));
+  for (const JobDescription& job : descriptions_) append(lines, job.source->notes());
   if (tables_ != nullptr) append(lines, tables_->notes());
   return lines;
 }

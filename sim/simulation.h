@@ -1,5 +1,6 @@
 // Simulation: the composition root, the one place that knows every room. A configuration becomes a System
-// (cluster, network, executor); with a workload on it, a Simulation that runs once and answers with Results.
+// (cluster, network, executor, devices); with jobs on it, a Simulation that runs once and answers with
+// Results.
 //
 // Several may live in one process: nothing here is global.
 #pragma once
@@ -22,9 +23,12 @@
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
+#include "sim/workload/compute/compute_devices.h"
 #include "sim/workload/compute/compute_model.h"
-#include "sim/workload/job/job.h"
+#include "sim/workload/compute/compute_times.h"
+#include "sim/workload/job/job_set.h"
 #include "sim/workload/task.h"
+#include "sim/workload/workload.h"
 
 namespace netsim {
 
@@ -40,6 +44,7 @@ class System {
   const Cluster& cluster() const { return cluster_; }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
+  ComputeDevices& devices() { return *devices_; }
   // Null for `network: ideal`.
   const PacketNetwork* packets() const { return packets_; }
   PacketNetwork* packets() { return packets_; }
@@ -65,13 +70,15 @@ class System {
   PacketNetwork* packets_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<ComputeDevices> devices_;
   std::unique_ptr<ComputeModel> compute_;
   std::uint32_t next_origin_ = 0;
 };
 
 struct SimulationSetup {
   ConfigNode config;
-  std::string workload;  // path
+  std::string workload;              // path; "" where `jobs` are given
+  std::vector<JobDescription> jobs;  // made by the caller instead of read
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;       // 0: as many as the machine has cores
   std::string output_directory;    // "" = no files
@@ -80,7 +87,7 @@ struct SimulationSetup {
 
 // Where a run is: for progress displays.
 struct Advance {
-  double fraction = 0;  // of the predicted work: packets and their hops, tasks
+  double fraction = 0;  // of the predicted work: packets and their hops, tasks; less than 0: nobody knows
   Time simulated = 0;
   std::uint64_t events = 0;
 };
@@ -93,15 +100,51 @@ struct Watch {
   double report_every = 0.1;  // seconds of wall time between two reports, and before the first
 };
 
+// How far a simulation is, between two steps.
+struct SimulationState {
+  Time now = 0;  // of the last event, or what was called
+  std::uint64_t events = 0;
+  bool done = false;  // all jobs are
+  struct JobState {
+    std::string name;
+    bool begun = false, done = false;
+    std::uint64_t tasks_done = 0;
+    std::uint32_t iterations_done = 0;
+  };
+  std::vector<JobState> jobs;
+  NetworkCounters network;  // nothing for `network: ideal`
+};
+
+// A run. Either run() it, or begin() it and step() as far as you like, then take its results().
 class Simulation {
  public:
+  // All ranks of job `job` have done iteration `iteration`; its last task ended at `end`.
+  using IterationCallback = std::function<void(std::uint32_t job, std::uint32_t iteration, Time end)>;
+
   // Builds everything. ConfigError, InputError or IoError for what is wrong with configuration, workload or
-  // output directory; InputError where the workload has more ranks than the cluster has GPUs. Rank r runs on
-  // GPU r.
+  // output directory; ConfigError where the ranks do not fit on the cluster's GPUs.
   explicit Simulation(SimulationSetup setup);
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Called between events, in order of time, from the thread that steps. Before the run begins.
+  void on_iteration(IterationCallback callback) { on_iteration_ = std::move(callback); }
+  // Jobs that arrive at 0 begin; the others will.
+  void begin();
+  // Executes some events, none after `until`. False when there was none: all is done, or nothing is left
+  // before `until` (state() tells), or the run is stuck.
+  bool step(Time until = kNever);
+  SimulationState state() const;
+  // Of what was done so far. `until`: where the run was cut, if it was not done.
+  Results results(Time until = kNever);
 
   const ConfigNode& configuration() const { return setup_.config; }
   const Cluster& cluster() const { return system_.cluster(); }
+  const System& system() const { return system_; }
+  std::uint32_t jobs() const { return jobs_->size(); }
+  const JobPlan& job(std::uint32_t number) const { return jobs_->job(number).plan(); }
+  // GPU of each rank of a job.
+  const std::vector<std::uint32_t>& placement(std::uint32_t job) const { return jobs_->job(job).plan().gpus; }
   // How big the run is, after a calibration: instead of run(), once. Plays the run itself for about `seconds`
   // (of a Stopwatch; or to its end, if that comes first), by the watch's `until` and `interrupted`.
   Prediction predict(double seconds, const Watch& watch);
@@ -114,8 +157,9 @@ class Simulation {
   void write_file(const char* name, const std::string& text) const;
 
  private:
-  void create_job();
-  void start_job();
+  void create_jobs();
+  void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
+  void start_job(std::uint32_t job);
   // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
   bool slice(Time until);
   Outcome play(const Watch& watch);
@@ -128,8 +172,11 @@ class Simulation {
   Volume done() const;
   Volume predicted();
   Advance advance(const Volume& all) const;
+  bool naming_step(Time until);
+  Volume whole_volume();
+  Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
-  JobResult job_result(Time now) const;
+  JobResult job_result(std::uint32_t number, Time now) const;
   std::vector<std::string> waiting() const;
   std::vector<std::string> notes(const Results& results) const;
 
@@ -142,15 +189,18 @@ class Simulation {
   Stopwatch since_creation_;
   SimulationSetup setup_;
   System system_;
-  std::unique_ptr<TaskSource> source_;
+  std::vector<JobDescription> descriptions_;          // by job
+  std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples
-  std::unique_ptr<Job> job_;
-  std::unique_ptr<JournalReader> journal_;  // tells the job's books what its ranks did
+  std::unique_ptr<JobSet> jobs_;
+  std::unique_ptr<JournalReader> journal_;  // tells the jobs' books what their ranks did
   std::uint32_t journal_reader_ = 0;
+  IterationCallback on_iteration_;
   LastMove last_move_;
   Time next_look_ = 0;
+  bool stuck_ = false;
 };
 
 }  // namespace netsim

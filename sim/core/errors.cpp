@@ -1,18 +1,9 @@
 #include "sim/core/errors.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <utility>
-
 #include "sim/core/text.h"
 
 namespace netsim {
 namespace {
-
-std::string& reproduction_hint() {
-  static std::string hint;
-  return hint;
-}
 
 // Messages quote what the user wrote, which may hold line breaks or terminal escapes: they are shown, not
 // obeyed.
@@ -37,15 +28,13 @@ ConfigError::ConfigError(const Place& place, const std::string& message)
 InputError::InputError(const Place& place, const std::string& message)
     : Error(ExitCode::input, message_at(place, message)) {}
 
-void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
-  std::fprintf(stderr, "netsim: this is a bug in netsim: %s:%d: '%s' does not hold%s%s\n", file, line,
-               condition, detail.empty() ? "" : ": ", detail.c_str());
-  if (!reproduction_hint().empty())
-    std::fprintf(stderr, "reproduce with: %s\n", printable(reproduction_hint()).c_str());
-  std::fflush(stderr);
-  std::abort();
-}
+InternalError::InternalError(const char* condition, const char* file, int line, const std::string& detail)
+    : Error(ExitCode::bug,
+            printable(std::string("this is a bug in netsim: ") + file + ":" + std::to_string(line) + ": '" +
+                      condition + "' does not hold" + (detail.empty() ? "" : ": ") + detail)) {}
 
-void set_reproduction_hint(std::string hint) { reproduction_hint() = std::move(hint); }
+void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
+  throw InternalError(condition, file, line, detail);
+}
 
 }  // namespace netsim

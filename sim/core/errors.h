@@ -1,5 +1,6 @@
 // Errors: the user's mistakes are exceptions that say where, what was given and what is allowed (law 6); our
-// own mistakes are a NETSIM_CHECK. Every exception knows the exit code that main() returns for it.
+// own mistakes are a NETSIM_CHECK, which throws as well: the library never ends the process. Every exception
+// knows the exit code that main() returns for it.
 #pragma once
 
 #include <stdexcept>
@@ -57,8 +58,15 @@ class IoError : public Error {
   explicit IoError(const std::string& message) : Error(ExitCode::io, message) {}
 };
 
-// Prints the failed condition, its place and how to reproduce, then aborts. For broken invariants of ours
-// only: user input never reaches it.
+// A broken invariant of ours: a bug of netsim (or of a component in a plugin), whatever the user gave. The
+// objects that it comes out of can be destroyed, and nothing else.
+class InternalError : public Error {
+ public:
+  // `file` and `line`: of the check.
+  InternalError(const char* condition, const char* file, int line, const std::string& detail);
+};
+
+// Throws the InternalError. User input never reaches it.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& detail);
 
 #define NETSIM_CHECK(condition, detail)                                 \
@@ -66,8 +74,5 @@ class IoError : public Error {
     if (!(condition)) [[unlikely]]                                      \
       ::netsim::check_failed(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)
-
-// What check_failed() prints to reproduce the run (seed, command line); set once by main().
-void set_reproduction_hint(std::string hint);
 
 }  // namespace netsim

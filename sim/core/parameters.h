@@ -182,8 +182,8 @@ class Parameters {
   }
 
   // Marks the parameter just added.
-  static Parameters&& compute(Parameters&& parameters, std::string computed) {
-    parameters.table_.back().computed = std::move(computed);
+  static Parameters&& compute(Parameters&& parameters, const std::string& computed) {
+    parameters.table_.back().computed = computed;
     return std::move(parameters);
   }
 

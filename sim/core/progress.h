@@ -1,4 +1,4 @@
-// Progress: tells a waiting person how far a run is. The only place that reads wall time.
+// Progress: tells a waiting person how far a run is, by the wall clock.
 //
 // On a terminal one line is redrawn at most 5 times a second; it leaves out what has no room, so it never
 // wraps. Elsewhere (a log file) a plain line is printed after 2 s and then every half minute. Nothing here

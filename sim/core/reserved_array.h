@@ -32,7 +32,7 @@ class ReservedArray {
   }
   ~ReservedArray() {
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      for (std::size_t i = 0; i < size(); ++i) base_[i].~T();
+      for (std::size_t i = 0; i < std::min(size(), missing_.load()); ++i) base_[i].~T();
     }
     munmap(base_, bytes_);
   }
@@ -69,6 +69,16 @@ class ReservedArray {
   static constexpr std::size_t kStep = std::size_t{2} << 20;  // a huge page
 
   void construct(std::size_t first, std::size_t count) {
+    try {
+      make_elements(first, count);
+    } catch (...) {
+      for (std::size_t missing = missing_;
+           first < missing && !missing_.compare_exchange_weak(missing, first);)
+        continue;
+      throw;
+    }
+  }
+  void make_elements(std::size_t first, std::size_t count) {
     if (first + count > capacity_) {
       throw IoError("more queue pairs or paths than the process has address space for: " +
                     std::to_string(bytes_ >> 20) + " MiB each (ulimit -v)");
@@ -90,6 +100,8 @@ class ReservedArray {
   T* base_ = nullptr;
   std::size_t capacity_, bytes_;
   std::atomic<std::size_t> size_{0}, usable_{0};
+  // The first element that could not be made; none behind it is destroyed.
+  std::atomic<std::size_t> missing_{SIZE_MAX};
   std::mutex growing_;
 };
 

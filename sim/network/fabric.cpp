@@ -104,6 +104,10 @@ void Fabric::replace_path(std::uint32_t first, const std::vector<std::uint32_t>&
   std::copy(steps.begin(), steps.end(), state_.paths.data() + first);
 }
 
+bool Fabric::path_begins_with(std::uint32_t first, const std::vector<std::uint32_t>& steps) const {
+  return std::equal(steps.begin(), steps.end(), state_.paths.data() + first);
+}
+
 std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
   std::size_t end = first;
   while (state_.paths[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;

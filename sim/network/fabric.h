@@ -79,6 +79,9 @@ class Fabric {
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps);
   // Writes other steps, not more, over a path that no packet is on or will take.
   void replace_path(std::uint32_t first, const std::vector<std::uint32_t>& steps);
+  bool path_begins_with(std::uint32_t first, const std::vector<std::uint32_t>& steps) const;
+  // Of all paths.
+  std::size_t path_steps() const { return state_.paths.size(); }
   // The ports at the beginning of the path that begins at `first`.
   std::span<const PortId> ports_of_path(std::uint32_t first) const;
   // A step after which every switch chooses the next hop of every packet, until the NIC `destination`, where

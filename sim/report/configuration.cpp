@@ -13,8 +13,10 @@
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
 #include "sim/report/tables.h"
+#include "sim/scheduling/placement.h"
 #include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"
+#include "sim/workload/compute/compute_devices.h"
 
 namespace netsim {
 namespace {
@@ -51,6 +53,8 @@ ParameterTable make_table() {
       section_info("collectives", Executor::parameter_table(),
                    "algorithms, channels, what the library costs"),
       component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
+      section_info("gpus", gpu_parameters().table(), "what computing and communicating cost each other"),
+      component_info("placement", "placement", "packed", "which GPU each rank of a job runs on"),
       section_info("output", output_parameters().table(), "tables"),
       section_info("engine", engine_parameters().table(), "how the simulation itself runs")};
 }

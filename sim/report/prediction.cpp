@@ -32,22 +32,32 @@ constexpr std::uint64_t kMemoryPerQueuePair = 700;
 // The retransmission timer of a flow on a queue pair of its own, until it ends.
 constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerLine::Timer);
 
-CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, const Task& task,
-                                const std::vector<std::uint32_t>& pair) {
+// A job's source, and where its ranks are.
+struct PlacedSource {
+  const TaskSource& source;
+  const std::vector<std::uint32_t>& gpus;  // by rank
+};
+
+// `members`: room for the GPUs of the request's group.
+CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, const Task& task,
+                                std::vector<std::uint32_t>& members) {
   CommunicationRequest request;
   request.bytes = task.bytes;
   request.raw = task.raw;
+  request.traits = task.traits;
+  request.members = &members;
+  members.clear();
   if (task.kind == TaskKind::send) {
     request.kind = CollectiveKind::point_to_point;
-    request.members = &pair;
+    members = {job.gpus[rank], job.gpus[task.peer]};
     return request;
   }
   request.kind = task.collective;
   request.root = task.root;
-  request.members = &source.group(task.group);
-  const auto& members = *request.members;
-  request.index =
-      static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+  for (const std::uint32_t member : job.source.group(task.group)) {
+    if (member == rank) request.index = static_cast<std::uint32_t>(members.size());
+    members.push_back(job.gpus[member]);
+  }
   return request;
 }
 
@@ -56,14 +66,13 @@ CommunicationRequest request_of(const TaskSource& source, std::uint32_t rank, co
 template <class Cost>
 class RankCalls {
  public:
-  RankCalls(const TaskSource& source, std::uint32_t rank) : source_(source), rank_(rank) {}
+  RankCalls(const PlacedSource& job, std::uint32_t rank) : job_(job), rank_(rank) {}
 
   template <class Ask>
   const Cost& cost(const Task& task, Ask ask) {
-    const std::vector<std::uint32_t> pair{rank_, task.peer};
-    if (task.raw) return flow_ = ask(request_of(source_, rank_, task, pair));
+    if (task.raw) return flow_ = ask(request_of(job_, rank_, task, members_));
     const auto [it, fresh] = known_.try_emplace(key(task));
-    if (fresh) it->second = ask(request_of(source_, rank_, task, pair));
+    if (fresh) it->second = ask(request_of(job_, rank_, task, members_));
     return it->second;
   }
 
@@ -74,8 +83,9 @@ class RankCalls {
     return {task.kind, task.collective, with, task.root, task.bytes};
   }
 
-  const TaskSource& source_;
+  PlacedSource job_;
   std::uint32_t rank_;
+  std::vector<std::uint32_t> members_;
   std::map<Key, Cost> known_;
   Cost flow_{};
 };
@@ -89,23 +99,26 @@ void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
 // What one rank will send.
 class RankVolume {
  public:
-  RankVolume(const TaskSource& source, Executor& executor, const Cluster& cluster,
+  RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
              const TransportSizes& transport, std::uint32_t rank)
-      : source_(source),
+      : job_(job),
         executor_(executor),
         cluster_(cluster),
         transport_(transport),
         rank_(rank),
-        calls_(source, rank) {}
+        gpu_(job.gpus[rank]),
+        calls_(job, rank) {}
 
   // Adds the rank's to `volume`.
   void add_to(Volume& volume) {
-    const std::uint32_t count = source_.task_count(rank_);
-    for (std::uint32_t id = 0; id < count; ++id) add_task(source_.task(rank_, id), volume);
+    const auto visit = [&](const Task& task) {
+      ++volume.tasks;
+      add_task(task, volume);
+    };
+    if (!job_.source.for_each_task(rank_, visit)) volume.known = false;
     std::sort(lanes_.begin(), lanes_.end());
     volume.queue_pairs +=
         static_cast<std::uint64_t>(std::unique(lanes_.begin(), lanes_.end()) - lanes_.begin());
-    volume.tasks += count;
   }
 
  private:
@@ -125,13 +138,13 @@ class RankVolume {
     if (task.traits.only_message) {
       volume.single_flows += cost.flows;
     } else if (task.raw && cost.flows > 0) {
-      use_lane(task.peer, task.traits.traffic_class, task.traits.channel);
+      use_lane(job_.gpus[task.peer], task.traits.traffic_class, task.traits.channel);
     }
   }
 
   Volume ask(const CommunicationRequest& request) {
     Volume cost;
-    executor_.for_each_batch(rank_, request, [&](const MessageBatch& batch) {
+    executor_.for_each_batch(gpu_, request, [&](const MessageBatch& batch) {
       if (batch.reach != Reach::scale_up && batch.reach != Reach::scale_out) return;
       const Way& way = way_to(batch.destination, batch.reach);
       const auto each = static_cast<std::uint64_t>((batch.bytes + way.mtu - 1) / way.mtu);
@@ -166,7 +179,7 @@ class RankVolume {
     Way way;
     const Graph& graph = cluster_.graph;
     for (const PortId port :
-         scale_up_path(graph, cluster_.gpus[rank_].node, cluster_.gpus[destination].node)) {
+         scale_up_path(graph, cluster_.gpus[gpu_].node, cluster_.gpus[destination].node)) {
       if (way.mtu == 0) way.mtu = graph.port(port).link.mtu;
       count_link(way, port);
     }
@@ -178,7 +191,7 @@ class RankVolume {
     Way way;
     way.mtu = transport_.mtu;
     const Graph& graph = cluster_.graph;
-    const Gpu& from = cluster_.gpus[rank_];
+    const Gpu& from = cluster_.gpus[gpu_];
     const Gpu& to = cluster_.gpus[destination];
     if (from.node != from.nic) count_link(way, port_between(graph, from.node, from.nic));
     for (NodeId at = from.nic; at != to.nic;) {
@@ -196,11 +209,11 @@ class RankVolume {
 
   using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t>;  // destination, class, channel
 
-  const TaskSource& source_;
+  PlacedSource job_;
   Executor& executor_;
   const Cluster& cluster_;
   TransportSizes transport_;
-  std::uint32_t rank_;
+  std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
   std::map<std::uint32_t, Way> ways_;
   std::vector<Lane> lanes_;
@@ -294,13 +307,24 @@ std::uint64_t Volume::hops() const {
   return std::accumulate(packet_hops.begin(), packet_hops.end(), std::uint64_t{0});
 }
 
-Volume predict_volume(const TaskSource& source, Executor& executor, const Cluster& cluster,
-                      const TransportSizes& transport) {
+Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
+                      const Cluster& cluster, const TransportSizes& transport) {
   Volume volume;
-  for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    RankVolume(source, executor, cluster, transport, rank).add_to(volume);
+  for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
+    RankVolume({source, gpus}, executor, cluster, transport, rank).add_to(volume);
   }
   return volume;
+}
+
+void add_volume(Volume& sum, const Volume& more) {
+  sum.known = sum.known && more.known;
+  sum.tasks += more.tasks;
+  sum.scale_out_bytes += more.scale_out_bytes;
+  sum.flows += more.flows;
+  sum.packets += more.packets;
+  sum.queue_pairs += more.queue_pairs;
+  sum.single_flows += more.single_flows;
+  add(sum.packet_hops, more.packet_hops);
 }
 
 double share_done(const Volume& done, const Volume& all) {

@@ -20,6 +20,7 @@ using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind
 // What a run has to do, or has done: exact where nothing is lost and all equal-cost paths are of the same
 // links.
 struct Volume {
+  bool known = true;  // predicted: false where only playing the workload tells what it does
   std::uint64_t tasks = 0;
   Bytes scale_out_bytes = 0;       // payload over the fabric
   std::uint64_t flows = 0;         // messages over the fabric
@@ -66,9 +67,12 @@ struct TransportSizes {
 // Which part of the work of `all` is done, 0 to 1: for the progress display.
 double share_done(const Volume& done, const Volume& all);
 
-// Walks all tasks of all ranks. Rank r is on GPU r.
-Volume predict_volume(const TaskSource& source, Executor& executor, const Cluster& cluster,
-                      const TransportSizes& transport);
+// Walks all tasks of all ranks of a job, whose ranks are on these GPUs. Not known where the source cannot
+// say.
+Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
+                      const Cluster& cluster, const TransportSizes& transport);
+// Of several jobs together.
+void add_volume(Volume& sum, const Volume& more);
 
 // Extrapolates the calibration to the whole volume.
 Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration);

@@ -1,12 +1,15 @@
 #include "sim/report/recorder.h"
 
+#include <algorithm>
+
 namespace netsim {
 namespace {
 
 // Keeps equal numbers of different sorts apart.
 constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
                         kFlow = hash_name("flow"), kLink = hash_name("link"), kLost = hash_name("lost"),
-                        kNoRoute = hash_name("no route"), kNetwork = hash_name("network");
+                        kNoRoute = hash_name("no route"), kNetwork = hash_name("network"),
+                        kJob = hash_name("job");
 
 template <class... Values>
 std::uint64_t hash_all(std::uint64_t start, Values... values) {
@@ -24,17 +27,18 @@ Slowdowns statistics(const TogetherQuantiles& millionths) {
 }  // namespace
 
 void Recorder::record(const TaskRecord& task) {
-  ends_.add(hash_all(kTask, task.rank, task.task.id, task.start, task.end));
+  ends_[task.job].add(hash_all(kTask, task.rank, task.task.id, task.start, task.end));
   if (tables_ != nullptr) tables_->add(task);
 }
 
 void Recorder::record(const CommunicationRecord& communication) {
-  ends_.add(hash_all(kCommunication, communication.id, communication.last_start, communication.end));
+  ends_[communication.job].add(
+      hash_all(kCommunication, communication.id, communication.last_start, communication.end));
   if (tables_ != nullptr) tables_->add(communication);
 }
 
 void Recorder::record(const FlowRecord& flow) {
-  ends_.add(hash_all(kFlow, flow.id, flow.end));
+  ends_[flow.request.traits.job].add(hash_all(kFlow, flow.id, flow.end));
   flow_times_.add(flow.end - flow.start);
   if (flow.ideal > 0) {
     std::size_t bin = 0;
@@ -44,6 +48,25 @@ void Recorder::record(const FlowRecord& flow) {
   if (tables_ != nullptr) tables_->add(flow);
 }
 
+void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
+  auto& [steps, time] = path_[job][{step.kind, step.stream, step.collective, step.name}];
+  ++steps;
+  time += step.end - step.begin;
+  if (tables_ != nullptr) tables_->add(job, iteration, step);
+}
+
+std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource& source) const {
+  std::vector<PathShare> shares;
+  for (const auto& [key, sum] : path_[job]) {
+    const auto& [kind, stream, collective, name] = key;
+    const bool held = kind == PathStep::Kind::held;
+    shares.push_back({kind, stream, collective, held ? "" : source.name(name), sum.first, sum.second});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
+  return shares;
+}
+
 Slowdowns Recorder::slowdowns() const { return statistics(TogetherQuantiles(slowdowns_by_size_)); }
 Slowdowns Recorder::slowdowns(std::size_t bin) const {
   return statistics(TogetherQuantiles({&slowdowns_by_size_[bin], 1}));
@@ -51,7 +74,9 @@ Slowdowns Recorder::slowdowns(std::size_t bin) const {
 
 std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
                                     const std::vector<LinkResult>& links) const {
-  Fingerprint all = ends_;
+  // Of several jobs, which of them ended what counts too.
+  Fingerprint all = ends_.front();
+  for (std::size_t job = 1; job < ends_.size(); ++job) all.add(hash_all(kJob, job, ends_[job].value()));
   for (std::size_t port = 0; port < links.size(); ++port) {
     const PortCounters& c = links[port].counters;
     all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops,

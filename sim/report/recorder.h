@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/core/fingerprint.h"
@@ -17,11 +20,14 @@ namespace netsim {
 class Recorder {
  public:
   // `tables`: may be null; must outlive the recorder.
-  explicit Recorder(Tables* tables) : tables_(tables) {}
+  Recorder(Tables* tables, std::size_t jobs) : tables_(tables), ends_(jobs), path_(jobs) {}
 
   void record(const TaskRecord& task);
   void record(const CommunicationRecord& communication);
   void record(const FlowRecord& flow);
+  void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
+  // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
+  std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;
 
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
@@ -32,8 +38,10 @@ class Recorder {
 
  private:
   Tables* tables_;
-  Fingerprint ends_;
-  ValueList flow_times_;                                       // 8 B a flow
+  std::vector<Fingerprint> ends_;                                                     // by job
+  using PathKey = std::tuple<PathStep::Kind, Stream, CollectiveKind, std::uint32_t>;  // and name
+  std::vector<std::map<PathKey, std::pair<std::uint64_t, Time>>> path_;               // by job: steps, time
+  ValueList flow_times_;                                                              // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 

@@ -143,15 +143,15 @@ std::int64_t slowdown_millionths(const FlowRecord& flow) {
 
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
-  const std::size_t ended = job.done ? job.iterations : job.iteration_ends.size();
-  if (job.done) summary.jct_s = to_seconds(job.end - job.begin);
+  const std::size_t ended = job.done && job.iterations ? *job.iterations : job.iteration_ends.size();
+  if (job.done) summary.jct_s = to_seconds(job.end - job.arrival);
   if (ended > 0) {
     const Time end = job.done ? job.end : job.iteration_ends.back();
     summary.iteration_time_s = to_seconds(end - job.begin) / static_cast<double>(ended);
     const double gpu_seconds = *summary.iteration_time_s * static_cast<double>(job.gpus.size());
     summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
   }
-  const double per = job.done ? std::max<double>(job.iterations, 1) : 1;
+  const double per = job.done ? std::max<double>(static_cast<double>(ended), 1) : 1;
   const auto mean = [&job, per](auto get) { return mean_seconds(job.rank_times, per, get); };
   summary.compute_s = mean([](const RankTimes& t) { return t.compute; });
   summary.communication_s = mean([](const RankTimes& t) { return t.communication; });
@@ -161,6 +161,10 @@ JobSummary summarise(const JobResult& job) {
     summary.exposed_by_s[s] = mean([s](const RankTimes& t) { return t.exposed_by[s]; });
   }
   return summary;
+}
+
+std::string out_of(std::uint64_t done, std::optional<std::uint64_t> all) {
+  return all ? fmt::format("{} of {}", done, *all) : fmt::format("{}", done);
 }
 
 double utilisation(const LinkResult& link, Time simulated) {
@@ -174,13 +178,14 @@ bool only_traffic(const Results& results) {
 }
 
 std::string explain(const Results& results) {
-  std::uint64_t done = 0, total = 0;
+  std::uint64_t done = 0;
+  std::optional<std::uint64_t> total = 0;
   for (const JobResult& job : results.jobs) {
     done += job.tasks_done;
-    total += job.tasks_total;
+    total = total && job.tasks_total ? std::optional(*total + *job.tasks_total) : std::nullopt;
   }
-  const std::string where = fmt::format("at {} with {} of {} tasks done",
-                                        human_seconds(to_seconds(results.simulated)), done, total);
+  const std::string where = fmt::format("at {} with {} tasks done",
+                                        human_seconds(to_seconds(results.simulated)), out_of(done, total));
   switch (results.outcome) {
     case Outcome::done:
       return "";

@@ -21,16 +21,33 @@ enum class Outcome : std::uint8_t { done, stalled, limit, interrupted };
 const char* to_string(Outcome outcome);
 ExitCode exit_code(Outcome outcome);
 
+// What tasks of one name and kind took of the critical paths of all iterations.
+struct PathShare {
+  PathStep::Kind kind = PathStep::Kind::compute;
+  Stream stream = Stream::compute;
+  CollectiveKind collective = CollectiveKind::point_to_point;
+  std::string name;
+  std::uint64_t steps = 0;
+  Time time = 0;
+};
+
 struct JobResult {
   std::string name;
-  std::uint32_t iterations = 1;  // asked for
+  std::optional<std::uint32_t> iterations =
+      1;              // asked for; nothing: as many as the workload turns out to have
+  bool begun = true;  // it arrived before the run ended
   bool done = false;
-  Time begin = 0;
-  Time end = 0;                       // of the last task; of the run if the job is not done
-  std::vector<Time> iteration_ends;   // of the iterations that ended
-  std::vector<std::uint32_t> gpus;    // of each rank
-  std::vector<RankTimes> rank_times;  // of each rank, over [begin, end]
-  std::uint64_t tasks_done = 0, tasks_total = 0;
+  std::uint8_t priority = 0;
+  Time arrival = 0;
+  Time begin = 0;                      // its ranks began
+  Time end = 0;                        // of the last task; of the run if the job is not done
+  std::vector<Time> iteration_ends;    // of the iterations that ended
+  std::vector<std::uint32_t> gpus;     // of each rank
+  std::vector<RankTimes> rank_times;   // of each rank, over [begin, end]
+  std::vector<PathSummary> paths;      // of the iterations that ended, where critical paths were asked for
+  std::vector<PathShare> path_shares;  // what was on them, the largest first
+  std::uint64_t tasks_done = 0;
+  std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
   double model_flops = 0;  // per iteration, all ranks; 0 = unknown
   double peak_flops = 0;   // per GPU; 0 = unknown
@@ -112,6 +129,9 @@ struct JobSummary {
   std::array<double, kStreams> exposed_by_s{};
 };
 JobSummary summarise(const JobResult& job);
+
+// "3 of 8", or "3" where nobody knows of how many.
+std::string out_of(std::uint64_t done, std::optional<std::uint64_t> all);
 
 // Share of the run in which the link was transmitting, 0..1. The run lasts until `simulated`, for a link that
 // had something left to send then (acknowledgements, repeats) until it had sent it.

@@ -32,14 +32,16 @@ void header(Text out, const Results& results, const JobResult& job) {
                  to_string(results.outcome));
 }
 
+std::string done_text(const JobResult& job) {
+  return fmt::format("{} iterations, {} tasks done", out_of(job.iteration_ends.size(), job.iterations),
+                     out_of(job.tasks_done, job.tasks_total));
+}
+
 void headline(Text out, const JobResult& job, const JobSummary& summary) {
   fmt::format_to(out, "  iteration time   {}", or_dash(summary.iteration_time_s, human_seconds));
-  if (job.iterations > 1 || !job.done) {
-    fmt::format_to(out, "   ({} of {} iterations, {} of {} tasks done)", job.iteration_ends.size(),
-                   job.iterations, job.tasks_done, job.tasks_total);
-  }
+  if (job.iterations != 1 || !job.done) fmt::format_to(out, "   ({})", done_text(job));
   fmt::format_to(out, "\n");
-  if (summary.jct_s && job.iterations > 1)
+  if (summary.jct_s && job.iterations != 1)
     fmt::format_to(out, "  job time         {}\n", human_seconds(*summary.jct_s));
   if (summary.tflops_per_gpu && job.model_flops > 0) {
     fmt::format_to(out, "  throughput       {:.1f} TFLOP/s per GPU", *summary.tflops_per_gpu);
@@ -79,6 +81,32 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
   const double hidden = summary.communication_s - summary.exposed_s;
   fmt::format_to(out, "    {} of communication, {} of it hidden behind compute\n",
                  human_seconds(summary.communication_s), human_seconds(hidden));
+}
+
+std::string share_text(const PathShare& share) {
+  if (share.kind == PathStep::Kind::held) return "nothing ran: an earliest start";
+  if (share.kind == PathStep::Kind::compute) return "compute " + printable(share.name);
+  return fmt::format(
+      "{} {} ({})", share.collective == CollectiveKind::point_to_point ? "send" : to_string(share.collective),
+      printable(share.name), to_string(share.stream));
+}
+
+// The largest causes of the iteration time, and what it could be at least without each of them: another path
+// may be longer then.
+void critical_path(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
+  constexpr std::size_t kCauses = 5;
+  if (job.path_shares.empty() || !summary.iteration_time_s) return;
+  const double iterations = static_cast<double>(job.paths.size());
+  TableColumn cause{"critical path (mean per iteration)", 0, true, {}}, time{"time", 0, false, {}},
+      part{"part", 0, false, {}}, without{"without it, at least", 1, false, {}};
+  for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i) {
+    const double seconds = to_seconds(job.path_shares[i].time) / iterations;
+    cause.cells.push_back(share_text(job.path_shares[i]));
+    time.cells.push_back(human_seconds(seconds));
+    part.cells.push_back(fmt::format("{:.1f} %", 100 * seconds / *summary.iteration_time_s));
+    without.cells.push_back(human_seconds(*summary.iteration_time_s - seconds));
+  }
+  fmt::format_to(out, "\n{}", text_table({cause, time, part, without}, 2, width));
 }
 
 std::vector<const LinkResult*> busiest(const Results& results) {
@@ -190,8 +218,7 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
 std::string progress_text(const JobResult& job) {
   const std::string time = human_seconds(to_seconds(job.end - job.begin));
   if (job.done && job.iterations == 1) return time;
-  return fmt::format("{} ({} of {} iterations, {} of {} tasks done)", time, job.iteration_ends.size(),
-                     job.iterations, job.tasks_done, job.tasks_total);
+  return fmt::format("{} ({})", time, done_text(job));
 }
 
 // Bytes count when their flow is complete.
@@ -202,6 +229,28 @@ std::string throughput_text(const Results& results) {
                      n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
 }
 
+// A line for each of several jobs.
+void jobs(Text out, const Results& results, std::size_t width) {
+  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), to_string(results.outcome));
+  TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
+      time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
+      exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, state{"", 0, true, {}};
+  for (const JobResult& job : results.jobs) {
+    const JobSummary summary = summarise(job);
+    name.cells.push_back(printable(job.name));
+    gpus.cells.push_back(fmt::format("{}", job.gpus.size()));
+    arrival.cells.push_back(human_seconds(to_seconds(job.arrival)));
+    time.cells.push_back(or_dash(summary.jct_s, human_seconds));
+    iteration.cells.push_back(or_dash(summary.iteration_time_s, human_seconds));
+    compute.cells.push_back(human_seconds(summary.compute_s));
+    exposed.cells.push_back(human_seconds(summary.exposed_s));
+    idle.cells.push_back(human_seconds(summary.idle_s));
+    state.cells.push_back(job.done ? "" : job.begun ? "under way" : "not arrived");
+  }
+  fmt::format_to(out, "{}",
+                 text_table({name, gpus, arrival, time, iteration, compute, exposed, idle, state}, 2, width));
+}
+
 // Where nothing is computed: how the flows fared, then what the network did.
 void traffic(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kIndent = 19;
@@ -209,9 +258,11 @@ void traffic(Text out, const Results& results, std::size_t width) {
   const auto line = [&](const char* label, const std::string& text) {
     labelled(out, label, text, width, kIndent);
   };
-  for (const JobResult& job : results.jobs) {
-    header(out, results, job);
-    line("time", progress_text(job));
+  if (results.jobs.size() == 1) {
+    header(out, results, results.jobs.front());
+    line("time", progress_text(results.jobs.front()));
+  } else {
+    jobs(out, results, width);
   }
   if (!results.packet_network) return;
   line("flows",
@@ -225,12 +276,13 @@ void traffic(Text out, const Results& results, std::size_t width) {
 }
 
 void training(Text out, const Results& results, std::size_t width) {
-  for (const JobResult& job : results.jobs) {
-    const JobSummary summary = summarise(job);
-    header(out, results, job);
-    headline(out, job, summary);
-    breakdown(out, job, summary, width);
-  }
+  if (results.jobs.size() > 1) return jobs(out, results, width);
+  const JobResult& job = results.jobs.front();
+  const JobSummary summary = summarise(job);
+  header(out, results, job);
+  headline(out, job, summary);
+  breakdown(out, job, summary, width);
+  critical_path(out, job, summary, width);
 }
 
 std::string packets_text(const Results& results, double hops) {

@@ -26,6 +26,37 @@ Json hops_json(const HopCounts& hops) {
   return json;
 }
 
+// Means over the iterations that ended; null where paths were not asked for.
+Json critical_path_json(const JobResult& job) {
+  if (job.paths.empty()) return nullptr;
+  const double iterations = static_cast<double>(job.paths.size());
+  PathSummary sum;
+  for (const PathSummary& path : job.paths) {
+    sum.compute += path.compute;
+    sum.held += path.held;
+    for (std::size_t s = 0; s < kStreams; ++s) sum.communication[s] += path.communication[s];
+  }
+  Json json = {{"compute_s", to_seconds(sum.compute) / iterations},
+               {"held_s", to_seconds(sum.held) / iterations}};
+  for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+    json[std::string(to_string(stream)) + "_s"] =
+        to_seconds(sum.communication[static_cast<std::size_t>(stream)]) / iterations;
+  }
+  Json causes = Json::array();
+  for (const PathShare& share : job.path_shares) {
+    causes.push_back(
+        {{"kind", to_string(share.kind)},
+         {"stream", to_string(share.stream)},
+         {"name", share.name},
+         {"collective",
+          share.kind == PathStep::Kind::communication ? Json(to_string(share.collective)) : Json(nullptr)},
+         {"steps", share.steps},
+         {"time_s", to_seconds(share.time) / iterations}});
+  }
+  json["causes"] = std::move(causes);
+  return json;
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
@@ -35,10 +66,13 @@ Json job_json(const JobResult& job) {
   return {{"name", job.name},
           {"ranks", job.gpus.size()},
           {"done", job.done},
+          {"priority", job.priority},
+          {"arrival_s", to_seconds(job.arrival)},
+          {"start_s", job.begun ? Json(to_seconds(job.begin)) : Json(nullptr)},
           {"tasks_done", job.tasks_done},
-          {"tasks", job.tasks_total},
+          {"tasks", job.tasks_total ? Json(*job.tasks_total) : Json(nullptr)},
           {"jct_s", or_null(summary.jct_s)},
-          {"iterations", job.iterations},
+          {"iterations", job.iterations ? Json(*job.iterations) : Json(nullptr)},
           {"iterations_done", job.iteration_ends.size()},
           {"iteration_time_s", or_null(summary.iteration_time_s)},
           {"compute_s", summary.compute_s},
@@ -46,7 +80,8 @@ Json job_json(const JobResult& job) {
           {"exposed_communication_s", summary.exposed_s},
           {"idle_s", summary.idle_s},
           {"tflops_per_gpu", or_null(summary.tflops_per_gpu)},
-          {"exposed_by", exposed}};
+          {"exposed_by", exposed},
+          {"critical_path", critical_path_json(job)}};
 }
 
 Json network_json(const Results& results) {
@@ -104,14 +139,18 @@ Json flows_json(const Results& results) {
 }
 
 Json plan_json(const Manifest& manifest) {
-  Json inputs = Json::array();
-  for (const auto& input : manifest.inputs) inputs.push_back({{"path", input.path}, {"hash", input.hash}});
+  const auto list = [](const auto& files) {
+    Json json = Json::array();
+    for (const auto& file : files) json.push_back({{"path", file.path}, {"hash", file.hash}});
+    return json;
+  };
   return {{"netsim", NETSIM_VERSION},
           {"commit", manifest.commit.empty() ? Json(nullptr) : Json(manifest.commit)},
           {"command", manifest.command},
           {"seed", manifest.seed},
           {"until_s", manifest.until == kNever ? Json(nullptr) : Json(to_seconds(manifest.until))},
-          {"inputs", inputs},
+          {"inputs", list(manifest.inputs)},
+          {"plugins", list(manifest.plugins)},
           {"configuration", manifest.configuration}};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/plugin_loader.h"
 #include "sim/core/read_log.h"
 #include "sim/core/units.h"
 #include "sim/report/prediction.h"
@@ -28,6 +29,7 @@ struct Manifest {
   Time until = kNever;                // simulated time at which it ends at the latest
   std::string configuration;          // resolved, as YAML with the origin of every value
   std::vector<ReadLog::File> inputs;  // every file that was read
+  std::vector<Plugin> plugins;        // in the order of loading
 };
 std::string manifest_json(const Manifest& manifest, const Results& results);
 // Of a run that has not been played: without fingerprint, outcome and time.

@@ -10,7 +10,8 @@
 namespace netsim {
 namespace {
 
-std::string optional_cell(const std::optional<double>& value) {
+template <class T>
+std::string optional_cell(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
@@ -19,17 +20,19 @@ std::string jobs_csv(const Results& results) {
       "job,ranks,done,jct_s,iterations,iterations_done,iteration_time_s,compute_s,communication_s,"
       "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_"
       "dp_s,"
-      "exposed_ep_s,exposed_cp_s,begin_ps,end_ps,tasks_done,tasks\n";
+      "exposed_ep_s,exposed_cp_s,begin_ps,end_ps,tasks_done,tasks,arrival_ps,priority\n";
   for (const JobResult& job : results.jobs) {
     const JobSummary s = summarise(job);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name), job.gpus.size(),
-                        job.done, optional_cell(s.jct_s), job.iterations, job.iteration_ends.size(),
-                        optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s,
-                        s.idle_s, optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name), job.gpus.size(), job.done,
+                    optional_cell(s.jct_s), optional_cell(job.iterations), job.iteration_ends.size(),
+                    optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s, s.idle_s,
+                    optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
     for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
       text += fmt::format("{},", s.exposed_by_s[static_cast<std::size_t>(stream)]);
     }
-    text += fmt::format("{},{},{},{}\n", job.begin, job.end, job.tasks_done, job.tasks_total);
+    text += fmt::format("{},{},{},{},{},{}\n", job.begin, job.end, job.tasks_done,
+                        optional_cell(job.tasks_total), job.arrival, job.priority);
   }
   return text;
 }
@@ -95,6 +98,8 @@ constexpr const char* kCollectivesHeader =
 constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
+constexpr const char* kCriticalPathHeader =
+    "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication\n";
 constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
 constexpr const char* kLinkSamplesHeader =
     "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n";
@@ -109,6 +114,9 @@ const Parameters<OutputParameters>& output_parameters() {
           .integer("max_rows", &OutputParameters::max_rows, {0, 1'000'000'000'000},
                    "rows of each of tasks.csv, collectives.csv, flows.csv and the tables of samples; what "
                    "comes after is counted, not written")
+          .flag("critical_path", &OutputParameters::critical_path,
+                "find out what the end of each iteration waited for: a line on the screen and in "
+                "critical_path.csv for each cause")
           .section("sample", &OutputParameters::sample, sample_parameters(),
                    "queues, links and flows over time");
   return parameters;
@@ -116,9 +124,10 @@ const Parameters<OutputParameters>& output_parameters() {
 
 const std::vector<std::string>& output_files() {
   static const std::vector<std::string> names = {
-      "summary.json",     "manifest.json",    "jobs.csv",  "iterations.csv", "ranks.csv",
-      "tasks.csv",        "collectives.csv",  "flows.csv", "links.csv",      "queue_samples.csv",
-      "link_samples.csv", "flow_samples.csv", "fct.txt"};
+      "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv", "ranks.csv",
+      "tasks.csv",        "collectives.csv",  "flows.csv",         "links.csv",      "queue_samples.csv",
+      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",
+      "run.log"};
   return names;
 }
 
@@ -153,13 +162,14 @@ void Tables::Rows::cell_id(char letter, std::uint64_t value) {
 
 void Tables::Rows::end_row() { file.write("\n"); }
 
-Tables::Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
-               const std::vector<std::string>& nics, std::unique_ptr<Ns3Fct> fct)
-    : source_(source),
-      directory_(directory, output_files()),
-      job_(csv_cell(source.job_name())),
-      fct_(std::move(fct)) {
-  for (const std::string& name : source.names()) names_.push_back(csv_cell(name));
+Tables::Tables(const std::string& directory, const OutputParameters& parameters,
+               const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics,
+               std::unique_ptr<Ns3Fct> fct)
+    : directory_(directory, output_files()), fct_(std::move(fct)) {
+  for (const NamedSource& job : jobs) {
+    jobs_.push_back({job.source, csv_cell(job.name), {}});
+    for (const std::string& name : job.source->names()) jobs_.back().names.push_back(csv_cell(name));
+  }
   for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
     return std::make_unique<Rows>(directory_.file(name), header,
@@ -168,6 +178,7 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
   tasks_ = open("tasks.csv", kTasksHeader);
   collectives_ = open("collectives.csv", kCollectivesHeader);
   flows_ = open("flows.csv", kFlowsHeader);
+  if (parameters.critical_path) critical_path_ = open("critical_path.csv", kCriticalPathHeader);
   if (fct_ != nullptr) fct_lines_ = open("fct.txt", "");
   const SampleParameters& sample = parameters.sample;
   if (sample.interval == 0) return;
@@ -178,18 +189,18 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
 
 std::vector<Tables::Rows*> Tables::streamed() const {
   std::vector<Rows*> tables;
-  for (const auto* table :
-       {&tasks_, &collectives_, &flows_, &fct_lines_, &queue_samples_, &link_samples_, &flow_samples_}) {
+  for (const auto* table : {&tasks_, &collectives_, &flows_, &critical_path_, &fct_lines_, &queue_samples_,
+                            &link_samples_, &flow_samples_}) {
     if (*table != nullptr) tables.push_back(table->get());
   }
   return tables;
 }
 
-void Tables::name_cell(Rows& table, std::uint32_t name) const {
-  if (name < names_.size()) {
-    table.cell(names_[name]);
+void Tables::name_cell(Rows& table, std::uint32_t job, std::uint32_t name) const {
+  if (name < jobs_[job].names.size()) {
+    table.cell(jobs_[job].names[name]);
   } else {
-    table.cell(csv_cell(source_.name(name)));
+    table.cell(csv_cell(jobs_[job].source->name(name)));
   }
 }
 
@@ -201,7 +212,7 @@ void Tables::add(const TaskRecord& record) {
   if (!tasks_->begin_row()) return;
   const Task& task = record.task;
   const bool paired = task.kind == TaskKind::send || task.kind == TaskKind::receive;
-  tasks_->cell(job_);
+  tasks_->cell(jobs_[record.job].name);
   tasks_->cell(std::int64_t{task.iteration});
   tasks_->cell(std::int64_t{record.rank});
   tasks_->cell(fmt::format("t{}.{}", record.rank, task.id));
@@ -210,7 +221,7 @@ void Tables::add(const TaskRecord& record) {
   } else {
     tasks_->cell_id('c', record.communication);
   }
-  name_cell(*tasks_, task.name);
+  name_cell(*tasks_, record.job, task.name);
   tasks_->cell(to_string(task.kind));
   tasks_->cell(to_string(task.stream));
   tasks_->cell(task.kind == TaskKind::collective ? to_string(task.collective) : "");
@@ -228,9 +239,9 @@ void Tables::add(const TaskRecord& record) {
 
 void Tables::add(const CommunicationRecord& record) {
   if (!collectives_->begin_row()) return;
-  collectives_->cell(job_);
+  collectives_->cell(jobs_[record.job].name);
   collectives_->cell_id('c', record.id);
-  name_cell(*collectives_, record.name);
+  name_cell(*collectives_, record.job, record.name);
   collectives_->cell(to_string(record.kind));
   collectives_->cell(to_string(record.stream));
   collectives_->cell(std::int64_t{record.ranks});
@@ -249,9 +260,9 @@ void Tables::add(const FlowRecord& record) {
   if (fct_ != nullptr && fct_lines_->begin_row()) fct_lines_->file.write(fct_->line(record));
   if (!flows_->begin_row()) return;
   flows_->cell_id('f', record.id);
-  flows_->cell(job_);
+  flows_->cell(jobs_[record.request.traits.job].name);
   flows_->cell_id('c', record.request.communication);
-  name_cell(*flows_, record.request.name);
+  name_cell(*flows_, record.request.traits.job, record.request.name);
   flows_->cell(std::int64_t{record.request.traits.traffic_class});
   flows_->cell(nic(record.request.source));
   flows_->cell(nic(record.request.destination));
@@ -269,6 +280,29 @@ void Tables::add(const FlowRecord& record) {
   const std::int64_t slowdown = slowdown_millionths(record);
   flows_->cell(slowdown > 0 ? fmt::format("{}.{:06}", slowdown / 1'000'000, slowdown % 1'000'000) : "");
   flows_->end_row();
+}
+
+void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
+  if (!critical_path_->begin_row()) return;
+  critical_path_->cell(jobs_[job].name);
+  critical_path_->cell(std::int64_t{iteration});
+  critical_path_->cell(step.begin);
+  critical_path_->cell(step.end);
+  critical_path_->cell(step.end - step.begin);
+  critical_path_->cell(to_string(step.kind));
+  const bool held = step.kind == PathStep::Kind::held,
+             communication = step.kind == PathStep::Kind::communication;
+  critical_path_->cell(held ? "" : to_string(step.stream));
+  held ? critical_path_->cell("") : name_cell(*critical_path_, job, step.name);
+  critical_path_->cell(communication ? to_string(step.collective) : "");
+  critical_path_->cell(std::int64_t{step.rank});
+  critical_path_->cell(held ? "" : fmt::format("t{}.{}", step.rank, step.task));
+  if (communication) {
+    critical_path_->cell_id('c', step.id);
+  } else {
+    critical_path_->cell("");
+  }
+  critical_path_->end_row();
 }
 
 void Tables::add(const QueueSample& sample) {

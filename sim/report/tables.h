@@ -24,6 +24,7 @@ namespace netsim {
 // The configuration's `output` section.
 struct OutputParameters {
   std::int64_t max_rows = 1'000'000;  // of each streamed table
+  bool critical_path = false;
   SampleParameters sample;
 };
 const Parameters<OutputParameters>& output_parameters();
@@ -34,16 +35,23 @@ const std::vector<std::string>& output_files();
 class Tables {
  public:
   // Takes the directory for this run until the tables are destroyed. IoError at once if it cannot be written
-  // or belongs to another run. `source` must outlive the tables. `nics`: the NIC of each GPU, as links.csv
-  // names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such file.
-  Tables(const std::string& directory, const OutputParameters& parameters, const TaskSource& source,
-         const std::vector<std::string>& nics = {}, std::unique_ptr<Ns3Fct> fct = nullptr);
+  // or belongs to another run. `jobs`: by number; their sources must outlive the tables. `nics`: the NIC of
+  // each GPU, as links.csv names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such file.
+  struct NamedSource {
+    std::string name;
+    const TaskSource* source;
+  };
+  Tables(const std::string& directory, const OutputParameters& parameters,
+         const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics = {},
+         std::unique_ptr<Ns3Fct> fct = nullptr);
 
   // When nothing can be refused any more: removes the files of earlier runs.
   void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);
   void add(const CommunicationRecord& record);
   void add(const FlowRecord& record);
+  // Only where OutputParameters::critical_path asks for it.
+  void add(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // Only what OutputParameters::sample asks for.
   void add(const QueueSample& sample);
   void add(const LinkSample& sample);
@@ -76,16 +84,22 @@ class Tables {
 
   // The streamed tables that there are.
   std::vector<Rows*> streamed() const;
-  void name_cell(Rows& table, std::uint32_t name) const;
+  void name_cell(Rows& table, std::uint32_t job, std::uint32_t name) const;
   std::string_view nic(std::uint32_t gpu) const;
 
-  const TaskSource& source_;
+  // A job's name and those of its tasks, ready as cells.
+  struct JobCells {
+    const TaskSource* source;
+    std::string name;
+    std::vector<std::string> names;
+  };
+
   OutputDirectory directory_;
-  std::string job_;
-  std::vector<std::string> names_;  // of tasks, ready as cells
-  std::vector<std::string> nics_;   // by GPU, ready as cells
+  std::vector<JobCells> jobs_;
+  std::vector<std::string> nics_;  // by GPU, ready as cells
   std::unique_ptr<Ns3Fct> fct_;
   std::unique_ptr<Rows> tasks_, collectives_, flows_;
+  std::unique_ptr<Rows> critical_path_;                                // null: not asked for
   std::unique_ptr<Rows> fct_lines_;                                    // null: no fct.txt
   std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for
 };

@@ -18,44 +18,40 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   if (request.traits.only_message && !same_host) return new_pair(request, number, lane);
   auto& known = state_.connections[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
-  const auto at =
-      std::lower_bound(known.begin(), known.end(), std::pair<std::uint64_t, std::uint32_t>(key, 0));
-  if (at != known.end() && at->first == key) return at->second;
+  const std::uint64_t job = static_cast<std::uint64_t>(request.traits.job) << 32;
+  const auto at = std::lower_bound(known.begin(), known.end(), std::pair(key, job));
+  if (at != known.end() && at->first == key && at->second >> 32 == request.traits.job)
+    return static_cast<std::uint32_t>(at->second);
   const std::uint32_t id = new_pair(request, number, lane);
-  known.insert(at, {key, id});
+  known.insert(at, {key, job | id});
   return id;
 }
 
-// In the place of one that is over, or a new one. Runs in the source's set.
+// In the place of one that is over, or a new one. Runs in the source's set. What a job's packets and flows
+// are called and which ways they take does not depend on its number, so that other jobs change nothing for
+// it.
 std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint32_t number,
                                           std::uint64_t lane) {
-  TransportPart& part = *parts_[state_.set_of_gpu[request.source]];
+  TransportPart& part = part_of(request.source);
   std::uint32_t id = part.take_free_pair();
-  OldPaths old;
-  std::uint32_t use = 0;
-  if (id == kNone) {
-    id = static_cast<std::uint32_t>(state_.senders.grow(1));
-  } else {
-    const Names& n = state_.names[id];
-    old = {state_.senders[id].path - 1,
-           state_.receivers[id].back_path - 1,
-           n.idle_path,
-           n.data_room,
-           n.back_room,
-           n.idle_room};
-    use = n.use + 1;
+  const bool again = id != kNone;
+  if (!again) id = static_cast<std::uint32_t>(state_.senders.grow(1));
+  const QueuePairRecord old = again ? state_.records[id] : QueuePairRecord();
+  if (again) {
     state_.senders[id] = Sender{};
     if (state_.reliability.selective) state_.selective[id] = Selective{};
+    if (id < former_paths_.size()) former_paths_[id].set_free();
   }
   state_.receivers.make(id, 1);
-  state_.names.make(id, 1);
+  state_.records.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
-  if (state_.reliability.selective && use == 0) state_.selective.make(id, 1);
-  Names& names = state_.names[id];
-  names.source = request.source;
-  names.destination = request.destination;
-  names.number = number;
-  names.use = use;
+  if (state_.reliability.selective && !again) state_.selective.make(id, 1);
+  QueuePairRecord& record = state_.records[id];
+  record.identity = {request.source, request.destination, request.traits.job, number,
+                     again ? old.identity.use + 1 : 0};
+  record.data = old.data;
+  record.back = old.back;
+  record.idle = old.idle;
   state_.receivers[id].key =
       hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
   if (cluster_.same_host(request.source, request.destination)) {
@@ -64,16 +60,16 @@ std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint3
   }
   // A step of packets that are routed one by one is not written over, so these pairs stay.
   if (request.traits.only_message && !fabric_.routes_packets()) {
-    state_.traffic.make(id, 1);
+    state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
-  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32), part, old);
+  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32), part);
   return id;
 }
 
 void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) {
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const Gpu& to = cluster_.gpus[state_.names[id].destination];
+  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
   std::vector<std::uint32_t> path = scale_up_path(cluster_.graph, from.node, to.node);
   NETSIM_CHECK(!path.empty(), "GPUs of one host are not joined: " + cluster_.graph.node(from.node).name);
   Sender& s = state_.senders[id];
@@ -81,14 +77,15 @@ void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) 
   s.scale_up = true;
   s.mtu = static_cast<std::uint32_t>(cluster_.graph.port(path.front()).link.mtu);
   s.rate = s.line_rate = cluster_.graph.port(path.front()).link.rate;
+  s.overhead = static_cast<std::uint16_t>(fabric_.overhead(path.front()));
   path.push_back(make_step(StepKind::deliver, id));
   s.path = fabric_.add_path(path) + 1;
 }
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
 std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const Gpu& to = cluster_.gpus[state_.names[id].destination];
+  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
   std::vector<PortId> ports = nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic,
                                        fabric_.routing(), state_.receivers[id].key, fabric_.routing_seed());
   if (ports.empty()) return ports;
@@ -99,65 +96,115 @@ std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes
 
 // The ACKs' five-tuple is another one, so they may take another way.
 std::vector<PortId> PacketNetworkImpl::ack_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const Gpu& to = cluster_.gpus[state_.names[id].destination];
+  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
                   hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 
-// Gives the queue pair its paths by these routes. Packets on their way keep the old ones. False: there is no
-// way.
-bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes, const OldPaths& old) {
+// Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
+// keep. False: there is no way.
+bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes, bool in_use) {
   Receiver& r = state_.receivers[id];
-  std::vector<PortId> data = data_ports(id, routes);
+  QueuePairRecord& record = state_.records[id];
+  const std::vector<PortId> data = data_ports(id, routes);
   std::vector<PortId> back = ack_ports(id, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
-  Names& names = state_.names[id];
-  names.data_room = old.data_room;
-  names.back_room = old.back_room;
-  names.idle_room = old.idle_room;
-  r.back_path = put_path(back, old.back, names.back_room) + 1;
+  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).back : nullptr;
+  if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
+  r.back_path = record.back.first + 1;
   std::vector<std::uint32_t> idle = data;
   idle.push_back(make_step(StepKind::deliver, id));
-  names.idle_path = put_path(idle, old.idle, names.idle_room);
-  std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
-  if (r.pcie) {  // the receiver hands packets on to gpu_port itself
-    data.pop_back();
-    last.push_back(make_step(StepKind::deliver, id));
-  }
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const std::size_t wire = from.node != from.nic ? 1 : 0;
-  const bool routed = fabric_.routes_packets() && data.size() > wire + 1;
-  if (routed) {
-    const NodeId destination = cluster_.gpus[state_.names[id].destination].nic;
-    data.resize(wire + 1);
-    data.push_back(fabric_.route_step(destination));
-  }
-  data.insert(data.end(), last.begin(), last.end());
-  state_.senders[id].path = put_path(data, old.data, names.data_room) + 1;
-  if (routed)
-    fabric_.set_route_step(data[wire + 1],
-                           state_.senders[id].path - 1 + static_cast<std::uint32_t>(wire) + 1);
+  if (!keep_path(record.idle, idle, nullptr)) put_path(record.idle, idle, nullptr);
+  route_data(id, data, in_use);
   return true;
 }
 
-// Where there is room for it, or behind all others. `room`: what there is there, then what it has.
-std::uint32_t PacketNetworkImpl::put_path(const std::vector<std::uint32_t>& steps, std::uint32_t at,
-                                          std::uint8_t& room) {
-  if (steps.size() <= room) {
-    fabric_.replace_path(at, steps);
-    return at;
+// The path of its packets: `ports`, or only those before the first switch where packets are routed one by
+// one.
+void PacketNetworkImpl::route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use) {
+  PathPlace& place = state_.records[id].data;
+  const QueuePairIdentity& pair = state_.records[id].identity;
+  const Gpu& from = cluster_.gpus[pair.source];
+  const std::size_t before_switch = from.node != from.nic ? 2 : 1;
+  std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
+  if (state_.receivers[id].pcie) {  // the receiver hands packets on to gpu_port itself
+    ports.pop_back();
+    last.push_back(make_step(StepKind::deliver, id));
   }
-  room = static_cast<std::uint8_t>(std::min<std::size_t>(steps.size(), UINT8_MAX));
-  return fabric_.add_path(steps);
+  const bool routed = fabric_.routes_packets() && ports.size() > before_switch;
+  if (routed) {
+    ports.resize(before_switch);
+  } else {
+    ports.insert(ports.end(), last.begin(), last.end());
+  }
+  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
+  if (!keep_path(place, ports, former)) {
+    if (routed) {
+      ports.push_back(fabric_.route_step(cluster_.gpus[pair.destination].nic));
+      ports.insert(ports.end(), last.begin(), last.end());
+    }
+    put_path(place, ports, former);
+    if (routed)
+      fabric_.set_route_step(ports[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
+  }
+  state_.senders[id].path = place.first + 1;
 }
 
-void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part,
-                                          const OldPaths& old) {
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const Gpu& to = cluster_.gpus[state_.names[id].destination];
+PacketNetworkImpl::FormerPaths& PacketNetworkImpl::former_paths(std::uint32_t id) {
+  if (former_paths_.size() <= id) former_paths_.resize(state_.senders.size());
+  return former_paths_[id];
+}
+
+bool PacketNetworkImpl::begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const {
+  return place.room >= steps.size() && fabric_.path_begins_with(place.first, steps);
+}
+
+// Whether the path that begins with these steps is there: the present one, or one of the former ones, which
+// changes places with it. A link that comes and goes brings the same few paths again and again.
+bool PacketNetworkImpl::keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                                  std::vector<FormerPaths::Path>* former) const {
+  if (begins_with(place, steps)) return true;
+  if (former == nullptr) return false;
+  const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
+    return begins_with(path.place, steps);
+  });
+  if (found == former->end()) return false;
+  std::swap(found->place, place);
+  found->free = false;
+  return true;
+}
+
+// Where there is room for it: in the place of the present path, if there are no former ones because no packet
+// is on it; of a former one that no packet is on; or behind all others.
+void PacketNetworkImpl::put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                                 std::vector<FormerPaths::Path>* former) {
+  const auto fits = [&](const PathPlace& there) { return steps.size() <= there.room; };
+  if (former != nullptr && place.room != 0) {
+    const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
+      return path.free && fits(path.place);
+    });
+    const PathPlace present = place;
+    if (found == former->end()) {
+      place = {};
+      former->push_back({present, false});
+    } else {
+      place = found->place;
+      *found = {present, false};
+    }
+  }
+  if (fits(place)) {
+    fabric_.replace_path(place.first, steps);
+  } else {
+    place = {fabric_.add_path(steps), static_cast<std::uint32_t>(steps.size())};
+  }
+}
+
+void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part) {
+  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
   if (traffic_class >= fabric_.classes()) {
     throw ConfigError("a flow is of class " + std::to_string(traffic_class) +
                       ", but network.switch.classes is " + std::to_string(fabric_.classes()));
@@ -169,10 +216,10 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
   r.pcie = to.node != to.nic;
   if (r.pcie) r.gpu_port = port_between(cluster_.graph, to.nic, to.node);
   // Where links that are down leave no way, on the way of old.
-  if (!route(id, *routes_, old)) {
-    NETSIM_CHECK(route(id, *cluster_.routes, old), "no route from " + cluster_.graph.node(from.nic).name);
+  if (!route(id, *routes_, false)) {
+    NETSIM_CHECK(route(id, *cluster_.routes, false), "no route from " + cluster_.graph.node(from.nic).name);
   }
-  const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
+  const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const PortId first = ports[0], wire = ports[from.node != from.nic ? 1 : 0];
   s.injector = part.injector(first, wire);
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
@@ -188,8 +235,8 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
 
 // A full packet from NIC to NIC and its ACK back, in an idle network.
 Time PacketNetworkImpl::idle_round_trip(std::uint32_t id) const {
-  const Gpu& from = cluster_.gpus[state_.names[id].source];
-  const std::span<const PortId> ports = fabric_.ports_of_path(state_.names[id].idle_path);
+  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+  const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const std::span<const PortId> wires =
       ports.subspan(from.node != from.nic ? 1 : 0, state_.path_constants(id).hops);
   const Bytes data = state_.parameters.mtu + state_.framing.header;
@@ -205,7 +252,7 @@ Time PacketNetworkImpl::ideal_time(std::uint32_t id, Bytes bytes) const {
   const Bytes full = mtu + state_.framing.header;
   const Bytes last =
       bytes - (packets - 1) * mtu + state_.framing.header + (packets == 1 ? state_.framing.first_header : 0);
-  return fabric_.ideal_time(fabric_.ports_of_path(state_.names[id].idle_path),
+  return fabric_.ideal_time(fabric_.ports_of_path(state_.records[id].idle.first),
                             static_cast<std::uint64_t>(packets), full + state_.framing.first_header, full,
                             last);
 }
@@ -222,7 +269,8 @@ void PacketNetworkImpl::routes_changed() {
   }
   fabric_.set_routes(routes_);
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (!state_.senders[id].scale_up && state_.names[id].source != kNone) route(id, *routes_, {});
+    if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
+      route(id, *routes_, true);
   }
 }
 

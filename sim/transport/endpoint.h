@@ -23,12 +23,26 @@ struct SendRequest {
   Bytes bytes = 0;                // > 0
   TransferTraits traits;
   std::uint32_t name = 0;           // what the workload calls the communication (for tables)
+  bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
 };
 
+// Names a message that has been handed to an endpoint, as plain data. A handle stays valid to ask with for
+// ever: once the message is over, it names none.
+struct MessageHandle {
+  std::uint32_t source = 0;      // GPU
+  std::uint32_t slot = 0;        // the endpoint's
+  std::uint64_t generation = 0;  // which of the messages that had this slot; 0: no message
+
+  bool operator==(const MessageHandle&) const = default;
+};
+
 // Who is told. All calls come from events of the atom of the GPU in question, at loop.now().
+//
+// A message that was cancelled when some of it had left is told of as any other, at both ends, with
+// `truncated` set and `bytes` what was carried; one that was cancelled before is told of nowhere.
 class MessageListener {
  public:
   virtual ~MessageListener() = default;
@@ -39,11 +53,32 @@ class MessageListener {
   virtual void message_sent(const SendRequest& message) = 0;
 };
 
+// Calls that concern a message come from events of the source's set, or between events.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
   virtual void set_listener(MessageListener* listener) = 0;
-  virtual void send(const SendRequest& request) = 0;
+  // Messages of one queue pair (scale-out), or between two GPUs of a host, leave one after the other: those
+  // of a higher priority first, then in this order. One of a higher priority goes between the packets of
+  // another.
+  virtual MessageHandle send(const SendRequest& request) = 0;
+
+  // The following change what has not left yet, as far as a message has not: what has left is carried to its
+  // end, and sent again where it is lost. They return false, and do nothing, where all of the message has
+  // left already, or it is over or cancelled. The ideal network carries messages whole: one has left when it
+  // is delivered.
+
+  // The message is passed over until it is released.
+  virtual bool hold(const MessageHandle& message) = 0;
+  // It takes its place by priority and order of send() again. In the ideal network its delay begins anew.
+  virtual bool release(const MessageHandle& message) = 0;
+  // Without meaning in the ideal network.
+  virtual bool set_priority(const MessageHandle& message, std::uint8_t priority) = 0;
+  // What has not left never will, held or not. Returns its bytes; 0 where there are none. If some has left,
+  // one more packet without payload, of headers only, closes the message, before all others of its queue
+  // pair; if none has, the message vanishes.
+  virtual Bytes cancel(const MessageHandle& message) = 0;
+
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   virtual std::uint32_t gpu_count() const = 0;
 };

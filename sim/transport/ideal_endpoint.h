@@ -15,21 +15,37 @@ class IdealEndpoint final : public Endpoint {
   // Handles EventKind::ideal_delivery of `loop`. `first_origin`: origins first_origin + gpu are its own.
   IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, std::uint32_t first_origin);
   void set_listener(MessageListener* listener) override { listener_ = listener; }
-  void send(const SendRequest& request) override;
+  MessageHandle send(const SendRequest& request) override;
+  bool hold(const MessageHandle& message) override;
+  bool release(const MessageHandle& message) override;
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
+  Bytes cancel(const MessageHandle& message) override;
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
 
  private:
-  void deliver(std::uint64_t message);
+  // A slot outlives its messages: `starts` goes on counting, so that the event of a delivery that was held or
+  // cancelled since finds another count and does nothing.
+  struct Slot {
+    SendRequest request;
+    std::uint64_t generation = 0;  // 0: free
+    std::uint32_t starts = 0;
+    bool held = false;
+  };
+  Slot* find(const MessageHandle& message);
+  void start(std::uint32_t index);
+  void deliver(const Event& event);
+  void free(std::uint32_t index);
 
   EventLoop& loop_;
   Time delay_;
   MessageListener* listener_ = nullptr;
   std::vector<Origin> origins_;
-  std::vector<SendRequest> messages_;  // arena, indices recycled
-  std::vector<std::uint64_t> free_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t generations_ = 0;
 };
 
 }  // namespace netsim

@@ -152,8 +152,8 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       stamps(needs.telemetry || needs.timestamps),
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
-      names(kMaxQueuePairs),
-      traffic(kMaxQueuePairs),
+      records(kMaxQueuePairs),
+      outstanding(kMaxQueuePairs),
       selective(kMaxQueuePairs),
       state_stride(sizeof(PathConstants) + (needs.state_bytes + 15) / 16 * 16),
       congestion(kMaxQueuePairs * state_stride),
@@ -176,6 +176,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
   state_.observed = static_cast<bool>(observer_);
   state_.delivered_reader = engine.add_reader(delivered_);
   state_.acknowledged_reader = engine.add_reader(acknowledged_);
+  state_.vanished_reader = engine.add_reader(vanished_);
   fabric_.set_routes(routes_);
   fabric_.on_routes_changed([this] { routes_changed(); });
   if (state_.needs.telemetry) fabric_.enable_telemetry();
@@ -197,6 +198,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.flows_done += own.flows_done;
     c.bytes_delivered += own.bytes_delivered;
     c.bytes_sent += own.bytes_sent;
+    c.bytes_cancelled += own.bytes_cancelled;
   }
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
@@ -220,21 +222,27 @@ NetworkCounters PacketNetworkImpl::counters() const {
 std::vector<std::uint32_t> PacketNetworkImpl::queue_pairs() const {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (state_.names[id].source != kNone) ids.push_back(id);
+    if (state_.records[id].identity.source != kNone) ids.push_back(id);
   }
   const auto place = [&](std::uint32_t id) {
-    const Names& n = state_.names[id];
-    return std::tuple(n.source, n.destination, state_.senders[id].traffic_class, n.number);
+    const QueuePairIdentity& n = state_.records[id].identity;
+    return std::tuple(n.source, n.destination, state_.senders[id].traffic_class, n.number, n.job);
   };
   std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
   return ids;
 }
 
+// Messages that are not finished.
+bool PacketNetworkImpl::busy(std::uint32_t id) const {
+  const Sender& s = state_.senders[id];
+  return s.oldest != kNone || s.waiting != kNone || state_.records[id].held != 0;
+}
+
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const Sender& s = state_.senders[id];
-  const Names& n = state_.names[id];
+  const QueuePairIdentity& n = state_.records[id].identity;
   const TransportPart& part = *parts_[state_.set_of_gpu[n.source]];
-  return {n.source, n.destination, n.number, part.acknowledged_payload(id), s.rate, s.oldest != kNone, n.use};
+  return {n.source, n.destination, n.number, part.acknowledged_payload(id), s.rate, busy(id), n.use};
 }
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
@@ -246,7 +254,7 @@ std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
 std::uint64_t PacketNetworkImpl::events_fingerprint() const {
   std::uint64_t sum = fabric_.events_fingerprint();
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (state_.names[id].source != kNone) sum += digest(id);
+    if (state_.records[id].identity.source != kNone) sum += digest(id);
   }
   for (const auto& part : parts_) sum += part->late_digest();
   return sum + ended_digest_;
@@ -262,12 +270,15 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   if (deadlocked()) lines = fabric_.waiting(limit);
   for (const std::uint32_t id : queue_pairs()) {
     if (lines.size() >= limit) break;
+    if (!busy(id)) continue;
     const Sender& s = state_.senders[id];
-    if (s.oldest == kNone) continue;
-    const Names& n = state_.names[id];
+    const QueuePairIdentity& n = state_.records[id].identity;
     const auto nic = [&](std::uint32_t gpu) { return cluster_.graph.node(cluster_.gpus[gpu].nic).name; };
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}", nic(n.source),
-                                nic(n.destination), n.number, s.acknowledged, s.end_psn,
+    const std::uint32_t held = state_.records[id].held;
+    const std::uint64_t packets = parts_[state_.set_of_gpu[n.source]]->packets_known(id);
+    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}{}", nic(n.source),
+                                nic(n.destination), n.number, s.acknowledged, packets,
+                                held != 0 ? fmt::format(", {} messages held back", held) : "",
                                 s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
   if (deadlocked()) return lines;
@@ -297,8 +308,9 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
     return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };
-  const Names& n = state_.names[id];
-  const std::string data = tell(fabric_.ports_of_path(n.idle_path), n.source, n.destination, "its");
+  const QueuePairIdentity& n = state_.records[id].identity;
+  const std::string data =
+      tell(fabric_.ports_of_path(state_.records[id].idle.first), n.source, n.destination, "its");
   if (!data.empty()) return data;
   return tell(fabric_.ports_of_path(state_.receivers[id].back_path - 1), n.destination, n.source,
               "its ACKs'");
@@ -320,7 +332,8 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
   return notes;
 }
 
-// ---- Flows: over when both ends are done with them, which they are in the same order.
+// ---- Flows: over when both ends are done with them, which they are in the same order: that of the psns of
+// their last packets.
 
 void PacketNetworkImpl::flow_delivered(const FlowDelivered& flow) {
   HalfFlow half;
@@ -381,7 +394,7 @@ void PacketNetworkImpl::report_unacknowledged() {
 FlowRecord PacketNetworkImpl::record_of(const FlowDelivered& flow, Time acknowledged) const {
   return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number),
           flow.request,
-          state_.names[flow.queue_pair].number,
+          state_.records[flow.queue_pair].identity.number,
           flow.start,
           flow.delivered,
           acknowledged,
@@ -390,22 +403,24 @@ FlowRecord PacketNetworkImpl::record_of(const FlowDelivered& flow, Time acknowle
 
 void PacketNetworkImpl::end_flow(const FlowDelivered& flow, Time acknowledged) {
   observer_(record_of(flow, acknowledged));
-  if (state_.senders[flow.queue_pair].counted) ended_.push_back(flow.queue_pair);
-  recycle();
+  queue_pair_ended(flow.queue_pair);
 }
 
-// Looks at the queue pairs whose messages ended longest ago. No set runs now.
-void PacketNetworkImpl::recycle() {
+void PacketNetworkImpl::flow_vanished(const FlowVanished& flow) { queue_pair_ended(flow.queue_pair); }
+
+// If it was for one message only. Looks at the queue pairs whose messages ended longest ago. No set runs now.
+void PacketNetworkImpl::queue_pair_ended(std::uint32_t ended) {
+  if (state_.senders[ended].counted) ended_.push_back(ended);
   constexpr std::size_t kLooks = 3;  // for each one that comes
   for (std::size_t i = 0; i < kLooks && ended_first_ < (keeps_ended_ ? forgotten_ : ended_.size()); ++i) {
     const std::uint32_t id = ended_[ended_first_++];
-    if (!state_.traffic[id].none() || state_.senders[id].ready) {
+    if (!state_.outstanding[id].none() || state_.senders[id].ready) {
       ended_.push_back(id);  // again later
       continue;
     }
     ended_digest_ += digest(id);
-    parts_[state_.set_of_gpu[state_.names[id].source]]->give_back(id);
-    state_.names[id].source = kNone;
+    parts_[state_.set_of_gpu[state_.records[id].identity.source]]->give_back(id);
+    state_.records[id].identity.source = kNone;
   }
   if (2 * ended_first_ > ended_.size()) {
     ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(ended_first_));

@@ -36,7 +36,7 @@ struct QueuePairView {
   std::uint32_t source = 0, destination = 0, number = 0;  // GPUs, number among the pairs of these two
   Bytes acknowledged = 0;                                 // payload, since the pair's beginning
   BitRate rate = 0;                                       // that congestion control allows
-  bool busy = false;                                      // has unfinished messages
+  bool busy = false;                                      // has unfinished messages, held ones too
   std::uint32_t use = 0;                                  // rises when the id is given to another queue pair
 };
 
@@ -48,10 +48,12 @@ struct NetworkCounters {
   std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
   // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
-  std::uint64_t flows_started = 0, flows_done = 0;
-  Bytes bytes_delivered = 0;  // payload, scale-out
-  Bytes bytes_sent = 0;       // payload accepted by send(), scale-out
-  Bytes max_queue = 0;        // the most that waited at a port of a switch
+  std::uint64_t flows_started = 0,
+                flows_done = 0;  // started: without those cancelled before any of them left
+  Bytes bytes_delivered = 0;     // payload, scale-out
+  Bytes bytes_sent = 0;          // payload accepted by send() and not cancelled, scale-out
+  Bytes bytes_cancelled = 0;     // payload accepted by send() that cancel() took back, scale-out
+  Bytes max_queue = 0;           // the most that waited at a port of a switch
 };
 
 // How often queue pairs ask for acknowledgements: every so many packets at most.
@@ -97,6 +99,8 @@ class PacketNetwork : public Endpoint {
   // Whether ports wait for each other in a circle; the engine is then stopped, and waiting() names them
   // first.
   virtual bool deadlocked() const = 0;
+  // Steps that all paths take up, former ones that packets may be on included: a measure of memory.
+  virtual std::size_t path_steps() const = 0;
   // Queue pairs with unfinished messages and paused ports with waiting bytes, one line each.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
   // Things the user should know ("headroom below the formula ...").

@@ -23,7 +23,13 @@ class PacketNetworkImpl final : public PacketNetwork {
                     FlowObserver observer);
 
   void set_listener(MessageListener* listener) override { state_.listener = listener; }
-  void send(const SendRequest& request) override { parts_[state_.set_of_gpu[request.source]]->send(request); }
+  MessageHandle send(const SendRequest& request) override { return part_of(request.source).send(request); }
+  bool hold(const MessageHandle& message) override { return part_of(message.source).hold(message); }
+  bool release(const MessageHandle& message) override { return part_of(message.source).release(message); }
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
+    return part_of(message.source).set_priority(message, priority);
+  }
+  Bytes cancel(const MessageHandle& message) override { return part_of(message.source).cancel(message); }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     return cluster_.same_host(source, destination) ? Reach::scale_up : Reach::scale_out;
@@ -40,6 +46,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   std::uint64_t packets_fingerprint() const override;
   std::uint64_t events_fingerprint() const override;
   bool deadlocked() const override { return !fabric_.deadlock().empty(); }
+  std::size_t path_steps() const override { return fabric_.path_steps(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
   std::vector<std::string> notes() const override;
 
@@ -60,19 +67,34 @@ class PacketNetworkImpl final : public PacketNetwork {
     bool delivered = false;  // which end is known
   };
 
-  // Where paths of a queue pair that nothing uses any more may be written over.
-  struct OldPaths {
-    std::uint32_t data = 0, back = 0, idle = 0;
-    std::uint8_t data_room = 0, back_room = 0, idle_room = 0;
+  // Paths that a queue pair had before routes changed: packets may be on them still.
+  struct FormerPaths {
+    struct Path {
+      PathPlace place;
+      bool free = false;  // none are: the queue pair is another one since
+    };
+    std::vector<Path> data, back;
+    void set_free() {
+      for (std::vector<Path>* paths : {&data, &back}) {
+        for (Path& path : *paths) path.free = true;
+      }
+    }
   };
+
+  TransportPart& part_of(std::uint32_t gpu) { return *parts_[state_.set_of_gpu[gpu]]; }
 
   // connections.cpp
   void connect_scale_up(std::uint32_t id, TransportPart& part);
-  void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part,
-                         const OldPaths& old);
+  void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part);
   std::uint32_t new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane);
-  bool route(std::uint32_t id, const Routes& routes, const OldPaths& old);
-  std::uint32_t put_path(const std::vector<std::uint32_t>& steps, std::uint32_t at, std::uint8_t& room);
+  bool route(std::uint32_t id, const Routes& routes, bool in_use);
+  void route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use);
+  FormerPaths& former_paths(std::uint32_t id);
+  bool begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const;
+  bool keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                 std::vector<FormerPaths::Path>* former) const;
+  void put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                std::vector<FormerPaths::Path>* former);
   std::vector<PortId> data_ports(std::uint32_t id, const Routes& routes) const;
   std::vector<PortId> ack_ports(std::uint32_t id, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id) const;
@@ -82,11 +104,13 @@ class PacketNetworkImpl final : public PacketNetwork {
 
   void flow_delivered(const FlowDelivered& flow);
   void flow_acknowledged(const FlowAcknowledged& flow);
+  void flow_vanished(const FlowVanished& flow);
   void wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half);
   bool take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half);
   void end_flow(const FlowDelivered& flow, Time acknowledged);
   FlowRecord record_of(const FlowDelivered& flow, Time acknowledged) const;
-  void recycle();
+  void queue_pair_ended(std::uint32_t id);
+  bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
   std::uint64_t digest(std::uint32_t id) const;
 
@@ -96,9 +120,11 @@ class PacketNetworkImpl final : public PacketNetwork {
   FlowObserver observer_;
   JournalOf<FlowDelivered, PacketNetworkImpl> delivered_{*this, &PacketNetworkImpl::flow_delivered};
   JournalOf<FlowAcknowledged, PacketNetworkImpl> acknowledged_{*this, &PacketNetworkImpl::flow_acknowledged};
+  JournalOf<FlowVanished, PacketNetworkImpl> vanished_{*this, &PacketNetworkImpl::flow_vanished};
   std::vector<std::unique_ptr<TransportPart>> parts_;
   const Routes* routes_ = nullptr;
-  std::unique_ptr<Routes> live_routes_;  // while links are down
+  std::unique_ptr<Routes> live_routes_;    // while links are down
+  std::vector<FormerPaths> former_paths_;  // by queue pair; grows only when routes change
   Arena<HalfFlow> half_flows_;
   std::vector<HalfFlows> half_flows_of_;  // by queue pair
   // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.

@@ -53,22 +53,16 @@ struct TransportParameters {
 };
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
+inline constexpr BitRate kNoRateLimit = INT64_MAX;
 
-// The sender's, until it is acknowledged (within a host: delivered).
-struct Message {
-  SendRequest request;
-  Time start = 0;
-  std::uint32_t next = kNone;  // in the queue pair, oldest first
-  std::uint32_t first_psn = 0;
-  std::uint32_t packets = 0;
-};
-
-// The receiver's, from the sender's start until it is delivered.
+// What the receiver knows of a message, from when its last packet was made until it is delivered: messages of
+// a queue pair end in the order in which their last packets were made, whatever the order of their
+// beginnings.
 struct Incoming {
   SendRequest request;
   Time start = 0;
-  std::uint64_t number = 0;    // within its queue pair
-  std::uint32_t next = kNone;  // in the queue pair, oldest first
+  std::uint32_t number = 0;    // within its queue pair, in order of send()
+  std::uint32_t next = kNone;  // of the queue pair, in order of their ends
 };
 
 // The sender's half of a queue pair, at the source's NIC. The first cache line is what making a packet
@@ -77,11 +71,12 @@ struct alignas(64) Sender {
   std::uint32_t path = 0;  // of data, after the first port
   std::uint32_t injector = 0;
   std::uint32_t next_psn = 0;
-  std::uint32_t acknowledged = 0;                    // first psn not acknowledged
-  std::uint32_t sent_end = 0;                        // one past the highest psn ever sent
-  std::uint32_t current = kNone;                     // message that next_psn belongs to
-  std::uint32_t current_first = 0, current_end = 0;  // its packets: first to end - 1
-  std::uint32_t window = UINT32_MAX;                 // packets that may be unacknowledged when one is started
+  std::uint32_t acknowledged = 0;     // first psn not acknowledged
+  std::uint32_t sent_end = 0;         // one past the highest psn ever sent
+  std::uint32_t current = kNone;      // segment that next_psn belongs to; kNone: nothing to send
+  std::uint32_t current_first = 0;    // psn that its message's first packet would have in a row
+  std::uint32_t current_end = 0;      // one past its last psn
+  std::uint32_t window = UINT32_MAX;  // packets that may be unacknowledged when one is started
   std::uint32_t next_ready = kNone;
   BitRate rate = 0;
   BitRate line_rate = 0;
@@ -96,18 +91,20 @@ struct alignas(64) Sender {
   bool pacing : 1 = false;  // a pace event is pending
   bool timer : 1 = false;   // a retransmission event is pending
   bool failed : 1 = false;
-  bool counted : 1 = false;       // see Traffic
+  bool counted : 1 = false;       // see Outstanding
   bool unasked : 1 = false;       // when the timer was set, no answer was due
+  bool limited : 1 = false;       // a message of it had a rate limit
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
   std::uint32_t last_paced = 0;   // bytes that the wait that has begun is for
-  std::uint32_t oldest = kNone;   // first message not fully acknowledged
-  std::uint32_t oldest_end = 0;   // one past its last psn
-  std::uint32_t newest = kNone;
-  std::uint32_t end_psn = 0;         // one past the last psn of the newest message
-  std::uint32_t timer_snapshot = 0;  // `acknowledged` when the timer was set
-  std::uint32_t timeouts = 0;        // in a row
-  std::uint64_t messages = 0;
-  Bytes congestion_window = kNoWindow;  // what congestion control last said
+  // See SendQueues.
+  std::uint32_t oldest = kNone;                         // first segment not fully acknowledged
+  std::uint32_t oldest_end = 0;                         // one past its last psn
+  std::uint32_t newest = kNone;                         // segment
+  std::uint32_t waiting = kNone, last_waiting = kNone;  // messages with packets to be made
+  std::uint32_t messages = 0;                           // that were sent
+  std::uint32_t timer_snapshot = 0;                     // `acknowledged` when the timer was set
+  std::uint32_t timeouts = 0;                           // in a row
+  Bytes congestion_window = kNoWindow;                  // what congestion control last said
 };
 static_assert(sizeof(Sender) == 128);
 
@@ -131,7 +128,7 @@ struct alignas(64) Receiver {
   bool cnp_sent : 1 = false;
   bool nack_sent : 1 = false;
   bool pcie : 1 = false;     // goes on to the GPU over PCIe
-  bool counted : 1 = false;  // see Traffic
+  bool counted : 1 = false;  // see Outstanding
   std::uint8_t traffic_class = 0;
   std::uint32_t oldest = kNone, newest = kNone;  // messages that have not been delivered
 };
@@ -141,7 +138,7 @@ static_assert(sizeof(Receiver) == 64);
 // over with one message, so that they can be used again when nothing is left but a retransmission timer that
 // stands in line (timer_line.h). Where a packet is lost the counts never agree again, and the queue pair
 // stays.
-struct Traffic {
+struct Outstanding {
   std::uint32_t sent = 0, heard = 0;        // data packets made, replies taken: the sender's
   std::uint32_t timers = 0;                 // events of the sender that are pending
   std::uint32_t line = kNone;               // where one of them stands in line; kNone: none does
@@ -186,13 +183,28 @@ struct Gate {
   std::vector<std::uint32_t> injectors;
 };
 
-struct Names {
-  std::uint32_t source = kNone, destination = kNone, number = 0;  // source kNone: it waits to be used again
-  std::uint32_t idle_path = 0;  // the ports of a way from GPU to GPU, for ideal times
-  std::uint32_t use = 0;        // how often its number has been given to a queue pair
-  Bytes ended = 0;              // payload of the messages that are acknowledged
-  // Steps that there is room for in its paths.
-  std::uint8_t data_room = 0, back_room = 0, idle_room = 0;
+// Who a queue pair is.
+struct QueuePairIdentity {
+  std::uint32_t source = kNone, destination = kNone;  // GPUs; source kNone: it waits to be used again
+  std::uint32_t job = 0;
+  std::uint32_t number = 0;  // among those of these two GPUs, this job and class
+  std::uint32_t use = 0;     // how often its number has been given to a queue pair
+};
+
+// Where there is room for a path among the fabric's steps. `room`: steps there, 0: no path.
+struct PathPlace {
+  std::uint32_t first = 0;
+  std::uint32_t room = 0;
+};
+
+// What is asked of a queue pair now and then, beside its two halves.
+struct QueuePairRecord {
+  QueuePairIdentity identity;
+  PathPlace data, back;    // of packets, of their replies
+  PathPlace idle;          // the ports of a way from GPU to GPU, for ideal times; no packet takes it
+  Bytes acknowledged = 0;  // payload of the segments that are acknowledged as a whole
+  std::uint32_t held = 0;  // messages
+  BitRate paced_at_most = kNoRateLimit;  // of the message of the packet made last
 };
 
 }  // namespace netsim

@@ -8,7 +8,7 @@ void TransportPart::on_receive(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Receiver& r = receivers_[id];
   r.digest = FabricPart::digest(r.digest, event);
-  if (r.counted) ++traffic_[id].received;
+  if (r.counted) ++outstanding_[id].received;
   const Packet& k = fabric_.packets()[packet];
   if (k.marked) {
     if (echo_in_acks_) {
@@ -72,7 +72,7 @@ void TransportPart::count_arrival(std::uint32_t id, std::uint32_t psn) {
 // along.
 void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
   Receiver& r = receivers_[id];
-  if (r.counted) ++traffic_[id].replied;
+  if (r.counted) ++outstanding_[id].replied;
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.psn = r.expected;
@@ -96,7 +96,7 @@ void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause
 
 // ---- Messages
 
-// Before its first packet can be here.
+// Before its last packet can be here.
 void TransportPart::expect(std::uint32_t id, const Incoming& incoming) {
   const std::uint32_t index = incoming_.add(incoming);
   Receiver& r = receivers_[id];
@@ -123,7 +123,7 @@ void TransportPart::on_deliver(const Event& event) {
   }
 }
 
-// The next `messages` of the queue pair are complete at the destination: messages end in order.
+// The next `messages` of the queue pair are complete at the destination.
 void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
   for (; messages > 0; --messages) {
     Receiver& r = receivers_[id];
@@ -142,13 +142,13 @@ void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
   }
 }
 
-// Within a host both ends are here, and nothing is acknowledged.
+// Within a host both ends are here, and nothing is acknowledged: what came before the packet has come too.
 void TransportPart::delivered_scale_up(std::uint32_t id) {
   Sender& s = senders_[id];
-  const std::uint32_t index = s.oldest;
-  const SendRequest request = messages_[index].request;
-  set_oldest(s, messages_[index].next);
-  messages_.release(index);
+  Segment done = queues_.take_oldest(s);
+  while (!queues_.ends_message(done)) done = queues_.take_oldest(s);
+  const SendRequest request = queues_.message(done.message).request;
+  queues_.forget(done.message);
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
 }

@@ -7,25 +7,9 @@
 
 namespace netsim {
 
-void TransportPart::add_message(std::uint32_t id, const SendRequest& request) {
-  Sender& s = senders_[id];
-  Message m;
-  m.request = request;
-  m.start = loop_.now();
-  m.first_psn = s.end_psn;
-  m.packets = static_cast<std::uint32_t>((request.bytes + s.mtu - 1) / s.mtu);
-  const std::uint32_t index = messages_.add(m);
-  s.end_psn += m.packets;
-  if (s.newest != kNone) messages_[s.newest].next = index;
-  s.newest = index;
-  if (s.oldest == kNone) set_oldest(s, index);
-  if (s.current == kNone) set_current(s, index);
-  if (!s.scale_up) announce(id, m);
-}
-
-// The receiver is told what will come, so that packets need not carry it.
+// The receiver is told what ends with the packet that is made now, so that packets need not carry it.
 void TransportPart::announce(std::uint32_t id, const Message& m) {
-  const Incoming incoming{m.request, m.start, senders_[id].messages++, kNone};
+  const Incoming incoming{m.request, m.start, m.number, kNone};
   const std::uint32_t to = state_.set_of_gpu[m.request.destination];
   if (to == set_.id()) {
     expect(id, incoming);
@@ -34,33 +18,67 @@ void TransportPart::announce(std::uint32_t id, const Message& m) {
   }
 }
 
-void TransportPart::send(const SendRequest& request) {
+// ---- Messages
+
+MessageHandle TransportPart::send(const SendRequest& request) {
   NETSIM_CHECK(request.bytes > 0 && request.source != request.destination, "empty or self-addressed message");
   const std::uint32_t id = network_.queue_pair(request);
-  add_message(id, request);
-  const Sender& s = senders_[id];
+  Sender& s = senders_[id];
+  const std::uint32_t message = queues_.add(s, id, request, loop_.now());
+  const MessageHandle handle{request.source, message, queues_.message(message).generation};
+  if (request.traits.rate_limit != 0) s.limited = true;
   if (!s.scale_up) {
     ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
   }
   make_ready(id);
+  return handle;
 }
 
-// What most packets and acknowledgements need to know of a message lies in the queue pair.
-void TransportPart::set_current(Sender& s, std::uint32_t message) {
-  s.current = message;
-  if (message == kNone) return;
-  s.current_first = messages_[message].first_psn;
-  s.current_end = s.current_first + messages_[message].packets;
+bool TransportPart::hold(const MessageHandle& handle) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return false;
+  const std::uint32_t id = queues_.message(message).queue_pair;
+  if (!queues_.message(message).held) ++state_.records[id].held;
+  queues_.hold(senders_[id], message);
+  return true;
 }
 
-void TransportPart::set_oldest(Sender& s, std::uint32_t message) {
-  s.oldest = message;
-  if (message == kNone) {
-    s.newest = kNone;
-  } else {
-    s.oldest_end = messages_[message].first_psn + messages_[message].packets;
+bool TransportPart::release(const MessageHandle& handle) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return false;
+  const std::uint32_t id = queues_.message(message).queue_pair;
+  if (queues_.message(message).held) --state_.records[id].held;
+  queues_.release(senders_[id], message);
+  make_ready(id);
+  return true;
+}
+
+bool TransportPart::set_priority(const MessageHandle& handle, std::uint8_t priority) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return false;
+  queues_.set_priority(senders_[queues_.message(message).queue_pair], message, priority);
+  return true;
+}
+
+Bytes TransportPart::cancel(const MessageHandle& handle) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return 0;
+  const std::uint32_t id = queues_.message(message).queue_pair;
+  Sender& s = senders_[id];
+  const Bytes asked = queues_.message(message).request.bytes;
+  if (queues_.message(message).held) --state_.records[id].held;
+  const Bytes cancelled = queues_.cancel(s, message);
+  if (!s.scale_up) {
+    counts_.bytes_sent -= cancelled;
+    counts_.bytes_cancelled += cancelled;
+    if (cancelled == asked) {
+      --counts_.flows_started;
+      if (state_.observed) set_.write(state_.vanished_reader, FlowVanished{id});
+    }
   }
+  make_ready(id);
+  return cancelled;
 }
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
@@ -145,9 +163,10 @@ void TransportPart::port_free(PortId port) {
     if (!has_work(id)) continue;  // its window has shrunk
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
+    const std::uint32_t psn = fabric_.packets()[packet].psn;
     if (in.gate != kNone) gates_[in.gate].credit -= bytes;
     fabric_.transmit(port, packet);
-    pace(id, bytes + senders_[id].overhead);
+    pace(id, bytes + senders_[id].overhead, psn);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(port, traffic_class);
     if (in.ready == 0 || !gate_open(in)) break;
     fabric_.wake(port);
@@ -187,38 +206,50 @@ std::uint32_t TransportPart::next_packet(std::uint32_t id) {
   if (reliability_.selective && !s.scale_up && has_gap(id)) {
     const std::uint32_t psn = take_gap(id);
     ++counts_.retransmissions;
-    return make_packet(id, extent(message_of(id, psn)), psn, true);
+    const std::uint32_t segment = queues_.segment_of(s, psn);
+    const bool last =
+        psn + 1 == queues_.segment(segment).end && queues_.ends_message(queues_.segment(segment));
+    return make_packet(id, extent(segment), psn, last, true);
   }
-  const Extent message{s.current, s.current_first, s.current_end};
+  const Extent segment{s.current, s.current_first, s.current_end};
   const std::uint32_t psn = s.next_psn++;
-  if (psn + 1 == message.end) set_current(s, messages_[message.index].next);
-  if (!s.scale_up) {
-    if (static_cast<std::int32_t>(s.next_psn - s.sent_end) > 0) {
-      s.sent_end = s.next_psn;
-    } else {
-      ++counts_.retransmissions;
-    }
+  const bool fresh = psn == s.sent_end;
+  if (fresh) {
+    ++s.sent_end;
+  } else {
+    ++counts_.retransmissions;
   }
-  return make_packet(id, message, psn, !s.scale_up && asks(id, s, psn + 1 == message.end));
+  const bool last = s.next_psn == segment.end && end_segment(id, fresh);
+  return make_packet(id, segment, psn, last, !s.scale_up && asks(id, s, last));
 }
 
-std::uint32_t TransportPart::message_of(std::uint32_t id, std::uint32_t psn) const {
-  std::uint32_t message = senders_[id].oldest;
-  while (psn - messages_[message].first_psn >= messages_[message].packets) message = messages_[message].next;
-  return message;
+// The packet that is made is the current segment's last one, `fresh` for the first time. Returns whether it
+// is its message's.
+bool TransportPart::end_segment(std::uint32_t id, bool fresh) {
+  Sender& s = senders_[id];
+  const Segment& segment = queues_.segment(s.current);
+  const bool last = queues_.ends_message(segment);
+  if (fresh) {  // a segment that another message cut short has no packets to come
+    if (!s.scale_up) announce(id, queues_.message(segment.message));
+    queues_.end_message(s);
+  }
+  queues_.leave_segment(s);
+  return last;
 }
 
-TransportPart::Extent TransportPart::extent(std::uint32_t message) const {
-  const std::uint32_t first = messages_[message].first_psn;
-  return {message, first, first + messages_[message].packets};
+TransportPart::Extent TransportPart::extent(std::uint32_t segment) const {
+  const Segment& g = queues_.segment(segment);
+  return {segment, g.first - g.offset, g.end};
 }
 
 // As buffers count them. All packets of a message but the last are full.
-Bytes TransportPart::packet_bytes(const Sender& s, const Extent& message, std::uint32_t psn) const {
-  const std::uint32_t number = psn - message.first;
+Bytes TransportPart::packet_bytes(const Sender& s, const Extent& segment, std::uint32_t psn) const {
+  const std::uint32_t number = psn - segment.base;
   Bytes payload = s.mtu;
-  if (psn + 1 == message.end)
-    payload = messages_[message.index].request.bytes - static_cast<Bytes>(number) * s.mtu;
+  if (psn + 1 == segment.end) {
+    const Message& m = queues_.message(queues_.segment(segment.segment).message);
+    payload = std::min(payload, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
+  }
   return s.scale_up ? payload : payload + framing_.header + (number == 0 ? framing_.first_header : 0);
 }
 
@@ -227,24 +258,24 @@ Bytes TransportPart::next_packet_bytes(std::uint32_t id) {
   const Sender& s = senders_[id];
   const bool gap = reliability_.selective && !s.scale_up && has_gap(id);
   const std::uint32_t psn = gap ? selective_[id].repeat_next : s.next_psn;
-  return packet_bytes(s, extent(gap ? message_of(id, psn) : s.current), psn);
+  return packet_bytes(s, extent(gap ? queues_.segment_of(s, psn) : s.current), psn);
 }
 
-std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn,
-                                         bool ask) {
+std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn,
+                                         bool last, bool ask) {
   const Sender& s = senders_[id];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.psn = psn;
-  k.bytes = static_cast<std::uint32_t>(packet_bytes(s, message, psn));
+  k.bytes = static_cast<std::uint32_t>(packet_bytes(s, segment, psn));
   k.path = s.path;
   k.kind = PacketKind::data;
   k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
   k.marked = false;
-  k.last = psn + 1 == message.end;
+  k.last = last;
   k.ack_request = ask;
   if (s.scale_up) return index;
-  if (s.counted) ++traffic_[id].sent;
+  if (s.counted) ++outstanding_[id].sent;
   if (stamps_) {
     Telemetry& t = fabric_.packets().telemetry(index);
     t.sent = loop_.now();
@@ -258,26 +289,49 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& message
 // An event at the queue pair itself.
 void TransportPart::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
   const Sender& s = senders_[id];
-  if (s.counted) ++traffic_[id].timers;
+  if (s.counted) ++outstanding_[id].timers;
   if (kind == EventKind::retransmission && stand_in_line(id, time)) return;
   loop_.schedule(time, fabric_.origin(injectors_[s.injector].port), kind, id, argument);
 }
 
 // ---- Pacing
 
-// Puts the queue pair back in the ring, now or when its rate allows the next packet.
-void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
+// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was
+// `psn`.
+void TransportPart::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
   Sender& s = senders_[id];
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
+  if (s.limited) [[unlikely]]
+    return pace_limited(id, wire_bytes, psn);
   if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
     if (has_work(id)) join_ring(id);
     return;
   }
+  wait_for_pace(id, wire_bytes, s.rate);
+}
+
+// The same by the limit of the packet's message too.
+void TransportPart::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
+  const Sender& s = senders_[id];
+  const std::uint32_t message = queues_.segment(queues_.segment_of(s, psn)).message;
+  const BitRate limit = queues_.message(message).request.traits.rate_limit;
+  BitRate& at_most = state_.records[id].paced_at_most;
+  at_most = limit == 0 ? kNoRateLimit : limit;
+  const BitRate rate = std::min(s.rate, at_most);
+  if (rate >= s.line_rate && (s.scale_up || !needs_.pace_again)) {
+    if (has_work(id)) join_ring(id);
+    return;
+  }
+  wait_for_pace(id, wire_bytes, rate);
+}
+
+void TransportPart::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
+  Sender& s = senders_[id];
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
-  s.last_paced = needs_.paces_packets ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
-  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, s.rate);
+  s.last_paced = needs_.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
@@ -285,8 +339,10 @@ void TransportPart::pace(std::uint32_t id, Bytes wire_bytes) {
 // takes.
 void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   Sender& s = senders_[id];
-  if (!s.pacing || s.rate == before) return;
-  s.pace_at += fabric_.serialisation(s.last_paced, s.rate) - fabric_.serialisation(s.last_paced, before);
+  const BitRate at_most = s.limited ? state_.records[id].paced_at_most : kNoRateLimit;
+  const BitRate was = std::min(before, at_most), is = std::min(s.rate, at_most);
+  if (!s.pacing || is == was) return;
+  s.pace_at += fabric_.serialisation(s.last_paced, is) - fabric_.serialisation(s.last_paced, was);
   s.pace_at = std::max(s.pace_at, loop_.now());
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
@@ -327,7 +383,7 @@ void TransportPart::start_congestion_control(std::uint32_t id) {
 
 // Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
 void TransportPart::check_path(std::uint32_t id, Time round_trip) {
-  const Names& n = state_.names[id];
+  const QueuePairIdentity& n = state_.records[id].identity;
   PathObjection found{round_trip, n.source, n.destination, {}};
   if (!found.before(objection_)) return;
   found.text = congestion_control_->objection(congestion_context(id), round_trip);
@@ -392,7 +448,7 @@ void TransportPart::on_control(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Sender& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
-  if (s.counted) ++traffic_[id].heard;
+  if (s.counted) ++outstanding_[id].heard;
   const Packet k = fabric_.packets()[packet];
   if (k.kind == PacketKind::cnp) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
@@ -411,12 +467,12 @@ void TransportPart::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t pa
     if (reliability_.selective) forget_arrivals(id, ack.psn);
     s.acknowledged = ack.psn;
     // An ACK that overtook a go-back: what it covers need not be sent again.
-    if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(id);
+    if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
   if (nack && reliability_.selective) {
     note_arrival(id, ack.message);
   } else if (nack && ack.psn == s.acknowledged) {
-    go_back(id);
+    go_back(s);
   }
   if (needs_.acks && (fresh > 0 || nack)) {
     tell_congestion_control(id, static_cast<std::uint32_t>(fresh), ack, packet);
@@ -445,12 +501,12 @@ void TransportPart::tell_congestion_control(std::uint32_t id, std::uint32_t fres
 void TransportPart::finish_messages(std::uint32_t id) {
   for (;;) {
     Sender& s = senders_[id];  // the listener may send on a new queue pair
-    if (s.oldest == kNone || static_cast<std::int32_t>(s.acknowledged - s.oldest_end) < 0) return;
-    const std::uint32_t done = s.oldest;
-    const SendRequest request = messages_[done].request;
-    state_.names[id].ended += request.bytes;
-    set_oldest(s, messages_[done].next);
-    messages_.release(done);
+    if (!SendQueues::oldest_acknowledged(s)) return;
+    const Segment done = queues_.take_oldest(s);
+    state_.records[id].acknowledged += queues_.payload(done, s.mtu);
+    if (!queues_.ends_message(done)) continue;
+    const SendRequest request = queues_.message(done.message).request;
+    queues_.forget(done.message);
     if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     state_.listener->message_sent(request);
   }
@@ -459,20 +515,15 @@ void TransportPart::finish_messages(std::uint32_t id) {
 // All packets of a message but the last are full.
 Bytes TransportPart::acknowledged_payload(std::uint32_t id) const {
   const Sender& s = senders_[id];
-  const Bytes ended = state_.names[id].ended;
-  if (s.oldest == kNone || s.scale_up) return ended;  // within a host nothing is acknowledged
-  return ended + static_cast<Bytes>(s.acknowledged - messages_[s.oldest].first_psn) * s.mtu;
+  const Bytes whole = state_.records[id].acknowledged;
+  if (s.oldest == kNone || s.scale_up) return whole;  // within a host nothing is acknowledged
+  return whole + static_cast<Bytes>(s.acknowledged - queues_.segment(s.oldest).first) * s.mtu;
 }
 
 // Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.
-void TransportPart::go_back(std::uint32_t id) {
-  Sender& s = senders_[id];
-  s.next_psn = s.acknowledged;
+void TransportPart::go_back(Sender& s) {
+  queues_.go_back(s);
   s.unrequested = static_cast<std::uint16_t>(acknowledge_every_ - 1);
-  std::uint32_t message = s.oldest;
-  while (message != kNone && static_cast<std::int32_t>(s.next_psn - extent(message).end) >= 0)
-    message = messages_[message].next;
-  set_current(s, message);
 }
 
 // ---- Timeouts
@@ -522,7 +573,7 @@ void TransportPart::on_retransmission(const Event& event) {
   } else if (reliability_.selective) {
     repeat_overdue(id);
   } else {
-    go_back(id);
+    go_back(s);
   }
   make_ready(id);
   arm_timer(id);

@@ -23,7 +23,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       stamps_(state.stamps),
       senders_(state.senders.data()),
       receivers_(state.receivers.data()),
-      traffic_(state.traffic.data()),
+      outstanding_(state.outstanding.data()),
       selective_(state.selective.data()),
       senders_base_(senders_),
       second_lines_base_(reinterpret_cast<const char*>(senders_) + kCacheLine),
@@ -80,7 +80,7 @@ bool TransportPart::stand_in_line(std::uint32_t id, Time time) {
   const std::uint64_t key = fabric_.origin(injectors_[s.injector].port).next_key();
   const std::uint32_t place = line_.add(
       time, key, id, [this](const TimerLine::Timer& timer, std::uint32_t at) { make_event(timer, at); });
-  if (s.counted) traffic_[id].line = place;
+  if (s.counted) outstanding_[id].line = place;
   return true;
 }
 
@@ -99,13 +99,13 @@ void TransportPart::on_retransmission_timer(const Event& event) {
   }
   Event own = event;
   own.target = static_cast<std::uint32_t>(timer.value);
-  if (senders_[own.target].counted) traffic_[own.target].line = kNone;
+  if (senders_[own.target].counted) outstanding_[own.target].line = kNone;
   on_retransmission(own);
 }
 
 // A timer that is pending keeps what its end would have changed in the digest.
 void TransportPart::give_back(std::uint32_t id) {
-  if (const std::uint32_t place = traffic_[id].line; place != kNone) {
+  if (const std::uint32_t place = outstanding_[id].line; place != kNone) {
     TimerLine::Timer& timer = line_[place];
     const Event end{static_cast<Time>(timer.time), timer.key, id, EventKind::retransmission, 0};
     const std::uint64_t key = receivers_[id].key, before = senders_[id].digest;

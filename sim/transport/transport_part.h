@@ -17,6 +17,7 @@
 #include "sim/transport/packet_network.h"
 #include "sim/transport/queue_pair.h"
 #include "sim/transport/reliability/reliability.h"
+#include "sim/transport/send_queues.h"
 #include "sim/transport/timer_line.h"
 
 namespace netsim {
@@ -36,14 +37,14 @@ struct TransportState {
   bool echo_in_acks = false, stamps = false;
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
-  std::uint32_t delivered_reader = 0, acknowledged_reader = 0;
+  std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;
   // By queue pair.
   ReservedArray<Sender> senders;
   ReservedArray<Receiver> receivers;
-  ReservedArray<Names> names;
-  ReservedArray<Traffic> traffic;      // for those that are counted
-  ReservedArray<Selective> selective;  // for selective repeat only
+  ReservedArray<QueuePairRecord> records;
+  ReservedArray<Outstanding> outstanding;  // for those that are counted
+  ReservedArray<Selective> selective;      // for selective repeat only
   std::size_t state_stride;
   ReservedArray<std::byte> congestion;  // state_stride bytes each
   PathConstants& path_constants(std::size_t id) {
@@ -58,20 +59,25 @@ struct TransportState {
   }
   // By port; numbers are the part's.
   std::vector<std::uint32_t> injector_of_port, gate_of_port;
-  // Per source GPU: (destination << 40 | class << 32 | number) to queue pair, sorted.
-  std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> connections;
+  // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
+  std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> connections;
 };
 
 // The two ends of a flow, as they are written down.
 struct FlowDelivered {
   std::uint32_t queue_pair;
   SendRequest request;
-  std::uint64_t number;
+  std::uint32_t number;
   Time start, delivered, ideal;
 };
 struct FlowAcknowledged {
   std::uint32_t queue_pair;
   Time acknowledged;
+};
+
+// A message of this queue pair was cancelled before any of it left.
+struct FlowVanished {
+  std::uint32_t queue_pair;
 };
 
 // Why congestion control cannot work with the path of a queue pair. An empty text: it can.
@@ -94,7 +100,12 @@ class TransportPart final : private PacketSource {
   TransportPart(const TransportPart&) = delete;
   TransportPart& operator=(const TransportPart&) = delete;
 
-  void send(const SendRequest& request);
+  // See Endpoint. Of messages that begin in this part.
+  MessageHandle send(const SendRequest& request);
+  bool hold(const MessageHandle& handle);
+  bool release(const MessageHandle& handle);
+  bool set_priority(const MessageHandle& handle, std::uint8_t priority);
+  Bytes cancel(const MessageHandle& handle);
   // The NIC's (or GPU's) injector at `first`, made at its first use; `gate`: the wire's port behind PCIe, or
   // `first` itself.
   std::uint32_t injector(PortId first, PortId gate);
@@ -115,6 +126,10 @@ class TransportPart final : private PacketSource {
 
   // Of a queue pair of this part's, since it began.
   Bytes acknowledged_payload(std::uint32_t id) const;
+  // Packets that were made or wait to be, without those of messages that are held.
+  std::uint64_t packets_known(std::uint32_t id) const {
+    return senders_[id].sent_end + queues_.unmade_packets(senders_[id]);
+  }
 
   // Of this part only.
   const NetworkCounters& counts() const { return counts_; }
@@ -127,7 +142,6 @@ class TransportPart final : private PacketSource {
   void departed(PortId port, Bytes bytes) override;
 
   // sender.cpp
-  void add_message(std::uint32_t id, const SendRequest& request);
   void announce(std::uint32_t id, const Message& m);
   void join_ring(std::uint32_t id);
   // Whether the NIC has room for more ahead of its wire.
@@ -139,17 +153,19 @@ class TransportPart final : private PacketSource {
   std::uint32_t next_class(Injector& in);
   std::uint32_t take_from_ring(Injector& in, std::uint32_t traffic_class);
   std::uint32_t next_packet(std::uint32_t id);
-  // A message's packets: first to end - 1.
+  // The packets of a segment as far as making one of them has to know: psns up to end - 1; `base`: what that
+  // of the message's first packet would be if its packets came in a row.
   struct Extent {
-    std::uint32_t index, first, end;
+    std::uint32_t segment, base, end;
   };
-  Extent extent(std::uint32_t message) const;
-  void set_current(Sender& s, std::uint32_t message);
-  void set_oldest(Sender& s, std::uint32_t message);
-  Bytes packet_bytes(const Sender& s, const Extent& message, std::uint32_t psn) const;
+  Extent extent(std::uint32_t segment) const;
+  bool end_segment(std::uint32_t id, bool fresh);
+  Bytes packet_bytes(const Sender& s, const Extent& segment, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id);
-  std::uint32_t make_packet(std::uint32_t id, const Extent& message, std::uint32_t psn, bool ask);
-  void pace(std::uint32_t id, Bytes wire_bytes);
+  std::uint32_t make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last, bool ask);
+  void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
+  void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
   void move_pace(std::uint32_t id, BitRate before);
   void arm_timer(std::uint32_t id);
   void schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument = 0);
@@ -157,7 +173,7 @@ class TransportPart final : private PacketSource {
   void make_event(const TimerLine::Timer& timer, std::uint32_t place);
   void on_retransmission_timer(const Event& event);
   void timer_ended(std::uint32_t id) {
-    if (senders_[id].counted) --traffic_[id].timers;
+    if (senders_[id].counted) --outstanding_[id].timers;
   }
   void on_control(const Event& event);
   void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
@@ -169,8 +185,7 @@ class TransportPart final : private PacketSource {
     return ack.message;
   }
   void finish_messages(std::uint32_t id);
-  void go_back(std::uint32_t id);
-  std::uint32_t message_of(std::uint32_t id, std::uint32_t psn) const;
+  void go_back(Sender& s);
   void on_pace(const Event& event);
   void on_congestion_timer(const Event& event);
   void on_retransmission(const Event& event);
@@ -217,14 +232,14 @@ class TransportPart final : private PacketSource {
   const bool echo_in_acks_, stamps_;
   Sender* senders_;
   Receiver* receivers_;
-  Traffic* traffic_;
+  Outstanding* outstanding_;
   Selective* selective_;
   const void* senders_base_;
   const void* second_lines_base_;  // of the senders
   const void* receivers_base_;
   std::vector<Injector> injectors_;
   std::vector<Gate> gates_;
-  Arena<Message> messages_;
+  SendQueues queues_;
   Arena<Incoming> incoming_;
   std::vector<std::uint32_t> free_pairs_;
   TimerLine line_;

@@ -2,8 +2,12 @@
 // source; trace readers and generators are others.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/schedule.h"
@@ -45,39 +49,63 @@ const char* to_string(Stream stream);
 enum class TaskKind : std::uint8_t { compute, collective, send, receive };
 const char* to_string(TaskKind kind);
 
+// A task as its source hands it to the job: what it does, and three things that say how it stands to others.
+// Its stream queue and place there: tasks of one queue of a rank are launched one after the other, by place,
+// unless a task scheduler takes them in another order. Its match key: (group, sequence) for a collective,
+// (sender, receiver, tag, sequence) for a message, the same at all members; it comes from the order of the
+// program, never from the order in which things happen.
 struct Task {
-  std::uint32_t id = 0;  // dense per rank, in program order
+  static constexpr std::uint32_t kUnordered = UINT32_MAX;
+
+  std::uint32_t id = 0;  // unique in the rank, rising in program order
   TaskKind kind = TaskKind::compute;
   Stream stream = Stream::compute;
-  bool raw = false;  // send, receive: one message on one queue pair, no collective library
+  bool raw = false;                  // send, receive: one message on one queue pair, no collective library
+  bool only_of_tag = false;          // send, receive: no other one of this sender and receiver has its tag
+  std::uint32_t queue = kUnordered;  // the rank's stream queue; kUnordered: it waits for no other's end
+  std::uint32_t place = 0;           // in the queue: 0, 1, 2, ...
+  std::uint32_t sequence = 0;        // how many tasks with the same match key go before it in the program
   std::uint32_t iteration = 0;
   std::uint32_t work = 0;  // compute: index in TaskSource::works()
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t root = 0;   // broadcast: index in the group
   std::uint32_t group = 0;  // collective: id for TaskSource::group()
   std::uint32_t peer = 0;   // send, receive: the other rank
-  std::uint32_t tag =
-      0;  // send, receive: both ends name the same; matching is by (sender, receiver, tag) in order
-  bool only_of_tag = false;  // send, receive: no other one of this sender and receiver has its tag
-  TransferTraits traits;     // of its messages; channel and only_message: of raw ones
+  std::uint32_t tag = 0;    // send, receive: both ends name the same
+  TransferTraits traits;    // of its messages; channel and only_message: of raw ones
   Bytes bytes = 0;
   std::uint32_t name = 0;  // for TaskSource::name()
-  Time not_before = 0;     // earliest start (flow lists); 0 = none
+  Time not_before = 0;     // earliest start, from the start of the job (flow lists); 0 = none
 };
 
 inline bool is_point_to_point(const Task& task) {
   return task.kind == TaskKind::send || task.kind == TaskKind::receive;
 }
 
+// One axis of the grid of ranks that a strategy works on ("tp", 8): rank = mixed radix number, first axis
+// fastest.
+struct RankAxis {
+  std::string name;
+  std::uint32_t size = 1;
+};
+
+// A workload as a stream of tasks: a rank's tasks are asked for as they become ready, and nobody can look at
+// all of them unless the source says so. A program of a few blocks, a trace that is read while it is played
+// and a generator that decides as it goes are all sources.
+//
 // Calls for different ranks may come from different threads at the same time; calls for one rank never do.
 // What a source keeps while it is played belongs to one rank each; what ranks share does not change any more
-// when the first start() is called. The const functions may be called at any time.
+// when the first start() is called. The const functions may be called at any time between calls of the rank.
 class TaskSource {
  public:
+  static constexpr std::uint32_t kNoIteration = UINT32_MAX;
+  using Visitor = std::function<void(const Task&)>;
+
   virtual ~TaskSource() = default;
   virtual const std::string& job_name() const = 0;
   virtual std::uint32_t ranks() const = 0;
-  virtual std::uint32_t iterations() const = 0;
+  // The grid that the ranks are numbered by, for placements; empty: a plain list of ranks.
+  virtual std::vector<RankAxis> axes() const { return {}; }
   virtual const std::vector<Work>& works() const = 0;
   virtual const std::vector<std::string>& names() const = 0;
   // What tables call a task: that of names(), unless the source has names that it makes when they are asked
@@ -91,20 +119,56 @@ class TaskSource {
   // Ranks of a group, in group order. Valid as long as the source; the same group has the same id at all its
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;
-  virtual std::uint32_t task_count(std::uint32_t rank) const = 0;
-  // Any task of a rank, for tables, predictions and stall reports.
-  virtual Task task(std::uint32_t rank, std::uint32_t id) const = 0;
-  // Appends the tasks that are ready at the start / become ready when `task` completes, in program order.
-  // Stream order is the source's business: a task is not ready before its predecessor in its stream is done.
+
+  // ---- The census: what is known before the job is played
+
+  // Iterations of the job; nothing where only playing it will tell.
+  virtual std::optional<std::uint32_t> iterations() const = 0;
+  // Tasks of all ranks and iterations; nothing where only playing it will tell.
+  virtual std::optional<std::uint64_t> total_tasks() const = 0;
+  // Calls `visit` for every task that the rank will have, in program order, for predictions. False, and no
+  // call, where only playing the job will tell.
+  virtual bool for_each_task(std::uint32_t rank, const Visitor& visit) const = 0;
+
+  // ---- Playing
+
+  // How many tasks of one stream queue may be handed out before the first of them has ended: 1 unless a task
+  // scheduler asks for more to choose from. Before the first start().
+  virtual void set_lookahead(std::uint32_t tasks) = 0;
+  // Appends the tasks that are ready at the start / become ready when `task` ends, in program order: their
+  // dependencies have ended, and their queue has room for them (set_lookahead()).
   virtual void start(std::uint32_t rank, std::vector<Task>& ready) = 0;
   virtual void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) = 0;
   // The same when a task that Task::not_before held back begins: so a source with many of them can hand them
   // out one after the other. What is appended must itself be held back to a later time.
   virtual void launched(std::uint32_t, std::uint32_t, std::vector<Task>&) {}
+  // The first iteration of which the rank has a task that has not ended; kNoIteration: all its tasks have.
+  // It never falls.
+  virtual std::uint32_t open_iteration(std::uint32_t rank) const = 0;
+  // For stall reports: as far as they are known, the first task of each stream that was not handed out yet.
+  virtual std::vector<Task> held_back(std::uint32_t rank) const = 0;
+
   // Things the user should know about what was read ("3 priorities of the file are not used").
   virtual std::vector<std::string> notes() const { return {}; }
   // Floating-point operations of the model in one iteration, all ranks together (0 = unknown).
   virtual double model_flops() const = 0;
+};
+
+// Keeps the first task of each stream that it is shown, for TaskSource::held_back().
+class FirstOfStreams {
+ public:
+  // False when every stream has one.
+  bool take(const Task& task) {
+    const auto stream = static_cast<std::size_t>(task.stream);
+    if (!std::exchange(known_[stream], true)) tasks_.push_back(task);
+    return tasks_.size() < known_.size();
+  }
+  bool empty() const { return tasks_.empty(); }
+  std::vector<Task> tasks() { return std::move(tasks_); }
+
+ private:
+  std::array<bool, kStreams> known_{};
+  std::vector<Task> tasks_;
 };
 
 // "rank 3, stream tp: all_reduce 'dense' (task 7)", for reports and errors.

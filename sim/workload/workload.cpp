@@ -101,6 +101,82 @@ const FormatRegistration kDescription{{.name = "netsim_workload",
                                        .advice = {},
                                        .endings = {".yaml", ".yml"}}};
 
+constexpr const char* kJobsFormat = "netsim_jobs";
+
+const FormatRegistration kJobs{{.name = kJobsFormat,
+                                .what = "a list of jobs for netsim",
+                                .use = Format::Use::workload,
+                                .matches = [](const Excerpt& file) { return file.has_key("jobs"); },
+                                .component = {},
+                                .advice = {},
+                                .endings = {".yaml", ".yml"}}};
+
+struct JobParameters {
+  std::string name;
+  ConfigNode workload;
+  Time arrival = 0;
+  ConfigNode placement;
+  std::int64_t priority = 0;
+  std::int64_t seed = 0;
+};
+
+const Parameters<JobParameters>& job_parameters() {
+  using P = JobParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .text("name", &P::name, "what tables and messages call the job")
+          .required()
+          .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "when it begins")
+          .component("placement", &P::placement, "placement", "packed", "which GPU each rank runs on")
+          .integer("priority", &P::priority, {0, 255},
+                   "of its messages: among those of one queue pair the higher ones go first")
+          .integer("seed", &P::seed, {0, INT64_MAX},
+                   "of what its workload draws at random; 0: that of the run");
+  return parameters;
+}
+
+// A workload written where it is used, or the name of its file.
+std::unique_ptr<TaskSource> job_source(const ConfigNode& node, const WorkloadContext& context,
+                                       std::string& file) {
+  if (!node.is_scalar()) return Registry<WorkloadKind>::instance().create(node, "")->tasks(context);
+  file = find_input_file(read_text(node), node.place().file);
+  return load_workload(file, context);
+}
+
+JobDescription read_job(const ConfigNode& node, const WorkloadContext& context, const std::string& path) {
+  const JobParameters p = job_parameters().parse(node, {"workload"});
+  const ConfigNode* workload = node.find("workload");
+  if (workload == nullptr || workload->is_null())
+    node.fail("'workload' is missing: a file, or {kind: ...} (netsim --list workload)");
+  WorkloadContext own = context;
+  if (p.seed != 0) own.seed = static_cast<std::uint64_t>(p.seed);
+  JobDescription job;
+  job.name = p.name;
+  job.file = path;
+  job.source = job_source(*workload, own, job.file);
+  job.arrival = p.arrival;
+  job.priority = static_cast<std::uint8_t>(p.priority);
+  job.placement = p.placement;
+  return job;
+}
+
+std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadContext& context,
+                                      const std::string& path) {
+  root.allow_keys({"jobs"});
+  const ConfigNode& list = *root.find("jobs");
+  if (!list.is_sequence() || list.items().empty())
+    list.fail("a sequence of {name, workload, ...} is expected");
+  std::vector<JobDescription> jobs;
+  for (const ConfigNode& node : list.items()) {
+    jobs.push_back(read_job(node, context, path));
+    const std::string& name = jobs.back().name;
+    const auto same = [&name](const JobDescription& other) { return other.name == name; };
+    if (std::count_if(jobs.begin(), jobs.end(), same) > 1) node.fail("a second job is called '" + name + "'");
+    if (const auto found = find_not_name(name); found) node.fail("the name '" + name + "': " + found->what);
+  }
+  return jobs;
+}
+
 // Whatever is wrong in a description is the workload's fault, also what is read as configurations are.
 std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const std::string& path,
                                                const WorkloadContext& context) {
@@ -113,6 +189,8 @@ std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const s
 
 std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context) {
   const WorkloadFile file(path);
+  if (file.format != nullptr && file.format->name == kJobsFormat)
+    refuse(path, "is a list of jobs: a job itself cannot be one");
   std::unique_ptr<TaskSource> source;
   if (!is_text(file.bytes)) {
     source = make_role_program_source(parse_program(file.bytes, path), path);
@@ -122,6 +200,23 @@ std::unique_ptr<TaskSource> load_workload(const std::string& path, const Workloa
   }
   check_names(*source, path);
   return source;
+}
+
+std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadContext& context) {
+  const Format* format = recognise_file(path);
+  if (format != nullptr && format->name == kJobsFormat) {
+    const std::string text = read_workload_file(path);
+    check_text(text, path);
+    std::vector<JobDescription> jobs =
+        as_input([&] { return read_jobs(parse_config(text, path), context, path); });
+    for (const JobDescription& job : jobs) check_names(*job.source, job.file);
+    return jobs;
+  }
+  std::vector<JobDescription> jobs(1);
+  jobs[0].source = load_workload(path, context);
+  jobs[0].name = jobs[0].source->job_name();
+  jobs[0].file = path;
+  return jobs;
 }
 
 std::string compile_workload(const std::string& yaml_path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/units.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -29,6 +30,30 @@ struct WorkloadContext {
 // that do not divide, peers out of range; for a file of another kind it says which (recognise.h). IoError for
 // what cannot be read.
 std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context);
+
+// A job of a run: a workload with a name, a time and a place. What a file with `jobs` holds, or the only one
+// of any other workload.
+struct JobDescription {
+  std::string name;
+  std::unique_ptr<TaskSource> source;
+  Time arrival = 0;
+  std::uint8_t priority = 0;
+  ConfigNode placement;  // null: that of the configuration
+  std::string file;      // that the workload was read from, for messages; "": none
+};
+
+// Reads `path` as jobs:
+//
+//   jobs:
+//     - {name: pretraining, workload: gpt3.pb}
+//     - name: finetuning
+//       workload: {kind: ptdp, ...}
+//       arrival: 2 s
+//       placement: {kind: random, seed: 3}
+//       priority: 1
+//
+// Paths are relative to the file. Any other workload is one job that arrives at 0. Errors as above.
+std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadContext& context);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb, deterministically.
 std::string compile_workload(const std::string& yaml_path);

@@ -51,7 +51,7 @@ class FakeEndpoint final : public Endpoint {
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;
   }
 
-  void send(const SendRequest& request) override {
+  MessageHandle send(const SendRequest& request) override {
     const bool inside = reach(request.source, request.destination) == Reach::scale_up;
     const Link& link = inside ? scale_up_ : scale_out_;
     Time& busy = ports_[2 * request.source + (inside ? 0 : 1)];
@@ -60,7 +60,13 @@ class FakeEndpoint final : public Endpoint {
     const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.traits.channel);
     loop_.schedule(arrival, origins_[request.source], EventKind::arrival, request.destination, sent.size());
     sent.push_back({request, loop_.now()});
+    return {request.source, 0, 0};
   }
+  // Its messages leave at once.
+  bool hold(const MessageHandle&) override { return false; }
+  bool release(const MessageHandle&) override { return false; }
+  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
+  Bytes cancel(const MessageHandle&) override { return 0; }
 
   // Largest number of sends in flight of one tag between two GPUs.
   std::uint32_t most_in_flight() const { return most_in_flight_; }

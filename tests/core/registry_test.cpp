@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "sim/core/plugin_loader.h"
 #include "sim/core/schema.h"
+#include "tests/support/paths.h"
 
 namespace netsim {
 namespace {
@@ -218,6 +220,40 @@ TEST(Catalogue, ListsByKindAndName) {
   for (std::size_t i = 1; i < all.size(); ++i) {
     EXPECT_LT(std::make_pair(all[i - 1]->kind, all[i - 1]->name), std::make_pair(all[i]->kind, all[i]->name));
   }
+}
+
+TEST(Catalogue, ANameTakenTwiceIsAnErrorThatNamesBothPlaces) {
+  Catalogue catalogue;
+  catalogue.add({"wheel", "round", "rolls", {}, "one.cpp:1"});
+  catalogue.add({"wheel", "square", "does not", {}, "one.cpp:2"});
+  EXPECT_EQ(error_of([&] { catalogue.check(); }), "no error");
+  catalogue.add({"wheel", "round", "rolls better", {}, "two.cpp:7"});
+  EXPECT_EQ(error_of([&] { catalogue.check(); }),
+            "wheel 'round' is registered twice: one.cpp:1 and two.cpp:7");
+  EXPECT_EQ(error_of([&] { catalogue.freeze(); }),
+            "wheel 'round' is registered twice: one.cpp:1 and two.cpp:7");
+  EXPECT_EQ(catalogue.find("wheel", "round")->summary, "rolls") << "the first one stays";
+}
+
+TEST(Catalogue, NothingIsAddedOnceItIsFrozen) {
+  Catalogue catalogue;
+  catalogue.add({"wheel", "round", "rolls", {}, "one.cpp:1"});
+  catalogue.freeze();
+  EXPECT_TRUE(catalogue.frozen());
+  catalogue.add({"wheel", "square", "does not", {}, "two.cpp:7"});
+  EXPECT_EQ(error_of([&] { catalogue.check(); }),
+            "wheel 'square' is registered too late, after a component was made: two.cpp:7");
+  EXPECT_THAT(catalogue.names("wheel"), ElementsAre("round"));
+}
+
+TEST(Registry, FreezesTheCatalogueWhenTheFirstComponentIsMade) {
+  (void)Registry<Engine>::instance().create("sail");
+  EXPECT_TRUE(Catalogue::instance().frozen());
+  EXPECT_THAT(error_of([] { (void)load_plugin(netsim_binary()); }), HasSubstr("is no plugin of netsim"));
+}
+
+TEST(Registration, KnowsItsPlace) {
+  EXPECT_THAT(Catalogue::instance().find("test_engine", "steam")->source, HasSubstr("registry_test.cpp:"));
 }
 
 TEST(Describe, IsATable) {

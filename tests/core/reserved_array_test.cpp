@@ -32,6 +32,22 @@ TEST(ReservedArray, StaysWhereItIs) {
   EXPECT_EQ(array[size - 1], size);
 }
 
+// An element that could not be made is not destroyed either.
+TEST(ReservedArray, CanBeDestroyedAfterItWasFull) {
+  static int living = 0;
+  struct Element {
+    Element() { ++living; }
+    ~Element() { --living; }
+  };
+  {
+    ReservedArray<Element> array(4);
+    array.grow(3);
+    EXPECT_THROW(array.grow(2), IoError);
+    EXPECT_EQ(living, 3);
+  }
+  EXPECT_EQ(living, 0);
+}
+
 // What one thread adds is its own, next to each other, and nothing of it is lost while the others make the
 // array larger.
 TEST(ReservedArray, GrowsFromSeveralThreads) {

@@ -17,12 +17,15 @@ class TinySource final : public TaskSource {
  public:
   const std::string& job_name() const override { return name_; }
   std::uint32_t ranks() const override { return 2; }
-  std::uint32_t iterations() const override { return 1; }
+  std::optional<std::uint32_t> iterations() const override { return 1; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::uint32_t>& group(std::uint32_t) const override { return group_; }
-  std::uint32_t task_count(std::uint32_t) const override { return 2; }
-  Task task(std::uint32_t, std::uint32_t) const override { return {}; }
+  std::optional<std::uint64_t> total_tasks() const override { return 4; }
+  bool for_each_task(std::uint32_t, const Visitor&) const override { return false; }
+  void set_lookahead(std::uint32_t) override {}
+  std::uint32_t open_iteration(std::uint32_t) const override { return kNoIteration; }
+  std::vector<Task> held_back(std::uint32_t) const override { return {}; }
   void start(std::uint32_t, std::vector<Task>&) override {}
   void complete(std::uint32_t, std::uint32_t, std::vector<Task>&) override {}
   double model_flops() const override { return 0; }
@@ -50,7 +53,8 @@ inline JobResult two_rank_job() {
   job.rank_times[0].exposed_by[static_cast<std::size_t>(Stream::tp)] = 1 * kMillisecond;
   job.rank_times[1] = {1 * kMillisecond, 2 * kMillisecond, 2 * kMillisecond, 1 * kMillisecond, {}};
   job.rank_times[1].exposed_by[static_cast<std::size_t>(Stream::dp)] = 2 * kMillisecond;
-  job.tasks_done = job.tasks_total = 10;
+  job.tasks_done = 10;
+  job.tasks_total = 10;
   job.model_flops = 1e9;
   job.peak_flops = 1e12;
   return job;

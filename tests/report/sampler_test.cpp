@@ -20,7 +20,11 @@ using ::testing::HasSubstr;
 class FakeNetwork final : public PacketNetwork {
  public:
   void set_listener(MessageListener*) override {}
-  void send(const SendRequest&) override {}
+  MessageHandle send(const SendRequest&) override { return {}; }
+  bool hold(const MessageHandle&) override { return false; }
+  bool release(const MessageHandle&) override { return false; }
+  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
+  Bytes cancel(const MessageHandle&) override { return 0; }
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }
   NetworkCounters counters() const override { return {}; }
@@ -43,6 +47,7 @@ class FakeNetwork final : public PacketNetwork {
   void report_unacknowledged() override {}
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }
+  std::size_t path_steps() const override { return 0; }
   bool deadlocked() const override { return false; }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
   std::vector<std::string> notes() const override { return {}; }
@@ -67,7 +72,8 @@ class ReportSampler : public ::testing::Test {
   Sampler& sampler() {
     if (sampler_ == nullptr) {
       tables_.reset();
-      tables_ = std::make_unique<Tables>(directory_.path(), output_, source_);
+      tables_ = std::make_unique<Tables>(directory_.path(), output_,
+                                         std::vector<Tables::NamedSource>{{source_.job_name(), &source_}});
       sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, tables_.get());
     }
     return *sampler_;

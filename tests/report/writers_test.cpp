@@ -179,7 +179,7 @@ TEST(ManifestJson, SaysHowToRepeatTheRun) {
 TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path() + "/new/deeper", {}, source);
+  Tables tables(directory.path() + "/new/deeper", {}, {{source.job_name(), &source}});
   tables.add(task_record());
   tables.add(all_reduce());
   tables.add(flow_record());
@@ -195,7 +195,7 @@ TEST(ReportTables, LeaveNothingWhenTheRunFails) {
   const Directory directory;
   {
     const TinySource source;
-    Tables tables(directory.path(), {}, source);
+    Tables tables(directory.path(), {}, {{source.job_name(), &source}});
     tables.add(task_record());
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
@@ -204,7 +204,7 @@ TEST(ReportTables, LeaveNothingWhenTheRunFails) {
 TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, source);
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   tables.add(task_record());
   tables.add(all_reduce());
   tables.add(flow_record());
@@ -226,7 +226,8 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
 TEST(ReportTables, NameTheNicsAsTheLinksDo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, source, {"host7", "host9", "a", "b/nic0", "c,d"});
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}},
+                {"host7", "host9", "a", "b/nic0", "c,d"});
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",2,b/nic0,\"c,d\",3,4,"));
@@ -238,7 +239,7 @@ TEST(ReportTables, NameTheNicsAsTheLinksDo) {
 TEST(ReportTables, ComputeTasksHaveNoCommunication) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, source);
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   TaskRecord compute = task_record();
   compute.task.kind = TaskKind::compute;
   tables.add(compute);
@@ -249,7 +250,7 @@ TEST(ReportTables, ComputeTasksHaveNoCommunication) {
 TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, source);
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   FlowRecord flow = flow_record();
   flow.acknowledged = 30;
   flow.ideal = 6;
@@ -264,7 +265,7 @@ TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
 TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, source);
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   TaskRecord compute = task_record();
   compute.task.kind = TaskKind::compute;
   compute.task.name = 0;
@@ -297,7 +298,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
 TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {2, {}}, source);
+  Tables tables(directory.path(), {2, {}}, {{source.job_name(), &source}});
   for (int i = 0; i < 5; ++i) tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("flows.csv")).size(), 3u);
@@ -307,7 +308,7 @@ TEST(ReportTables, StopAtMaxRowsAndSaySo) {
 
 TEST(ReportTables, RefuseADirectoryThatCannotBe) {
   const TinySource source;
-  EXPECT_THROW(Tables("/dev/null/results", {}, source), IoError);
+  EXPECT_THROW(Tables("/dev/null/results", {}, {{"tiny", &source}}), IoError);
 }
 
 TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
@@ -315,7 +316,7 @@ TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   const Directory directory;
   ASSERT_EQ(chmod(directory.path().c_str(), 0500), 0);
-  EXPECT_THROW(Tables(directory.path(), {}, source), IoError);
+  EXPECT_THROW(Tables(directory.path(), {}, {{"tiny", &source}}), IoError);
 }
 
 TEST(ReportBandwidth, FollowsNcclTests) {
@@ -331,7 +332,7 @@ TEST(ReportBandwidth, FollowsNcclTests) {
 }
 
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
-  Recorder forward(nullptr), backward(nullptr), later(nullptr);
+  Recorder forward(nullptr, 1), backward(nullptr, 1), later(nullptr, 1);
   FlowRecord second = flow_record();
   second.id = 2;
   forward.record(flow_record());
@@ -349,7 +350,7 @@ TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
 }
 
 TEST(ReportRecorder, KeepsSlowdownsBySize) {
-  Recorder recorder(nullptr);
+  Recorder recorder(nullptr, 1);
   FlowRecord flow = flow_record();
   recorder.record(flow);  // ideal time unknown
   flow.ideal = 10;
@@ -369,7 +370,7 @@ TEST(ReportRecorder, KeepsSlowdownsBySize) {
 }
 
 TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
-  const Recorder recorder(nullptr);
+  const Recorder recorder(nullptr, 1);
   LinkResult idle, busy;
   busy.counters.wire_bytes = 1;
   NetworkCounters marked;

@@ -130,6 +130,27 @@ std::map<std::string, std::string> inputs_of(const json& manifest) {
   return inputs;
 }
 
+TEST_F(NetsimProgram, LogsDecisionsToStderrAndIntoTheDirectory) {
+  const std::string words = "--config star.yaml --workload incast.yaml --quiet --out r --seed 3";
+  EXPECT_EQ(run(words).err, "");
+  EXPECT_EQ(directory_.text("r/run.log"), "") << "nothing to warn of";
+  const Ended ended = run(words + " --log info,report=off");
+  const std::string log = directory_.text("r/run.log");
+  for (const char* line :
+       {"info topology: star of single_nic: 4 hosts, 4 GPUs, 1 switches, 4 links\n",
+        "info transport: congestion control dcqcn, ", "info collectives: all_reduce by ring\n",
+        "info core: ", "info simulation: done after "})
+    EXPECT_THAT(log, HasSubstr(line));
+  EXPECT_THAT(log, Not(HasSubstr("info report")));
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), std::count(log.begin(), log.end(), '\n'));
+  EXPECT_THAT(ended.err, MatchesRegex("(netsim: [0-9:.]+ info [a-z]+: [^\n]*\n)+"));
+  run(words + " --log info,report=off");
+  EXPECT_EQ(directory_.text("r/run.log"), log) << "the same run has the same bytes";
+  run(words);
+  EXPECT_EQ(directory_.text("r/run.log"), "") << "of one run only";
+  expect_error("--config star.yaml --workload incast.yaml --log loud", ExitCode::usage, {"--log", "'loud'"});
+}
+
 TEST_F(NetsimProgram, TheManifestHashesEveryFileThatWasRead) {
   write("sizes.cdf", "1000 50\n2000 100\n");
   write("poisson.yaml", "kind: poisson\nrate: 100 Gbps\nload: 0.3\nduration: 10 us\ncdf: sizes.cdf\n");

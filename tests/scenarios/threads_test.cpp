@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sim/core/config.h"
@@ -121,6 +122,25 @@ class Threads : public ::testing::Test {
 
 TEST_F(Threads, DoNotShowInTheGoldenScenarios) {
   for (const Scenario& scenario : test::golden_scenarios()) expect_same(smaller(scenario), kSetsAndThreads);
+}
+
+// Two simulations in one process, each in a thread that has threads of its own, answer as each does alone.
+TEST_F(Threads, DoNotShowInAnotherSimulation) {
+  const std::vector<Scenario>& all = test::golden_scenarios();
+  const auto scenario = [&](const char* name) {
+    return *std::find_if(all.begin(), all.end(), [&](const Scenario& s) { return s.name == name; });
+  };
+  const Scenario one = smaller(scenario("irn_with_loss")), two = scenario("ptdp_two_dgx");
+  const Way way{0, 2};
+  const Answers one_alone = run(one, way), two_alone = run(two, way);
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    Answers one_beside, two_beside;
+    std::thread other([&] { one_beside = run(one, way); });
+    two_beside = run(two, way);
+    other.join();
+    EXPECT_EQ(one_beside, one_alone);
+    EXPECT_EQ(two_beside, two_alone);
+  }
 }
 
 TEST_F(Threads, DoNotShowInCongestionControl) {

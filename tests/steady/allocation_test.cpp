@@ -54,9 +54,10 @@ class SteppedRun {
         source_(read(workload)) {
     std::vector<std::uint32_t> gpus(source_->ranks());
     std::iota(gpus.begin(), gpus.end(), 0);
-    job_ = Job::create(system_.loops(), system_.set_of_gpu(), system_.executor(), *source_, std::move(gpus),
-                       {}, system_.next_origin(), {});
-    job_->start();
+    jobs_.emplace(system_.loops(), system_.set_of_gpu(), system_.executor(), system_.devices(),
+                  system_.next_origin(), JobObserver{});
+    jobs_->add({"job", source_.get(), &times_, std::move(gpus), 0, 0, nullptr});
+    jobs_->start(0);
   }
 
   // False if fewer were left.
@@ -76,7 +77,8 @@ class SteppedRun {
   std::uint64_t flows_ = 0;
   System system_;
   std::unique_ptr<TaskSource> source_;
-  std::unique_ptr<Job> job_;
+  WorkDurations times_{{}};
+  std::optional<JobSet> jobs_;
 };
 
 struct Allocated {

@@ -1,7 +1,10 @@
-// ScriptedSource: a TaskSource written down task by task, with dependencies, for tests. Tasks of one stream
-// of a rank follow one another; `after` names more tasks of the rank to wait for.
+// ScriptedSource: a TaskSource written down task by task, with dependencies, for tests. Each stream of a rank
+// is a queue; `after` names tasks of the rank to wait for. Tasks are handed out as soon as these have ended,
+// however far back in their queue they are.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +30,13 @@ class ScriptedSource final : public TaskSource {
   std::uint32_t add(std::uint32_t rank, Task task, const std::vector<std::uint32_t>& after = {}) {
     Program& program = programs_[rank];
     task.id = static_cast<std::uint32_t>(program.size());
-    program.push_back({task, {}, 0});
-    for (std::uint32_t before : after) link(program, before, task.id);
-    for (std::uint32_t before = task.id; before-- > 0;) {
-      if (program[before].task.stream != task.stream) continue;
-      link(program, before, task.id);
-      break;
+    task.queue = static_cast<std::uint32_t>(task.stream);
+    for (const Step& before : program) {
+      if (before.task.queue == task.queue) ++task.place;
+      if (same_key(before.task, task)) ++task.sequence;
     }
+    program.push_back({task, {}, 0, false});
+    for (std::uint32_t before : after) link(program, before, task.id);
     if (task.iteration >= iterations_) iterations_ = task.iteration + 1;
     return task.id;
   }
@@ -69,34 +72,68 @@ class ScriptedSource final : public TaskSource {
 
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(programs_.size()); }
-  std::uint32_t iterations() const override { return iterations_; }
+  std::optional<std::uint32_t> iterations() const override { return iterations_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.at(id); }
-  std::uint32_t task_count(std::uint32_t rank) const override {
+  std::uint32_t task_count(std::uint32_t rank) const {
     return static_cast<std::uint32_t>(programs_[rank].size());
   }
-  Task task(std::uint32_t rank, std::uint32_t id) const override { return programs_[rank][id].task; }
+  Task task(std::uint32_t rank, std::uint32_t id) const { return programs_[rank][id].task; }
+  std::optional<std::uint64_t> total_tasks() const override {
+    if (!census) return std::nullopt;
+    std::uint64_t sum = 0;
+    for (const Program& program : programs_) sum += program.size();
+    return sum;
+  }
+  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override {
+    if (!census) return false;
+    for (const Step& step : programs_[rank]) visit(step.task);
+    return true;
+  }
+  void set_lookahead(std::uint32_t) override {}
   void start(std::uint32_t rank, std::vector<Task>& ready) override {
     for (const Step& step : programs_[rank]) {
       if (step.waits == 0) ready.push_back(step.task);
     }
   }
   void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override {
+    programs_[rank][task].ended = true;
     for (std::uint32_t next : programs_[rank][task].next) {
       if (--programs_[rank][next].waits == 0) ready.push_back(programs_[rank][next].task);
     }
   }
+  std::uint32_t open_iteration(std::uint32_t rank) const override {
+    std::uint32_t open = kNoIteration;
+    for (const Step& step : programs_[rank]) {
+      if (!step.ended) open = std::min(open, step.task.iteration);
+    }
+    return open;
+  }
+  std::vector<Task> held_back(std::uint32_t rank) const override {
+    FirstOfStreams first;
+    for (const Step& step : programs_[rank]) {
+      if (step.waits > 0 && !first.take(step.task)) break;
+    }
+    return first.tasks();
+  }
   double model_flops() const override { return 0; }
+
+  bool census = true;  // whether it says before it is played what it has
 
  private:
   struct Step {
     Task task;
     std::vector<std::uint32_t> next;
     std::uint32_t waits = 0;
+    bool ended = false;
   };
   using Program = std::vector<Step>;
 
+  static bool same_key(const Task& a, const Task& b) {
+    if (a.kind != b.kind || a.kind == TaskKind::compute) return false;
+    return a.kind == TaskKind::collective ? a.group == b.group : a.peer == b.peer && a.tag == b.tag;
+  }
   static void link(Program& program, std::uint32_t before, std::uint32_t after) {
     program[before].next.push_back(after);
     ++program[after].waits;

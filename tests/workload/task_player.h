@@ -24,7 +24,7 @@ class TaskPlayer {
  public:
   // durations[work] in picoseconds; empty: all 0.
   explicit TaskPlayer(TaskSource& source, std::uint64_t seed = 1, std::vector<Time> durations = {})
-      : source_(source), random_(seed, "player"), durations_(std::move(durations)), calls_(source.ranks()) {}
+      : source_(source), random_(seed, "player"), durations_(std::move(durations)) {}
 
   void run() {
     for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) {
@@ -40,9 +40,10 @@ class TaskPlayer {
     }
   }
   bool all_done() const {
-    std::uint64_t total = 0;
-    for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) total += source_.task_count(rank);
-    return total == played.size();
+    for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) {
+      if (source_.open_iteration(rank) != TaskSource::kNoIteration) return false;
+    }
+    return source_.total_tasks() == played.size();
   }
   Time end() const { return now_; }
 
@@ -57,7 +58,7 @@ class TaskPlayer {
       return std::tie(time, order) > std::tie(other.time, other.order);
     }
   };
-  using Transfer = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // sender, receiver, tag
+  using Transfer = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;  // and sequence
 
   void schedule(std::size_t index, Time time) { due_.push({time, random_.bits(), index}); }
 
@@ -70,15 +71,15 @@ class TaskPlayer {
         break;
       case TaskKind::send:
         schedule(index, now_);
-        sent_[{rank, task.peer, task.tag}].push(index);
-        match({rank, task.peer, task.tag});
+        sent_[{rank, task.peer, task.tag, task.sequence}].push(index);
+        match({rank, task.peer, task.tag, task.sequence});
         break;
       case TaskKind::receive:
-        posted_[{task.peer, rank, task.tag}].push(index);
-        match({task.peer, rank, task.tag});
+        posted_[{task.peer, rank, task.tag, task.sequence}].push(index);
+        match({task.peer, rank, task.tag, task.sequence});
         break;
       case TaskKind::collective:
-        join(rank, task, index);
+        join(task, index);
         break;
     }
   }
@@ -90,9 +91,8 @@ class TaskPlayer {
       schedule(posted.front(), now_);
     }
   }
-  void join(std::uint32_t rank, const Task& task, std::size_t index) {
-    const std::uint32_t call = calls_[rank][task.group]++;
-    auto& waiting = calls_of_[{task.group, call}];
+  void join(const Task& task, std::size_t index) {
+    auto& waiting = calls_of_[{task.group, task.sequence}];
     if (!waiting.empty()) {
       const Task& first = open_[waiting.front()].task;
       if (first.bytes != task.bytes || first.collective != task.collective || first.name != task.name)
@@ -101,7 +101,7 @@ class TaskPlayer {
     waiting.push_back(index);
     if (waiting.size() < source_.group(task.group).size()) return;
     for (const std::size_t member : waiting) schedule(member, now_);
-    calls_of_.erase({task.group, call});
+    calls_of_.erase({task.group, task.sequence});
   }
   void finish(std::size_t index) {
     open_[index].end = now_;
@@ -119,7 +119,6 @@ class TaskPlayer {
   std::priority_queue<Due> due_;
   std::vector<PlayedTask> open_;
   std::map<Transfer, std::queue<std::size_t>> sent_, posted_;
-  std::vector<std::map<std::uint32_t, std::uint32_t>> calls_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> calls_of_;
 
  public:

@@ -11,6 +11,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "tests/support/paths.h"
+#include "tests/support/tasks_of.h"
 
 namespace netsim {
 namespace {
@@ -68,7 +69,7 @@ TEST_F(WorkloadFiles, RecognisesBothFormsByContent) {
   EXPECT_EQ(from_pb->ranks(), 128U);
   EXPECT_EQ(from_pb->job_name(), "gpt3_ptdp");
   EXPECT_EQ(from_yaml->job_name(), from_pb->job_name());
-  EXPECT_EQ(from_yaml->task_count(77), from_pb->task_count(77));
+  EXPECT_EQ(test::task_count(*from_yaml, 77), test::task_count(*from_pb, 77));
   const std::string misnamed = write("no_extension", read_file(kRoot + "/traces/gpt3_ptdp.pb"));
   EXPECT_EQ(load_workload(misnamed, 128)->ranks(), 128U);
 }

@@ -139,8 +139,7 @@ class Custom final : public Topology {
   LinkList list_;
 };
 
-// By hand instead of with Registration<>: its parameters have sequences.
-const bool kRegistered = [] {
+ParameterTable described_parameters() {
   ParameterInfo switches;
   switches.name = "switches";
   switches.type = "list";
@@ -155,15 +154,16 @@ const bool kRegistered = [] {
   ParameterTable table = parameters().table();
   table.push_back(switches);
   table.push_back(links);
-  Catalogue::instance().add(
-      {Topology::kComponentKind, "custom", "switches and links written down one by one", table});
-  Registry<Topology>::instance().add("custom", [](const ConfigNode& node) -> std::unique_ptr<Topology> {
-    const CustomParameters p =
-        parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "switches", "links"});
-    return std::make_unique<Custom>(ListReader(p, node).take());
-  });
-  return true;
-}();
+  return table;
+}
+
+const Registration<Topology> kRegistration{"custom", "switches and links written down one by one",
+                                           described_parameters(), [](const ConfigNode& node) {
+                                             const CustomParameters p =
+                                                 parameters().parse(node.is_scalar() ? ConfigNode() : node,
+                                                                    {"kind", "switches", "links"});
+                                             return std::make_unique<Custom>(ListReader(p, node).take());
+                                           }};
 
 }  // namespace
 

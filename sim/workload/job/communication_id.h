@@ -1,18 +1,18 @@
-// Ids of communications: every member computes the id from what it knows itself, and all get the same.
+// Ids of communications: every member computes the id from the match key of its own task, and all get the
+// same, whatever happens first. Ids of different jobs may be equal.
 //
-//   collective       bits 63-62 = 00, 31 bits group, 31 bits how-many-th of this rank on the group: exact;
-//   point-to-point   10, sender and receiver 15 bits each, tag and how-many-th 16 bits each: exact, if all
-//   fit; otherwise        11, a 62-bit hash of the four. With k such operations alive, two of them share an
-//   id with a
-//                    probability below k^2 / 2^63 (1e-7 for a million); the job notices and stops
-//                    (NETSIM_CHECK).
+//   bits 63-62   what follows
+//   00           collective: group and sequence on it, 31 bits each
+//   10           message: sender and receiver 15 bits each, tag and sequence 16 bits each
+//   01           message of a larger job, the only one of its tag: sender and receiver 20 bits, tag 22 bits
+//   11           whatever does not fit: a 62-bit hash of its match key
 //
-// "How-many-th" counts in the order in which the rank reaches its tasks, from 0.
+// All but the last are exact. With k hashed communications alive, two of them share an id with a probability
+// below k^2 / 2^63 (1e-7 for a million): the job's books see that and end the run with an error.
 #pragma once
 
 #include <cstdint>
 
-#include "sim/core/errors.h"
 #include "sim/core/random.h"
 
 namespace netsim {
@@ -23,23 +23,31 @@ struct MessageKey {
   bool operator==(const MessageKey&) const = default;
 };
 
+inline constexpr std::uint64_t kWideMessage = 1ULL << 62;
 inline constexpr std::uint64_t kExactMessage = 2ULL << 62;
-inline constexpr std::uint64_t kHashedMessage = 3ULL << 62;
+inline constexpr std::uint64_t kHashed = 3ULL << 62;
 
-inline std::uint64_t collective_id(std::uint32_t group, std::uint32_t number) {
-  NETSIM_CHECK(group < 1U << 31 && number < 1U << 31, "2^31 groups, or collectives of a group");
-  return static_cast<std::uint64_t>(group) << 31 | number;
+constexpr std::uint64_t collective_id(std::uint32_t group, std::uint32_t number) {
+  constexpr std::uint32_t kLimit = 1U << 31;
+  if (group < kLimit && number < kLimit) return static_cast<std::uint64_t>(group) << 31 | number;
+  return kHashed |
+         hash_combine(hash_name("collective"), static_cast<std::uint64_t>(group) << 32 | number) >> 2;
 }
 
 constexpr std::uint64_t message_id(const MessageKey& m) {
   constexpr std::uint32_t kRanks = 1U << 15, kCounts = 1U << 16;
+  constexpr std::uint32_t kManyRanks = 1U << 20, kManyTags = 1U << 22;
   if (m.sender < kRanks && m.receiver < kRanks && m.tag < kCounts && m.number < kCounts) {
     return kExactMessage | static_cast<std::uint64_t>(m.sender) << 47 |
            static_cast<std::uint64_t>(m.receiver) << 32 | static_cast<std::uint64_t>(m.tag) << 16 | m.number;
   }
+  if (m.sender < kManyRanks && m.receiver < kManyRanks && m.tag < kManyTags && m.number == 0) {
+    return kWideMessage | static_cast<std::uint64_t>(m.sender) << 42 |
+           static_cast<std::uint64_t>(m.receiver) << 22 | m.tag;
+  }
   const std::uint64_t ranks = static_cast<std::uint64_t>(m.sender) << 32 | m.receiver;
   const std::uint64_t order = static_cast<std::uint64_t>(m.tag) << 32 | m.number;
-  return kHashedMessage | hash_combine(ranks, order) >> 2;
+  return kHashed | hash_combine(ranks, order) >> 2;
 }
 
 }  // namespace netsim

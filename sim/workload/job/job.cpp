@@ -10,27 +10,14 @@
 #include <utility>
 
 #include "sim/core/errors.h"
-#include "sim/core/random.h"
 #include "sim/workload/job/communication_id.h"
 #include "sim/workload/job/job_books.h"
+#include "sim/workload/job/task_job.h"
 
 namespace netsim {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-
-// The stream of messages that `rank` sends to or receives from task.peer under task.tag.
-struct Channel {
-  std::uint32_t peer = 0, tag = 0;
-  bool sending = false;
-  bool operator==(const Channel&) const = default;
-};
-
-struct ChannelHash {
-  std::size_t operator()(const Channel& c) const {
-    return hash_combine(static_cast<std::uint64_t>(c.peer) << 32 | c.tag, c.sending ? 1 : 0);
-  }
-};
 
 // ---- State
 
@@ -40,248 +27,258 @@ struct Group {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (rank, index), by rank
 };
 
-// A task that its rank has reached and that has not ended. A computation is work with a current rate, which
-// is 1 as long as nothing contends for the GPU: `remaining` time at rate 1 as of `updated`. Who changes the
-// rate brings both up to date, bumps the generation and plans the completion anew; an event of an older
-// generation means nothing.
+// A task that its rank has been handed and that has not ended.
 struct Active {
+  enum class State : std::uint8_t { free, held_back, ready, launched };
   Task task;
+  State state = State::free;
   std::uint32_t rank = 0;
-  std::uint32_t generation = 0;
-  bool started = false;
   Time posted = 0, start = 0;
-  Time remaining = 0, updated = 0;
   std::uint64_t communication = 0;
-  std::uint32_t number = 0;  // MessageKey::number
-  std::uint32_t place = 0;   // in RankState::active
-  std::uint32_t index = 0;   // in the group
+  std::uint32_t place = 0;  // in RankState::active
+  std::uint32_t index = 0;  // in the group
   const Group* group = nullptr;
 };
 
 struct Membership {
   const Group* group = nullptr;
   std::uint32_t index = 0;
-  std::uint32_t reached = 0;  // collectives of the group that the rank has reached
+  std::uint32_t reached = 0;  // collectives of the group that the rank has launched
+};
+
+// Tasks of one stream of a rank: launched one after the other.
+struct StreamQueue {
+  bool busy = false;                 // one is under way
+  std::uint32_t next_place = 0;      // before it all were launched
+  std::vector<std::uint32_t> ready;  // slots of SetState::active, by place
+  std::vector<std::uint32_t> early;  // places after next_place that were launched, ascending
 };
 
 // Of one rank, and touched by its set only.
 struct alignas(64) RankState {
   Origin origin;
   std::uint32_t set = 0;
-  std::uint32_t tasks = 0, done = 0;
-  std::vector<bool> done_tasks;
-  std::vector<std::uint32_t> active;  // slots of Context::active
-  // Looked up only, never iterated.
-  std::unordered_map<std::uint32_t, Membership> memberships;
-  std::unordered_map<Channel, std::uint32_t, ChannelHash> messages;
+  std::vector<std::uint32_t> active;  // slots of SetState::active
+  std::vector<StreamQueue> queues;
+  std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
 };
 
 // What the ranks of one set share.
-struct alignas(64) Context {
-  explicit Context(EventLoop& event_loop) : loop(event_loop) {}
+struct alignas(64) SetState {
+  explicit SetState(EventLoop& event_loop) : loop(event_loop) {}
   EventLoop& loop;
   std::vector<Active> active;  // arena
   // The two ends of a point-to-point task, by slot of `active`. Addresses hold: the executor keeps them.
   std::deque<std::vector<std::uint32_t>> pairs;
   std::vector<std::uint32_t> free_active;
-  std::vector<Task> ready;  // scratch
+  std::vector<Task> ready;                             // scratch
+  std::vector<std::uint32_t> posted;                   // scratch
+  std::vector<ReadyTask> candidates;                   // scratch
+  JobRecord::Cause cause = JobRecord::Cause::arrival;  // of what begins in the present event
 };
 
 // The run of a job is rank-local: ready tasks to timers and communications, completions back to the source.
 // It touches the state of the rank and of its set; what was decided before (GPUs, durations, groups) is
 // shared. What happens is told to the books, directly or by way of a journal, and never asked of them but for
 // answers between the events.
-class TaskJob final : public Job, public CommunicationListener {
+class SourceJob final : public TaskJob {
  public:
-  TaskJob(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
-          Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
-          std::vector<Time> durations, std::uint32_t first_origin, Observer observer);
+  SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
+            JobObserver observer);
 
   void start() override;
-  void set_journal(Journal journal) override { journal_ = std::move(journal); }
+  void resume(std::uint32_t rank, std::uint64_t argument) override;
+  void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
+  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void apply(const JobRecord& record) override { books_.apply(record); }
+
+  const JobPlan& plan() const override { return plan_; }
+  bool begun() const override { return books_.opened(); }
   bool done() const override { return books_.done(); }
-  Time begin_time() const override { return begin_; }
+  Time begin_time() const override { return plan_.arrival; }
   Time end_time() const override { return books_.end_time(); }
   std::uint64_t tasks_done() const override { return books_.tasks_done(); }
-  std::uint64_t tasks_total() const override { return books_.tasks_total(); }
   std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
-  std::vector<Time> iteration_ends() const override;
+  const std::vector<Time>& iteration_ends() const override { return books_.iteration_ends(); }
+  const std::vector<PathSummary>& paths() const override { return books_.paths(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
 
-  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
-
  private:
-  Context& context_of(std::uint32_t rank) { return contexts_[ranks_[rank].set]; }
-  const Context& context_of(std::uint32_t rank) const { return contexts_[ranks_[rank].set]; }
+  SetState& set_of(std::uint32_t rank) { return sets_[ranks_[rank].set]; }
+  const SetState& set_of(std::uint32_t rank) const { return sets_[ranks_[rank].set]; }
+  const TaskSource& source() const { return *plan_.source; }
 
   void post(std::uint32_t rank, const std::vector<Task>& ready);
-  void post(std::uint32_t rank, const Task& task);
-  std::uint32_t open_active(Context& context, std::uint32_t rank, const Task& task);
-  void close_active(Context& context, std::uint32_t slot);
+  std::uint32_t post(SetState& set, std::uint32_t rank, const Task& task);
+  std::uint32_t open_active(SetState& set, std::uint32_t rank, const Task& task);
+  void close_active(SetState& set, std::uint32_t slot);
   void validate(std::uint32_t rank, const Task& task) const;
   [[noreturn]] void refuse(std::uint32_t rank, const Task& task, const std::string& message) const {
-    refuse_task(source_, rank, task, message);
+    refuse_task(source(), rank, task, message);
   }
 
-  void number_communication(Active& active);
+  void identify(Active& active);
   Membership& membership(std::uint32_t rank, const Task& task);
   const Group& map_group(std::uint32_t rank, const Task& task);
   Group make_group(std::uint32_t rank, const Task& task) const;
 
-  void launch(Context& context, std::uint32_t slot);
-  void plan_completion(Context& context, std::uint32_t slot);
-  void launch_communication(Context& context, std::uint32_t slot);
-  const std::vector<std::uint32_t>& members(Context& context, std::uint32_t slot) const;
-  static CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
-                                      std::uint32_t slot);
+  void make_ready(SetState& set, std::uint32_t slot);
+  void go_on(SetState& set, std::uint32_t slot);
+  void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
+  std::size_t choose(SetState& set, const StreamQueue& queue) const;
+  static ReadyTask view_of(const Active& active);
+  static void move_on(StreamQueue& queue, std::uint32_t launched);
 
-  void job_event(const Event& event);
-  void compute_done(const Event& event);
-  void complete(Context& context, std::uint32_t slot, JobRecord::Kind kind, Time start);
-  static JobRecord record_of(const Context& context, const Active& active, JobRecord::Kind kind);
+  void launch(SetState& set, std::uint32_t slot);
+  void launch_communication(SetState& set, std::uint32_t slot);
+  const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
+  CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
+                               std::uint32_t slot) const;
+  bool runs_kernels(const Task& task) const { return task.kind != TaskKind::compute && !task.raw; }
+
+  void complete_compute(std::uint32_t gpu, std::uint32_t slot);
+  void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
+  JobRecord record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const;
   void tell(const JobRecord& record) {
-    if (journal_) {
-      journal_(ranks_[record.rank].set, record);
+    if (*run_.journal) {
+      (*run_.journal)(ranks_[record.rank].set, record);
     } else {
       books_.apply(record);
     }
   }
 
-  std::uint32_t first_unfinished_iteration() const;
   std::string describe(const Active& active) const;
+  Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;
+  bool has_reached(std::uint32_t rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
-  std::vector<std::string> not_started(std::uint32_t rank) const;
 
-  Executor& executor_;
-  TaskSource& source_;
+  JobRun run_;
+  std::uint32_t number_;      // of the job, in its run
+  std::uint32_t first_rank_;  // of the run's ranks: EventKind::job's target is this plus the rank
+  JobPlan plan_;
   JobBooks books_;
-  Journal journal_;
-  std::vector<std::uint32_t> gpus_;
-  std::vector<Time> durations_;
-  std::vector<std::uint32_t> rank_of_gpu_;
-  std::vector<Context> contexts_;  // by set
+  std::vector<SetState> sets_;
   std::vector<RankState> ranks_;
   // Filled by whichever rank first names a group. Entries stay where they are and never change.
   std::map<std::uint32_t, Group> groups_;
   std::mutex groups_mutex_;
-  Time begin_ = 0;
 };
 
-TaskJob::TaskJob(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
-                 Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
-                 std::vector<Time> durations, std::uint32_t first_origin, Observer observer)
-    : executor_(executor),
-      source_(source),
-      books_(source, std::move(observer)),
-      gpus_(std::move(gpus)),
-      durations_(std::move(durations)),
-      ranks_(source.ranks()) {
-  NETSIM_CHECK(gpus_.size() == ranks_.size(), "one GPU per rank");
-  NETSIM_CHECK(durations_.size() == source_.works().size(), "one duration per work");
-  contexts_.reserve(loops.size());
-  for (EventLoop* loop : loops) contexts_.emplace_back(*loop);
+SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
+                     JobObserver observer)
+    : run_(run),
+      number_(number),
+      first_rank_(first_rank),
+      plan_(std::move(plan)),
+      books_(*plan_.source, number, std::move(observer)),
+      ranks_(plan_.source->ranks()) {
+  NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
+  sets_.reserve(run_.loops->size());
+  for (EventLoop* loop : *run_.loops) sets_.emplace_back(*loop);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    const std::uint32_t gpu = gpus_[rank];
-    if (gpu >= rank_of_gpu_.size()) rank_of_gpu_.resize(gpu + std::size_t{1}, kNone);
-    NETSIM_CHECK(rank_of_gpu_[gpu] == kNone, fmt::format("two ranks on GPU {}", gpu));
-    NETSIM_CHECK(gpu < set_of_gpu.size() && set_of_gpu[gpu] < contexts_.size(),
+    const std::uint32_t gpu = plan_.gpus[rank];
+    NETSIM_CHECK(gpu < run_.set_of_gpu->size() && (*run_.set_of_gpu)[gpu] < sets_.size(),
                  fmt::format("GPU {} is in no set", gpu));
-    rank_of_gpu_[gpu] = rank;
-    ranks_[rank].origin = Origin(first_origin + rank);
-    ranks_[rank].set = set_of_gpu[gpu];
-    ranks_[rank].tasks = source_.task_count(rank);
-    ranks_[rank].done_tasks.resize(ranks_[rank].tasks);
+    ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
+    ranks_[rank].set = (*run_.set_of_gpu)[gpu];
   }
-  executor_.set_listener(this);
-  for (EventLoop* loop : loops) {
-    loop->set_handler<&TaskJob::job_event>(EventKind::job, *this);
-    loop->set_handler<&TaskJob::compute_done>(EventKind::compute_done, *this);
-  }
+  plan_.source->set_lookahead(plan_.scheduler != nullptr ? plan_.scheduler->lookahead() : 1);
 }
 
-void TaskJob::start() {
-  begin_ = contexts_.front().loop.now();
-  books_.open(begin_);
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    std::vector<Task> ready;
-    source_.start(rank, ready);
-    post(rank, ready);
+void SourceJob::start() {
+  std::vector<std::vector<Task>> ready(ranks_.size());
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
+  books_.open(plan_.arrival);
+  for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) post(rank, ready[rank]);
+}
+
+// ---- From handed out to ready
+
+// All of them take their places before the first is launched, so that a scheduler sees them all.
+void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
+  SetState& set = set_of(rank);
+  std::vector<std::uint32_t> slots = std::move(set.posted);
+  slots.clear();
+  for (const Task& task : ready) {
+    const std::uint32_t slot = post(set, rank, task);
+    if (slot != kNone) slots.push_back(slot);
   }
+  for (const std::uint32_t slot : slots) go_on(set, slot);
+  set.posted = std::move(slots);
 }
 
-// ---- From ready to running
-
-void TaskJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
-  for (const Task& task : ready) post(rank, task);
-}
-
-void TaskJob::post(std::uint32_t rank, const Task& task) {
+// Its slot if it is ready; kNone if it has to wait for its earliest start.
+std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& task) {
   validate(rank, task);
-  Context& context = context_of(rank);
-  const std::uint32_t slot = open_active(context, rank, task);
-  if (task.kind != TaskKind::compute) number_communication(context.active[slot]);
-  if (task.not_before > 0 && begin_ + task.not_before > context.loop.now()) {
-    context.loop.schedule(begin_ + task.not_before, ranks_[rank].origin, EventKind::job, rank, slot);
-  } else {
-    launch(context, slot);
+  const std::uint32_t slot = open_active(set, rank, task);
+  if (task.kind != TaskKind::compute) identify(set.active[slot]);
+  const Time earliest = plan_.arrival + task.not_before;
+  if (task.not_before > 0 && earliest > set.loop.now()) {
+    set.loop.schedule(earliest, ranks_[rank].origin, EventKind::job, first_rank_ + rank, slot);
+    return kNone;
   }
+  make_ready(set, slot);
+  return slot;
 }
 
-void TaskJob::job_event(const Event& event) {
-  const auto slot = static_cast<std::uint32_t>(event.argument);
-  Context& context = context_of(event.target);
-  const std::uint32_t id = context.active[slot].task.id;
-  launch(context, slot);
-  std::vector<Task> ready = std::move(context.ready);
+// The earliest start of a task has come.
+void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
+  const auto slot = static_cast<std::uint32_t>(argument);
+  SetState& set = set_of(rank);
+  const std::uint32_t id = set.active[slot].task.id;
+  set.cause = JobRecord::Cause::earliest_start;
+  make_ready(set, slot);
+  go_on(set, slot);
+  std::vector<Task> ready = std::move(set.ready);
   ready.clear();
-  source_.launched(event.target, id, ready);
-  post(event.target, ready);
-  context.ready = std::move(ready);
+  plan_.source->launched(rank, id, ready);
+  post(rank, ready);
+  set.ready = std::move(ready);
 }
 
-std::uint32_t TaskJob::open_active(Context& context, std::uint32_t rank, const Task& task) {
-  auto slot = static_cast<std::uint32_t>(context.active.size());
-  if (context.free_active.empty()) {
-    context.active.emplace_back();
-    context.pairs.emplace_back();
+std::uint32_t SourceJob::open_active(SetState& set, std::uint32_t rank, const Task& task) {
+  auto slot = static_cast<std::uint32_t>(set.active.size());
+  if (set.free_active.empty()) {
+    set.active.emplace_back();
+    set.pairs.emplace_back();
   } else {
-    slot = context.free_active.back();
-    context.free_active.pop_back();
+    slot = set.free_active.back();
+    set.free_active.pop_back();
   }
-  Active& active = context.active[slot];
-  const std::uint32_t generation = active.generation;
+  Active& active = set.active[slot];
   active = Active{};
+  active.state = Active::State::held_back;
   active.task = task;
+  active.task.traits.job = number_;
+  active.task.traits.priority = std::max(task.traits.priority, plan_.priority);
   active.rank = rank;
-  active.generation = generation;
-  active.posted = context.loop.now();
+  active.posted = set.loop.now();
   active.place = static_cast<std::uint32_t>(ranks_[rank].active.size());
   ranks_[rank].active.push_back(slot);
   return slot;
 }
 
-void TaskJob::close_active(Context& context, std::uint32_t slot) {
-  Active& active = context.active[slot];
+void SourceJob::close_active(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
   std::vector<std::uint32_t>& list = ranks_[active.rank].active;
   list[active.place] = list.back();
-  context.active[list.back()].place = active.place;
+  set.active[list.back()].place = active.place;
   list.pop_back();
-  active.started = false;
-  ++active.generation;
-  context.free_active.push_back(slot);
+  active.state = Active::State::free;
+  set.free_active.push_back(slot);
 }
 
 // What no reader of workloads can have checked for all sources alike: a task that cannot be played is the
 // user's.
-void TaskJob::validate(std::uint32_t rank, const Task& task) const {
-  NETSIM_CHECK(task.id < ranks_[rank].tasks && !ranks_[rank].done_tasks[task.id], "a task is ready twice");
-  if (task.iteration >= source_.iterations()) {
-    refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, source_.iterations()));
+void SourceJob::validate(std::uint32_t rank, const Task& task) const {
+  if (const auto iterations = source().iterations(); iterations && task.iteration >= *iterations) {
+    refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, *iterations));
   }
   if (task.kind == TaskKind::compute) {
-    if (task.work >= durations_.size()) refuse(rank, task, fmt::format("work {} does not exist", task.work));
+    if (task.work >= source().works().size())
+      refuse(rank, task, fmt::format("work {} does not exist", task.work));
     return;
   }
   if (task.bytes <= 0) refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
@@ -290,24 +287,20 @@ void TaskJob::validate(std::uint32_t rank, const Task& task) const {
   }
 }
 
-void TaskJob::number_communication(Active& active) {
+void SourceJob::identify(Active& active) {
   const Task& task = active.task;
   if (task.kind == TaskKind::collective) {
-    Membership& member = membership(active.rank, task);
+    const Membership& member = membership(active.rank, task);
     active.group = member.group;
     active.index = member.index;
-    active.communication = collective_id(task.group, member.reached++);
+    active.communication = collective_id(task.group, task.sequence);
     return;
   }
-  const bool sending = task.kind == TaskKind::send;
-  active.index = sending ? 0 : 1;
-  // A million flows are not remembered one by one.
-  if (!task.only_of_tag)
-    active.number = ranks_[active.rank].messages[Channel{task.peer, task.tag, sending}]++;
-  active.communication = message_id(message_of(active.rank, task, active.number));
+  active.index = task.kind == TaskKind::send ? 0 : 1;
+  active.communication = message_id(message_of(active.rank, task));
 }
 
-Membership& TaskJob::membership(std::uint32_t rank, const Task& task) {
+Membership& SourceJob::membership(std::uint32_t rank, const Task& task) {
   Membership& member = ranks_[rank].memberships[task.group];
   if (member.group != nullptr) return member;
   const Group& group = map_group(rank, task);
@@ -320,21 +313,21 @@ Membership& TaskJob::membership(std::uint32_t rank, const Task& task) {
   return member;
 }
 
-const Group& TaskJob::map_group(std::uint32_t rank, const Task& task) {
+const Group& SourceJob::map_group(std::uint32_t rank, const Task& task) {
   const std::lock_guard lock(groups_mutex_);
   const auto known = groups_.find(task.group);
   if (known != groups_.end()) return known->second;
   return groups_.emplace(task.group, make_group(rank, task)).first->second;
 }
 
-Group TaskJob::make_group(std::uint32_t rank, const Task& task) const {
+Group SourceJob::make_group(std::uint32_t rank, const Task& task) const {
   Group group;
-  for (const std::uint32_t member : source_.group(task.group)) {
+  for (const std::uint32_t member : source().group(task.group)) {
     if (member >= ranks_.size()) {
       refuse(rank, task, fmt::format("group {} has rank {} of {}", task.group, member, ranks_.size()));
     }
     group.places.emplace_back(member, static_cast<std::uint32_t>(group.gpus.size()));
-    group.gpus.push_back(gpus_[member]);
+    group.gpus.push_back(plan_.gpus[member]);
   }
   std::sort(group.places.begin(), group.places.end());
   const auto twice = std::adjacent_find(group.places.begin(), group.places.end(),
@@ -345,45 +338,108 @@ Group TaskJob::make_group(std::uint32_t rank, const Task& task) const {
   return group;
 }
 
-void TaskJob::launch(Context& context, std::uint32_t slot) {
-  Active& active = context.active[slot];
-  active.started = true;
-  active.start = active.updated = context.loop.now();
-  if (active.task.kind != TaskKind::compute) {
-    launch_communication(context, slot);
-    return;
-  }
-  active.remaining = durations_[active.task.work];
-  tell(record_of(context, active, JobRecord::Kind::compute_begins));
-  plan_completion(context, slot);
+// ---- From ready to launched
+
+// Into its queue, if it is of one.
+void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::ready;
+  const std::uint32_t queue = active.task.queue;
+  if (queue == Task::kUnordered) return;
+  std::vector<StreamQueue>& queues = ranks_[active.rank].queues;
+  if (queue >= queues.size()) queues.resize(queue + std::size_t{1});
+  std::vector<std::uint32_t>& ready = queues[queue].ready;
+  const auto behind = std::find_if(ready.begin(), ready.end(), [&](std::uint32_t other) {
+    return set.active[other].task.place > active.task.place;
+  });
+  ready.insert(behind, slot);
 }
 
-void TaskJob::plan_completion(Context& context, std::uint32_t slot) {
-  const Active& active = context.active[slot];
-  const std::uint64_t argument = static_cast<std::uint64_t>(active.generation) << 32 | slot;
-  context.loop.schedule(active.updated + active.remaining, ranks_[active.rank].origin,
-                        EventKind::compute_done, active.rank, argument);
+// Launches what has become ready, or what of its queue goes first.
+void SourceJob::go_on(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  if (active.task.queue == Task::kUnordered) {
+    launch(set, slot);
+  } else {
+    serve(set, active.rank, active.task.queue);
+  }
+}
+
+// Launches the next task of the queue, if there is one and none is under way.
+void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
+  StreamQueue& queue = ranks_[rank].queues[number];
+  if (queue.busy || queue.ready.empty()) return;
+  const std::size_t chosen = choose(set, queue);
+  if (chosen >= queue.ready.size()) return;
+  const std::uint32_t slot = queue.ready[chosen];
+  queue.ready.erase(queue.ready.begin() + static_cast<std::ptrdiff_t>(chosen));
+  queue.busy = true;
+  move_on(queue, set.active[slot].task.place);
+  launch(set, slot);
+}
+
+// The one hook between ready and launched.
+std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
+  if (plan_.scheduler == nullptr)
+    return set.active[queue.ready.front()].task.place == queue.next_place ? 0 : queue.ready.size();
+  set.candidates.clear();
+  for (const std::uint32_t slot : queue.ready) set.candidates.push_back(view_of(set.active[slot]));
+  return plan_.scheduler->choose(set.candidates, queue.next_place);
+}
+
+ReadyTask SourceJob::view_of(const Active& active) {
+  const Task& task = active.task;
+  return {active.rank, task.queue, task.place, task.iteration, task.kind != TaskKind::compute,
+          task.bytes,  task.name};
+}
+
+void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
+  if (launched != queue.next_place) {
+    queue.early.insert(std::lower_bound(queue.early.begin(), queue.early.end(), launched), launched);
+    return;
+  }
+  ++queue.next_place;
+  while (!queue.early.empty() && queue.early.front() == queue.next_place) {
+    queue.early.erase(queue.early.begin());
+    ++queue.next_place;
+  }
+}
+
+void SourceJob::launch(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::launched;
+  active.start = set.loop.now();
+  if (active.task.kind != TaskKind::compute) {
+    launch_communication(set, slot);
+    return;
+  }
+  tell(record_of(set, active, JobRecord::Kind::compute_begins));
+  run_.devices->begin(plan_.gpus[active.rank], number_, slot,
+                      plan_.times->duration(active.rank, active.task.iteration, active.task.work));
 }
 
 // The books hear of it first: they refuse members that disagree.
-void TaskJob::launch_communication(Context& context, std::uint32_t slot) {
-  const Active& active = context.active[slot];
-  tell(record_of(context, active, JobRecord::Kind::communication_begins));
-  executor_.start(gpus_[active.rank], request(active, members(context, slot), slot));
+void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  if (active.task.kind == TaskKind::collective) ++membership(active.rank, active.task).reached;
+  tell(record_of(set, active, JobRecord::Kind::communication_begins));
+  const std::uint32_t gpu = plan_.gpus[active.rank];
+  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu);
+  run_.executor->start(gpu, request(active, members(set, slot), slot));
 }
 
 // GPUs in the order of the group, at an address that holds until the task ends.
-const std::vector<std::uint32_t>& TaskJob::members(Context& context, std::uint32_t slot) const {
-  const Active& active = context.active[slot];
+const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
+  const Active& active = set.active[slot];
   if (active.group != nullptr) return active.group->gpus;
-  const MessageKey message = message_of(active.rank, active.task, active.number);
-  std::vector<std::uint32_t>& pair = context.pairs[slot];
-  pair.assign({gpus_[message.sender], gpus_[message.receiver]});
+  const MessageKey message = message_of(active.rank, active.task);
+  std::vector<std::uint32_t>& pair = set.pairs[slot];
+  pair.assign({plan_.gpus[message.sender], plan_.gpus[message.receiver]});
   return pair;
 }
 
-CommunicationRequest TaskJob::request(const Active& active, const std::vector<std::uint32_t>& members,
-                                      std::uint32_t slot) {
+CommunicationRequest SourceJob::request(const Active& active, const std::vector<std::uint32_t>& members,
+                                        std::uint32_t slot) const {
   CommunicationRequest request;
   request.kind = is_point_to_point(active.task) ? CollectiveKind::point_to_point : active.task.collective;
   request.members = &members;
@@ -398,86 +454,64 @@ CommunicationRequest TaskJob::request(const Active& active, const std::vector<st
   return request;
 }
 
-// ---- From running to done
+// ---- From launched to ended
 
-void TaskJob::compute_done(const Event& event) {
-  const auto slot = static_cast<std::uint32_t>(event.argument);
-  Context& context = context_of(event.target);
-  const Active& active = context.active[slot];
-  if (active.generation != event.argument >> 32) return;
-  complete(context, slot, JobRecord::Kind::compute_ends, active.start);
+void SourceJob::complete_compute(std::uint32_t gpu, std::uint32_t slot) {
+  SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
+  complete(set, slot, JobRecord::Kind::compute_ends, set.active[slot].start);
 }
 
-void TaskJob::communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) {
-  const std::uint32_t rank = gpu < rank_of_gpu_.size() ? rank_of_gpu_[gpu] : kNone;
-  NETSIM_CHECK(rank != kNone, fmt::format("a communication ends at GPU {}, which has no rank", gpu));
-  Context& context = context_of(rank);
+void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) {
+  SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
   const std::uint32_t slot = request.handle;
-  NETSIM_CHECK(slot < context.active.size() && context.active[slot].started &&
-                   context.active[slot].rank == rank &&
-                   context.active[slot].communication == request.communication,
+  NETSIM_CHECK(slot < set.active.size() && set.active[slot].state == Active::State::launched &&
+                   plan_.gpus[set.active[slot].rank] == gpu &&
+                   set.active[slot].communication == request.communication,
                fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
                            request.communication, gpu));
-  const Active& active = context.active[slot];
-  complete(context, slot, JobRecord::Kind::communication_ends,
+  const Active& active = set.active[slot];
+  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu);
+  complete(set, slot, JobRecord::Kind::communication_ends,
            active.task.kind == TaskKind::receive ? started : active.start);
 }
 
-void TaskJob::complete(Context& context, std::uint32_t slot, JobRecord::Kind kind, Time start) {
-  JobRecord record = record_of(context, context.active[slot], kind);
-  record.posted = context.active[slot].posted;
+void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start) {
+  JobRecord record = record_of(set, set.active[slot], kind);
+  record.posted = set.active[slot].posted;
   record.start = start;
-  close_active(context, slot);
-  RankState& state = ranks_[record.rank];
-  state.done_tasks[record.task.id] = true;
-  ++state.done;
-  tell(record);
-  std::vector<Task> ready = std::move(context.ready);
+  close_active(set, slot);
+  std::vector<Task> ready = std::move(set.ready);
   ready.clear();
-  source_.complete(record.rank, record.task.id, ready);
+  plan_.source->complete(record.rank, record.task.id, ready);
+  record.open_iteration = source().open_iteration(record.rank);
+  tell(record);
+  set.cause = JobRecord::Cause::task_ended;
+  const std::uint32_t queue = record.task.queue;
+  if (queue != Task::kUnordered) ranks_[record.rank].queues[queue].busy = false;
   post(record.rank, ready);
-  context.ready = std::move(ready);
+  if (queue != Task::kUnordered) serve(set, record.rank, queue);
+  set.ready = std::move(ready);
 }
 
-JobRecord TaskJob::record_of(const Context& context, const Active& active, JobRecord::Kind kind) {
+JobRecord SourceJob::record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const {
   JobRecord record;
   record.kind = kind;
+  record.cause = set.cause;
+  record.job = number_;
   record.rank = active.rank;
-  record.time = context.loop.now();
+  record.time = set.loop.now();
   record.communication = active.communication;
-  record.number = active.number;
   record.task = active.task;
   return record;
 }
 
 // ---- Answers, between the events: the books and the run are equally far
 
-std::vector<Time> TaskJob::iteration_ends() const {
-  const std::vector<Time>& all = books_.iteration_ends();
-  std::vector<Time> ends(all.begin(), all.begin() + first_unfinished_iteration());
-  Time latest = begin_;
-  for (Time& end : ends) end = latest = std::max(latest, end);
-  return ends;
-}
-
-// Looks at every task that is not done, so that sources may number iterations as they like.
-std::uint32_t TaskJob::first_unfinished_iteration() const {
-  std::uint32_t first = source_.iterations();
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    const RankState& state = ranks_[rank];
-    if (state.done == state.tasks) continue;
-    for (std::uint32_t id = 0; id < state.tasks; ++id) {
-      if (!state.done_tasks[id]) first = std::min(first, source_.task(rank, id).iteration);
-    }
-  }
-  return first;
-}
-
 // First what is under way, which is what the others wait for, then the first task of each stream that is not.
-std::vector<std::string> TaskJob::waiting(std::size_t limit) const {
+std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    const std::vector<Active>& active = context_of(rank).active;
+    const std::vector<Active>& active = set_of(rank).active;
     std::vector<std::uint32_t> slots = ranks_[rank].active;
     std::sort(slots.begin(), slots.end(),
               [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
@@ -487,23 +521,25 @@ std::vector<std::string> TaskJob::waiting(std::size_t limit) const {
     }
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    for (std::string& line : not_started(rank)) {
+    for (const Task& task : source().held_back(rank)) {
       if (lines.size() == limit) return lines;
-      lines.push_back(std::move(line));
+      lines.push_back(task_label(source(), rank, task) +
+                      " did not start: it waits for other tasks of its rank");
     }
   }
   return lines;
 }
 
-std::string TaskJob::describe(const Active& active) const {
-  const std::string name = task_label(source_, active.rank, active.task);
-  if (!active.started) {
+std::string SourceJob::describe(const Active& active) const {
+  const std::string name = task_label(source(), active.rank, active.task);
+  if (active.state == Active::State::held_back) {
     return fmt::format("{} waits for its earliest start, {} s", name,
-                       to_seconds(begin_ + active.task.not_before));
+                       to_seconds(plan_.arrival + active.task.not_before));
   }
+  if (active.state == Active::State::ready) return name + " is ready: it waits for its turn in its stream";
   switch (active.task.kind) {
     case TaskKind::compute:
-      return fmt::format("{} runs until {} s", name, to_seconds(active.updated + active.remaining));
+      return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
     case TaskKind::collective:
       return name + describe_collective(active);
     case TaskKind::send:
@@ -513,14 +549,20 @@ std::string TaskJob::describe(const Active& active) const {
   return name + describe_point_to_point(active);
 }
 
-std::string TaskJob::describe_collective(const Active& active) const {
+Time SourceJob::expected_end(const Active& active) const {
+  for (const std::uint32_t slot : ranks_[active.rank].active) {
+    if (&set_of(active.rank).active[slot] == &active)
+      return run_.devices->expected_end(plan_.gpus[active.rank], number_, slot);
+  }
+  return active.start;
+}
+
+std::string SourceJob::describe_collective(const Active& active) const {
   constexpr std::size_t kNamed = 4;
-  const std::uint32_t number = static_cast<std::uint32_t>(active.communication) & 0x7fffffffU;
   std::string named;
   std::size_t missing = 0;
   for (const auto& [rank, index] : active.group->places) {
-    const auto member = ranks_[rank].memberships.find(active.task.group);
-    if (member != ranks_[rank].memberships.end() && member->second.reached > number) continue;
+    if (has_reached(rank, active)) continue;
     if (++missing <= kNamed) named += fmt::format("{} {}", missing == 1 ? "" : ",", rank);
   }
   if (missing == 0) return fmt::format(" is in flight among {} ranks", active.group->places.size());
@@ -528,7 +570,19 @@ std::string TaskJob::describe_collective(const Active& active) const {
   return fmt::format(" waits for rank{}{}, which did not reach it", missing == 1 ? "" : "s", named);
 }
 
-std::string TaskJob::describe_point_to_point(const Active& active) const {
+// Whether the rank has launched the collective: it is under way there, or as many of the group as come before
+// it and one more were.
+bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
+  const std::vector<Active>& all = set_of(rank).active;
+  for (const std::uint32_t slot : ranks_[rank].active) {
+    if (all[slot].communication == active.communication && all[slot].task.kind == TaskKind::collective)
+      return all[slot].state == Active::State::launched;
+  }
+  const auto member = ranks_[rank].memberships.find(active.task.group);
+  return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;
+}
+
+std::string SourceJob::describe_point_to_point(const Active& active) const {
   const std::uint32_t peer = active.task.peer, tag = active.task.tag;
   if (!books_.sender_began(active.communication)) {
     return fmt::format(" waits for rank {}, which did not send it (tag {})", peer, tag);
@@ -537,38 +591,11 @@ std::string TaskJob::describe_point_to_point(const Active& active) const {
   return fmt::format(" is in flight {} rank {} (tag {})", direction, peer, tag);
 }
 
-std::vector<std::string> TaskJob::not_started(std::uint32_t rank) const {
-  const RankState& state = ranks_[rank];
-  std::vector<bool> known = state.done_tasks;
-  for (const std::uint32_t slot : state.active) known[context_of(rank).active[slot].task.id] = true;
-  std::array<bool, kStreams> named{};
-  std::vector<std::string> lines;
-  for (std::uint32_t id = 0; id < state.tasks && lines.size() < named.size(); ++id) {
-    if (known[id]) continue;
-    const Task task = source_.task(rank, id);
-    if (std::exchange(named[static_cast<std::size_t>(task.stream)], true)) continue;
-    lines.push_back(task_label(source_, rank, task) + " did not start: it waits for other tasks of its rank");
-  }
-  return lines;
-}
-
 }  // namespace
 
-std::unique_ptr<Job> Job::create(const std::vector<EventLoop*>& loops,
-                                 const std::vector<std::uint32_t>& set_of_gpu, Executor& executor,
-                                 TaskSource& source, std::vector<std::uint32_t> gpus,
-                                 std::vector<Time> durations, std::uint32_t first_origin, Observer observer) {
-  return std::make_unique<TaskJob>(loops, set_of_gpu, executor, source, std::move(gpus), std::move(durations),
-                                   first_origin, std::move(observer));
-}
-
-std::unique_ptr<Job> Job::create(EventLoop& loop, Executor& executor, TaskSource& source,
-                                 std::vector<std::uint32_t> gpus, std::vector<Time> durations,
-                                 std::uint32_t first_origin, Observer observer) {
-  std::uint32_t last = 0;
-  for (const std::uint32_t gpu : gpus) last = std::max(last, gpu);
-  return create({&loop}, std::vector<std::uint32_t>(last + std::size_t{1}, 0), executor, source,
-                std::move(gpus), std::move(durations), first_origin, std::move(observer));
+std::unique_ptr<TaskJob> TaskJob::create(const JobRun& run, std::uint32_t number, std::uint32_t first_rank,
+                                         JobPlan plan, JobObserver observer) {
+  return std::make_unique<SourceJob>(run, number, first_rank, std::move(plan), std::move(observer));
 }
 
 }  // namespace netsim

@@ -17,28 +17,41 @@ CollectiveKind kind_of(const Task& task) {
 // Nothing in it for a collective.
 MessageKey message_of(const JobRecord& record) {
   if (!is_point_to_point(record.task)) return {};
-  return message_of(record.rank, record.task, record.number);
+  return message_of(record.rank, record.task);
 }
 
 }  // namespace
 
-JobBooks::JobBooks(const TaskSource& source, Job::Observer observer)
+JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer)
     : source_(source),
+      job_(job),
       observer_(std::move(observer)),
       ledgers_(source.ranks()),
-      iteration_ends_(source.iterations(), 0) {
-  for (std::uint32_t rank = 0; rank < ledgers_.size(); ++rank) tasks_total_ += source_.task_count(rank);
+      open_iteration_(source.ranks(), 0) {
+  if (observer_.path) path_.emplace(source.ranks());
 }
 
 void JobBooks::open(Time begin) {
+  opened_ = true;
   begin_ = end_ = begin;
   for (RankLedger& ledger : ledgers_) ledger.open(begin);
+  if (path_) path_->open(begin);
+  ranks_in_.assign(1, 0);
+  ranks_left_ = 0;
+  for (std::uint32_t rank = 0; rank < open_iteration_.size(); ++rank) {
+    open_iteration_[rank] = source_.open_iteration(rank);
+    if (open_iteration_[rank] == TaskSource::kNoIteration) continue;
+    ++ranks_left_;
+    ++ranks_in_[0];
+    open_iteration_[rank] = 0;
+  }
 }
 
 void JobBooks::apply(const JobRecord& record) {
   switch (record.kind) {
     case JobRecord::Kind::compute_begins:
       ledgers_[record.rank].compute_begins(record.time);
+      if (path_) path_->begins(record);
       break;
     case JobRecord::Kind::compute_ends:
       ledgers_[record.rank].compute_ends(record.time);
@@ -57,6 +70,7 @@ void JobBooks::apply(const JobRecord& record) {
 // the sender's, and the receiver's books have the sender's kind; tables its name.
 void JobBooks::begin_communication(const JobRecord& record) {
   Operation& operation = join(record);
+  if (path_) path_->begins(record);
   if (record.task.kind == TaskKind::collective) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
   } else if (record.task.kind == TaskKind::send) {
@@ -81,8 +95,12 @@ JobBooks::Operation& JobBooks::join(const JobRecord& record) {
     operations_[it->second] = describe(record);
   }
   Operation& operation = operations_[it->second];
-  NETSIM_CHECK(operation.message == message_of(record),
-               fmt::format("two operations have the id {:#x}", record.communication));
+  if (operation.message != message_of(record)) {
+    refuse_task(
+        source_, record.rank, record.task,
+        "another message that is under way has the same number (communication_id.h): too many at once "
+        "for their ranks and tags; fewer ranks or smaller tags have numbers of their own");
+  }
   if (!first) require_agreement(operation, record);
   operation.last_start = record.time;
   return operation;
@@ -94,9 +112,9 @@ JobBooks::Operation JobBooks::describe(const JobRecord& record) const {
   operation.id = record.communication;
   operation.kind = kind_of(task);
   operation.stream = task.stream;
-  operation.raw = task.raw;
   operation.name = task.name;
-  operation.bytes = task.bytes;
+  operation.opener = record.rank;
+  operation.task = task;
   operation.first_start = record.time;
   operation.message = message_of(record);
   if (is_point_to_point(task)) {
@@ -104,7 +122,6 @@ JobBooks::Operation JobBooks::describe(const JobRecord& record) const {
     operation.first_rank = operation.message.sender;
   } else {
     const std::vector<std::uint32_t>& group = source_.group(task.group);
-    operation.root = task.root;
     operation.ranks = static_cast<std::uint32_t>(group.size());
     operation.first_rank = group.front();
   }
@@ -113,19 +130,16 @@ JobBooks::Operation JobBooks::describe(const JobRecord& record) const {
 
 // What the first member said must be what the others say: else the executor would wait for ever, or worse.
 void JobBooks::require_agreement(const Operation& operation, const JobRecord& record) const {
-  const Task& task = record.task;
-  const auto refuse = [&](const std::string& message) { refuse_task(source_, record.rank, task, message); };
-  if (operation.bytes != task.bytes) {
-    refuse(fmt::format("{} bytes, but {} at another rank", task.bytes, operation.bytes));
-  }
-  if (operation.raw != task.raw) refuse("raw at one end only");
+  const Task &first = operation.task, &task = record.task;
+  const auto refuse = [&](const std::string& here, const std::string& there) {
+    refuse_task(source_, record.rank, task,
+                fmt::format("{}, but {} at {}", here, there, task_label(source_, operation.opener, first)));
+  };
+  if (first.bytes != task.bytes) refuse(fmt::format("{} bytes", task.bytes), fmt::format("{}", first.bytes));
+  if (first.raw != task.raw) refuse(task.raw ? "raw" : "not raw", first.raw ? "raw" : "not raw");
   if (is_point_to_point(task)) return;
-  if (operation.kind != task.collective) {
-    refuse(fmt::format("{}, but {} at another rank", to_string(task.collective), to_string(operation.kind)));
-  }
-  if (operation.root != task.root) {
-    refuse(fmt::format("root {}, but {} at another rank", task.root, operation.root));
-  }
+  if (first.collective != task.collective) refuse(to_string(task.collective), to_string(first.collective));
+  if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
 void JobBooks::end_communication(const JobRecord& record) {
@@ -140,12 +154,14 @@ void JobBooks::end_communication(const JobRecord& record) {
   } else {
     ledgers_[record.rank].communication_ends(record.task.stream, end);
   }
-  if (++operation.finished == operation.ranks) {
+  const bool over = ++operation.finished == operation.ranks;
+  if (over) {
     report(operation, end);
     free_operations_.push_back(it->second);
     live_.erase(it);
   }
   end_task(record, end);
+  if (over && path_) path_->over(record.communication);
 }
 
 // The first end to report knows best: a receiver that waited is told at the delivery, a sender a little
@@ -160,13 +176,14 @@ void JobBooks::deliver(Operation& operation, Time now) {
 void JobBooks::report(const Operation& operation, Time end) const {
   if (!observer_.communication) return;
   CommunicationRecord record;
+  record.job = job_;
   record.id = operation.id;
   record.kind = operation.kind;
   record.stream = operation.stream;
   record.name = operation.name;
   record.ranks = operation.ranks;
   record.first_rank = operation.first_rank;
-  record.bytes = operation.bytes;
+  record.bytes = operation.task.bytes;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;
@@ -175,11 +192,46 @@ void JobBooks::report(const Operation& operation, Time end) const {
 
 void JobBooks::end_task(const JobRecord& record, Time end) {
   ++tasks_done_;
+  if (path_) path_->ends(record, end);
   end_ = std::max(end_, end);
-  Time& iteration_end = iteration_ends_[record.task.iteration];
-  iteration_end = std::max(iteration_end, end);
   if (observer_.task)
-    observer_.task({record.rank, record.task, record.communication, record.posted, record.start, end});
+    observer_.task({job_, record.rank, record.task, record.communication, record.posted, record.start, end});
+  note_iteration(record, end);
+}
+
+void JobBooks::note_iteration(const JobRecord& record, Time end) {
+  const std::size_t iteration = record.task.iteration;
+  if (last_ends_.size() <= iteration) last_ends_.resize(iteration + 1, 0);
+  last_ends_[iteration] = std::max(last_ends_[iteration], end);
+  std::uint32_t& open = open_iteration_[record.rank];
+  if (record.open_iteration == open) return;
+  --ranks_in_[open];
+  if (record.open_iteration == TaskSource::kNoIteration) {
+    --ranks_left_;
+  } else {
+    if (ranks_in_.size() <= record.open_iteration)
+      ranks_in_.resize(record.open_iteration + std::size_t{1}, 0);
+    ++ranks_in_[record.open_iteration];
+  }
+  open = record.open_iteration;
+  close_iterations();
+}
+
+// Those that no rank is in any more, nor before.
+void JobBooks::close_iterations() {
+  while (iteration_ends_.size() < last_ends_.size()) {
+    const std::size_t iteration = iteration_ends_.size();
+    if (iteration < ranks_in_.size() && ranks_in_[iteration] > 0) return;
+    const Time before = iteration > 0 ? iteration_ends_.back() : begin_;
+    iteration_ends_.push_back(std::max(before, last_ends_[iteration]));
+    if (path_) {
+      paths_.push_back(path_->close_iteration(
+          static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
+          [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
+    }
+    if (observer_.iteration)
+      observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
+  }
 }
 
 std::vector<RankTimes> JobBooks::rank_times(Time until) const {

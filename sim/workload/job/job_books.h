@@ -9,11 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/workload/job/communication_id.h"
+#include "sim/workload/job/critical_path.h"
 #include "sim/workload/job/job.h"
 #include "sim/workload/job/rank_ledger.h"
 #include "sim/workload/task.h"
@@ -28,27 +30,37 @@ struct JobRecord {
     communication_begins,  // the rank enters the operation
     communication_ends     // the rank's part is done (a point-to-point sender's: acknowledged)
   };
+  // What let a task begin, at the time of the record.
+  enum class Cause : std::uint8_t {
+    arrival,         // of its job
+    earliest_start,  // Task::not_before
+    task_ended       // the task of its rank whose end is the last record of it before this one
+  };
   Kind kind = Kind::compute_begins;
+  Cause cause = Cause::arrival;  // begins only
+  std::uint32_t job = 0;
   std::uint32_t rank = 0;
+  // Ends only: the rank's first iteration with a task that has not ended (TaskSource::open_iteration).
+  std::uint32_t open_iteration = 0;
   Time time = 0;
   Time posted = 0;                  // ends only: the rank reached the task
   Time start = 0;                   // ends only: TaskRecord::start
   std::uint64_t communication = 0;  // communications only: the id
-  std::uint32_t number = 0;         // point-to-point only: MessageKey::number
   Task task;
 };
 static_assert(std::is_trivially_copyable_v<JobRecord>);
 
 // The message that a send or receive of `rank` stands for.
-inline MessageKey message_of(std::uint32_t rank, const Task& task, std::uint32_t number) {
+inline MessageKey message_of(std::uint32_t rank, const Task& task) {
   const bool sending = task.kind == TaskKind::send;
-  return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, number};
+  return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, task.sequence};
 }
 
 class JobBooks {
  public:
-  // `source` is asked what never changes: tasks counted, groups, names.
-  JobBooks(const TaskSource& source, Job::Observer observer);
+  // `source` is asked for groups and names, and at the beginning which ranks have anything to do. `job`: its
+  // number in the run, for records.
+  JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer);
 
   // The time of all ranks starts here.
   void open(Time begin);
@@ -56,14 +68,17 @@ class JobBooks {
   // of an operation disagree.
   void apply(const JobRecord& record);
 
-  bool done() const { return tasks_done_ == tasks_total_; }
+  // Every rank has ended all its tasks. False before open().
+  bool done() const { return opened_ && ranks_left_ == 0; }
+  bool opened() const { return opened_; }
   std::uint64_t tasks_done() const { return tasks_done_; }
-  std::uint64_t tasks_total() const { return tasks_total_; }
   Time begin_time() const { return begin_; }
   Time end_time() const { return end_; }
   std::vector<RankTimes> rank_times(Time until) const;
-  // By iteration: the last end of a task of it so far; 0 where none ended.
+  // Of the iterations that all ranks have done, in order: the last end of a task of it or one before.
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
+  // By iteration, where JobObserver::path asks for it; else empty.
+  const std::vector<PathSummary>& paths() const { return paths_; }
   // Point-to-point: false for one that waits for its sender, or that the books do not have.
   bool sender_began(std::uint64_t communication) const;
 
@@ -73,11 +88,11 @@ class JobBooks {
     std::uint64_t id = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;
     Stream stream = Stream::tp;
-    bool raw = false;
-    std::uint32_t root = 0, name = 0;
+    std::uint32_t name = 0;
     std::uint32_t ranks = 0, first_rank = 0;
     std::uint32_t finished = 0;  // members
-    Bytes bytes = 0;
+    std::uint32_t opener = 0;    // the rank that came first,
+    Task task;                   // and its task, with which the others have to agree
     Time first_start = 0, last_start = 0;
     // Point-to-point only.
     MessageKey message;
@@ -93,15 +108,25 @@ class JobBooks {
   void deliver(Operation& operation, Time now);
   void report(const Operation& operation, Time end) const;
   void end_task(const JobRecord& record, Time end);
+  void note_iteration(const JobRecord& record, Time end);
+  void close_iterations();
 
   const TaskSource& source_;
-  Job::Observer observer_;
+  std::uint32_t job_;
+  JobObserver observer_;
   std::vector<RankLedger> ledgers_;    // by rank
   std::vector<Operation> operations_;  // arena
   std::vector<std::uint32_t> free_operations_;
   std::unordered_map<std::uint64_t, std::uint32_t> live_;  // communication id to operation; looked up only
-  std::vector<Time> iteration_ends_;
-  std::uint64_t tasks_done_ = 0, tasks_total_ = 0;
+  std::vector<std::uint32_t> open_iteration_;              // by rank
+  std::vector<std::uint32_t> ranks_in_;                    // by iteration: ranks whose first open one it is
+  std::vector<Time> last_ends_;       // by iteration: the last end of a task of it so far
+  std::vector<Time> iteration_ends_;  // of those that are done
+  std::uint32_t ranks_left_ = 0;      // with tasks that have not ended
+  std::uint64_t tasks_done_ = 0;
+  bool opened_ = false;
+  std::optional<CriticalPath> path_;  // if somebody wants to know
+  std::vector<PathSummary> paths_;    // by iteration
   Time begin_ = 0, end_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/workload/program/match_keys.h"
 #include "sim/workload/program/program_checks.h"
 #include "sim/workload/program/rank_grid.h"
 #include "sim/workload/program/unrolled_role.h"
@@ -17,31 +18,37 @@ namespace {
   throw InputError(Place{file, 0, 0, path}, message);
 }
 
-// The open part of one rank's run: tasks below `base` are done, tasks beyond the counters were not touched
+// The open part of one rank's run: tasks below `base` have ended, tasks beyond the counters were not touched
 // yet.
 class Window {
  public:
+  static constexpr std::uint32_t kEnded = UINT32_MAX, kHandedOut = UINT32_MAX - 1;
+
   std::uint32_t base() const { return base_; }
   std::uint32_t end() const { return base_ + static_cast<std::uint32_t>(counters_.size() - head_); }
   std::uint32_t& operator[](std::uint32_t id) { return counters_[head_ + (id - base_)]; }
+  bool handed_out(std::uint32_t id) const {
+    return id < base_ || (id < end() && counters_[head_ + (id - base_)] >= kHandedOut);
+  }
   void push(std::uint32_t dependencies) { counters_.push_back(dependencies); }
-  void drop_done() {
-    while (head_ < counters_.size() && counters_[head_] == kDone) ++head_, ++base_;
+  void drop_ended() {
+    while (head_ < counters_.size() && counters_[head_] == kEnded) ++head_, ++base_;
     if (head_ < 64 || head_ * 2 < counters_.size()) return;
     counters_.erase(counters_.begin(), counters_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
-  static constexpr std::uint32_t kDone = UINT32_MAX;
 
  private:
-  std::vector<std::uint32_t> counters_;  // from head_ on
+  std::vector<std::uint32_t> counters_;  // dependencies that are left, from head_ on
   std::size_t head_ = 0;
   std::uint32_t base_ = 0;
 };
 
 struct RankState {
   Window window;
-  std::uint32_t iterations_released = 0;
+  std::uint32_t match_table = 0;      // of its role's MatchKeys
+  std::uint32_t open_iterations = 1;  // those before it may begin
+  std::vector<std::uint32_t> ended;   // by stream queue: how many of its tasks have
 };
 
 class RoleProgramSource : public TaskSource {
@@ -60,64 +67,76 @@ class RoleProgramSource : public TaskSource {
     check_collectives(checked);
     check_messages(checked);
     add_tabled_works();
+    for (std::uint32_t r = 0; r < roles_.size(); ++r) {
+      match_keys_.emplace_back(operations_, roles_[r]);
+      for (const std::uint32_t rank : ranks_of[r]) {
+        states_[rank].match_table = match_keys_[r].table_of(rank, grid_, groups_);
+        states_[rank].ended.resize(roles_[r].queues());
+      }
+    }
   }
 
   const std::string& job_name() const override { return program_.job; }
   std::uint32_t ranks() const override { return grid_.ranks(); }
-  std::uint32_t iterations() const override { return program_.iterations; }
+  std::vector<RankAxis> axes() const override {
+    std::vector<RankAxis> axes;
+    for (const ProgramAxis& axis : program_.axes) axes.push_back({axis.name, axis.size});
+    return axes;
+  }
+  std::optional<std::uint32_t> iterations() const override { return program_.iterations; }
   const std::vector<Work>& works() const override { return program_.works; }
   const std::vector<std::string>& names() const override { return program_.names; }
   double model_flops() const override { return program_.model_flops; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.members(id); }
-  std::uint32_t task_count(std::uint32_t rank) const override {
-    return role(rank).size() * program_.iterations;
+  std::optional<std::uint64_t> total_tasks() const override {
+    std::uint64_t total = 0;
+    for (std::uint32_t rank = 0; rank < ranks(); ++rank) total += task_count(rank);
+    return total;
+  }
+  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override {
+    for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
+    return true;
   }
 
-  Task task(std::uint32_t rank, std::uint32_t id) const override {
-    const UnrolledRole& program = role(rank);
-    const std::uint32_t operation = program.operation(id % program.size());
-    const ProgramOp& op = operations_[operation];
-    Task task;
-    task.id = id;
-    task.kind = op.kind;
-    task.stream = op.stream;
-    task.raw = op.raw;
-    task.iteration = id / program.size();
-    task.name = op.name;
-    task.not_before = op.not_before;
-    task.bytes = op.table_plus_one == 0 ? op.bytes : program_.tables[op.table_plus_one - 1][rank];
-    if (op.kind == TaskKind::compute) {
-      task.bytes = 0;
-      task.work = op.table_plus_one == 0 ? op.work : tabled_works_[op.table_plus_one - 1][rank];
-    } else if (op.kind == TaskKind::collective) {
-      task.collective = op.collective;
-      task.root = op.root;
-      task.group = groups_.id(op.group, rank);
-    } else {
-      task.peer = *grid_.peer(rank, op.peer);
-      task.tag = op.tag;
-    }
-    return task;
-  }
+  void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
 
   void start(std::uint32_t rank, std::vector<Task>& ready) override {
-    for (const std::uint32_t index : role(rank).roots()) ready.push_back(task(rank, index));
+    offer_iteration(rank, 0, ready);
+    sort_from(ready, 0);
   }
 
   void complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) override {
+    const std::size_t before = ready.size();
     const UnrolledRole& program = role(rank);
-    const std::uint32_t size = program.size();
-    const std::uint32_t index = id % size;
-    NETSIM_CHECK(counter(rank, id) == 0, "a task ended that was not ready or ended before");
-    counter(rank, id) = Window::kDone;
+    const std::uint32_t size = program.size(), index = id % size;
+    NETSIM_CHECK(counter(rank, id) == Window::kHandedOut, "a task ended that was not ready or ended before");
+    counter(rank, id) = Window::kEnded;
     for (const std::uint32_t successor : program.successors(index))
       release(rank, id - index + successor, ready);
     if (id - index + size < task_count(rank)) {
-      for (const std::uint32_t successor : program.next_iteration_successors(index)) {
+      for (const std::uint32_t successor : program.next_iteration_successors(index))
         release(rank, id - index + size + successor, ready);
-      }
     }
-    advance(rank, ready);
+    if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
+      const std::uint32_t next = states_[rank].ended[queue]++ + lookahead_;
+      offer_place(rank, queue, next, ready);
+    }
+    open_iterations(rank, ready);
+    sort_from(ready, before);
+  }
+
+  std::uint32_t open_iteration(std::uint32_t rank) const override {
+    const std::uint32_t base = states_[rank].window.base();
+    return base == task_count(rank) ? kNoIteration : base / role(rank).size();
+  }
+
+  std::vector<Task> held_back(std::uint32_t rank) const override {
+    FirstOfStreams first;
+    const Window& window = states_[rank].window;
+    for (std::uint32_t id = window.base(); id < task_count(rank); ++id) {
+      if (!window.handed_out(id) && !first.take(task(rank, id))) break;
+    }
+    return first.tasks();
   }
 
  private:
@@ -133,7 +152,7 @@ class RoleProgramSource : public TaskSource {
   }
 
   void check_sizes(const std::string& file) const {
-    const std::uint64_t tasks = total_tasks(program_, file);
+    const std::uint64_t tasks = netsim::total_tasks(program_, file);
     if (tasks > ProgramLimits::kTasks) {
       fail(file, "",
            std::to_string(tasks) + " tasks are too many: at most " + std::to_string(ProgramLimits::kTasks));
@@ -197,8 +216,48 @@ class RoleProgramSource : public TaskSource {
   }
 
   const UnrolledRole& role(std::uint32_t rank) const { return roles_[role_of_[rank]]; }
+  std::uint32_t task_count(std::uint32_t rank) const { return role(rank).size() * program_.iterations; }
 
-  // What a task still waits for. Tasks come into the window in order, with all their dependencies.
+  Task task(std::uint32_t rank, std::uint32_t id) const {
+    const UnrolledRole& program = role(rank);
+    const std::uint32_t index = id % program.size(), operation = program.operation(index);
+    const ProgramOp& op = operations_[operation];
+    Task task;
+    task.id = id;
+    task.kind = op.kind;
+    task.stream = op.stream;
+    task.raw = op.raw;
+    task.iteration = id / program.size();
+    if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
+      task.queue = queue;
+      task.place = place(program, index, task.iteration);
+    }
+    task.name = op.name;
+    task.not_before = op.not_before;
+    task.bytes = op.table_plus_one == 0 ? op.bytes : program_.tables[op.table_plus_one - 1][rank];
+    if (op.kind == TaskKind::compute) {
+      task.bytes = 0;
+      task.work = op.table_plus_one == 0 ? op.work : tabled_works_[op.table_plus_one - 1][rank];
+      return task;
+    }
+    task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
+    if (op.kind == TaskKind::collective) {
+      task.collective = op.collective;
+      task.root = op.root;
+      task.group = groups_.id(op.group, rank);
+    } else {
+      task.peer = *grid_.peer(rank, op.peer);
+      task.tag = op.tag;
+    }
+    return task;
+  }
+
+  static std::uint32_t place(const UnrolledRole& program, std::uint32_t index, std::uint32_t iteration) {
+    const auto in_iteration = static_cast<std::uint32_t>(program.tasks_of(program.queue(index)).size());
+    return iteration * in_iteration + program.place(index);
+  }
+
+  // The dependencies that a task still waits for. Tasks come into the window in order, with all of theirs.
   std::uint32_t& counter(std::uint32_t rank, std::uint32_t id) {
     Window& window = states_[rank].window;
     const UnrolledRole& program = role(rank);
@@ -210,21 +269,64 @@ class RoleProgramSource : public TaskSource {
   }
 
   void release(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
-    if (--counter(rank, id) == 0) ready.push_back(task(rank, id));
+    --counter(rank, id);
+    offer(rank, id, ready);
   }
 
-  // Drops what is done from the window; at the end of an iteration releases what waited for it.
-  void advance(std::uint32_t rank, std::vector<Task>& ready) {
-    RankState& state = states_[rank];
+  // Hands the task out if nothing holds it any more: dependencies, the iteration before, its queue.
+  void offer(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
-    state.window.drop_done();
-    const std::uint32_t finished = state.window.base() / program.size();
-    while (state.iterations_released < finished && state.iterations_released + 1 < program_.iterations) {
-      ++state.iterations_released;
-      for (const std::uint32_t index : program.waiting_for_iteration()) {
-        release(rank, state.iterations_released * program.size() + index, ready);
-      }
+    const std::uint32_t index = id % program.size(), iteration = id / program.size();
+    const RankState& state = states_[rank];
+    if (state.window.handed_out(id)) return;
+    if (program.waits_for_iteration(index) && iteration >= state.open_iterations) return;
+    if (const std::uint32_t queue = program.queue(index);
+        queue != UnrolledRole::kNoQueue &&
+        place(program, index, iteration) >= state.ended[queue] + lookahead_)
+      return;
+    std::uint32_t& left = counter(rank, id);
+    if (left != 0) return;
+    left = Window::kHandedOut;
+    ready.push_back(task(rank, id));
+  }
+
+  void offer_place(std::uint32_t rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
+    const UnrolledRole& program = role(rank);
+    const std::vector<std::uint32_t>& tasks = program.tasks_of(queue);
+    const auto in_iteration = static_cast<std::uint32_t>(tasks.size());
+    const std::uint32_t iteration = place / in_iteration;
+    if (iteration < program_.iterations)
+      offer(rank, iteration * program.size() + tasks[place % in_iteration], ready);
+  }
+
+  // An iteration may begin.
+  void offer_iteration(std::uint32_t rank, std::uint32_t iteration, std::vector<Task>& ready) {
+    const UnrolledRole& program = role(rank);
+    for (const std::uint32_t index : program.unordered_roots()) {
+      offer(rank, iteration * program.size() + index, ready);
     }
+    for (std::uint32_t queue = 0; queue < program.queues(); ++queue) {
+      const std::uint32_t first = states_[rank].ended[queue];
+      for (std::uint32_t place = first; place < first + lookahead_; ++place)
+        offer_place(rank, queue, place, ready);
+    }
+  }
+
+  // Drops what has ended from the window; at the end of an iteration opens the next one.
+  void open_iterations(std::uint32_t rank, std::vector<Task>& ready) {
+    RankState& state = states_[rank];
+    state.window.drop_ended();
+    const std::uint32_t finished = state.window.base() / role(rank).size();
+    while (state.open_iterations <= finished && state.open_iterations < program_.iterations) {
+      const std::uint32_t iteration = state.open_iterations++;
+      offer_iteration(rank, iteration, ready);
+    }
+  }
+
+  static void sort_from(std::vector<Task>& ready, std::size_t first) {
+    if (ready.size() - first < 2) return;
+    std::sort(ready.begin() + static_cast<std::ptrdiff_t>(first), ready.end(),
+              [](const Task& a, const Task& b) { return a.id < b.id; });
   }
 
   Program program_;
@@ -234,7 +336,9 @@ class RoleProgramSource : public TaskSource {
   std::vector<UnrolledRole> roles_;
   std::vector<std::uint32_t> role_of_;
   std::vector<std::vector<std::uint32_t>> tabled_works_;
+  std::vector<MatchKeys> match_keys_;  // by role
   std::vector<RankState> states_;
+  std::uint32_t lookahead_ = 1;
 };
 
 }  // namespace

@@ -50,9 +50,11 @@ void AdjacencyList::build(std::size_t sources, const std::vector<Edge>& edges) {
 UnrolledRole::UnrolledRole(const Program& program, const OperationList& operations, const ProgramRole& role,
                            const std::string& file) {
   unroll(program, operations, role.block);
-  connect_iterations(operations, connect(operations, file), file);
+  line_up(operations);
+  connect(operations, file);
+  connect_iterations(operations, file);
   for (std::uint32_t i = 0; i < size(); ++i) {
-    if (within_[i] == 0) roots_.push_back(i);
+    if (queue_[i] == kNoQueue && within_[i] == 0) unordered_roots_.push_back(i);
   }
 }
 
@@ -81,26 +83,34 @@ void UnrolledRole::unroll(const Program& program, const OperationList& operation
   }
 }
 
-std::vector<UnrolledRole::Lane> UnrolledRole::connect(const OperationList& operations,
-                                                      const std::string& file) {
-  std::map<std::pair<Stream, std::uint32_t>, Lane> lanes;
+void UnrolledRole::line_up(const OperationList& operations) {
+  std::map<std::pair<Stream, std::uint32_t>, std::uint32_t> known;
+  queue_.assign(size(), kNoQueue);
+  place_.assign(size(), 0);
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const ProgramOp& op = operations[operation_[i]];
+    if (op.unordered) continue;
+    const auto [it, added] = known.try_emplace({op.stream, op.queue}, queues());
+    if (added) queues_.emplace_back();
+    queue_[i] = it->second;
+    place_[i] = static_cast<std::uint32_t>(queues_[it->second].size());
+    queues_[it->second].push_back(i);
+  }
+}
+
+void UnrolledRole::connect(const OperationList& operations, const std::string& file) {
   std::vector<Edge> edges;
   std::vector<std::uint32_t> before;
   within_.resize(size());
   for (std::uint32_t i = 0; i < size(); ++i) {
-    const ProgramOp& op = operations[operation_[i]];
     before.clear();
-    for (const std::uint32_t distance : op.after) {
+    for (const std::uint32_t distance : operations[operation_[i]].after) {
       if (distance == 0 || distance > i) {
         fail(file, operations.path(operation_[i]) + ".after",
              std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) + " has " +
                  std::to_string(i) + " before it");
       }
       before.push_back(i - distance);
-    }
-    if (!op.unordered) {
-      const auto [it, added] = lanes.try_emplace({op.stream, op.queue}, Lane{i, i});
-      if (!added) before.push_back(std::exchange(it->second.last, i));
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
@@ -109,18 +119,15 @@ std::vector<UnrolledRole::Lane> UnrolledRole::connect(const OperationList& opera
     if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
   }
   successors_.build(size(), edges);
-  std::vector<Lane> result;
-  for (const auto& [key, lane] : lanes) result.push_back(lane);
-  return result;
 }
 
-void UnrolledRole::connect_iterations(const OperationList& operations, const std::vector<Lane>& lanes,
-                                      const std::string& file) {
+// Where no task names one of the previous iteration, iterations follow one another as a whole. Where one
+// does, only what nothing holds within its iteration, no dependency and no queue, waits for the whole
+// previous one: the rest goes on across iterations.
+void UnrolledRole::connect_iterations(const OperationList& operations, const std::string& file) {
   std::vector<Edge> edges;
-  std::vector<bool> named(size(), false);
   for (std::uint32_t i = 0; i < size(); ++i) {
-    const ProgramOp& op = operations[operation_[i]];
-    for (const std::int32_t distance : op.after_previous) {
+    for (const std::int32_t distance : operations[operation_[i]].after_previous) {
       const std::int64_t predecessor = std::int64_t{i} - distance;
       if (predecessor < 0 || predecessor >= size()) {
         fail(file, operations.path(operation_[i]) + ".after_previous",
@@ -128,24 +135,20 @@ void UnrolledRole::connect_iterations(const OperationList& operations, const std
                  std::to_string(size()));
       }
       edges.emplace_back(static_cast<std::uint32_t>(predecessor), i);
-      named[i] = true;
     }
     if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
   }
-  across_.assign(size(), 0);
-  for (std::uint32_t i = 0; i < size(); ++i) {
-    if (within_[i] > 0 || named[i]) continue;
-    waiting_.push_back(i);
-    across_[i] = 1;
-  }
-  if (edges.empty()) return;
-  for (const Lane& lane : lanes) {
-    if (across_[lane.first] == 0) edges.emplace_back(lane.last, lane.first);
-  }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  if (!edges.empty()) across_.assign(size(), 0);
   for (const Edge& edge : edges) ++across_[edge.second];
-  next_.build(size(), edges);
+  gated_.assign(size(), false);
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const bool named = !edges.empty() && across_[i] > 0;
+    const bool behind = !edges.empty() && queue_[i] != kNoQueue && place_[i] > 0;
+    gated_[i] = within_[i] == 0 && !named && !behind;
+  }
+  if (!edges.empty()) next_.build(size(), edges);
 }
 
 }  // namespace netsim

@@ -44,44 +44,54 @@ class AdjacencyList {
   std::vector<std::uint32_t> targets_;
 };
 
+// A role's operations, unrolled: their dependencies, and their stream queues. The order of a queue is not a
+// dependency: who plays the program keeps to it, or has a reason not to.
 class UnrolledRole {
  public:
+  static constexpr std::uint32_t kNoQueue = UINT32_MAX;
+
   // InputError for dependencies out of the program.
   UnrolledRole(const Program& program, const OperationList& operations, const ProgramRole& role,
                const std::string& file);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(operation_.size()); }
   std::uint32_t operation(std::uint32_t index) const { return operation_[index]; }
-  // Predecessors of a task: in its iteration, plus those in the previous one (not for the first iteration;
-  // the end of the whole previous iteration counts as one).
+
+  // The tasks that a task waits for: in its iteration, and those it names in the previous one (which the
+  // first iteration does not have).
   std::uint32_t dependencies(std::uint32_t index, bool first_iteration) const {
-    return within_[index] + (first_iteration ? 0 : across_[index]);
+    return within_[index] + (first_iteration || across_.empty() ? 0 : across_[index]);
   }
   std::span<const std::uint32_t> successors(std::uint32_t index) const { return successors_.of(index); }
   std::span<const std::uint32_t> next_iteration_successors(std::uint32_t index) const {
     return next_.of(index);
   }
-  // Tasks without dependencies in the first iteration / tasks that wait for the end of the previous
-  // iteration.
-  const std::vector<std::uint32_t>& roots() const { return roots_; }
-  const std::vector<std::uint32_t>& waiting_for_iteration() const { return waiting_; }
+  // Whether it waits for the end of the whole previous iteration.
+  bool waits_for_iteration(std::uint32_t index) const { return gated_[index]; }
+
+  // Stream queues: one for each (stream, queue) of the program. A task's place counts within an iteration.
+  std::uint32_t queues() const { return static_cast<std::uint32_t>(queues_.size()); }
+  std::uint32_t queue(std::uint32_t index) const { return queue_[index]; }  // kNoQueue: unordered
+  std::uint32_t place(std::uint32_t index) const { return place_[index]; }
+  // The tasks of a queue, in order.
+  const std::vector<std::uint32_t>& tasks_of(std::uint32_t queue) const { return queues_[queue]; }
+  // Tasks of no queue that depend on nothing in their iteration.
+  const std::vector<std::uint32_t>& unordered_roots() const { return unordered_roots_; }
 
  private:
-  // First and last task of a (stream, queue).
-  struct Lane {
-    std::uint32_t first;
-    std::uint32_t last;
-  };
   void unroll(const Program& program, const OperationList& operations, std::uint32_t block);
-  std::vector<Lane> connect(const OperationList& operations, const std::string& file);
-  void connect_iterations(const OperationList& operations, const std::vector<Lane>& lanes,
-                          const std::string& file);
+  void line_up(const OperationList& operations);
+  void connect(const OperationList& operations, const std::string& file);
+  void connect_iterations(const OperationList& operations, const std::string& file);
 
   std::vector<std::uint32_t> operation_;
   std::vector<std::uint32_t> within_;
-  std::vector<std::uint32_t> across_;
+  std::vector<std::uint32_t> across_;  // empty: no task names one of the previous iteration
+  std::vector<bool> gated_;
   AdjacencyList successors_, next_;
-  std::vector<std::uint32_t> roots_, waiting_;
+  std::vector<std::uint32_t> queue_, place_;
+  std::vector<std::vector<std::uint32_t>> queues_;
+  std::vector<std::uint32_t> unordered_roots_;
 };
 
 }  // namespace netsim

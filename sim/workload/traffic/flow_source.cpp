@@ -10,7 +10,7 @@
 namespace netsim {
 
 FlowSource::FlowSource(std::string job_name, std::uint32_t ranks)
-    : job_name_(std::move(job_name)), begin_(ranks + std::size_t{1}, 0), next_(ranks, 0) {}
+    : job_name_(std::move(job_name)), begin_(ranks + std::size_t{1}, 0), next_(ranks, 0), ended_(ranks, 0) {}
 
 std::uint32_t FlowSource::add_name(const std::string& name) {
   const auto [it, fresh] = name_index_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
@@ -159,6 +159,22 @@ Task FlowSource::task(std::uint32_t rank, std::uint32_t id) const {
   return task;
 }
 
+bool FlowSource::for_each_task(std::uint32_t rank, const Visitor& visit) const {
+  for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
+  return true;
+}
+
+std::vector<Task> FlowSource::held_back(std::uint32_t rank) const {
+  FirstOfStreams first;
+  for (std::uint32_t id = 0; id < task_count(rank); ++id) {
+    const std::uint32_t number = number_at(rank, id);
+    const bool waits = flows_[number].from == rank && needs(number) != 0;
+    if ((id >= next_[rank] || waits) && !first.take(task(rank, id))) break;
+    if (!first.empty()) break;  // flows are of one stream
+  }
+  return first.tasks();
+}
+
 std::uint32_t FlowSource::same_start(std::uint32_t rank, std::uint32_t first) const {
   std::uint32_t end = first;
   while (end < task_count(rank) && flow_at(rank, end).start == flow_at(rank, first).start) ++end;
@@ -174,7 +190,7 @@ void FlowSource::hand_out(std::uint32_t rank, std::uint32_t until, std::vector<T
 }
 
 void FlowSource::start(std::uint32_t rank, std::vector<Task>& ready) {
-  next_[rank] = 0;
+  next_[rank] = ended_[rank] = 0;
   if (task_count(rank) > 0 && flow_at(rank, 0).start == 0) hand_out(rank, same_start(rank, 0), ready);
   hand_out(rank, same_start(rank, next_[rank]), ready);
 }
@@ -185,6 +201,7 @@ void FlowSource::launched(std::uint32_t rank, std::uint32_t task, std::vector<Ta
 }
 
 void FlowSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  ++ended_[rank];
   if (dependencies_.empty()) return;
   const std::uint32_t number = number_at(rank, id);
   const End end = flows_[number].from == rank ? End::sent : End::received;

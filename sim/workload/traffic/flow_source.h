@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -70,7 +71,7 @@ class FlowSource final : public TaskSource {
   }
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(begin_.size() - 1); }
-  std::uint32_t iterations() const override { return 1; }
+  std::optional<std::uint32_t> iterations() const override { return 1; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   std::string name(std::uint32_t index) const override;
@@ -78,11 +79,16 @@ class FlowSource final : public TaskSource {
     return ns3_ports_.empty() ? nullptr : &ns3_ports_;
   }
   const std::vector<std::uint32_t>& group(std::uint32_t) const override { return no_group_; }
-  std::uint32_t task_count(std::uint32_t rank) const override { return begin_[rank + 1] - begin_[rank]; }
-  Task task(std::uint32_t rank, std::uint32_t id) const override;
+  std::optional<std::uint64_t> total_tasks() const override { return order_.size(); }
+  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
+  void set_lookahead(std::uint32_t) override {}  // flows are unordered
   void start(std::uint32_t rank, std::vector<Task>& ready) override;
   void launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
   void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
+  std::uint32_t open_iteration(std::uint32_t rank) const override {
+    return ended_[rank] < task_count(rank) ? 0 : kNoIteration;
+  }
+  std::vector<Task> held_back(std::uint32_t rank) const override;
   double model_flops() const override { return 0; }
   std::vector<std::string> notes() const override { return notes_; }
 
@@ -107,6 +113,8 @@ class FlowSource final : public TaskSource {
   std::uint32_t channel(std::uint32_t number) const {
     return number < channels_.size() ? channels_[number] : kOwnChannel;
   }
+  std::uint32_t task_count(std::uint32_t rank) const { return begin_[rank + 1] - begin_[rank]; }
+  Task task(std::uint32_t rank, std::uint32_t id) const;
   void set_channel(std::uint32_t number, std::uint32_t channel);
   void number_messages();
   void share_channels();
@@ -131,7 +139,8 @@ class FlowSource final : public TaskSource {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
   std::vector<std::uint32_t> begin_;                                // rank -> its tasks in order_
   std::vector<std::uint32_t> order_;                                // tasks: flows, by rank, start and number
-  std::vector<std::uint32_t> next_;            // by rank: the first task not yet handed out
+  std::vector<std::uint32_t> next_;            // by rank: the first task whose time has not come
+  std::vector<std::uint32_t> ended_;           // by rank: how many have
   std::vector<Dependency> dependencies_;       // sorted
   std::vector<std::uint32_t> task_at_sender_;  // by flow, where there are dependencies
 };

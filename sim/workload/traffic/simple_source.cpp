@@ -6,7 +6,7 @@
 namespace netsim {
 
 SimpleSource::SimpleSource(std::string job_name, std::uint32_t ranks)
-    : job_name_(std::move(job_name)), program_of_(ranks, 0) {}
+    : job_name_(std::move(job_name)), program_of_(ranks, 0), progress_(ranks) {}
 
 std::uint32_t SimpleSource::add_name(const std::string& name) {
   const auto it = std::find(names_.begin(), names_.end(), name);
@@ -49,36 +49,69 @@ void SimpleSource::add_message(std::uint32_t from, std::uint32_t to, std::uint32
   add_task(from, task);
 }
 
-std::uint32_t SimpleSource::task_count(std::uint32_t rank) const {
-  return static_cast<std::uint32_t>(program(rank).size());
+std::optional<std::uint64_t> SimpleSource::total_tasks() const {
+  std::uint64_t total = 0;
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) total += program(rank).tasks.size();
+  return total;
 }
 
-Task SimpleSource::task(std::uint32_t rank, std::uint32_t id) const { return program(rank)[id].task; }
+bool SimpleSource::for_each_task(std::uint32_t rank, const Visitor& visit) const {
+  for (const Task& task : program(rank).tasks) visit(task);
+  return true;
+}
 
 void SimpleSource::start(std::uint32_t rank, std::vector<Task>& ready) {
-  for (const Step& step : program(rank)) {
-    if (step.first) ready.push_back(step.task);
+  progress_[rank] = {};
+  for (const Task& task : program(rank).tasks) {
+    if (task.queue == Task::kUnordered || task.place < lookahead_) ready.push_back(task);
   }
 }
 
-void SimpleSource::complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) {
-  const Program& steps = program(rank);
-  if (steps[task].next != 0) ready.push_back(steps[steps[task].next].task);
+void SimpleSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  const Program& own = program(rank);
+  Progress& progress = progress_[rank];
+  progress.window.end(id);
+  const std::uint32_t queue = own.tasks[id].queue;
+  if (queue == Task::kUnordered) return;
+  const std::size_t next = std::size_t{progress.ended[queue]++} + lookahead_;
+  if (next < own.queues[queue].size()) ready.push_back(own.tasks[own.queues[queue][next]]);
+}
+
+std::uint32_t SimpleSource::open_iteration(std::uint32_t rank) const {
+  const std::uint32_t base = progress_[rank].window.base();
+  const std::vector<Task>& tasks = program(rank).tasks;
+  return base < tasks.size() ? tasks[base].iteration : kNoIteration;
+}
+
+std::vector<Task> SimpleSource::held_back(std::uint32_t rank) const {
+  FirstOfStreams first;
+  for (const Task& task : program(rank).tasks) {
+    if (task.queue == Task::kUnordered) continue;
+    if (task.place >= progress_[rank].ended[task.queue] + lookahead_ && !first.take(task)) break;
+  }
+  return first.tasks();
 }
 
 void SimpleSource::append(Program& program, Task task) {
-  task.id = static_cast<std::uint32_t>(program.size());
+  task.id = static_cast<std::uint32_t>(program.tasks.size());
   iterations_ = std::max(iterations_, task.iteration + 1);
-  Step* before = task.raw ? nullptr : last_of_stream(program, task.stream);
-  if (before != nullptr) before->next = task.id;
-  program.push_back({task, before == nullptr, 0});
+  if (!task.only_of_tag) task.sequence = calls_before(program, task);
+  if (!task.raw) {
+    task.queue = static_cast<std::uint32_t>(task.stream);
+    task.place = static_cast<std::uint32_t>(program.queues[task.queue].size());
+    program.queues[task.queue].push_back(task.id);
+  }
+  program.tasks.push_back(task);
 }
 
-SimpleSource::Step* SimpleSource::last_of_stream(Program& program, Stream stream) {
-  const auto it = std::find_if(program.rbegin(), program.rend(), [stream](const Step& step) {
-    return !step.task.raw && step.task.stream == stream;
+// Of the same match key.
+std::uint32_t SimpleSource::calls_before(const Program& program, const Task& task) {
+  const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(), [&](const Task& other) {
+    if (other.kind != task.kind || task.kind == TaskKind::compute) return false;
+    return task.kind == TaskKind::collective ? other.group == task.group
+                                             : other.peer == task.peer && other.tag == task.tag;
   });
-  return it == program.rend() ? nullptr : &*it;
+  return before == program.tasks.rend() ? 0 : before->sequence + 1;
 }
 
 SimpleSource::Program& SimpleSource::own_program(std::uint32_t rank) {

@@ -1,16 +1,19 @@
 // SimpleSource: a TaskSource whose tasks are written down one by one: traffic patterns, collective
 // benchmarks, tests.
 //
-// Order: tasks of one rank and stream follow one another in the order in which they were added, except raw
+// Order: each stream of a rank is one queue, tasks in the order in which they were added, except raw
 // messages: each of them is a transfer of its own, as of an application that posts all it has, and is ready
 // at the start (Task::not_before still holds it back).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/workload/task.h"
+#include "sim/workload/task_window.h"
 
 namespace netsim {
 
@@ -34,26 +37,33 @@ class SimpleSource final : public TaskSource {
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(program_of_.size()); }
   // Largest Task::iteration + 1.
-  std::uint32_t iterations() const override { return iterations_; }
+  std::optional<std::uint32_t> iterations() const override { return iterations_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_[id]; }
-  std::uint32_t task_count(std::uint32_t rank) const override;
-  Task task(std::uint32_t rank, std::uint32_t id) const override;
+  std::optional<std::uint64_t> total_tasks() const override;
+  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
+  void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
   void start(std::uint32_t rank, std::vector<Task>& ready) override;
   void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
+  std::uint32_t open_iteration(std::uint32_t rank) const override;
+  std::vector<Task> held_back(std::uint32_t rank) const override;
   double model_flops() const override { return 0; }
 
  private:
-  struct Step {
-    Task task;
-    bool first = true;       // waits for nothing
-    std::uint32_t next = 0;  // the task that waits for it; 0 = none (task 0 waits for nothing)
+  // What ranks that run the same share.
+  struct Program {
+    std::vector<Task> tasks;
+    std::array<std::vector<std::uint32_t>, kStreams> queues;  // ids of what is not raw, by stream
   };
-  using Program = std::vector<Step>;
+  // What one rank has done of its program.
+  struct Progress {
+    TaskWindow window;
+    std::array<std::uint32_t, kStreams> ended{};  // by queue
+  };
 
   void append(Program& program, Task task);
-  static Step* last_of_stream(Program& program, Stream stream);
+  static std::uint32_t calls_before(const Program& program, const Task& task);
   const Program& program(std::uint32_t rank) const { return programs_[program_of_[rank]]; }
   Program& own_program(std::uint32_t rank);
 
@@ -64,6 +74,8 @@ class SimpleSource final : public TaskSource {
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
   std::vector<std::uint32_t> program_of_;  // by rank
+  std::vector<Progress> progress_;         // by rank
+  std::uint32_t lookahead_ = 1;
 };
 
 }  // namespace netsim

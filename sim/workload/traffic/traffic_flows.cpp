@@ -118,8 +118,7 @@ std::vector<Entry> read_flows(const ConfigNode& section) {
   return flows;
 }
 
-// By hand instead of with Registration<>: its parameters have no sequences.
-const bool kRegistered = [] {
+ParameterTable described_parameters() {
   ParameterInfo list;
   list.name = "flows";
   list.type = "list";
@@ -127,16 +126,14 @@ const bool kRegistered = [] {
   list.children = flow_parameters().table();
   ParameterTable table = parameters().table();
   table.push_back(list);
-  Catalogue::instance().add(
-      {WorkloadKind::kComponentKind, "flows", "messages written down one by one", table});
-  Registry<WorkloadKind>::instance().add(
-      "flows", [](const ConfigNode& node) -> std::unique_ptr<WorkloadKind> {
-        const FlowsParameters p =
-            parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "flows"});
-        return std::make_unique<Flows>(p.ranks, place_of(node, "ranks"), read_flows(node));
-      });
-  return true;
-}();
+  return table;
+}
+
+const Registration<WorkloadKind> kRegistration{
+    "flows", "messages written down one by one", described_parameters(), [](const ConfigNode& node) {
+      const FlowsParameters p = parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "flows"});
+      return std::make_unique<Flows>(p.ranks, place_of(node, "ranks"), read_flows(node));
+    }};
 
 }  // namespace
 

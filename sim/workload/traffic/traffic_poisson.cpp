@@ -109,8 +109,8 @@ class Poisson final : public WorkloadKind {
   Place hosts_place_, duration_place_;
 };
 
-// By hand instead of with Registration<>: `cdf` is a file or a list.
-const bool kRegistered = [] {
+// `cdf` is a file or a list.
+ParameterTable described_parameters() {
   ParameterInfo cdf;
   cdf.name = "cdf";
   cdf.type = "list";
@@ -118,22 +118,21 @@ const bool kRegistered = [] {
   cdf.doc = "sizes: a file of lines 'bytes percent', or a list [[bytes, percent], ...]; linear in between";
   ParameterTable table = parameters().table();
   table.push_back(cdf);
-  Catalogue::instance().add({WorkloadKind::kComponentKind, "poisson",
-                             "flows at random times between random hosts, sizes from a distribution, at a "
-                             "given load of the hosts' links",
-                             table});
-  Registry<WorkloadKind>::instance().add(
-      "poisson", [](const ConfigNode& node) -> std::unique_ptr<WorkloadKind> {
-        const PoissonParameters p =
-            parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "cdf"});
-        const ConfigNode* sizes = node.find("cdf");
-        if (sizes == nullptr || sizes->is_null()) {
-          node.fail("'cdf' is missing: a file of lines 'bytes percent', or a list [[bytes, percent], ...]");
-        }
-        return std::make_unique<Poisson>(p, read_size_distribution(*sizes), node);
-      });
-  return true;
-}();
+  return table;
+}
+
+const Registration<WorkloadKind> kRegistration{
+    "poisson",
+    "flows at random times between random hosts, sizes from a distribution, at a given load of the hosts' "
+    "links",
+    described_parameters(), [](const ConfigNode& node) {
+      const PoissonParameters p = parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "cdf"});
+      const ConfigNode* sizes = node.find("cdf");
+      if (sizes == nullptr || sizes->is_null()) {
+        node.fail("'cdf' is missing: a file of lines 'bytes percent', or a list [[bytes, percent], ...]");
+      }
+      return std::make_unique<Poisson>(p, read_size_distribution(*sizes), node);
+    }};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
+#include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -90,8 +91,8 @@ TEST(RoleProgramSource, StartsAnIterationAfterTheOneBefore) {
   ProgramOp beside = compute_op();
   beside.unordered = true;
   const auto source = make_role_program_source(one_rank({compute_op(), compute_op(), beside}, 3), "job.pb");
-  EXPECT_EQ(source->task_count(0), 9U);
-  EXPECT_EQ(source->task(0, 7).iteration, 2U);
+  EXPECT_EQ(test::task_count(*source, 0), 9U);
+  EXPECT_EQ(test::task_of(*source, 0, 7).iteration, 2U);
   EXPECT_THAT(started(*source), ElementsAre(0, 2));
   EXPECT_THAT(completed(*source, 0), ElementsAre(1));
   EXPECT_THAT(completed(*source, 1), IsEmpty());
@@ -128,7 +129,7 @@ TEST(RoleProgramSource, UnrollsNestedRepeats) {
   const std::uint32_t middle = builder.block({"middle", {ProgramRepeat{inner, 3}, compute_op()}});
   builder.role({"only", {}, builder.block({"outer", {ProgramRepeat{middle, 2}, compute_op()}})});
   const auto source = make_role_program_source(builder.finish(), "job.pb");
-  EXPECT_EQ(source->task_count(0), 15U);
+  EXPECT_EQ(test::task_count(*source, 0), 15U);
 }
 
 TEST(RoleProgramSource, ResolvesGroupsAndPeersOverAxes) {
@@ -152,14 +153,15 @@ TEST(RoleProgramSource, ResolvesGroupsAndPeersOverAxes) {
   const auto source = make_role_program_source(builder.finish(), "job.pb");
   ASSERT_EQ(source->ranks(), 24U);
   const std::uint32_t rank = 1 + 2 * 2 + 6 * 3;  // tp 1, dp 2, pp 3
-  EXPECT_THAT(source->group(source->task(rank, 0).group), ElementsAre(22, 23));
-  EXPECT_THAT(source->group(source->task(rank, 1).group), ElementsAre(18, 19, 20, 21, 22, 23));
-  EXPECT_THAT(source->group(source->task(rank, 5).group), ElementsAre(5, 23));
-  EXPECT_EQ(source->task(rank, 3).peer, 5U);
-  EXPECT_EQ(source->task(rank, 4).peer, 17U);
-  EXPECT_EQ(source->task(rank, 0).group, source->task(22, 0).group);
-  EXPECT_NE(source->task(rank, 0).group, source->task(21, 0).group);
-  EXPECT_NE(source->task(rank, 0).group, source->task(rank, 2).group);  // another communicator
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 0).group), ElementsAre(22, 23));
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 1).group), ElementsAre(18, 19, 20, 21, 22, 23));
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 5).group), ElementsAre(5, 23));
+  EXPECT_EQ(test::task_of(*source, rank, 3).peer, 5U);
+  EXPECT_EQ(test::task_of(*source, rank, 4).peer, 17U);
+  EXPECT_EQ(test::task_of(*source, rank, 0).group, test::task_of(*source, 22, 0).group);
+  EXPECT_NE(test::task_of(*source, rank, 0).group, test::task_of(*source, 21, 0).group);
+  EXPECT_NE(test::task_of(*source, rank, 0).group,
+            test::task_of(*source, rank, 2).group);  // another communicator
   TaskPlayer player(*source);
   player.run();
   EXPECT_TRUE(player.all_done());
@@ -176,7 +178,7 @@ TEST(RoleProgramSource, EqualGroupsAreOneHoweverWritten) {
     builder.role({"rank", {{axis, {rank}}}, main.finish()});
   }
   const auto source = make_role_program_source(builder.finish(), "job.pb");
-  EXPECT_EQ(source->task(0, 0).group, source->task(1, 0).group);
+  EXPECT_EQ(test::task_of(*source, 0, 0).group, test::task_of(*source, 1, 0).group);
 }
 
 TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
@@ -187,7 +189,7 @@ TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
   }
   const auto source = make_role_program_source(program, "job.pb");
   const auto duration = [&](std::uint32_t rank) {
-    return source->works()[source->task(rank, 0).work].kernels.at(0).duration;
+    return source->works()[test::task_of(*source, rank, 0).work].kernels.at(0).duration;
   };
   EXPECT_EQ(duration(0), 30);
   EXPECT_EQ(duration(1), 40);
@@ -195,7 +197,7 @@ TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
   EXPECT_THAT(refusal(program), HasSubstr("100 bytes are sent and 200 received"));
   program.tables[1] = {300, 300};
   const auto equal = make_role_program_source(program, "job.pb");
-  EXPECT_EQ(equal->task(0, 1).bytes, 300);
+  EXPECT_EQ(test::task_of(*equal, 0, 1).bytes, 300);
 }
 
 TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {

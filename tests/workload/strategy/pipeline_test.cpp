@@ -12,9 +12,9 @@
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/workload/job/job.h"
 #include "sim/workload/workload.h"
 #include "tests/support/paths.h"
+#include "tests/support/single_job.h"
 
 namespace netsim {
 namespace {
@@ -68,8 +68,8 @@ Outcome run(const Shape& shape) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
   std::vector<Time> durations;
   for (const Work& work : source->works()) durations.push_back(total_duration(work));
-  const auto job = Job::create(loop, *executor, *source, gpus, durations, 2 * ranks, {});
-  job->start();
+  testing::SingleJob job(loop, *executor, *source, gpus, durations, 2 * ranks);
+  job.start();
   loop.run();
   return {job->done(), job->end_time(), job->iteration_ends(), job->rank_times(job->end_time())};
 }

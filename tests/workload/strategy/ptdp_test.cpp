@@ -13,6 +13,7 @@
 #include "sim/core/output.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/support/paths.h"
+#include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -36,8 +37,7 @@ struct Tally {
 // Tasks of a rank by "kind stream name".
 std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank) {
   std::map<std::string, Tally> result;
-  for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
-    const Task task = source.task(rank, id);
+  for (const Task& task : test::tasks_of(source, rank)) {
     Tally& entry = result[std::string(to_string(task.kind)) + " " + to_string(task.stream) + " " +
                           source.names()[task.name]];
     ++entry.tasks;
@@ -59,8 +59,7 @@ double gemm_flops(const TaskSource& source) {
   }
   double total = 0;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
-      const Task task = source.task(rank, id);
+    for (const Task& task : test::tasks_of(source, rank)) {
       if (task.kind == TaskKind::compute) total += of_work[task.work];
     }
   }
@@ -215,7 +214,7 @@ TEST(Ptdp, EverySendHasItsReceiveAndEveryOrderEnds) {
     player.run();
     RC_ASSERT(player.all_done());
     RC_ASSERT(!player.mismatched);
-    const double expected = source->model_flops() * source->iterations(), flops = gemm_flops(*source);
+    const double expected = source->model_flops() * *source->iterations(), flops = gemm_flops(*source);
     RC_ASSERT(flops > expected * (1 - 1e-12));
     RC_ASSERT(flops < expected * (1 + 1e-12));
   }));
@@ -229,9 +228,10 @@ TEST(Ptdp, AFileIsTheSameJobAsItsDescription) {
     RC_ASSERT(direct->ranks() == read->ranks());
     RC_ASSERT(direct->model_flops() == read->model_flops());
     for (std::uint32_t rank = 0; rank < read->ranks(); ++rank) {
-      RC_ASSERT(direct->task_count(rank) == read->task_count(rank));
-      for (std::uint32_t id = 0; id < read->task_count(rank); ++id) {
-        const Task a = direct->task(rank, id), b = read->task(rank, id);
+      const std::vector<Task> one = test::tasks_of(*direct, rank), other = test::tasks_of(*read, rank);
+      RC_ASSERT(one.size() == other.size());
+      for (std::size_t id = 0; id < one.size(); ++id) {
+        const Task &a = one[id], &b = other[id];
         RC_ASSERT(a.kind == b.kind && a.stream == b.stream && a.work == b.work && a.group == b.group);
         RC_ASSERT(a.peer == b.peer && a.tag == b.tag && a.bytes == b.bytes && a.name == b.name);
       }
@@ -257,7 +257,7 @@ TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
   [[maybe_unused]] const std::size_t before = resident_bytes();
   const auto source = make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
   EXPECT_EQ(source->ranks(), 3072U);
-  EXPECT_GT(source->task_count(3071), 10'000U);
+  EXPECT_GT(test::task_count(*source, 3071), 10'000U);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 100'000'000U);
 #endif

@@ -16,6 +16,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
+#include "tests/support/tasks_of.h"
 
 namespace netsim {
 namespace {
@@ -174,7 +175,7 @@ TEST(Csv, AHundredThousandFlowsAreCheap) {
   ASSERT_EQ(ready.size(), 1u);
   std::uint32_t given = 0;
   for (std::size_t i = 0; i < ready.size(); ++i, ++given) source->launched(3, ready[i].id, ready);
-  EXPECT_EQ(given, source->task_count(3));
+  EXPECT_EQ(given, test::task_count(*source, 3));
 }
 
 // ---- ns-3

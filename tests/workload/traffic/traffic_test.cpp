@@ -13,6 +13,7 @@
 #include "sim/core/registry.h"
 #include "sim/workload/traffic/simple_source.h"
 #include "sim/workload/workload.h"
+#include "tests/support/tasks_of.h"
 
 namespace netsim {
 namespace {
@@ -42,8 +43,7 @@ using Message = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Bytes, T
 std::vector<Message> sends(const TaskSource& source) {
   std::vector<Message> result;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
-      const Task task = source.task(rank, id);
+    for (const Task& task : test::tasks_of(source, rank)) {
       if (task.kind == TaskKind::send)
         result.emplace_back(rank, task.peer, task.tag, task.bytes, task.not_before);
     }
@@ -55,8 +55,7 @@ std::vector<Message> sends(const TaskSource& source) {
 std::vector<Message> receives(const TaskSource& source) {
   std::vector<Message> result;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    for (std::uint32_t id = 0; id < source.task_count(rank); ++id) {
-      const Task task = source.task(rank, id);
+    for (const Task& task : test::tasks_of(source, rank)) {
       if (task.kind != TaskKind::receive) continue;
       result.emplace_back(task.peer, rank, task.tag, task.bytes, 0);
     }
@@ -87,7 +86,7 @@ void expect_independent_messages(TaskSource& source) {
     for (std::size_t i = 0; i < ready.size(); ++i) {
       if (ready[i].not_before > 0) source.launched(rank, ready[i].id, ready);
     }
-    ASSERT_EQ(ready.size(), source.task_count(rank));
+    ASSERT_EQ(ready.size(), test::task_count(source, rank));
     for (std::uint32_t id = 0; id < ready.size(); ++id) {
       EXPECT_EQ(ready[id].id, id);
       EXPECT_TRUE(ready[id].raw);
@@ -163,7 +162,7 @@ TEST(Incast, UsesTheWholeClusterUnlessTold) {
   const auto source = source_of("{kind: incast, receiver: 8}", 9);
   EXPECT_EQ(source->ranks(), 9u);
   EXPECT_EQ(sends(*source).size(), 8u);
-  EXPECT_EQ(source->task_count(8), 8u);
+  EXPECT_EQ(test::task_count(*source, 8), 8u);
   expect_independent_messages(*source);
 }
 
@@ -225,12 +224,12 @@ TEST(Flows, HaveQueuePairsOfTheirOwnUnlessTold) {
       8);
   std::vector<std::uint32_t> channels, classes;
   for (std::uint32_t id = 0; id < 5; ++id) {
-    channels.push_back(source->task(0, id).traits.channel);
-    classes.push_back(source->task(0, id).traits.traffic_class);
+    channels.push_back(test::task_of(*source, 0, id).traits.channel);
+    classes.push_back(test::task_of(*source, 0, id).traits.traffic_class);
   }
   EXPECT_THAT(channels, ElementsAre(0, 1, 7, 7, 0));
   EXPECT_THAT(classes, ElementsAre(0, 3, 0, 0, 0));
-  EXPECT_EQ(source->names()[source->task(0, 1).name], "mouse");
+  EXPECT_EQ(source->names()[test::task_of(*source, 0, 1).name], "mouse");
   expect_independent_messages(*source);
   EXPECT_THAT(traffic_error("{kind: flows, flows: [{from: 0, to: 1, bytes: 1 B, class: 6}]}"),
               HasSubstr("class"));
@@ -256,12 +255,12 @@ TEST(AllToAll, RefusesNonsense) {
 TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
   const auto source = source_of("{kind: ring, bytes: 1 KB, ranks: 3, rounds: 2}", 8);
   // Rank 0: its sends of rounds 0 and 1 and its receives of both.
-  ASSERT_EQ(source->task_count(0), 4u);
+  ASSERT_EQ(test::task_count(*source, 0), 4u);
   std::vector<Task> ready;
   source->start(0, ready);
   std::vector<std::uint32_t> send_ids, receive_ids;
   for (std::uint32_t id = 0; id < 4; ++id) {
-    (source->task(0, id).kind == TaskKind::send ? send_ids : receive_ids).push_back(id);
+    (test::task_of(*source, 0, id).kind == TaskKind::send ? send_ids : receive_ids).push_back(id);
   }
   EXPECT_THAT(ids(ready),
               ElementsAre(receive_ids[0] < send_ids[0] ? receive_ids[0] : send_ids[0],
@@ -370,7 +369,7 @@ TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
   EXPECT_EQ(source->job_name(), "broadcast");
   EXPECT_THAT(source->group(0), ElementsAre(0, 1, 2, 3));
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(source->task_count(rank), 3u);
+    ASSERT_EQ(test::task_count(*source, rank), 3u);
     std::vector<Task> ready;
     source->start(rank, ready);
     for (std::uint32_t i = 0; i < 3; ++i) {
@@ -391,8 +390,8 @@ TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
 TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
   const auto source = source_of("kind: collective", 8);
   EXPECT_EQ(source->ranks(), 8u);
-  EXPECT_EQ(source->task(7, 0).collective, CollectiveKind::all_reduce);
-  EXPECT_EQ(source->names()[source->task(7, 0).name], "all_reduce");
+  EXPECT_EQ(test::task_of(*source, 7, 0).collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(source->names()[test::task_of(*source, 7, 0).name], "all_reduce");
 }
 
 TEST(Collective, RefusesNonsense) {
@@ -415,7 +414,7 @@ TEST(SimpleSource, KeepsTheOrderOfEachStreamAndNoOther) {
   source.add_message(1, 0, 0, 5, 0, source.add_name("message"));
   source.add_task(1, compute);
   source.add_task(1, gather);
-  EXPECT_EQ(source.task_count(0), 1u);
+  EXPECT_EQ(test::task_count(source, 0), 1u);
   std::vector<Task> ready;
   source.start(1, ready);
   EXPECT_THAT(ids(ready), ElementsAre(0, 1, 2));

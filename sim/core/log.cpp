@@ -1,0 +1,126 @@
+#include "sim/core/log.h"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/core/text.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::array<const char*, kRooms> kRoomNames = {"core",        "topology", "network", "transport",
+                                                        "scheduling", "collectives", "workload", "report",  "simulation"};
+constexpr std::array<const char*, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
+
+constexpr std::size_t index_of(Room room) { return static_cast<std::size_t>(room); }
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+// The place of `word` among the names. ConfigError, with the nearest one, where it is none of them.
+template <class Names>
+std::size_t find_name(const std::string& word, const Names& names, const char* what) {
+  const std::vector<std::string> all(names.begin(), names.end());
+  std::string allowed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == word) return i;
+    allowed += (allowed.empty() ? "" : ", ") + all[i];
+  }
+  const std::string near = nearest(word, all);
+  throw ConfigError(std::string("--log: unknown ") + what + " '" + word + "'" +
+                    (near.empty() ? "" : ", did you mean '" + near + "'?") + " (allowed: " + allowed + ")");
+}
+
+LogLevel level_named(const std::string& word) {
+  return static_cast<LogLevel>(find_name(word, kLevelNames, "level"));
+}
+
+}  // namespace
+
+const char* to_string(Room room) { return kRoomNames[index_of(room)]; }
+
+LogLevels read_log_levels(const std::string& text) {
+  LogLevels levels;
+  std::istringstream words(text);
+  std::string word;
+  for (bool first = true; std::getline(words, word, ','); first = false) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos && first) {
+      levels.of.fill(level_named(word));
+    } else if (equals == std::string::npos) {
+      throw ConfigError("--log: '" + word + "' was given, ROOM=LEVEL is allowed after the first level");
+    } else {
+      levels.of[find_name(word.substr(0, equals), kRoomNames, "room")] = level_named(word.substr(equals + 1));
+    }
+  }
+  return levels;
+}
+
+struct Log::State {
+  LogLevels levels;
+  std::ostringstream lines;
+  std::vector<spdlog::logger> rooms;
+  mutable std::mutex mutex;
+  std::set<std::tuple<Room, LogLevel, std::string>> warned;
+};
+
+// The loggers are this log's own: none is in spdlog's registry, which is global.
+Log::Log(const LogLevels& levels, bool to_stderr) : state_(std::make_unique<State>()) {
+  state_->levels = levels;
+  const auto kept = std::make_shared<spdlog::sinks::ostream_sink_st>(state_->lines);
+  kept->set_pattern("%l %n: %v");
+  std::vector<spdlog::sink_ptr> sinks = {kept};
+  if (to_stderr) {
+    sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_st>());
+    sinks.back()->set_pattern("netsim: %H:%M:%S.%e %l %n: %v");
+  }
+  for (std::size_t room = 0; room < kRooms; ++room) {
+    spdlog::logger& logger = state_->rooms.emplace_back(kRoomNames[room], sinks.begin(), sinks.end());
+    logger.set_level(spdlog_level(levels.of[room]));
+  }
+}
+
+Log::~Log() = default;
+
+bool Log::writes(Room room, LogLevel level) const {
+  return level != LogLevel::off && level >= state_->levels.at(room);
+}
+
+void Log::write(Room room, LogLevel level, const std::string& text) {
+  if (!writes(room, level)) return;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (level >= LogLevel::warn && !state_->warned.emplace(room, level, text).second) return;
+  state_->rooms[index_of(room)].log(spdlog_level(level), spdlog::string_view_t(printable(text)));
+}
+
+std::string Log::text() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->lines.str();
+}
+
+}  // namespace netsim

@@ -1,0 +1,59 @@
+#include "sim/core/plugin_loader.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "sim/core/plugin.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::string_view kMark = NETSIM_PLUGIN_MARK;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw ConfigError(Place{path, 0, 0, ""}, why);
+}
+
+std::string bytes_of(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const IoError& error) {
+    throw ConfigError(std::string("--plugin: ") + error.what());
+  }
+}
+
+// The interface that the plugin in `bytes` was made with.
+std::string interface_of(const std::string& path, const std::string& bytes) {
+  const std::size_t mark = bytes.find(kMark);
+  if (mark == std::string::npos)
+    refuse(path, "is no plugin of netsim: it has no NETSIM_PLUGIN (sim/core/plugin.h)");
+  const std::size_t begin = mark + kMark.size();
+  return bytes.substr(begin, std::min(bytes.find('\n', begin), begin + 80) - begin);
+}
+
+}  // namespace
+
+std::string interface_version() { return NETSIM_INTERFACE_VERSION; }
+
+Plugin load_plugin(const std::string& path) {
+  const std::string bytes = bytes_of(path);
+  const std::string interface = interface_of(path, bytes);
+  if (interface != interface_version())
+    refuse(path, "was made with the headers of netsim " + interface + ", this is " + interface_version() +
+                     ": build it anew with these");
+  if (Catalogue::instance().frozen())
+    refuse(path, "comes too late: plugins are loaded before the first component is made");
+  // By its whole path: dlopen() looks for a mere name elsewhere.
+  if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+    refuse(path, std::string("cannot be loaded: ") + dlerror());
+  Catalogue::instance().check();
+  return {path, content_hash(bytes)};
+}
+
+}  // namespace netsim

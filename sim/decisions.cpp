@@ -1,0 +1,85 @@
+#include "sim/decisions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/report/configuration.h"
+
+namespace netsim {
+namespace {
+
+std::size_t switches(const Graph& graph) {
+  std::size_t count = 0;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (graph.node(node).kind == NodeKind::fabric_switch) ++count;
+  }
+  return count;
+}
+
+std::string or_none(const std::string& name) { return name.empty() ? "none" : name; }
+
+std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
+  std::set<std::uint32_t> hosts;
+  for (const std::uint32_t gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
+  return hosts.size();
+}
+
+void log_network(Log& log, const ConfigNode& root) {
+  const auto chosen = [&](const char* path) { return or_none(configured(root, path)); };
+  log.info(Room::network,
+           fmt::format("packets, {} classes; routing {}, scheduler {}, marker {}, flow control {}",
+                       chosen("network.switch.classes"), chosen("network.switch.routing"),
+                       chosen("network.switch.scheduler"), chosen("network.switch.marker"),
+                       chosen("network.switch.flow_control")));
+  log.info(
+      Room::transport,
+      fmt::format(
+          "congestion control {}, reliability {}, {} of payload a packet, {} queue pairs between two GPUs",
+          chosen("transport.congestion_control"), chosen("transport.reliability"), chosen("transport.mtu"),
+          chosen("transport.queue_pairs")));
+}
+
+}  // namespace
+
+void log_decisions(Log& log, const Simulation& simulation) {
+  const ConfigNode& root = simulation.configuration();
+  const Cluster& cluster = simulation.cluster();
+  const Engine& engine = simulation.system().engine();
+  log.info(Room::core, fmt::format("{} sets of atoms on {} threads", engine.sets(), engine.threads()));
+  log.info(
+      Room::topology,
+      fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", or_none(configured(root, "topology")),
+                  or_none(configured(root, "host")), cluster.host_count, cluster.gpus.size(),
+                  switches(cluster.graph), cluster.graph.port_count() / 2));
+  if (simulation.system().packets() == nullptr) {
+    log.info(Room::network, "ideal: every message takes no time but `network.delay`");
+  } else {
+    log_network(log, root);
+  }
+  for (const ParameterInfo& parameter : Executor::parameter_table()) {
+    if (parameter.type != "component") continue;
+    log.info(Room::collectives, parameter.name + " by " + configured(root, "collectives." + parameter.name));
+  }
+  for (std::uint32_t job = 0; job < simulation.jobs(); ++job) {
+    log.info(Room::scheduling, fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
+                                           simulation.placement(job).front(), simulation.placement(job).size(),
+                                           hosts(cluster, simulation.placement(job))));
+  }
+  const std::string compute = configured(root, "compute");
+  log.info(Room::workload, "compute model " + or_none(compute.empty() ? cluster.gpu_model : compute));
+}
+
+void log_results(Log& log, const Results& results) {
+  for (const JobResult& job : results.jobs) {
+    log.info(Room::workload,
+             fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
+                         job.iteration_ends.size()));
+  }
+  log.info(Room::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
+                                         format_time(results.simulated), results.events));
+  for (const std::string& note : results.notes) log.info(Room::report, note);
+}
+
+}  // namespace netsim

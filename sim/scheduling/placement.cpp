@@ -1,0 +1,44 @@
+#include "sim/scheduling/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+
+std::vector<std::uint32_t> free_gpus(const PlacementView& view) {
+  std::vector<std::uint32_t> gpus;
+  for (std::uint32_t gpu = 0; gpu < view.taken.size(); ++gpu) {
+    if (!view.taken[gpu]) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+std::vector<std::uint32_t> enough_gpus(const PlacementView& view, const Place& where) {
+  std::vector<std::uint32_t> gpus = free_gpus(view);
+  if (gpus.size() < view.ranks) {
+    throw ConfigError(where,
+                      fmt::format("job '{}' has {} ranks, but of the cluster's {} GPUs only {} are free "
+                                  "(`share: true` lets it share GPUs with other jobs)",
+                                  view.job, view.ranks, view.taken.size(), gpus.size()));
+  }
+  return gpus;
+}
+
+PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view) {
+  const auto placement = Registry<Placement>::instance().create(node, "packed");
+  PlacedRanks placed{placement->place(view), placement->shares()};
+  std::vector<bool> used(view.taken.size(), false);
+  for (const std::uint32_t gpu : placed.gpus) {
+    NETSIM_CHECK(gpu < used.size() && !used[gpu] && !view.taken[gpu],
+                 fmt::format("a placement puts two ranks on GPU {}, or one where another job is", gpu));
+    used[gpu] = true;
+  }
+  NETSIM_CHECK(placed.gpus.size() == view.ranks, "a placement forgets ranks");
+  return placed;
+}
+
+}  // namespace netsim

@@ -1,0 +1,115 @@
+// by_axis: by the axes of the parallelization strategy. Ranks that differ only on the axes `inside` are
+// packed into hosts, the first named fastest; `along` are the axes that go from host to host next, so that
+// their neighbours have the same number within their hosts: on a rail-optimised fabric they are on one rail.
+// Axes that are not named follow, in the order of the program.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/placement.h"
+
+namespace netsim {
+namespace {
+
+struct ByAxisParameters : PlacementParameters {
+  ConfigNode inside, along;
+};
+
+std::vector<ConfigNode> named(const ConfigNode& node) {
+  return node.is_null() ? std::vector<ConfigNode>{} : read_names(node, "");
+}
+
+class ByAxis final : public Placement {
+ public:
+  ByAxis(const ByAxisParameters& p, const ConfigNode& where)
+      : Placement(p.share), inside_(named(p.inside)), along_(named(p.along)), where_(where.place()) {}
+
+  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    const std::vector<std::size_t> order = order_of(view);
+    check_hosts(view);
+    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    std::vector<std::uint32_t> gpus(view.ranks);
+    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
+    return gpus;
+  }
+
+ private:
+  // The axes, fastest first.
+  std::vector<std::size_t> order_of(const PlacementView& view) const {
+    if (view.axes.empty())
+      throw ConfigError(where_, fmt::format("job '{}' has no axes: its ranks are a list", view.job));
+    std::vector<std::size_t> order;
+    for (const auto* list : {&inside_, &along_}) {
+      for (const ConfigNode& node : *list) order.push_back(axis(view, node, order));
+    }
+    for (std::size_t axis = 0; axis < view.axes.size(); ++axis) {
+      if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
+    }
+    return order;
+  }
+
+  static std::size_t axis(const PlacementView& view, const ConfigNode& node,
+                          const std::vector<std::size_t>& named) {
+    const std::string name = read_text(node);
+    std::string known;
+    for (std::size_t i = 0; i < view.axes.size(); ++i) {
+      if (view.axes[i].first != name) {
+        known += (known.empty() ? "" : ", ") + view.axes[i].first;
+        continue;
+      }
+      if (std::find(named.begin(), named.end(), i) != named.end())
+        node.fail("axis '" + name + "' is named twice");
+      return i;
+    }
+    node.fail(fmt::format("job '{}' has no axis '{}' (it has {})", view.job, name, known));
+  }
+
+  // Neighbours along an axis are on one rail only if what is inside fills whole hosts.
+  void check_hosts(const PlacementView& view) const {
+    if (along_.empty()) return;
+    const Cluster& cluster = view.cluster;
+    const std::size_t in_host = cluster.gpus.size() / cluster.host_count;
+    std::size_t filled = 1;
+    for (const auto& [name, size] : view.axes) {
+      const auto is = [&name = name](const ConfigNode& node) { return read_text(node) == name; };
+      if (std::any_of(inside_.begin(), inside_.end(), is)) filled *= size;
+    }
+    if (filled % in_host == 0) return;
+    along_.front().fail(
+        fmt::format("the axes inside hosts have {} ranks together, which do not fill hosts of {} GPUs: "
+                    "neighbours along this axis would not be on one rail",
+                    filled, in_host));
+  }
+
+  // The rank's number where the axes are counted in that order.
+  static std::uint32_t index_of(const PlacementView& view, const std::vector<std::size_t>& order,
+                                std::uint32_t rank) {
+    std::vector<std::uint32_t> coordinates;
+    for (const auto& [name, size] : view.axes) {
+      coordinates.push_back(rank % size);
+      rank /= size;
+    }
+    std::uint32_t index = 0, stride = 1;
+    for (const std::size_t axis : order) {
+      index += coordinates[axis] * stride;
+      stride *= view.axes[axis].second;
+    }
+    return index;
+  }
+
+  std::vector<ConfigNode> inside_, along_;
+  Place where_;
+};
+
+const Registration<Placement> kRegistration{
+    "by_axis", "by the strategy's axes: which stay inside a host, which go along a rail",
+    placement_parameters<ByAxisParameters>()
+        .list("inside", &ByAxisParameters::inside, "axes whose neighbours share a host, fastest first")
+        .list("along", &ByAxisParameters::along,
+              "axes that go from host to host next: their neighbours have the same number in their hosts"),
+    [](const ByAxisParameters& p, const ConfigNode& where) { return std::make_unique<ByAxis>(p, where); }};
+
+}  // namespace
+}  // namespace netsim

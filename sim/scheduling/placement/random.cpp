@@ -1,0 +1,48 @@
+// random: ranks on free GPUs drawn without order: what is left of a cluster after many jobs have come and
+// gone.
+#include <algorithm>
+
+#include "sim/core/random.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/placement.h"
+
+namespace netsim {
+namespace {
+
+struct RandomParameters : PlacementParameters {
+  std::int64_t seed = 0;
+};
+
+class Random final : public Placement {
+ public:
+  Random(const RandomParameters& p, Place where)
+      : Placement(p.share), seed_(static_cast<std::uint64_t>(p.seed)), where_(std::move(where)) {}
+
+  // Fisher and Yates, as far as there are ranks. The stream is named by the job, so that other jobs' draws
+  // change nothing here.
+  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    std::vector<std::uint32_t> gpus = enough_gpus(view, where_);
+    RandomStream random(seed_ != 0 ? seed_ : view.seed, "placement." + view.job);
+    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
+      const std::size_t drawn = rank + static_cast<std::size_t>(random.below(gpus.size() - rank));
+      std::swap(gpus[rank], gpus[drawn]);
+    }
+    gpus.resize(view.ranks);
+    return gpus;
+  }
+
+ private:
+  std::uint64_t seed_;
+  Place where_;
+};
+
+const Registration<Placement> kRegistration{
+    "random", "ranks on free GPUs drawn at random",
+    placement_parameters<RandomParameters>().integer("seed", &RandomParameters::seed, {0, INT64_MAX},
+                                                     "of the draws; 0: that of the run"),
+    [](const RandomParameters& p, const ConfigNode& where) {
+      return std::make_unique<Random>(p, where.place());
+    }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,39 @@
+// spread: one rank on each host in turn, so that neighbours in rank order are on different hosts.
+#include <algorithm>
+
+#include "sim/core/registry.h"
+#include "sim/scheduling/placement.h"
+
+namespace netsim {
+namespace {
+
+struct SpreadParameters : PlacementParameters {};
+
+class Spread final : public Placement {
+ public:
+  Spread(const SpreadParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
+
+  // Free GPUs by how many free ones their host has before them, then by host.
+  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
+    std::vector<std::uint32_t> of_host(view.cluster.host_count, 0);
+    for (const std::uint32_t gpu : free) order.emplace_back(of_host[view.cluster.gpus[gpu].host]++, gpu);
+    std::sort(order.begin(), order.end());
+    std::vector<std::uint32_t> gpus;
+    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) gpus.push_back(order[rank].second);
+    return gpus;
+  }
+
+ private:
+  Place where_;
+};
+
+const Registration<Placement> kRegistration{
+    "spread", "one rank on each host in turn, as few on a host as possible",
+    placement_parameters<SpreadParameters>(), [](const SpreadParameters& p, const ConfigNode& where) {
+      return std::make_unique<Spread>(p, where.place());
+    }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,44 @@
+// strided: every so-many-th free GPU, and where the end is reached, on from the next one at the beginning.
+#include <fmt/format.h>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/placement.h"
+
+namespace netsim {
+namespace {
+
+struct StridedParameters : PlacementParameters {
+  std::int64_t stride = 8;
+};
+
+class Strided final : public Placement {
+ public:
+  Strided(const StridedParameters& p, Place where)
+      : Placement(p.share), stride_(static_cast<std::size_t>(p.stride)), where_(std::move(where)) {}
+
+  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    std::vector<std::uint32_t> gpus;
+    for (std::size_t first = 0; gpus.size() < view.ranks; ++first) {
+      for (std::size_t at = first; at < free.size() && gpus.size() < view.ranks; at += stride_)
+        gpus.push_back(free[at]);
+    }
+    return gpus;
+  }
+
+ private:
+  std::size_t stride_;
+  Place where_;
+};
+
+const Registration<Placement> kRegistration{
+    "strided", "ranks on every so-many-th free GPU, wrapping around",
+    placement_parameters<StridedParameters>().integer("stride", &StridedParameters::stride, {1, 1 << 20},
+                                                      "free GPUs from one rank to the next"),
+    [](const StridedParameters& p, const ConfigNode& where) {
+      return std::make_unique<Strided>(p, where.place());
+    }};
+
+}  // namespace
+}  // namespace netsim

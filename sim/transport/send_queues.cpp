@@ -1,0 +1,126 @@
+#include "sim/transport/send_queues.h"
+
+namespace netsim {
+
+std::uint32_t SendQueues::find(const MessageHandle& handle) const {
+  if (handle.generation == 0 || handle.slot >= messages_.size()) return kNone;
+  return messages_[handle.slot].generation == handle.generation ? handle.slot : kNone;
+}
+
+// ---- Which message is served
+
+void SendQueues::leave(Sender& s, std::uint32_t message) {
+  const Message& m = messages_[message];
+  (m.before == kNone ? s.waiting : messages_[m.before].next) = m.next;
+  (m.next == kNone ? s.last_waiting : messages_[m.next].before) = m.before;
+}
+
+// Another message may be the first one now.
+void SendQueues::serve_first(Sender& s) {
+  if (has_open(s)) {
+    if (segments_[s.newest].message == s.waiting) return;
+    close(s);
+  }
+  if (s.waiting != kNone) open(s, s.waiting);
+}
+
+// The open segment ends with the packets that have been made; without any it is none.
+void SendQueues::close(Sender& s) {
+  const Segment& g = segments_[s.newest];
+  messages_[g.message].made = g.offset + (s.sent_end - g.first);
+  if (g.first == s.sent_end) {
+    drop_newest(s);
+    return;
+  }
+  set_end(s, s.newest, s.sent_end);
+  if (s.current == s.newest && s.next_psn == s.sent_end) s.current = kNone;
+}
+
+void SendQueues::drop_newest(Sender& s) {
+  const std::uint32_t index = s.newest;
+  if (s.oldest == index) {
+    set_oldest(s, kNone);
+  } else {
+    s.newest = segments_[index].before;
+    segments_[s.newest].next = kNone;
+  }
+  if (s.current == index) s.current = kNone;
+  segments_.release(index);
+}
+
+void SendQueues::set_end(Sender& s, std::uint32_t segment, std::uint32_t end) {
+  segments_[segment].end = end;
+  if (s.oldest == segment) s.oldest_end = end;
+  if (s.current == segment) s.current_end = end;
+}
+
+// ---- Handles
+
+void SendQueues::hold(Sender& s, std::uint32_t message) {
+  if (messages_[message].held) return;
+  messages_[message].held = true;
+  leave(s, message);
+  serve_first(s);
+}
+
+void SendQueues::release(Sender& s, std::uint32_t message) {
+  if (!messages_[message].held) return;
+  messages_[message].held = false;
+  join(s, message);
+  serve_first(s);
+}
+
+void SendQueues::set_priority(Sender& s, std::uint32_t message, std::uint8_t priority) {
+  Message& m = messages_[message];
+  if (!m.held) leave(s, message);
+  m.priority = m.request.traits.priority = priority;
+  if (!m.held) join(s, message);
+  serve_first(s);
+}
+
+Bytes SendQueues::cancel(Sender& s, std::uint32_t message) {
+  Message& m = messages_[message];
+  const bool is_open = has_open(s) && segments_[s.newest].message == message;
+  if (!m.held) leave(s, message);
+  if (is_open) close(s);
+  m.generation = 0;
+  const Bytes bytes = m.request.bytes, carried = static_cast<Bytes>(m.made) * s.mtu;
+  if (m.made == 0) {
+    messages_.release(message);
+  } else {
+    m.request.bytes = carried;
+    m.request.truncated = true;
+    m.priority = UINT8_MAX;
+    m.packets = m.made + 1;
+    m.held = false;
+    join(s, message);
+  }
+  serve_first(s);
+  return bytes - carried;
+}
+
+// ---- Segments
+
+std::uint32_t SendQueues::segment_of(const Sender& s, std::uint32_t psn) const {
+  std::uint32_t index = s.oldest;
+  while (static_cast<std::int32_t>(psn - segments_[index].end) >= 0) index = segments_[index].next;
+  return index;
+}
+
+std::uint64_t SendQueues::unmade_packets(const Sender& s) const {
+  std::uint64_t packets = 0;
+  for (std::uint32_t index = s.waiting; index != kNone; index = messages_[index].next)
+    packets += messages_[index].packets - messages_[index].made;
+  if (has_open(s)) packets -= s.sent_end - segments_[s.newest].first;
+  return packets;
+}
+
+void SendQueues::go_back(Sender& s) {
+  s.next_psn = s.acknowledged;
+  std::uint32_t index = s.oldest;
+  while (index != kNone && static_cast<std::int32_t>(s.next_psn - segments_[index].end) >= 0)
+    index = segments_[index].next;
+  set_current(s, index);
+}
+
+}  // namespace netsim

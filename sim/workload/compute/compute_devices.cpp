@@ -1,0 +1,103 @@
+#include "sim/workload/compute/compute_devices.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+const Parameters<GpuParameters>& gpu_parameters() {
+  static const auto parameters = Parameters<GpuParameters>().real(
+      "slowdown_beside_communication", &GpuParameters::slowdown_beside_communication, {1, 100},
+      "computing takes so many times as long while kernels of a communication run on the same GPU");
+  return parameters;
+}
+
+ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
+                               const std::vector<std::uint32_t>& set_of_gpu, const GpuParameters& parameters,
+                               std::uint32_t first_origin)
+    : gpus_(set_of_gpu.size()),
+      slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)) {
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    gpus_[gpu].origin = Origin(first_origin + gpu);
+    gpus_[gpu].loop = loops[set_of_gpu[gpu]];
+  }
+  for (EventLoop* loop : loops)
+    loop->set_handler<&ComputeDevices::compute_done>(EventKind::compute_done, *this);
+}
+
+void ComputeDevices::begin(std::uint32_t number, std::uint32_t job, std::uint32_t handle, Time work) {
+  Gpu& gpu = gpus_[number];
+  settle(gpu);
+  gpu.running.push_back({job, handle, static_cast<Amount>(work) << kAmountShift});
+  plan(number);
+}
+
+void ComputeDevices::add_communications(std::uint32_t number, int more) {
+  if (slowdown_ == Amount{1} << kFactorShift) return;
+  Gpu& gpu = gpus_[number];
+  const bool before = gpu.communications > 0;
+  if (gpu.running.empty() || before == (gpu.communications + static_cast<std::uint32_t>(more) > 0)) {
+    gpu.communications += static_cast<std::uint32_t>(more);
+    return;
+  }
+  settle(gpu);
+  gpu.communications += static_cast<std::uint32_t>(more);
+  plan(number);
+}
+
+// Ends the first of the tasks with the least work left.
+void ComputeDevices::compute_done(const Event& event) {
+  Gpu& gpu = gpus_[event.target];
+  if (event.argument != gpu.generation) return;
+  settle(gpu);
+  const auto first = std::min_element(gpu.running.begin(), gpu.running.end(),
+                                      [](const Running& a, const Running& b) { return a.left < b.left; });
+  NETSIM_CHECK(first != gpu.running.end() && first->left <= 0, "a computation ends that has work left");
+  const Running ended = *first;
+  gpu.running.erase(first);
+  if (!gpu.running.empty()) plan(event.target);
+  listener_->compute_done(event.target, ended.job, ended.handle);
+}
+
+// What was done since the last change of rate.
+void ComputeDevices::settle(Gpu& gpu) const {
+  const Time now = gpu.loop->now();
+  if (!gpu.running.empty()) {
+    const Amount done =
+        (static_cast<Amount>(now - gpu.updated) << (kAmountShift + kFactorShift)) / divisor(gpu);
+    for (Running& running : gpu.running) running.left -= done;
+  }
+  gpu.updated = now;
+}
+
+void ComputeDevices::plan(std::uint32_t number) {
+  Gpu& gpu = gpus_[number];
+  Amount least = gpu.running.front().left;
+  for (const Running& running : gpu.running) least = std::min(least, running.left);
+  gpu.loop->schedule(gpu.updated + time_for(gpu, least), gpu.origin, EventKind::compute_done, number,
+                     ++gpu.generation);
+}
+
+// Full rate by the rate of each task, in 2^-16.
+ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
+  const Amount slower = gpu.communications > 0 ? slowdown_ : Amount{1} << kFactorShift;
+  return slower * static_cast<Amount>(gpu.running.size());
+}
+
+// Rounded up.
+Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
+  if (work <= 0) return 0;
+  const Amount unit = Amount{1} << (kAmountShift + kFactorShift);
+  return static_cast<Time>((work * divisor(gpu) + unit - 1) / unit);
+}
+
+Time ComputeDevices::expected_end(std::uint32_t number, std::uint32_t job, std::uint32_t handle) const {
+  const Gpu& gpu = gpus_[number];
+  for (const Running& running : gpu.running) {
+    if (running.job == job && running.handle == handle) return gpu.updated + time_for(gpu, running.left);
+  }
+  return gpu.updated;
+}
+
+}  // namespace netsim

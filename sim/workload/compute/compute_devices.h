@@ -1,0 +1,83 @@
+// ComputeDevices: the GPUs as far as they compute. A compute task is work with a current rate: alone on its
+// GPU it runs at full rate; tasks that share a GPU (jobs may, where their placements say so) each have an
+// equal part of it; and while kernels of a communication run beside it, it is slower by a factor, because
+// they take SMs and memory bandwidth from it.
+//
+// Whenever the rate of a GPU changes, what its tasks have done is settled and the next end planned anew. Work
+// is counted in 2^-20 ps, rounded so that no task ends early.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/event_loop.h"
+#include "sim/core/parameters.h"
+
+namespace netsim {
+
+// The section `gpus` of the configuration.
+struct GpuParameters {
+  // While communication kernels run on a GPU, computing there takes so many times as long: they take SMs and
+  // memory bandwidth. How much depends on kernels and channels and has to be measured; 1: the two do not
+  // disturb each other.
+  double slowdown_beside_communication = 1;
+};
+const Parameters<GpuParameters>& gpu_parameters();
+
+// Who is told that a task ended, at now() of the GPU's loop.
+class ComputeListener {
+ public:
+  virtual ~ComputeListener() = default;
+  virtual void compute_done(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) = 0;
+};
+
+class ComputeDevices {
+ public:
+  // GPU g runs in loops[set_of_gpu[g]]. Handles EventKind::compute_done of the loops; origins
+  // first_origin + gpu are its own.
+  ComputeDevices(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
+                 const GpuParameters& parameters, std::uint32_t first_origin);
+  ComputeDevices(const ComputeDevices&) = delete;
+  ComputeDevices& operator=(const ComputeDevices&) = delete;
+
+  void set_listener(ComputeListener* listener) { listener_ = listener; }
+
+  // All below concern one GPU and are called at now() of its loop, from its set.
+
+  // A task of `work` at full rate begins. The listener is given back job and handle when it ends.
+  void begin(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
+  // Kernels of one communication begin or end to run beside the tasks.
+  void communication_begins(std::uint32_t gpu) { add_communications(gpu, 1); }
+  void communication_ends(std::uint32_t gpu) { add_communications(gpu, -1); }
+  // When a task that is running will end if no rate changes.
+  Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
+
+ private:
+  __extension__ using Amount = __int128;  // of work, in 2^-20 ps at full rate
+  static constexpr int kAmountShift = 20, kFactorShift = 16;
+  struct Running {
+    std::uint32_t job, handle;
+    Amount left;  // as of Gpu::updated
+  };
+  struct alignas(64) Gpu {
+    Origin origin;
+    EventLoop* loop = nullptr;
+    Time updated = 0;
+    std::uint32_t generation = 0;  // of the planned end: an event of another one means nothing
+    std::uint32_t communications = 0;
+    std::vector<Running> running;  // in the order in which they began
+  };
+
+  void add_communications(std::uint32_t gpu, int number);
+  void compute_done(const Event& event);
+  void settle(Gpu& gpu) const;
+  void plan(std::uint32_t number);
+  Amount divisor(const Gpu& gpu) const;
+  Time time_for(const Gpu& gpu, Amount work) const;
+
+  std::vector<Gpu> gpus_;
+  Amount slowdown_;  // in 2^-16
+  ComputeListener* listener_ = nullptr;
+};
+
+}  // namespace netsim

@@ -1,0 +1,42 @@
+// TaskJob: a job as the run that plays it sees it (job_set.h). Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "sim/workload/job/job.h"
+#include "sim/workload/job/job_books.h"
+
+namespace netsim {
+
+// From now on set `set` hands what happens to its ranks to the journal, called from its thread.
+using JobJournal = std::function<void(std::uint32_t set, const JobRecord& record)>;
+
+// What all jobs of a run share; all of it outlives them.
+struct JobRun {
+  const std::vector<EventLoop*>* loops = nullptr;
+  const std::vector<std::uint32_t>* set_of_gpu = nullptr;
+  Executor* executor = nullptr;
+  ComputeDevices* devices = nullptr;
+  const JobJournal* journal = nullptr;  // while it is empty the books hear of everything at once
+  std::uint32_t first_origin = 0;       // of the run's ranks
+};
+
+class TaskJob : public Job {
+ public:
+  // `number`: of the job in its run. Its ranks are first_rank, first_rank + 1, ... of the run's.
+  static std::unique_ptr<TaskJob> create(const JobRun& run, std::uint32_t number, std::uint32_t first_rank,
+                                         JobPlan plan, JobObserver observer);
+
+  // All ranks begin. Once, at the time of its arrival, while no set runs and the journal is empty.
+  virtual void start() = 0;
+  // EventKind::job of one of its ranks.
+  virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
+  virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
+  virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
+  virtual void apply(const JobRecord& record) = 0;
+};
+
+}  // namespace netsim

@@ -1,0 +1,2 @@
+// A shared library, but no plugin: it says nowhere which headers it was made with.
+int answer() { return 42; }

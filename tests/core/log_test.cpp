@@ -1,0 +1,74 @@
+// Does a log write what its levels ask for, warnings once, and is nothing of it global?
+#include "sim/core/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& text) {
+  try {
+    (void)read_log_levels(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Log, WritesWhatTheLevelOfTheRoomAsksFor) {
+  Log log(read_log_levels("warn,transport=debug,core=off"));
+  log.info(Room::topology, "too little");
+  log.warn(Room::topology, "a loop");
+  log.write(Room::transport, LogLevel::debug, "DCQCN");
+  log.write(Room::transport, LogLevel::trace, "too little");
+  log.write(Room::core, LogLevel::error, "nobody wants it");
+  EXPECT_EQ(log.text(), "warning topology: a loop\ndebug transport: DCQCN\n");
+  EXPECT_TRUE(log.writes(Room::transport, LogLevel::debug));
+  EXPECT_FALSE(log.writes(Room::transport, LogLevel::trace));
+  EXPECT_FALSE(log.writes(Room::core, LogLevel::error));
+}
+
+TEST(Log, EachWarningOnceAndEveryDecision) {
+  Log log(read_log_levels("info"));
+  for (int i = 0; i < 3; ++i) {
+    log.warn(Room::network, "full");
+    log.info(Room::network, "chosen");
+  }
+  log.warn(Room::transport, "full");
+  EXPECT_EQ(log.text(),
+            "warning network: full\ninfo network: chosen\ninfo network: chosen\ninfo network: chosen\n"
+            "warning transport: full\n");
+}
+
+TEST(Log, ShowsWhatATerminalWouldObeyAndTakesBracesAsTheyAre) {
+  Log log;
+  log.warn(Room::workload, "two\nlines \x1b[2J {} {0}");
+  EXPECT_EQ(log.text(), "warning workload: two\\nlines \\x1b[2J {} {0}\n");
+}
+
+TEST(Log, TwoLogsDoNotKnowOfEachOther) {
+  Log one(read_log_levels("info")), two(read_log_levels("error"));
+  one.info(Room::core, "one");
+  two.info(Room::core, "two");
+  EXPECT_EQ(one.text(), "info core: one\n");
+  EXPECT_EQ(two.text(), "");
+}
+
+TEST(Log, RefusesUnknownLevelsAndRooms) {
+  EXPECT_EQ(
+      error_of("inf"),
+      "--log: unknown level 'inf', did you mean 'info'? (allowed: trace, debug, info, warn, error, off)");
+  EXPECT_THAT(error_of("info,transprot=off"),
+              HasSubstr("unknown room 'transprot', did you mean 'transport'?"));
+  EXPECT_THAT(error_of("info,transport"), HasSubstr("ROOM=LEVEL is allowed"));
+  EXPECT_THAT(error_of("core="), HasSubstr("unknown level ''"));
+  EXPECT_EQ(error_of("core=info"), "no error");
+}
+
+}  // namespace
+}  // namespace netsim

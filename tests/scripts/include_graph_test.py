@@ -1,0 +1,151 @@
+"""Do includes go downward, through the rooms' doors, and do third-party headers stay where they belong?
+
+The order of the rooms is the one that docs/architecture.md gives. The doors are below: the headers of a room that other
+rooms may include; everything else is the room's own affair. Whoever adds a door decides that others may rely on it.
+"""
+
+import pathlib
+import re
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# Of each room that has an inside; all headers of core and report are doors. Those of the program are for main only.
+DOORS = {
+    "topology": {"graph.h", "topology.h", "partition.h", "ethernet.h", "files/ns3_topology.h"},
+    "network": {"fabric.h", "fabric_part.h", "policies.h", "counters.h", "path.h", "telemetry.h"},
+    "transport": {"endpoint.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h", "timer_line.h",
+                  "congestion/congestion_control.h", "reliability/reliability.h"},
+    "scheduling": {"placement.h", "task_scheduler.h"},
+    "collectives": {"schedule.h", "algorithm.h", "collective_kind.h", "execution/executor.h",
+                    "execution/communication.h"},
+    "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
+                 "compute/compute_devices.h", "compute/compute_times.h", "readers/ns3_flows.h"},
+    "import": {"ns3_config.h"},
+}
+
+# Third-party headers and the only files that may include them. fmt may be used by every .cpp.
+THIRD_PARTY = {
+    r"fmt/": r".*\.cpp",
+    r"yaml-cpp/": r"core/config\.cpp",
+    r"boost/graph/": r"topology/graph\.cpp",
+    r"boost/program_options": r"options\.cpp",
+    r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_file\.cpp",
+    r"zlib\.h": r"core/recognise\.cpp",
+    r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",
+    r"spdlog/": r"core/log\.cpp",
+}
+# The compiler's and the system's; written out, so that nothing new slips in.
+SYSTEM = re.compile(r"[a-z_]+|sys/\w+\.h|linux/\w+\.h|(unistd|fcntl|dlfcn)\.h")
+# Files of no folder, by what they belong to.
+TOP = {"simulation": "simulation", "decisions": "simulation"}  # all others: main
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+
+def order_of_rooms(page):
+    """From the sentence "Includes run downward only: core <- ... <- main."."""
+    chain = re.search(r"Includes run downward only: ([\w\s<-]+?main)\.", page).group(1)
+    return [room.strip() for room in chain.split("<-")]
+
+
+def room_of(path):
+    """`path`: below sim/."""
+    parts = pathlib.PurePosixPath(path).parts
+    return parts[0] if len(parts) > 1 else TOP.get(parts[0].split(".")[0], "main")
+
+
+def inside_of(path):
+    """`path` below its room's folder."""
+    return "/".join(pathlib.PurePosixPath(path).parts[1:])
+
+
+def third_party_fault(where, header):
+    for pattern, files in THIRD_PARTY.items():
+        if re.match(pattern, header):
+            return None if re.fullmatch(files, where) else f"{where}: <{header}> belongs in {files} only"
+    return None if SYSTEM.fullmatch(header) else f"{where}: <{header}> is nowhere in THIRD_PARTY"
+
+
+def own_fault(where, header, rooms, files):
+    """What is wrong with an include of our own `header`, both below sim/."""
+    if header.endswith(".cpp"):
+        return f"{where}: includes {header}: a component has no header, and nobody includes it"
+    if header not in files:
+        return None if header == "core/interface_version.h" else f"{where}: there is no sim/{header}"
+    here, there = room_of(where), room_of(header)
+    if here == there:
+        return None
+    if rooms.index(there) > rooms.index(here):
+        return f"{where}: includes {header}: {there} is above {here}"
+    if there in DOORS and inside_of(header) not in DOORS[there]:
+        return f"{where}: includes {header}, which is no door of {there} (DOORS in this test)"
+    return None
+
+
+def faults(source, rooms):
+    files = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.suffix in (".h", ".cpp")}
+    found = []
+    for where, path in sorted(files.items()):
+        if room_of(where) not in rooms:
+            found.append(f"{where}: the room {room_of(where)} is not in the order of docs/architecture.md")
+            continue
+        for quoted, angled in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if angled or quoted.endswith(".pb.h"):
+                found.append(third_party_fault(where, angled or quoted))
+            elif quoted.startswith("sim/"):
+                found.append(own_fault(where, quoted.removeprefix("sim/"), rooms, files))
+            else:
+                found.append(f'{where}: "{quoted}" does not begin with sim/')
+    return [fault for fault in found if fault]
+
+
+class IncludeGraph(unittest.TestCase):
+    rooms = order_of_rooms((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+
+    def test_the_tree_keeps_to_it(self):
+        self.assertGreater(len(self.rooms), 8)
+        self.assertEqual(faults(ROOT / "sim", self.rooms), [])
+
+    def test_every_door_is_there(self):
+        for room, doors in DOORS.items():
+            for door in doors:
+                self.assertTrue((ROOT / "sim" / room / door).exists(), f"{room}/{door}")
+
+    def faults_of(self, **files):
+        with tempfile.TemporaryDirectory() as name:
+            source = pathlib.Path(name)
+            for path, text in {"core/units.h": "", "network/fabric.h": "", "network/fabric_state.h": "",
+                               "transport/endpoint.h": "", "simulation.h": "", **files}.items():
+                (source / path).parent.mkdir(parents=True, exist_ok=True)
+                (source / path).write_text(text)
+            return faults(source, self.rooms)
+
+    def test_what_it_refuses(self):
+        for path, text, part in (
+                ("network/a.cpp", '#include "sim/transport/endpoint.h"\n', "transport is above network"),
+                ("core/a.h", '#include "sim/simulation.h"\n', "simulation is above core"),
+                ("transport/a.cpp", '#include "sim/network/fabric_state.h"\n', "no door of network"),
+                ("main.cpp", '#include "sim/network/a.cpp"\n', "nobody includes it"),
+                ("network/a.h", "#include <fmt/format.h>\n", "belongs in"),
+                ("network/a.cpp", "#include <yaml-cpp/yaml.h>\n", "belongs in"),
+                ("core/a.cpp", "#include <eigen3/Eigen/Core>\n", "nowhere in THIRD_PARTY"),
+                ("core/a.cpp", '#include "units.h"\n', "does not begin with sim/"),
+                ("core/a.cpp", '#include "sim/core/gone.h"\n', "there is no sim/core/gone.h"),
+                ("cellar/a.cpp", "", "not in the order")):
+            with self.subTest(part):
+                found = self.faults_of(**{path: text})
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(part, found[0])
+
+    def test_what_it_allows(self):
+        self.assertEqual(self.faults_of(**{
+            "transport/a.cpp": '#include <fmt/format.h>\n#include <sys/mman.h>\n#include "sim/network/fabric.h"\n',
+            "network/a.cpp": '#include "sim/network/fabric_state.h"\n#include "sim/core/units.h"\n',
+            "core/log.cpp": "#include <spdlog/logger.h>\n",
+            "main.cpp": '#include "sim/simulation.h"\n#include <csignal>\n'}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
