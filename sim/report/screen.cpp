@@ -83,6 +83,26 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
                  human_seconds(summary.communication_s), human_seconds(hidden));
 }
 
+// Of all iterations together, the largest first.
+std::vector<std::pair<const char*, Time>> path_parts(const JobResult& job) {
+  std::vector<std::pair<const char*, Time>> parts{{"compute", 0},
+                                                  {"library latency", 0},
+                                                  {"transmission", 0},
+                                                  {"propagation", 0},
+                                                  {"queues, pauses, pacing", 0},
+                                                  {"acknowledgements", 0},
+                                                  {"communication", 0},
+                                                  {"nothing ran", 0}};
+  for (const PathSummary& path : job.paths) {
+    const Time times[] = {path.compute, path.launch,          path.transmission, path.propagation,
+                          path.waiting, path.acknowledgement, path.undivided,    path.held};
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].second += times[i];
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return parts;
+}
+
 std::string share_text(const PathShare& share) {
   if (share.kind == PathStep::Kind::held) return "nothing ran: an earliest start";
   if (share.kind == PathStep::Kind::compute) return "compute " + printable(share.name);
@@ -92,22 +112,27 @@ std::string share_text(const PathShare& share) {
                      to_string(share.stream));
 }
 
-// The largest causes of the iteration time, and what it could be at least without each of them: another path
-// may be longer then.
+// What the iterations' paths consist of, and what an iteration could take at least without each of the
+// largest causes: another path may be longer then.
 void critical_path(Text out, const Results& results, const JobResult& job, const JobSummary& summary,
                    std::size_t width) {
   constexpr std::size_t kCauses = 5;
-  if (job.path_shares.empty() || !summary.iteration_time_s) return;
+  if (job.paths.empty() || !summary.iteration_time_s) return;
   const double iterations = static_cast<double>(job.paths.size());
   TableColumn cause{"critical path (mean per iteration)", 0, true, {}}, time{"time", 0, false, {}},
       part{"part", 0, false, {}}, without{"without it, at least", 1, false, {}};
-  for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i) {
-    const double seconds = to_seconds(job.path_shares[i].time) / iterations;
-    cause.cells.push_back(share_text(job.path_shares[i]));
+  const auto add = [&](const std::string& name, Time all) {
+    const double seconds = to_seconds(all) / iterations;
+    cause.cells.push_back(name);
     time.cells.push_back(human_seconds(seconds));
     part.cells.push_back(fmt::format("{:.1f} %", 100 * seconds / *summary.iteration_time_s));
     without.cells.push_back(human_seconds(*summary.iteration_time_s - seconds));
+  };
+  for (const auto& [name, all] : path_parts(job)) {
+    if (all > 0) add(name, all);
   }
+  for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i)
+    add("- " + share_text(job.path_shares[i]), job.path_shares[i].time);
   fmt::format_to(out, "\n{}", text_table({cause, time, part, without}, 2, width));
   if (job.path_ways.empty()) return;
   const PathWay& way = job.path_ways.front();

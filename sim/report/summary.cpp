@@ -36,6 +36,12 @@ Json critical_path_json(const JobResult& job) {
     sum.compute += path.compute;
     sum.held += path.held;
     for (std::size_t s = 0; s < kStreams; ++s) sum.communication[s] += path.communication[s];
+    sum.launch += path.launch;
+    sum.propagation += path.propagation;
+    sum.transmission += path.transmission;
+    sum.waiting += path.waiting;
+    sum.acknowledgement += path.acknowledgement;
+    sum.undivided += path.undivided;
   }
   Json json = {{"compute_s", to_seconds(sum.compute) / iterations},
                {"held_s", to_seconds(sum.held) / iterations}};
@@ -43,6 +49,13 @@ Json critical_path_json(const JobResult& job) {
     json[std::string(to_string(stream)) + "_s"] =
         to_seconds(sum.communication[static_cast<std::size_t>(stream)]) / iterations;
   }
+  const auto mean = [iterations](Time time) { return to_seconds(time) / iterations; };
+  json["launch_s"] = mean(sum.launch);
+  json["propagation_s"] = mean(sum.propagation);
+  json["transmission_s"] = mean(sum.transmission);
+  json["waiting_s"] = mean(sum.waiting);
+  json["acknowledgement_s"] = mean(sum.acknowledgement);
+  json["undivided_s"] = mean(sum.undivided);
   Json causes = Json::array();
   for (const PathShare& share : job.path_shares) {
     causes.push_back(

@@ -99,7 +99,8 @@ constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
 constexpr const char* kCriticalPathHeader =
-    "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication\n";
+    "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication,"
+    "source_gpu,destination_gpu,propagation_ps,transmission_ps,waiting_ps\n";
 constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
 constexpr const char* kLinkSamplesHeader =
     "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n";
@@ -300,6 +301,8 @@ void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& ste
   communication ? rows.cell_id('c', step.id) : rows.cell("");
   for (const std::uint32_t gpu : {step.source, step.destination})
     rows.cell(gpu == PathStep::kNoGpu ? "" : fmt::format("{}", gpu));
+  for (const Time part : {step.propagation, step.transmission, step.waiting})
+    step.kind == PathStep::Kind::transfer ? rows.cell(part) : rows.cell("");
   rows.end_row();
 }
 

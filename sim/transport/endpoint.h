@@ -27,6 +27,9 @@ struct SendRequest {
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
+  // The endpoint's, in message_delivered() where tell_idle_times() asked for it: what the message takes from
+  // send() to its last byte alone in an idle network, and what its first byte alone would.
+  Time idle = 0, idle_first_byte = 0;
 };
 
 // Names a message that has been handed to an endpoint, as plain data. A handle stays valid to ask with for
@@ -79,6 +82,8 @@ class Endpoint {
   // pair; if none has, the message vanishes.
   virtual Bytes cancel(const MessageHandle& message) = 0;
 
+  // From now on message_delivered() is told SendRequest::idle. Before the first message.
+  virtual void tell_idle_times() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   virtual std::uint32_t gpu_count() const = 0;
 };

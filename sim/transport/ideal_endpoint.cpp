@@ -33,7 +33,8 @@ void IdealEndpoint::start(std::uint32_t index) {
 void IdealEndpoint::deliver(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument);
   if (slots_[index].starts != event.argument >> 32) return;  // held or cancelled since
-  const SendRequest request = slots_[index].request;
+  SendRequest request = slots_[index].request;
+  request.idle = request.idle_first_byte = delay_;
   free(index);
   listener_->message_delivered(request);
   listener_->message_sent(request);

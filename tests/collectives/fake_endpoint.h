@@ -46,6 +46,7 @@ class FakeEndpoint final : public Endpoint {
 
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
+  void tell_idle_times() override {}
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;
@@ -103,14 +104,14 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t most_in_flight_ = 0;
 };
 
-struct Recorder final : CommunicationListener {
+struct Completions final : CommunicationListener {
   struct Done {
     std::uint32_t gpu;
     std::uint64_t communication;
     Time started, ended;
     bool operator==(const Done&) const = default;
   };
-  explicit Recorder(EventLoop& event_loop) : loop(event_loop) {}
+  explicit Completions(EventLoop& event_loop) : loop(event_loop) {}
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override {
     done.push_back({gpu, request.communication, started, loop.now()});
     if (then) then(gpu, request.communication);

@@ -298,7 +298,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
 TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {2, {}}, {{source.job_name(), &source}});
+  Tables tables(directory.path(), {2, false, {}}, {{source.job_name(), &source}});
   for (int i = 0; i < 5; ++i) tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("flows.csv")).size(), 3u);

@@ -44,8 +44,10 @@ struct Written {
   std::string path = directory.path() + "/jobs.yaml";
 };
 
-const std::string kStar = "{topology: {kind: star, ports: 32, rate: 100 Gbps}, host: single_nic}";
-const std::string kTree = "{topology: {kind: fat_tree, k: 4, rate: 100 Gbps}, host: single_nic}";
+const std::string kStar =
+    "{topology: {kind: star, hosts: 32, rate: 100 Gbps}, host: single_nic, compute: a100_80gb}";
+const std::string kTree =
+    "{topology: {kind: fat_tree, k: 4, rate: 100 Gbps}, host: single_nic, compute: a100_80gb}";
 
 // A list of jobs; each one {name, workload and more}.
 std::string jobs(const std::vector<std::string>& entries) {
@@ -136,7 +138,8 @@ TEST(Jobs, ThatShareALinkSlowEachOtherDownAndTheLinkCarriesBoth) {
   };
   const std::string one = flow("one", placed({0, 2}, "one"));
   const std::string two = flow("two", placed({1, 2}, "two"));
-  const Results alone = Written(jobs({one})).run(kStar), both = Written(jobs({one, two})).run(kStar);
+  const std::string lossless = kStar.substr(0, kStar.size() - 1) + ", transport: {congestion_control: none}}";
+  const Results alone = Written(jobs({one})).run(lossless), both = Written(jobs({one, two})).run(lossless);
   const Time single = alone.jobs[0].end;
   const Time first = both.jobs[0].end, second = both.jobs[1].end;
   EXPECT_GT(first, single * 3 / 2);
@@ -157,22 +160,22 @@ TEST(Jobs, ThatShareGpusSaySoOrAreRefused) {
   ASSERT_EQ(shared.outcome, Outcome::done);
   EXPECT_EQ(shared.jobs[0].gpus, shared.jobs[1].gpus);
   EXPECT_GT(shared.jobs[0].end, alone.jobs[0].end);
-  EXPECT_GT(shared.jobs[0].rank_times[0].compute, alone.jobs[0].rank_times[0].compute * 3 / 2);
+  EXPECT_GT(shared.jobs[0].rank_times[0].compute, alone.jobs[0].rank_times[0].compute * 11 / 10);
 }
 
 TEST(Jobs, OneThatUntilCutsOffIsNotDoneAndOneBeyondItHasNotBegun) {
   const Written written(
-      jobs({gpt("done", 2), gpt("cut", 2, "arrival: 1 ms"), gpt("never", 2, "arrival: 1 s")}));
+      jobs({gpt("done", 2), gpt("cut", 2, "arrival: 10 ms"), gpt("never", 2, "arrival: 1 s")}));
   const Time whole = written.run(kStar).jobs.at(0).end;
   Watch watch;
-  watch.until = 1 * kMillisecond + whole / 2;
-  ASSERT_LT(whole, 1 * kMillisecond);
+  watch.until = 10 * kMillisecond + whole / 2;
+  ASSERT_LT(whole, 10 * kMillisecond);
   const Results results = written.run(kStar, watch);
   EXPECT_EQ(results.outcome, Outcome::limit);
   EXPECT_TRUE(results.jobs[0].done);
   EXPECT_TRUE(results.jobs[1].begun);
   EXPECT_FALSE(results.jobs[1].done);
-  EXPECT_EQ(results.jobs[1].arrival, 1 * kMillisecond);
+  EXPECT_EQ(results.jobs[1].arrival, 10 * kMillisecond);
   EXPECT_GT(results.jobs[1].tasks_done, 0U);
   EXPECT_FALSE(results.jobs[2].begun);
   EXPECT_EQ(results.jobs[2].tasks_done, 0U);
@@ -185,7 +188,8 @@ TEST(Jobs, SixteenOnAClusterOf128GpusAreTheSameInAnyNumberOfThreads) {
                           fmt::format("arrival: {} us, placement: {{kind: {}}}", 37 * job,
                                       job % 2 == 0 ? "random" : "packed")));
   }
-  const std::string cluster = "{topology: {kind: fat_tree, k: 8, rate: 100 Gbps}, host: single_nic}";
+  const std::string cluster =
+      "{topology: {kind: fat_tree, k: 8, rate: 100 Gbps}, host: single_nic, compute: a100_80gb}";
   const Written written(jobs(entries));
   const Results one = written.run(cluster), two = written.run(cluster, {}, 2);
   EXPECT_EQ(one.outcome, Outcome::done);

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 // Four hosts of 8 GPUs.
 const Cluster& cluster() {
   static const ConfigNode root =
-      parse_config("{topology: {kind: star, ports: 32}, host: dgx_a100}", "cluster.yaml");
+      parse_config("{topology: {kind: star, hosts: 32}, host: dgx_a100}", "cluster.yaml");
   static const Cluster built = build_cluster(root);
   return built;
 }

@@ -83,6 +83,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"netsim_program", "\x0a\x0fnetsim-workload\x10\x01"},
       {"netsim_workload", "kind: incast\nsenders: 3\n"},
       {"netsim_workload", "{kind: incast, senders: 3}\n"},
+      {"netsim_jobs", "# two\njobs:\n  - name: a\n    workload: b.pb\n"},
       {"netsim_configuration", "# comment\ntopology: {kind: star}\nhost: single_nic\n"},
       // What it does not.
       {"chakra_et", delimited(field(1, "0.0.4")) + delimited(chakra_node())},
@@ -313,11 +314,13 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
   const std::string configs = source_directory() + "/configs";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(configs)) {
     const std::string path = entry.path().string();
-    if (!entry.is_regular_file() || path.ends_with(".md") || path.ends_with("/reference.csv")) continue;
+    if (!entry.is_regular_file() || path.ends_with(".md") || path.ends_with("/reference.csv") ||
+        path.ends_with("/ranks.csv"))
+      continue;
     const std::string found = formats_of(read_file(path), path);
-    EXPECT_THAT(found, testing::AnyOf("netsim_workload", "netsim_configuration", "netsim_sweep", "csv",
-                                      "htsim_cm", "htsim_topology", "ns3_config", "ns3_flows", "ns3_topology",
-                                      "size_distribution"))
+    EXPECT_THAT(found, testing::AnyOf("netsim_workload", "netsim_jobs", "netsim_configuration",
+                                      "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "ns3_config",
+                                      "ns3_flows", "ns3_topology", "size_distribution"))
         << path;
   }
 }

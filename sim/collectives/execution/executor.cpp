@@ -20,7 +20,10 @@ class ScheduleExecutor final : public Executor {
                    Endpoint& endpoint, const ConfigNode& section, std::uint32_t first_origin);
 
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
-  void set_trace(TransferTrace trace) override { trace_ = std::move(trace); }
+  void set_trace(TransferTrace trace) override {
+    trace_ = std::move(trace);
+    endpoint_.tell_idle_times();
+  }
   void start(std::uint32_t gpu, const CommunicationRequest& request) override {
     part_of(gpu).start(gpu, request);
   }
@@ -40,6 +43,7 @@ class ScheduleExecutor final : public Executor {
  private:
   ExecutorPart& part_of(std::uint32_t gpu) { return *part_of_gpu_[gpu]; }
 
+  Endpoint& endpoint_;
   CollectiveLibrary library_;
   CommunicationListener* listener_ = nullptr;
   TransferTrace trace_;  // empty: nobody wants to know
@@ -52,7 +56,7 @@ class ScheduleExecutor final : public Executor {
 ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
                                    const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
                                    const ConfigNode& section, std::uint32_t first_origin)
-    : library_(section, endpoint), batches_(library_) {
+    : endpoint_(endpoint), library_(section, endpoint), batches_(library_) {
   NETSIM_CHECK(set_of_gpu.size() == endpoint.gpu_count(), "one set per GPU");
   for (EventLoop* loop : loops) parts_.emplace_back(*loop, endpoint, library_, gpus_, listener_, trace_);
   for (std::uint32_t gpu = 0; gpu < set_of_gpu.size(); ++gpu) {

@@ -126,7 +126,7 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
   const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
   operation.arrived.add(from);
   operation.sender_started = message.started;
-  if (trace_.on()) trace_.delivered(operation, from.peer, from.block, message.source);
+  if (trace_.on()) trace_.delivered(operation, message);
   run(slot, from.block);
 }
 

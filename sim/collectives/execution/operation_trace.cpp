@@ -36,10 +36,12 @@ void OperationTrace::posted(const Operation& operation, std::uint32_t block, std
   trace_(posted);
 }
 
-void OperationTrace::delivered(const Operation& operation, std::uint32_t place, std::uint32_t block,
-                               std::uint32_t source) const {
+void OperationTrace::delivered(const Operation& operation, const SendRequest& message) const {
+  const auto [place, block] = PeerAndThreadBlock::unpack(message.tag);
   TransferRecord delivered = record(operation, TransferRecord::Kind::delivered, block);
-  delivered.peer = source;
+  delivered.peer = message.source;
+  delivered.idle = message.idle;
+  delivered.idle_first_byte = message.idle_first_byte;
   if (runs(operation, block)) {
     const Instruction next = next_instruction(operation, block);
     delivered.went_on =

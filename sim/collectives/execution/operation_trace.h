@@ -6,6 +6,7 @@
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/event_loop.h"
+#include "sim/transport/endpoint.h"
 
 namespace netsim {
 
@@ -17,9 +18,8 @@ class OperationTrace {
 
   // Only where on(). Before what they cause is done.
   void posted(const Operation& operation, std::uint32_t block, std::uint32_t destination, Time launch) const;
-  // From `place` in the group, which is GPU `source`. It is counted as arrived.
-  void delivered(const Operation& operation, std::uint32_t place, std::uint32_t block,
-                 std::uint32_t source) const;
+  // It is counted as arrived.
+  void delivered(const Operation& operation, const SendRequest& message) const;
   // It is not counted as in flight any more.
   void acknowledged(const Operation& operation, std::uint32_t block, std::uint32_t destination) const;
   // `block` goes on because the thread block `other` of its channel did.

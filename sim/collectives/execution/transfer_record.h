@@ -26,7 +26,8 @@ struct TransferRecord {
   std::uint64_t communication = 0;
   std::uint32_t gpu = 0, peer = 0, block = 0;
   Time time = 0;
-  Time launch = 0;  // posted: until the message is handed to the endpoint
+  Time launch = 0;                     // posted: until the message is handed to the endpoint
+  Time idle = 0, idle_first_byte = 0;  // delivered: as in SendRequest
 };
 static_assert(std::is_trivially_copyable_v<TransferRecord>);
 

@@ -13,6 +13,8 @@ class IdealTimes {
   IdealTimes(const TransportState& state, const Fabric& fabric) : state_(state), fabric_(fabric) {}
   // From send() to the last byte at the destination.
   Time of_message(std::uint32_t queue_pair, Bytes bytes) const;
+  // Fills in SendRequest::idle and idle_first_byte.
+  void tell(std::uint32_t queue_pair, SendRequest& request) const;
 
  private:
   const TransportState& state_;

@@ -185,7 +185,7 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages) {
   for (; messages > 0; --messages) {
     ReceiverState& r = receivers_[id];
     const std::uint32_t index = r.oldest;
-    const Incoming done = incoming_[index];
+    Incoming done = incoming_[index];
     r.oldest = done.next;
     incoming_.release(index);
     ++counts_.flows_done;
@@ -195,6 +195,7 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages) {
                  FlowDelivered{id, done.request, done.number, done.start, loop_.now(),
                                ideal_times_.of_message(id, done.request.bytes)});
     }
+    if (state_.told != nullptr) state_.told->tell(id, done.request);
     state_.listener->message_delivered(done.request);
   }
 }

@@ -1,5 +1,7 @@
 #include "sim/transport/sender/sender.h"
 
+#include "sim/transport/connections/ideal_times.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -497,8 +499,9 @@ void Sender::delivered_within_host(std::uint32_t id) {
   SenderState& s = senders_[id];
   Segment done = queues_.take_oldest(s);
   while (!queues_.ends_message(done)) done = queues_.take_oldest(s);
-  const SendRequest request = queues_.message(done.message).request;
+  SendRequest request = queues_.message(done.message).request;
   queues_.forget(done.message);
+  if (state_.told != nullptr) state_.told->tell(id, request);
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
 }

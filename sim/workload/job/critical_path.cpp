@@ -26,6 +26,51 @@ const char* to_string(PathStep::Kind kind) {
   return "?";
 }
 
+void PathSummary::add(const PathStep& step) {
+  const Time duration = step.end - step.begin;
+  switch (step.kind) {
+    case PathStep::Kind::compute:
+      compute += duration;
+      return;
+    case PathStep::Kind::held:
+      held += duration;
+      return;
+    case PathStep::Kind::launch:
+      launch += duration;
+      break;
+    case PathStep::Kind::transfer:
+      propagation += step.propagation;
+      transmission += step.transmission;
+      waiting += step.waiting;
+      break;
+    case PathStep::Kind::acknowledgement:
+      acknowledgement += duration;
+      break;
+    case PathStep::Kind::communication:
+      undivided += duration;
+      break;
+  }
+  communication[static_cast<std::size_t>(step.stream)] += duration;
+}
+
+namespace {
+
+// To what of the step is within [begin, end]; of a transfer, waiting goes first.
+void cut(PathStep& step, Time begin, Time end) {
+  Time less = step.end - step.begin;
+  step.begin = std::max(step.begin, begin);
+  step.end = std::min(step.end, end);
+  less -= step.end - step.begin;
+  if (step.kind != PathStep::Kind::transfer) return;
+  for (Time* part : {&step.waiting, &step.transmission, &step.propagation}) {
+    const Time taken = std::min(*part, less);
+    *part -= taken;
+    less -= taken;
+  }
+}
+
+}  // namespace
+
 std::uint32_t CriticalPath::Links::add(const PathStep& step, std::uint32_t before) {
   hold(before);
   if (free_.empty()) {
@@ -75,10 +120,11 @@ std::uint32_t CriticalPath::extend(std::uint32_t chain, const PathStep& step, Pa
 
 void CriticalPath::begins(const JobRecord& record) {
   Rank& rank = ranks_[record.rank];
-  const std::uint32_t by = record.cause == JobRecord::Cause::task_ended ? rank.last : kNone;
-  steps_.hold(by);
   PathStep step;
   step.rank = record.rank;
+  step.begin = step.end = record.time;
+  const std::uint32_t by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNone, step);
+  steps_.hold(by);
   step.task = record.task.id;
   step.name = record.task.name;
   step.stream = record.task.stream;
@@ -129,6 +175,12 @@ std::uint32_t CriticalPath::carried(const Sent& sent, const TransferRecord& reco
   step.destination = destination;
   step.begin = sent.posted + sent.launch;
   step.end = record.time;
+  if (kind == PathStep::Kind::transfer) {
+    const Time all = step.end - step.begin, idle = std::min(record.idle, all);
+    step.propagation = std::min(record.idle_first_byte, idle);
+    step.transmission = idle - step.propagation;
+    step.waiting = all - idle;
+  }
   return extend(sent.chain, step, PathStep::Kind::launch);
 }
 
@@ -235,19 +287,14 @@ PathSummary CriticalPath::close_iteration(std::uint32_t iteration, Time begin, T
   const std::uint32_t tip = iteration < tips_.size() ? tips_[iteration].chain : kNone;
   for (std::uint32_t link = tip; link != kNone && steps_[link].step.end > begin; link = steps_[link].before) {
     PathStep step = steps_[link].step;
-    step.begin = std::max(step.begin, begin);
-    step.end = std::min(step.end, end);
+    cut(step, begin, end);
     if (step.begin < step.end) path.push_back(step);
   }
   std::reverse(path.begin(), path.end());
   PathSummary summary;
   summary.steps = path.size();
   for (const PathStep& step : path) {
-    Time& sum = step.kind == PathStep::Kind::compute ? summary.compute
-                : step.kind == PathStep::Kind::held
-                    ? summary.held
-                    : summary.communication[static_cast<std::size_t>(step.stream)];
-    sum += step.end - step.begin;
+    summary.add(step);
     if (visit) visit(step);
   }
   if (iteration < tips_.size()) replace(tips_[iteration].chain, kNone);

@@ -46,14 +46,22 @@ struct PathStep {
   std::uint64_t id = 0;                                        // of a communication
   std::uint32_t source = kNoGpu, destination = kNoGpu;         // GPUs of a transfer or an acknowledgement
   Time begin = 0, end = 0;
+  // What of a transfer is what: propagation (its first byte's way in an idle network), transmission (the rest
+  // of its idle time), waiting (all else: queues, pauses, pacing, messages before it). They add up to its
+  // duration.
+  Time propagation = 0, transmission = 0, waiting = 0;
 };
 
 const char* to_string(PathStep::Kind kind);
 
 // The path of one iteration, added up. The times add up to its duration.
 struct PathSummary {
+  void add(const PathStep& step);
+
   Time compute = 0, held = 0;
-  std::array<Time, kStreams> communication{};  // by stream, launches included
+  std::array<Time, kStreams> communication{};  // by stream: all that is neither
+  // The same by what it was.
+  Time launch = 0, propagation = 0, transmission = 0, waiting = 0, acknowledgement = 0, undivided = 0;
   std::uint64_t steps = 0;
 };
 

@@ -42,7 +42,7 @@ class Bench {
   EventLoop loop;
   std::unique_ptr<Endpoint> endpoint;
   FakeEndpoint* fake = nullptr;  // the endpoint, if it is one
-  Recorder recorder;
+  Completions recorder;
   std::unique_ptr<Executor> executor;
 
   Bench(std::uint32_t gpus, Time ideal_delay, const std::string& section = "")
@@ -164,7 +164,7 @@ TEST(Executor, RingEndsAtAllRanksAtOnce) {
   bench.start_all(request_of(CollectiveKind::all_reduce, members, 1000));
   bench.run();
   for (std::uint32_t gpu = 0; gpu < 5; ++gpu) {
-    EXPECT_EQ(bench.recorder.of(gpu), (Recorder::Done{gpu, 1, 0, 8 * kMicrosecond}));
+    EXPECT_EQ(bench.recorder.of(gpu), (Completions::Done{gpu, 1, 0, 8 * kMicrosecond}));
   }
 }
 
@@ -220,7 +220,7 @@ TEST(Executor, LateRanksDelayARingAsMaxPlusSays) {
     bench.run();
     const auto ends = ring_ends(starts, (both ? 2U : 1U) * (p - 1), delay);
     for (std::uint32_t gpu = 0; gpu < p; ++gpu) {
-      RC_ASSERT(bench.recorder.of(gpu) == (Recorder::Done{gpu, 1, starts[gpu], ends[gpu]}));
+      RC_ASSERT(bench.recorder.of(gpu) == (Completions::Done{gpu, 1, starts[gpu], ends[gpu]}));
     }
   }));
 }
@@ -236,8 +236,8 @@ TEST(PointToPoint, ReportsTheSendersStartAtBothEnds) {
     request.index = 1;
     bench.start_at(receiver_start, 1, request);
     bench.run();
-    EXPECT_EQ(bench.recorder.of(4, 9), (Recorder::Done{4, 9, 5, 15}));
-    EXPECT_EQ(bench.recorder.of(1, 9), (Recorder::Done{1, 9, 5, std::max<Time>(15, receiver_start)}));
+    EXPECT_EQ(bench.recorder.of(4, 9), (Completions::Done{4, 9, 5, 15}));
+    EXPECT_EQ(bench.recorder.of(1, 9), (Completions::Done{1, 9, 5, std::max<Time>(15, receiver_start)}));
   }
 }
 
@@ -387,7 +387,7 @@ TEST(Executor, LetsAGroupOfOneBeDoneAtOnce) {
   const auto request = request_of(CollectiveKind::all_reduce, alone, 1000);
   bench.start_at(17, 2, request);
   bench.run();
-  EXPECT_EQ(bench.recorder.of(2), (Recorder::Done{2, 1, 17, 17}));
+  EXPECT_EQ(bench.recorder.of(2), (Completions::Done{2, 1, 17, 17}));
   EXPECT_EQ(bench.executor->scale_out_bytes(2, request), 0);
 }
 
@@ -501,7 +501,7 @@ TEST(Executor, KeepsJobsWithEqualCommunicationsApart) {
   bench.start_all(broadcast);
   bench.run();
   std::multiset<Time> ends;
-  for (const Recorder::Done& done : bench.recorder.done) ends.insert(done.ended / kMicrosecond);
+  for (const Completions::Done& done : bench.recorder.done) ends.insert(done.ended / kMicrosecond);
   EXPECT_THAT(ends, ElementsAre(0, 1, 2, 3, 6, 6, 6, 6));  // a chain of 4, and a ring of 2 x 3 steps
   EXPECT_THAT(bench.executor->waiting(10), IsEmpty());
 }

@@ -29,7 +29,7 @@ class PacketCollectives {
   }
 
   testing::PacketFixture packets;
-  Recorder recorder;
+  Completions recorder;
   std::unique_ptr<Executor> executor;
 };
 
