@@ -19,7 +19,7 @@ enum class EventKind : std::uint32_t {
   departure,     // target: port that may transmit again
   pace,          // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number
-  retransmission,    // target: queue pair, argument: generation
+  retransmission,    // target: queue pair, argument: 0; or argument: 1 + the timer's place in the TimerLine
   ideal_delivery,    // target: rank's endpoint, argument: message
   executor,          // target: rank, argument: see the collectives' executor
   compute_done,      // target: rank, argument: see the job

@@ -32,8 +32,8 @@ struct SendRequest {
   Time idle = 0, idle_first_byte = 0;
 };
 
-// Names a message that has been handed to an endpoint, as plain data. A handle stays valid to ask with for
-// ever: once the message is over, it names none.
+// Names a message that has been handed to an endpoint, as plain data. It may be kept as long as one likes:
+// once the message is over it names none, and no other message ever has the same handle.
 struct MessageHandle {
   std::uint32_t source = 0;      // GPU
   std::uint32_t slot = 0;        // the endpoint's
@@ -61,15 +61,15 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
   virtual void set_listener(MessageListener* listener) = 0;
-  // Messages of one queue pair (scale-out), or between two GPUs of a host, leave one after the other: those
-  // of a higher priority first, then in this order. One of a higher priority goes between the packets of
-  // another.
+  // Messages of one queue pair (scale-out), or from one GPU to another of its host, leave one after the
+  // other: those of a higher priority first, even between the packets of another, and equal ones in order of
+  // send().
   virtual MessageHandle send(const SendRequest& request) = 0;
 
-  // The following change what has not left yet, as far as a message has not: what has left is carried to its
-  // end, and sent again where it is lost. They return false, and do nothing, where all of the message has
-  // left already, or it is over or cancelled. The ideal network carries messages whole: one has left when it
-  // is delivered.
+  // hold, release, set_priority and cancel act on the part of a message that has not left yet. What has left
+  // is carried to its end, and sent again where it is lost. Where nothing is left to be sent (all of it has
+  // left, the message is over or was cancelled) they do nothing and return false, or 0. The ideal network
+  // carries a message as a whole: it has left when it is delivered.
 
   // The message is passed over until it is released.
   virtual bool hold(const MessageHandle& message) = 0;

@@ -21,10 +21,10 @@ namespace netsim {
 
 // One message on the scale-out fabric, when its last byte is at the destination GPU and the sender knows it.
 struct FlowRecord {
-  std::uint64_t id = 0;  // order of completion at its destination does not matter: a hash of (source,
-                         // destination, channel, number of the message there)
+  std::uint64_t id = 0;  // hash of (source, destination, class and number of the queue pair, number of the
+                         // message there), in order of send(); not of the job
   SendRequest request;
-  std::uint32_t queue_pair = 0;  // number within its (source, destination)
+  std::uint32_t queue_pair = 0;  // number within its (source, destination, job, class)
   Time start = 0;                // handed to the queue pair
   Time end = 0;                  // last byte delivered
   Time acknowledged = 0;         // the last acknowledgement is back at the sender; 0: the run ended before
@@ -48,12 +48,12 @@ struct NetworkCounters {
   std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
   // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
-  std::uint64_t flows_started = 0,
-                flows_done = 0;  // started: without those cancelled before any of them left
-  Bytes bytes_delivered = 0;     // payload, scale-out
-  Bytes bytes_sent = 0;          // payload accepted by send() and not cancelled, scale-out
-  Bytes bytes_cancelled = 0;     // payload accepted by send() that cancel() took back, scale-out
-  Bytes max_queue = 0;           // the most that waited at a port of a switch
+  // Messages on the scale-out fabric; started: without those that were cancelled before any of them left.
+  std::uint64_t flows_started = 0, flows_done = 0;
+  Bytes bytes_delivered = 0;  // payload, scale-out
+  Bytes bytes_sent = 0;       // payload accepted by send() and not cancelled, scale-out
+  Bytes bytes_cancelled = 0;  // payload accepted by send() that cancel() took back, scale-out
+  Bytes max_queue = 0;        // the most that waited at a port of a switch
 };
 
 // How often queue pairs ask for acknowledgements: every so many packets at most.

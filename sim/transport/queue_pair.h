@@ -23,8 +23,8 @@ struct alignas(64) SenderState {
   std::uint32_t acknowledged = 0;     // first psn not acknowledged
   std::uint32_t sent_end = 0;         // one past the highest psn ever sent
   std::uint32_t current = kNone;      // segment that next_psn belongs to; kNone: nothing to send
-  std::uint32_t current_first = 0;    // psn that its message's first packet would have in a row
-  std::uint32_t current_end = 0;      // one past its last psn
+  std::uint32_t current_first = 0;    // psn of packet 0 of its message, as if the message were one segment
+  std::uint32_t current_end = 0;      // one past the segment's last psn
   std::uint32_t window = UINT32_MAX;  // packets that may be unacknowledged when one is started
   std::uint32_t next_ready = kNone;
   BitRate rate = 0;
@@ -65,7 +65,7 @@ struct alignas(16) PathConstants {
 
 // The receiver's half, at the destination.
 struct alignas(64) ReceiverState {
-  std::uint64_t key = 0;  // hash of (source, destination, number): names the flow in fingerprints
+  std::uint64_t key = 0;  // hash of (source, destination, class, number): the flow in ECMP and fingerprints
   Time last_cnp = 0;
   std::uint64_t digest = 0;
   std::uint32_t expected = 0;
@@ -85,7 +85,7 @@ static_assert(sizeof(ReceiverState) == 64);
 
 // What is on its way between the two halves of a queue pair, and of its timers: counted for those that are
 // over with one message, so that they can be used again when nothing is left but a retransmission timer that
-// stands in line (timer_line.h). Where a packet is lost the counts never agree again, and the queue pair
+// stands in line (TimerLine). Where a packet is lost the counts never agree again, and the queue pair
 // stays.
 struct Outstanding {
   std::uint32_t sent = 0, heard = 0;        // data packets made, replies taken: the sender's
@@ -99,7 +99,7 @@ struct Outstanding {
 struct QueuePairIdentity {
   std::uint32_t source = kNone, destination = kNone;  // GPUs; source kNone: it waits to be used again
   std::uint32_t job = 0;
-  std::uint32_t number = 0;  // among those of these two GPUs, this job and class
+  std::uint32_t number = 0;  // among those of these two GPUs, this job and this class
   std::uint32_t use = 0;     // how often its number has been given to a queue pair
 };
 
@@ -116,7 +116,7 @@ struct QueuePairRecord {
   PathPlace idle;          // the ports of a way from GPU to GPU, for ideal times; no packet takes it
   Bytes acknowledged = 0;  // payload of the segments that are acknowledged as a whole
   std::uint32_t held = 0;  // messages
-  BitRate paced_at_most = kNoRateLimit;  // of the message of the packet made last
+  BitRate paced_at_most = kNoRateLimit;  // limit of the message whose packet was made last
 };
 
 }  // namespace netsim

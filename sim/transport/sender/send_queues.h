@@ -41,9 +41,10 @@ struct Segment {
 
 class SendQueues {
  public:
-  // A message for this queue pair, which begins if it is the first.
+  // Takes a message for the queue pair of this number, whose sender's half is `s`; returns the message's
+  // number.
   std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
-  // Of a handle; kNone: it names nothing that has packets to be made.
+  // The number of the message that a handle names; kNone: of that one no packet has yet to be made.
   std::uint32_t find(const MessageHandle& handle) const;
 
   // Of messages that find() found.
@@ -65,7 +66,7 @@ class SendQueues {
     if (!ends_message(segment)) return static_cast<Bytes>(segment.end - segment.first) * mtu;
     return messages_[segment.message].request.bytes - static_cast<Bytes>(segment.offset) * mtu;
   }
-  // That a psn between acknowledged and end of what was sent belongs to.
+  // The number of the segment to which a psn belongs that was sent and is not acknowledged.
   std::uint32_t segment_of(const SenderState& s, std::uint32_t psn) const;
   // Packets of the queue pair that have yet to be made, without those of messages that are held.
   std::uint64_t unmade_packets(const SenderState& s) const;
@@ -80,9 +81,9 @@ class SendQueues {
   static bool oldest_acknowledged(const SenderState& s) {
     return s.oldest != kNone && static_cast<std::int32_t>(s.acknowledged - s.oldest_end) >= 0;
   }
-  // The oldest segment, which is none any more.
+  // Removes the oldest segment, of which there must be one; its message stays.
   Segment take_oldest(SenderState& s);
-  // The message's number is free.
+  // The message is over: its number may be another one's.
   void forget(std::uint32_t message) { messages_.release(message); }
 
  private:

@@ -90,6 +90,10 @@ class Compared {
       ++ended;
       queues.forget(done.message);
     }
+    std::size_t all = 0;
+    for (std::uint32_t psn = 0; psn < state.acknowledged; ++psn)
+      all += made[psn].number + 1 == made[psn].message->packets ? 1 : 0;
+    RC_ASSERT(ended == all);
   }
   // All of it to the end.
   void finish() {
