@@ -126,8 +126,7 @@ const std::vector<std::string>& output_files() {
   static const std::vector<std::string> names = {
       "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv", "ranks.csv",
       "tasks.csv",        "collectives.csv",  "flows.csv",         "links.csv",      "queue_samples.csv",
-      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",
-      "run.log"};
+      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",        "run.log"};
   return names;
 }
 
