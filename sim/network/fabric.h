@@ -24,8 +24,8 @@
 // A FabricPart for each set of atoms does all that happens in events; the Fabric builds and joins them and
 // does what concerns the whole, between events: faults, the search for deadlocks, reports.
 //
-// Files: fabric.cpp (building), fabric_part.cpp (events), shared_buffer.cpp (PFC, credits, ECN),
-// packet_routing.cpp, link_faults.cpp, fabric_reports.cpp (counters, notes, deadlock).
+// Where to look: fabric_part.h (what happens in events, and by which object), fabric_state.h (the arrays they
+// work on), buffer_plan.h (how large buffers are), link_faults.h, deadlock_search.h, ideal_time.h.
 #pragma once
 
 #include <cstdint>
@@ -37,18 +37,19 @@
 
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
-#include "sim/core/parameters.h"
+#include "sim/network/buffer_plan.h"
 #include "sim/network/counters.h"
+#include "sim/network/deadlock_search.h"
+#include "sim/network/fabric_parameters.h"
 #include "sim/network/fabric_part.h"
 #include "sim/network/fabric_state.h"
-#include "sim/network/faults.h"
+#include "sim/network/ideal_time.h"
+#include "sim/network/link_faults.h"
 #include "sim/network/policies.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
-
-const Parameters<FabricParameters>& fabric_parameters();
 
 class Fabric {
  public:
@@ -65,7 +66,7 @@ class Fabric {
   void set_routes(const Routes* routes) { state_.routes = routes; }
   // Called when a link went down or came back `detection_delay` ago: down_ports() tells which are to be
   // avoided.
-  void on_routes_changed(std::function<void()> call) { routes_changed_ = std::move(call); }
+  void on_routes_changed(std::function<void()> call) { faults_.on_routes_changed(std::move(call)); }
   // Switches write INT into data packets from now on; before the first packet.
   void enable_telemetry();
   // Packets have a place for time stamps only.
@@ -95,12 +96,12 @@ class Fabric {
   const RoutingPolicy& routing() const { return *routing_; }
   // Ports that are known to carry no traffic, because their link, or where classes have flow control one
   // direction of it, is down.
-  const std::vector<bool>& down_ports() const { return known_down_; }
-  // Time from handing the first of a message's packets to the idle first port of `path` until the last has
-  // arrived behind the last port: `full` packets of `full_bytes` after a first of `first_bytes`, the last of
-  // `last_bytes` (as buffers count them). `packets` > 0.
+  const std::vector<bool>& down_ports() const { return faults_.known_down(); }
+  // As of ideal_time.h.
   Time ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes, Bytes full_bytes,
-                  Bytes last_bytes) const;
+                  Bytes last_bytes) const {
+    return netsim::ideal_time(state_, path, packets, first_bytes, full_bytes, last_bytes);
+  }
 
   // Counters and state, for tables, laws and reports: between events.
   PortCounters counters(PortId port) const;
@@ -108,43 +109,21 @@ class Fabric {
   // Data classes of the port that PFC pauses now.
   std::uint32_t pfc_paused(PortId port) const;
   std::uint64_t events_fingerprint() const;
-  // PFC headroom of the link into `port ^ 1`'s node, by the formula in fabric.cpp.
-  Bytes computed_headroom(PortId port) const;
+  // PFC headroom of the link into `port ^ 1`'s node, by the formula in buffer_plan.cpp.
+  Bytes computed_headroom(PortId port) const {
+    return netsim::computed_headroom(state_, port, largest_packet_);
+  }
   std::vector<std::string> notes() const;
   std::vector<std::string> waiting(std::size_t limit) const;
   // Ports that wait for each other in a circle, so that no packet in them can ever move; empty while there
   // are none. Found at most 1.5 ms (or 6 times the longest link's delay) after the last of them was paused,
   // when the engine is stopped.
-  const std::vector<PortId>& deadlock() const { return deadlock_; }
+  const std::vector<PortId>& deadlock() const { return deadlock_.circle(); }
 
  private:
-  using Port = fabric::Port;
-
+  void build_ports(std::uint64_t seed);
   void build_port(PortId port, const Marker& marker);
-  void build_classes(const ConfigNode& node);
-  void build_buffers(const ConfigNode& node);
-  void build_buffer(NodeId id, const ConfigNode& node);
-  void build_credits(const ConfigNode& node);
   void build_parts(const Partition& partition);
-  FabricPart& part_of(PortId port) { return *parts_[set_of_port(port)]; }
-  std::uint32_t set_of_port(PortId port) const { return state_.far_set[port ^ 1U]; }
-  void set_rate(PortId port, BitRate rate);
-  Bytes chip_buffer(NodeId node) const;
-  void set_forwarding(PortId port);
-  BitRate fastest_port(NodeId node) const;
-
-  // link_faults.cpp
-  void build_faults(std::uint64_t seed);
-  void change_link(const LinkChange& change);
-  void update_link(PortId port);
-  void learn_of_link(PortId port);
-  Time next_down(PortId port, Time after) const;
-
-  // fabric_reports.cpp
-  void look_for_deadlock(Time now, bool idle);
-  bool find_deadlock(Time paused_before);
-  std::vector<bool> stuck_queues(Time paused_before) const;
-  std::vector<PortId> waits_for(PortId port, std::uint32_t priority) const;
 
   Engine& engine_;
   const Graph& graph_;
@@ -153,11 +132,8 @@ class Fabric {
   std::uint64_t seed_;
   std::unique_ptr<RoutingPolicy> routing_;
   std::vector<std::unique_ptr<FabricPart>> parts_;
-  std::function<void()> routes_changed_;
-  FaultPlan faults_;
-  std::vector<bool> known_down_;
-  std::vector<PortId> deadlock_;
-  Time watch_after_ = 1 * kMillisecond;
+  LinkFaults faults_;
+  DeadlockSearch deadlock_;
 };
 
 }  // namespace netsim

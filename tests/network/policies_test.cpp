@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/core/registry.h"
-#include "sim/network/arbiter.h"
+#include "sim/network/class_arbiter.h"
 #include "sim/transport/reliability/reliability.h"
 
 namespace netsim {
@@ -132,7 +132,7 @@ TEST(Reliability, CompilesToAPlan) {
 std::vector<Bytes> serve(const std::string& discipline, const std::vector<Bytes>& sizes, int packets,
                          std::uint32_t ready = UINT32_MAX) {
   const auto classes = static_cast<std::uint32_t>(sizes.size());
-  Arbiter arbiter(make<QueueDiscipline>(discipline)->compile(classes), 1);
+  ClassArbiter arbiter(make<QueueDiscipline>(discipline)->compile(classes), 1);
   std::vector<Bytes> sent(sizes.size(), 0);
   for (int i = 0; i < packets; ++i) {
     const std::uint32_t c =
@@ -142,12 +142,12 @@ std::vector<Bytes> serve(const std::string& discipline, const std::vector<Bytes>
   return sent;
 }
 
-TEST(Arbiter, StrictServesTheFirst) {
+TEST(ClassArbiter, StrictServesTheFirst) {
   EXPECT_EQ(serve("strict", {100, 100, 100}, 10), (std::vector<Bytes>{1000, 0, 0}));
   EXPECT_EQ(serve("strict", {100, 100, 100}, 10, 0b110), (std::vector<Bytes>{0, 1000, 0}));
 }
 
-TEST(Arbiter, DeficitRoundRobinSharesBytesWhateverThePackets) {
+TEST(ClassArbiter, DeficitRoundRobinSharesBytesWhateverThePackets) {
   const std::vector<Bytes> sent =
       serve("{kind: drr, quantum: [3000 B, 2000 B, 1000 B]}", {1500, 64, 9000}, 100'000);
   EXPECT_NEAR(static_cast<double>(sent[0]) / static_cast<double>(sent[2]), 3, 0.01);
@@ -159,8 +159,8 @@ TEST(Arbiter, DeficitRoundRobinSharesBytesWhateverThePackets) {
 }
 
 // What a class did not use while it had nothing to send is not saved up.
-TEST(Arbiter, DeficitsEndWithTheQueue) {
-  Arbiter arbiter(make<QueueDiscipline>("{kind: drr, quantum: [1000 B, 1000 B]}")->compile(2), 1);
+TEST(ClassArbiter, DeficitsEndWithTheQueue) {
+  ClassArbiter arbiter(make<QueueDiscipline>("{kind: drr, quantum: [1000 B, 1000 B]}")->compile(2), 1);
   const auto head = [](std::uint32_t) -> Bytes { return 900; };
   int turns[2] = {0, 0};
   for (int i = 0; i < 1000; ++i) {
@@ -172,8 +172,8 @@ TEST(Arbiter, DeficitsEndWithTheQueue) {
   EXPECT_LT(turns[1], turns[0] * 12 / 10);
 }
 
-TEST(Arbiter, PortsAreServedEachForItself) {
-  Arbiter arbiter(make<QueueDiscipline>("drr")->compile(2), 2);
+TEST(ClassArbiter, PortsAreServedEachForItself) {
+  ClassArbiter arbiter(make<QueueDiscipline>("drr")->compile(2), 2);
   const auto head = [](std::uint32_t) -> Bytes { return 4160; };
   std::vector<std::uint32_t> first, second;
   for (int i = 0; i < 4; ++i) first.push_back(arbiter.select(0, 3, head));
@@ -182,13 +182,13 @@ TEST(Arbiter, PortsAreServedEachForItself) {
   EXPECT_EQ(std::count(first.begin(), first.end(), 0U), 2);
 }
 
-TEST(Arbiter, VirtualLanesAreServedByWeight) {
+TEST(ClassArbiter, VirtualLanesAreServedByWeight) {
   const std::vector<Bytes> sent =
       serve("{kind: vl_arbitration, low: [[0, 40], [1, 20], [2, 10]]}", {64, 64, 64}, 70'000);
   EXPECT_EQ(sent, (std::vector<Bytes>{40'000 * 64, 20'000 * 64, 10'000 * 64}));
 }
 
-TEST(Arbiter, ALaneMayStandInATableMoreThanOnce) {
+TEST(ClassArbiter, ALaneMayStandInATableMoreThanOnce) {
   const std::vector<Bytes> sent =
       serve("{kind: vl_arbitration, low: [[0, 10], [1, 10], [0, 10]]}", {64, 64}, 3000);
   EXPECT_EQ(sent, (std::vector<Bytes>{2000 * 64, 1000 * 64}));
@@ -196,7 +196,7 @@ TEST(Arbiter, ALaneMayStandInATableMoreThanOnce) {
 
 // The tables that OpenSM sets by itself: lane 0 alone has high priority, and its low-priority entry no
 // weight.
-TEST(Arbiter, AnEntryOfWeightZeroIsSkipped) {
+TEST(ClassArbiter, AnEntryOfWeightZeroIsSkipped) {
   const std::string opensm =
       "{kind: vl_arbitration, high: [[0, 4], [1, 0], [2, 0]], low: [[0, 0], [1, 4], [2, 8]], "
       "limit_of_high_priority: ";
@@ -206,7 +206,7 @@ TEST(Arbiter, AnEntryOfWeightZeroIsSkipped) {
       << "one packet of each table in turn";
 }
 
-TEST(Arbiter, TheHighTableGoesFirstUpToItsLimit) {
+TEST(ClassArbiter, TheHighTableGoesFirstUpToItsLimit) {
   const auto shares = [](int limit) {
     return serve("{kind: vl_arbitration, high: [[0, 255]], low: [[1, 255]], limit_of_high_priority: " +
                      std::to_string(limit) + "}",

@@ -1,5 +1,5 @@
-// Arbiter: carries out a DisciplinePlan at the ports of a network: which of the data classes that may send
-// goes next.
+// ClassArbiter: carries out a DisciplinePlan at the ports of a network: which of the data classes that may
+// send goes next.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace netsim {
 
-class Arbiter {
+class ClassArbiter {
  public:
-  Arbiter() = default;
-  Arbiter(DisciplinePlan plan, std::size_t ports) : plan_(std::move(plan)) {
+  ClassArbiter() = default;
+  ClassArbiter(DisciplinePlan plan, std::size_t ports) : plan_(std::move(plan)) {
     if (plan_.kind != DisciplinePlan::Kind::strict) states_.resize(ports);
   }
   DisciplinePlan::Kind kind() const { return plan_.kind; }

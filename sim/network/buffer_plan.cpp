@@ -1,0 +1,148 @@
+#include "sim/network/buffer_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+// Packet buffers of switch chips by the bandwidth of all their ports: Broadcom's Trident 3 (which HPCC's
+// simulations have too), Tomahawk 2, 3, 4 and 5 (data sheets of switches made of them, as collected by J.
+// Warner, UC Santa Cruz, people.ucsc.edu/~warner/buffer.html).
+struct Chip {
+  BitRate bandwidth;
+  Bytes buffer;
+};
+constexpr std::array kChips{Chip{3'200 * kGbps, 32 * kMegabyte}, Chip{6'400 * kGbps, 42 * kMegabyte},
+                            Chip{12'800 * kGbps, 64 * kMegabyte}, Chip{25'600 * kGbps, 113 * kMegabyte},
+                            Chip{51'200 * kGbps, 165 * kMegabyte}};
+// InfiniBand's flow control packet: 6 B and a delimiter at both ends (InfiniBand Architecture
+// Specification 1.4, volume 1, section 7.9.4).
+constexpr Bytes kCreditFrameBytes = 8;
+
+// That of the smallest chip with this switch's bandwidth.
+Bytes chip_buffer(const Graph& graph, NodeId node) {
+  BitRate bandwidth = 0;
+  for (const PortId port : graph.ports_of(node)) bandwidth += graph.port(port).link.rate;
+  for (const Chip& chip : kChips) {
+    if (bandwidth <= chip.bandwidth) return chip.buffer;
+  }
+  __extension__ using Wide = __int128;
+  return static_cast<Bytes>(static_cast<Wide>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
+}
+
+void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const ConfigNode& node) {
+  const auto index = static_cast<std::uint32_t>(state.buffers.size());
+  Bytes set_aside = 0;
+  for (const PortId port : state.graph.ports_of(id)) {
+    state.ports[port].buffer = index;
+    state.ports[port].flags |= fabric::kBuffered;
+    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state.classes; ++priority) {
+      if (!state.is_lossless(priority)) continue;
+      fabric::Ingress& in = state.ingress[state.class_index(port ^ 1U, priority)];
+      in.headroom = state.parameters.headroom != 0 ? state.parameters.headroom
+                                                   : computed_headroom(state, port ^ 1U, largest_packet);
+      set_aside += in.headroom + state.parameters.reserve;
+    }
+  }
+  const Bytes chip = chip_buffer(state.graph, id), computed = std::max(chip, set_aside + chip / 2);
+  const Bytes size = state.parameters.buffer != 0 ? state.parameters.buffer : computed;
+  if (set_aside >= size) {
+    const ConfigNode* given = node.find("buffer");
+    (given != nullptr ? *given : node)
+        .fail(fmt::format(
+            "{} B do not hold the headroom and reserves of {}'s {} links, {} B: allowed is more "
+            "than that, 0 (computed: {} B), or a smaller headroom or reserve",
+            size, state.graph.node(id).name, state.graph.ports_of(id).size(), set_aside, computed));
+  }
+  state.buffers.push_back({size - set_aside, 0, static_cast<std::int64_t>(state.parameters.alpha * 65536.0)});
+}
+
+// A round trip's worth, with a packet in the way at each end; a quarter more, because credits come back a
+// quarter of the buffer at a time.
+Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
+  const LinkSpec& link = state.graph.port(port).link;
+  const LinkSpec& back = state.graph.port(port ^ 1U).link;
+  __extension__ using Wide = __int128;
+  const Time loop_time = link.delay + back.delay + state.parameters.latency +
+                         transmission_time(largest + back.overhead, back.rate) +
+                         transmission_time(largest + link.overhead, link.rate);
+  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
+  return (static_cast<Bytes>(in_flight) + 2 * largest) * 4 / 3 + 1;
+}
+
+}  // namespace
+
+// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent
+// the other way, takes its own time and the link's; meanwhile and until its last bit has come the sender
+// fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
+// frame: the terms of IEEE 802.1Qbb's annex on buffer requirements; in bytes as buffers count them, plus the
+// packet that crossed the threshold.
+Bytes computed_headroom(const FabricState& state, PortId port, Bytes largest_packet) {
+  const Graph& graph = state.graph;
+  const LinkSpec& link = graph.port(port).link;
+  const LinkSpec& back = graph.port(port ^ 1U).link;
+  __extension__ using Wide = __int128;
+  const Time loop_time = link.delay + state.parameters.latency + back.delay + state.parameters.pfc_response +
+                         transmission_time(largest_packet + back.overhead, back.rate) +
+                         transmission_time(state.parameters.pfc_frame + back.overhead, back.rate);
+  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
+  return static_cast<Bytes>(in_flight) + 2 * largest_packet;
+}
+
+void build_classes(FabricState& state, const ConfigNode& node) {
+  const ConfigNode& given = state.parameters.lossless;
+  if (state.parameters.flow_control != FlowControl::pfc) {
+    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
+    return;
+  }
+  const std::uint32_t all = ((1U << state.classes) - 1) << kDataPriority;
+  if (given.is_null() || (given.is_scalar() && given.text() == "all")) {
+    state.lossless = all;
+  } else if (given.is_sequence()) {
+    for (const ConfigNode& item : given.items()) {
+      const std::int64_t c = read_integer(item);
+      if (c < 0 || c >= state.classes) out_of_range(item, "0", std::to_string(state.classes - 1));
+      state.lossless |= 1U << (kDataPriority + static_cast<std::uint32_t>(c));
+    }
+  } else if (!given.is_scalar() || given.text() != "none") {
+    (given.is_null() ? node : given).fail("expected all, none or a list of classes");
+  }
+}
+
+void build_buffers(FabricState& state, Bytes largest_packet, const ConfigNode& node) {
+  for (NodeId id = 0; id < state.graph.node_count(); ++id) {
+    if (state.graph.node(id).kind == NodeKind::fabric_switch) build_buffer(state, id, largest_packet, node);
+  }
+}
+
+void build_credits(FabricState& state, Bytes largest_packet, const ConfigNode& node) {
+  const bool switches = state.parameters.flow_control == FlowControl::credits;
+  for (PortId id = 0; id < state.graph.port_count(); ++id) {
+    const PortSpec& spec = state.graph.port(id);
+    const bool into_switch = switches && state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch;
+    if (!into_switch && spec.link.credits == 0) continue;
+    if (state.credits.empty()) state.credits.resize(state.ingress.size());
+    const Bytes largest = into_switch ? largest_packet : spec.link.mtu;
+    Bytes room = into_switch ? state.parameters.credit_buffer : spec.link.credits;
+    if (room == 0) room = computed_credits(state, id, largest);
+    if (room < 2 * largest) {
+      node.fail(fmt::format("a credit buffer of {} B for link {} does not hold two packets of {} B", room,
+                            state.graph.port_name(id), largest));
+    }
+    state.ports[id].flags |= fabric::kCredits;
+    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state.classes; ++priority) {
+      state.ingress[state.class_index(id, priority)].headroom = room;
+      state.credits[state.class_index(id, priority)] = {room, largest, into_switch ? kCreditFrameBytes : 0,
+                                                        room / 4};
+    }
+    for (const PortId next : state.graph.ports_of(spec.peer_node))
+      state.ports[next].flags |= fabric::kReturnsCredits;
+  }
+}
+
+}  // namespace netsim

@@ -1,0 +1,102 @@
+#include "sim/network/deadlock_search.h"
+
+#include <algorithm>
+
+namespace netsim {
+
+DeadlockSearch::DeadlockSearch(const FabricState& state,
+                               const std::vector<std::unique_ptr<FabricPart>>& parts,
+                               const LinkFaults& faults)
+    : state_(state), parts_(parts), faults_(faults) {
+  for (PortId id = 0; id < state.graph.port_count(); ++id)
+    watch_after_ = std::max(watch_after_, 4 * state.graph.port(id).link.delay);
+}
+
+bool DeadlockSearch::look(Time now, bool idle) {
+  std::uint64_t held = 0;
+  for (const auto& part : parts_) held += part->held_back();
+  if (held == 0 || (!idle && !any_due(now))) return false;
+  // A resume or a credit may still be on its way to what was held back only now.
+  return find(now, idle ? now : now - watch_after_ / 2);
+}
+
+// Ports of hosts cannot be part of a circle.
+bool DeadlockSearch::any_due(Time now) const {
+  for (PortId id = 0; id < state_.ports.size(); ++id) {
+    if (state_.ports[id].paused == 0 || !state_.at_switch(id)) continue;
+    for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
+      if ((state_.ports[id].paused >> priority & 1) != 0 &&
+          now - state_.paused_since[state_.queue_index(id, priority)] >= watch_after_) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The queues of the node behind `port`'s link that hold packets which came over it in this priority's class.
+std::vector<PortId> DeadlockSearch::waits_for(PortId port, std::uint32_t priority) const {
+  const PacketArena& packets = parts_[state_.far_set[port]]->packets();
+  std::vector<PortId> result;
+  for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
+    for (std::uint32_t at = state_.queue(next, priority).head; at != fabric::kNone; at = packets[at].next) {
+      if (packets[at].ingress != port) continue;
+      result.push_back(next);
+      break;
+    }
+  }
+  return result;
+}
+
+// Held-back queues all of whose blockers are such queues themselves: nothing in them can move any more. The
+// largest such set, by taking away those that have a blocker outside.
+std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
+  std::vector<bool> stuck(state_.queues.size(), false);
+  std::vector<std::size_t> members;
+  for (std::size_t index = 0; index < state_.queues.size(); ++index) {
+    const auto port = state_.port_of_queue(index);
+    const std::uint32_t priority = state_.priority_of_queue(index);
+    if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == fabric::kNone ||
+        !state_.at_switch(port))
+      continue;
+    if (state_.paused_since[index] > paused_before) continue;
+    stuck[index] = true;
+    members.push_back(index);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t index : members) {
+      if (!stuck[index]) continue;
+      const std::uint32_t priority = state_.priority_of_queue(index);
+      const std::vector<PortId> blockers = waits_for(state_.port_of_queue(index), priority);
+      const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
+                          return !stuck[state_.queue_index(next, priority)];
+                        });
+      if (!free) continue;
+      stuck[index] = false;
+      changed = true;
+    }
+  }
+  return stuck;
+}
+
+bool DeadlockSearch::find(Time now, Time paused_before) {
+  if (faults_.any_after(now)) return false;  // a link that goes down sets free what waits for it
+  const std::vector<bool> stuck = stuck_queues(paused_before);
+  const auto first = std::find(stuck.begin(), stuck.end(), true);
+  if (first == stuck.end()) return false;
+  const auto index = static_cast<std::size_t>(first - stuck.begin());
+  const std::uint32_t priority = state_.priority_of_queue(index);
+  std::vector<PortId> way{state_.port_of_queue(index)};
+  for (;;) {
+    const PortId next = waits_for(way.back(), priority).front();
+    const auto seen = std::find(way.begin(), way.end(), next);
+    if (seen != way.end()) {
+      circle_.assign(seen, way.end());
+      return true;
+    }
+    way.push_back(next);
+  }
+}
+
+}  // namespace netsim

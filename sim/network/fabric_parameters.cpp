@@ -1,0 +1,75 @@
+#include "sim/network/fabric_parameters.h"
+
+#include "sim/network/policies.h"
+
+namespace netsim {
+
+const Parameters<FabricParameters>& fabric_parameters() {
+  using S = SwitchParameters;
+  // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
+  // dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
+  static const auto switches =
+      Parameters<S>()
+          .bytes(
+              "buffer", &S::buffer, {0, 1000 * kGigabyte},
+              "shared packet buffer of a switch; 0: as switch chips have it, by the bandwidth of all ports: "
+              "32 MB up to 3.2 Tb/s, 42 up to 6.4, 64 up to 12.8, 113 up to 25.6, 165 up to 51.2, beyond in "
+              "proportion; and more where the headroom of long links would leave less than half of it to "
+              "share")
+          .real("alpha", &S::alpha, {1.0 / 65536, 1024},
+                "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
+                "shared buffer")
+          .bytes("reserve", &S::reserve, {0, 1000 * kGigabyte},
+                 "buffer set aside for each link into a switch and lossless class, not shared")
+          .bytes("resume_offset", &S::resume_offset, {0, 1000 * kGigabyte},
+                 "a paused link is resumed when it uses this much less than the threshold")
+          .choice(
+              "flow_control", &S::flow_control,
+              {{"pfc", FlowControl::pfc}, {"credits", FlowControl::credits}, {"none", FlowControl::none}},
+              "pause frames for lossless classes (Ethernet), credits for each link and class (InfiniBand), "
+              "or dropping above the threshold")
+          .bytes(
+              "headroom", &S::headroom, {0, 1000 * kGigabyte},
+              "pfc: buffer set aside for each link to hold what arrives after a pause was sent; 0: computed "
+              "from the link's speed and delay")
+          .time("pfc_response", &S::pfc_response, {0, 1 * kSecond},
+                "time a paused sender needs to stop, for the computed headroom")
+          .bytes("pfc_frame", &S::pfc_frame, {1, 1 * kMegabyte}, "size of a PFC frame (64 B: IEEE 802.1Qbb)")
+          .bytes("credit_buffer", &S::credit_buffer, {0, 1 * kGigabyte},
+                 "credits: buffer of each link and class; 0: computed, as much as keeps the link busy")
+          .integer("classes", &S::classes, {1, kMaxClasses},
+                   "data classes (priorities, virtual lanes): flows choose theirs")
+          .list("lossless", &S::lossless, "pfc: which classes are lossless: all (default), none, or a list")
+          .component("scheduler", &S::scheduler, "queue_discipline", "strict",
+                     "which class a port serves next")
+          .component("marker", &S::marker, "marker", "red", "ECN marking at each switch port")
+          .component("routing", &S::routing, "routing_policy", "ecmp", "choice among equal-cost next hops")
+          .choice(
+              "forwarding", &S::forwarding,
+              {{"store_and_forward", Switching::store_and_forward}, {"cut_through", Switching::cut_through}},
+              "when a switch passes a packet on: when it is complete, or after its header where no link of "
+              "the switch is faster than the one it comes from")
+          .bytes("header", &S::header, {1, 65536},
+                 "cut_through: first bytes of a packet (without preamble and gap) that must have arrived, or "
+                 "all of a shorter one; 64 B: headers up to those of the transport, a minimum Ethernet frame")
+          .time("latency", &S::latency, {0, 1 * kSecond},
+                "a packet's way through a switch besides queueing and transmission")
+          .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
+                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit");
+  static const auto parameters =
+      Parameters<FabricParameters>()
+          .section("switch", &FabricParameters::switches, switches,
+                   "buffers, flow control, ECN marking, scheduling and routing of the switches")
+          .list("faults", &FabricParameters::faults,
+                "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
+                "at: 1 ms}; outages of one link add up; classes with flow control need both directions")
+          .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
+                "from a link's going down or coming up until routes follow")
+          .time("transmission_resolution", &FabricParameters::transmission_resolution, {0, 1 * kMicrosecond},
+                "serialisation and pacing times are rounded to multiples of it, as a simulator with a clock "
+                "of 1 ns "
+                "(ns-3) does; 0: exact, to the picosecond");
+  return parameters;
+}
+
+}  // namespace netsim

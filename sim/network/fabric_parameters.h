@@ -1,0 +1,49 @@
+// The sections `network` and `network.switch` of the configuration.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// How switches hold their senders back: see fabric.h.
+enum class FlowControl : std::uint8_t { pfc, credits, none };
+// When a switch passes a packet on.
+enum class Switching : std::uint8_t { store_and_forward, cut_through };
+
+// The section `network.switch`; what each says stands in fabric_parameters.cpp.
+struct SwitchParameters {
+  Bytes buffer = 0;
+  double alpha = 0.125;
+  Bytes reserve = 4096;
+  Bytes resume_offset = 3072;
+  FlowControl flow_control = FlowControl::pfc;
+  Bytes headroom = 0;
+  Time pfc_response = 0;
+  Bytes pfc_frame = 64;
+  Bytes credit_buffer = 0;
+  std::int64_t classes = 1;
+  ConfigNode lossless;
+  ConfigNode scheduler;
+  ConfigNode marker;
+  ConfigNode routing;
+  Switching forwarding = Switching::store_and_forward;
+  Bytes header = 64;
+  Time latency = 0;
+  std::int64_t queue_limit = 0;
+};
+
+// The section `network`.
+struct FabricParameters {
+  SwitchParameters switches;
+  ConfigNode faults;
+  Time detection_delay = 100 * kMicrosecond;
+  Time transmission_resolution = 0;
+};
+
+const Parameters<FabricParameters>& fabric_parameters();
+
+}  // namespace netsim

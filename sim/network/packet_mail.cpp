@@ -1,0 +1,48 @@
+#include "sim/network/packet_mail.h"
+
+#include <cstring>
+
+namespace netsim {
+
+PacketMail::PacketMail(AtomSet& set, FabricState& state, PacketArena& packets)
+    : set_(set), state_(state), packets_(packets) {
+  for (const EventKind kind :
+       {EventKind::arrival, EventKind::receive, EventKind::control, EventKind::deliver, EventKind::route}) {
+    set_.set_mail_handler(
+        kind,
+        [](void* self, const Mail& mail, const std::byte* attached) {
+          static_cast<PacketMail*>(self)->take(mail, attached);
+        },
+        this);
+  }
+}
+
+void PacketMail::post(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step) {
+  const std::uint32_t to = state_.far_set[port];
+  Mail& mail = set_.post(to, arrival);
+  mail.event.time = arrival;
+  mail.event.key = state_.ports[port].origin.next_key();
+  mail.event.target = step & ((1U << kStepShift) - 1);
+  mail.event.kind = static_cast<EventKind>(step >> kStepShift);
+  std::memcpy(mail.data.data(), &packets_[packet], sizeof(Packet));
+  if (state_.telemetry) mail.event.argument = set_.attach(to, packets_.telemetry(packet));
+  packets_.release(packet);
+}
+
+void PacketMail::take(const Mail& mail, const std::byte* attached) {
+  const std::uint32_t index = packets_.allocate();
+  std::memcpy(&packets_[index], mail.data.data(), sizeof(Packet));
+  if (state_.telemetry)
+    std::memcpy(&packets_.telemetry(index), attached + mail.event.argument, sizeof(Telemetry));
+  set_.loop().insert({mail.event.time, mail.event.key, mail.event.target, mail.event.kind, index});
+}
+
+void PacketMail::send_event(PortId port, const Event& event) {
+  if ((state_.ports[port].flags & fabric::kLeavesSet) != 0) {
+    set_.post(state_.far_set[port], event.time).event = event;
+  } else {
+    set_.loop().insert(event);
+  }
+}
+
+}  // namespace netsim

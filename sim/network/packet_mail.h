@@ -1,0 +1,35 @@
+// PacketMail: packets and link control between the sets of atoms. What crosses to another set is mail by
+// value; the sender's packet is free then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/core/atom_set.h"
+#include "sim/network/fabric_state.h"
+#include "sim/network/packet.h"
+
+namespace netsim {
+
+class PacketMail {
+ public:
+  // Takes the mail of all events that packets cause.
+  PacketMail(AtomSet& set, FabricState& state, PacketArena& packets);
+  PacketMail(const PacketMail&) = delete;
+  PacketMail& operator=(const PacketMail&) = delete;
+
+  // The packet goes to the far end of `port`, in another set; `step` is what happens there at `arrival`.
+  // Releases it here.
+  void post(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
+  // An event at the far end of `port`, in this set or another, which carries nothing else.
+  void send_event(PortId port, const Event& event);
+
+ private:
+  void take(const Mail& mail, const std::byte* attached);
+
+  AtomSet& set_;
+  FabricState& state_;
+  PacketArena& packets_;
+};
+
+}  // namespace netsim

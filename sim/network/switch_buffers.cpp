@@ -1,0 +1,74 @@
+#include "sim/network/switch_buffers.h"
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
+  fabric::Marking& marking = state_.marking[port];
+  const RedLine& red = marking.red;
+  if (queue_bytes <= red.kmin) return;  // a threshold beyond 4 GB
+  bool marked = queue_bytes > red.kmax || red.kmin == red.kmax;
+  if (!marked) {
+    const double probability =
+        red.pmax * static_cast<double>(queue_bytes - red.kmin) / static_cast<double>(red.kmax - red.kmin);
+    marked = marking.random.uniform() < probability;
+  }
+  if (!marked) return;
+  packet.marked = true;
+  ++state_.tallies[port].marks;
+}
+
+// What is not lossless: with credits there is room, by the sender's account; else up to the threshold.
+SwitchBuffers::Admission SwitchBuffers::admit_other(std::uint32_t buffer_index, const fabric::Queue& queue,
+                                                    const Packet& packet) {
+  if (state_.parameters.flow_control == FlowControl::credits) {
+    Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+    in.used += packet.bytes;
+    NETSIM_CHECK(in.used <= in.headroom, "a credit buffer overflows");
+    in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.used));
+    return Admission::admitted;
+  }
+  Buffer& buffer = buffers_[buffer_index];
+  if (queue.bytes + packet.bytes > buffer.threshold() || packet.bytes > buffer.free())
+    return Admission::refused;
+  buffer.shared_used += packet.bytes;
+  return Admission::admitted;
+}
+
+void SwitchBuffers::leave_other(std::uint32_t buffer, const Packet& packet) {
+  if (state_.parameters.flow_control == FlowControl::credits) {
+    ingress_[class_index(packet.ingress, packet.priority)].used -= packet.bytes;
+  } else {
+    buffers_[buffer].shared_used -= packet.bytes;
+  }
+}
+
+bool SwitchBuffers::use_credit(PortId port, std::uint32_t priority, Bytes bytes) {
+  state_.credits[class_index(port, priority)].left -= bytes;
+  return has_credit(port, priority);
+}
+
+bool SwitchBuffers::add_credit(PortId port, std::uint32_t priority, Bytes bytes) {
+  state_.credits[class_index(port, priority)].left += bytes;
+  return has_credit(port, priority);
+}
+
+std::uint32_t SwitchBuffers::free_credit(PortId port, std::uint32_t priority, Bytes bytes) {
+  if (priority < kDataPriority || state_.credits.empty()) return 0;
+  // Of its limits only: what is left is the far end's business.
+  const fabric::Credits& credits = state_.credits[class_index(port, priority)];
+  if (credits.quantum == 0) return 0;
+  Bytes& owed = ingress_[class_index(port, priority)].headroom_used;
+  owed += bytes;
+  return owed < credits.quantum ? 0 : take_owed_credit(port, priority);
+}
+
+std::uint32_t SwitchBuffers::take_owed_credit(PortId port, std::uint32_t priority) {
+  Bytes& owed = ingress_[class_index(port, priority)].headroom_used;
+  const auto due = static_cast<std::uint32_t>(owed);
+  owed = 0;
+  return due;
+}
+
+}  // namespace netsim

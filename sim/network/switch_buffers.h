@@ -1,0 +1,135 @@
+// SwitchBuffers: who may wait in a switch. Keeps the account of shared buffers, of each link's part in them,
+// of credit buffers and of ECN; says what follows from it, and leaves it to the PortArbiter and BackPressure
+// to do it. Which rules hold is said in fabric.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/network/fabric_state.h"
+#include "sim/network/packet.h"
+
+namespace netsim {
+
+class SwitchBuffers {
+ public:
+  enum class Admission : std::uint8_t {
+    refused,          // there is no room: the packet is lost
+    admitted,         // it has its room
+    admitted_as_last  // so it has, and the sender that it came from is to be paused
+  };
+
+  explicit SwitchBuffers(FabricState& state)
+      : state_(state),
+        port_count_(state.ports.size()),
+        classes_(state.classes),
+        lossless_(state.lossless),
+        queue_limit_(state.queue_limit),
+        reserve_(state.parameters.reserve),
+        ingress_(state.ingress.data()),
+        buffers_(state.buffers.data()) {}
+
+  // A packet that joins `queue` of a port of switch buffer `buffer`.
+  Admission admit(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet) {
+    if (packet.priority == kControlPriority) return Admission::admitted;
+    if (queue.packets >= queue_limit_) return Admission::refused;
+    if (!lossless(packet.priority)) return admit_other(buffer, queue, packet);
+    return admit_lossless(buffers_[buffer], packet);
+  }
+  // A packet that has waited in switch buffer `buffer` is sent. True: the sender that it came from is to be
+  // resumed.
+  bool leave(std::uint32_t buffer, const Packet& packet) {
+    if (packet.priority == kControlPriority) return false;
+    if (lossless(packet.priority)) return leave_lossless(buffers_[buffer], packet);
+    leave_other(buffer, packet);
+    return false;
+  }
+  // ECN: marks the data packet, or not, by the bytes in its queue.
+  void mark(PortId port, Packet& packet, Bytes queue_bytes);
+
+  bool lossless(std::uint32_t priority) const { return (lossless_ >> priority & 1) != 0; }
+  // Whether the node behind `port` has paused it for want of room.
+  bool is_pausing(PortId port, std::uint32_t priority) const {
+    return ingress_[class_index(port, priority)].pausing;
+  }
+
+  // Credits of a link, from its sender's side: `port` transmits on it. False: what is left is not enough for
+  // another packet.
+  bool use_credit(PortId port, std::uint32_t priority, Bytes bytes);
+  bool add_credit(PortId port, std::uint32_t priority, Bytes bytes);
+  bool has_credit(PortId port, std::uint32_t priority) const {
+    const fabric::Credits& credits = state_.credits[class_index(port, priority)];
+    return credits.left >= credits.largest;
+  }
+  // From its receiver's side: `bytes` that came over `port`'s link have left the buffer there. Bytes of
+  // credit that are due to the sender now; 0: none yet.
+  std::uint32_t free_credit(PortId port, std::uint32_t priority, Bytes bytes);
+  // All that is owed to the sender, due or not.
+  std::uint32_t take_owed_credit(PortId port, std::uint32_t priority);
+  // What was on its way to the sender is lost: it is owed again.
+  void owe_credit(PortId port, std::uint32_t priority, Bytes bytes) {
+    ingress_[class_index(port, priority)].headroom_used += bytes;
+  }
+  // Size of the frame that returns credit; 0: it is carried along, at no cost.
+  Bytes credit_frame(PortId port, std::uint32_t priority) const {
+    return state_.credits[class_index(port, priority)].frame;
+  }
+
+ private:
+  using Ingress = fabric::Ingress;
+  using Buffer = fabric::Buffer;
+
+  std::size_t class_index(PortId port, std::uint32_t priority) const {
+    return fabric::slot(port, port_count_) * classes_ + (priority - kDataPriority);
+  }
+  Admission admit_lossless(Buffer& buffer, const Packet& packet);
+  Admission admit_other(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet);
+  bool leave_lossless(Buffer& buffer, const Packet& packet);
+  void leave_other(std::uint32_t buffer, const Packet& packet);
+
+  FabricState& state_;
+  // The state's, as far as every packet needs them.
+  const std::size_t port_count_;
+  const std::uint32_t classes_, lossless_, queue_limit_;
+  const Bytes reserve_;
+  Ingress* ingress_;
+  Buffer* buffers_;
+};
+
+inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, const Packet& packet) {
+  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  const Bytes size = packet.bytes;
+  const Bytes threshold = buffer.threshold();
+  const Bytes beyond = std::max<Bytes>(in.used + size - reserve_, 0);
+  const Bytes more = beyond - std::max<Bytes>(in.used - reserve_, 0);  // of the shared pool
+  if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) [[likely]] {
+    buffer.shared_used += more;
+    in.used += size;
+  } else if (in.headroom_used + size <= in.headroom) {
+    in.headroom_used += size;
+    in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.headroom_used));
+  } else {
+    return Admission::refused;
+  }
+  if (in.pausing || (in.headroom_used == 0 && in.used - reserve_ < buffer.threshold())) [[likely]]
+    return Admission::admitted;
+  in.pausing = true;
+  return Admission::admitted_as_last;
+}
+
+inline bool SwitchBuffers::leave_lossless(Buffer& buffer, const Packet& packet) {
+  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
+  in.headroom_used -= from_headroom;
+  const Bytes before = std::max<Bytes>(in.used - reserve_, 0);
+  in.used -= packet.bytes - from_headroom;
+  const Bytes after = std::max<Bytes>(in.used - reserve_, 0);
+  buffer.shared_used -= before - after;
+  if (!in.pausing || in.headroom_used != 0) [[likely]]
+    return false;
+  if (after != 0 && after + state_.parameters.resume_offset > buffer.threshold()) return false;
+  in.pausing = false;
+  return true;
+}
+
+}  // namespace netsim
