@@ -4,7 +4,7 @@
 #   scripts/lint.sh              since origin/main, or the last commits where that is this commit or is not known
 #   scripts/lint.sh FILE...      these files
 # clang-tidy reads how files are compiled from build/release, so that has to be configured. At most LINT_FILES files
-# (default 24) are looked at, some ten seconds each; those of sim/ come first.
+# (default 24) are looked at, some five seconds each; those of sim/ come first.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
@@ -23,7 +23,10 @@ base() {
   echo "$commit"
 }
 
-changed_files() { git diff --name-only --diff-filter=d "$(base)" -- 'sim/*.cpp' 'tests/*.cpp' 'bench/*.cpp'; }
+changed_files() {
+  local folder
+  for folder in sim tests bench; do git diff --name-only --diff-filter=d "$(base)" -- "$folder/*.cpp"; done
+}
 
 # Of the files in standard input, those that are compiled here.
 compiled() {
@@ -43,7 +46,7 @@ tidy() {
   local files
   command -v clang-tidy >/dev/null || { say "lint: no clang-tidy, changed files are not looked at"; return; }
   [[ -f $database/compile_commands.json ]] || { say "lint: $database is not configured, changed files are not looked at"; return; }
-  mapfile -t files < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else changed_files; fi | sort | compiled)
+  mapfile -t files < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else changed_files; fi | compiled)
   say "lint: clang-tidy, ${#files[@]} changed files"
   [[ ${#files[@]} -eq 0 ]] && return
   if [[ ${#files[@]} -gt $most_files ]]; then

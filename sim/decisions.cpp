@@ -63,9 +63,10 @@ void log_decisions(Log& log, const Simulation& simulation) {
     log.info(Room::collectives, parameter.name + " by " + configured(root, "collectives." + parameter.name));
   }
   for (std::uint32_t job = 0; job < simulation.jobs(); ++job) {
-    log.info(Room::scheduling, fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
-                                           simulation.placement(job).front(), simulation.placement(job).size(),
-                                           hosts(cluster, simulation.placement(job))));
+    log.info(Room::scheduling,
+             fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
+                         simulation.placement(job).front(), simulation.placement(job).size(),
+                         hosts(cluster, simulation.placement(job))));
   }
   const std::string compute = configured(root, "compute");
   log.info(Room::workload, "compute model " + or_none(compute.empty() ? cluster.gpu_model : compute));
@@ -73,9 +74,8 @@ void log_decisions(Log& log, const Simulation& simulation) {
 
 void log_results(Log& log, const Results& results) {
   for (const JobResult& job : results.jobs) {
-    log.info(Room::workload,
-             fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
-                         job.iteration_ends.size()));
+    log.info(Room::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
+                                         job.iteration_ends.size()));
   }
   log.info(Room::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
                                          format_time(results.simulated), results.events));

@@ -50,7 +50,8 @@ class Schedule {
                                   std::uint32_t index) const = 0;
 };
 
-// Piece `index` of `total` shared out to `parts` as evenly as integers allow; the pieces add up to total exactly.
+// Piece `index` of `total` shared out to `parts` as evenly as integers allow; the pieces add up to total
+// exactly.
 constexpr Bytes share(Bytes total, std::uint64_t parts, std::uint64_t index) {
   __extension__ using Wide = __int128;
   const Wide n = total;

@@ -18,8 +18,9 @@
 namespace netsim {
 namespace {
 
-constexpr std::array<const char*, kRooms> kRoomNames = {"core",        "topology", "network", "transport",
-                                                        "scheduling", "collectives", "workload", "report",  "simulation"};
+constexpr std::array<const char*, kRooms> kRoomNames = {"core",      "topology",   "network",
+                                                        "transport", "scheduling", "collectives",
+                                                        "workload",  "report",     "simulation"};
 constexpr std::array<const char*, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
 
 constexpr std::size_t index_of(Room room) { return static_cast<std::size_t>(room); }

@@ -83,6 +83,20 @@ int act(const std::vector<std::string>& words) {
   other.join();
   if (first_result != one || second_result != two) return 1;
 
+  // In turns, step by step; each tells when its iteration is over.
+  const auto left = simulation(1), right = simulation(2);
+  int iterations = 0;
+  for (const auto* each : {&left, &right}) {
+    (*each)->on_iteration([&](std::uint32_t, std::uint32_t, netsim::Time) { ++iterations; });
+    (*each)->begin();
+  }
+  for (bool more = true; more;) {
+    const bool left_goes_on = left->step(), right_goes_on = right->step();
+    more = left_goes_on || right_goes_on;
+  }
+  if (!left->state().done || !right->state().done || iterations != 2) return 1;
+  if (left->results().fingerprints.results != one || right->results().fingerprints.results != two) return 1;
+
   // One in the middle of the other.
   const auto outer = simulation(1), inner = simulation(2);
   std::uint64_t inner_result = 0;

@@ -77,6 +77,8 @@ def own_fault(where, header, rooms, files):
     here, there = room_of(where), room_of(header)
     if here == there:
         return None
+    if there not in rooms:
+        return f"{where}: includes {header}: the room {there} is not in the order of docs/architecture.md"
     if rooms.index(there) > rooms.index(here):
         return f"{where}: includes {header}: {there} is above {here}"
     if there in DOORS and inside_of(header) not in DOORS[there]:

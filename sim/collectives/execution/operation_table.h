@@ -29,7 +29,8 @@ class OperationTable {
     entries_[place(job, communication)] = {communication, job, slot};
     ++size_;
   }
-  // Of an operation that is in the table. Entries behind it that were pushed along move up, so that no search ends too early.
+  // Of an operation that is in the table. Entries behind it that were pushed along move up, so that no search
+  // ends too early.
   void erase(std::uint32_t job, std::uint64_t communication) {
     const std::size_t mask = entries_.size() - 1;
     std::size_t hole = place(job, communication);
