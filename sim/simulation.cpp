@@ -245,6 +245,8 @@ void Simulation::create_jobs() {
                                    system_.devices(), system_.next_origin(), std::move(observer));
   journal_ = std::make_unique<JournalOf<JobRecord, JobSet>>(*jobs_, &JobSet::apply);
   journal_reader_ = system_.engine().add_reader(*journal_);
+  transfers_ = std::make_unique<JournalOf<TransferRecord, JobSet>>(*jobs_, &JobSet::apply_transfer);
+  transfer_reader_ = system_.engine().add_reader(*transfers_);
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     times_.push_back(std::make_unique<WorkDurations>(
@@ -289,6 +291,9 @@ void Simulation::begin() {
   }
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
+  });
+  jobs_->set_transfer_journal([this](std::uint32_t set, const TransferRecord& record) {
+    system_.engine().set(set).write(transfer_reader_, record);
   });
 }
 
@@ -531,6 +536,8 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   if (sampler_ != nullptr && system_.output().sample.queues) results.sampled_queues = sampler_->queues();
   for (std::uint32_t job = 0; job < jobs_->size(); ++job)
     results.jobs.push_back(job_result(job, results.simulated));
+  for (const Gpu& gpu : system_.cluster().gpus)
+    results.gpu_names.push_back(system_.cluster().graph.node(gpu.node).name);
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
     const Graph& graph = system_.cluster().graph;
     results.network = packets->counters();
@@ -567,6 +574,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = recorder_->path_shares(number, source);
+  result.path_ways = recorder_->path_ways(number);
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();

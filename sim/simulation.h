@@ -195,8 +195,9 @@ class Simulation {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
-  std::unique_ptr<JournalReader> journal_;  // tells the jobs' books what their ranks did
-  std::uint32_t journal_reader_ = 0;
+  std::unique_ptr<JournalReader> journal_;    // tells the jobs' books what their ranks did
+  std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
+  std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
   IterationCallback on_iteration_;
   LastMove last_move_;
   Time next_look_ = 0;

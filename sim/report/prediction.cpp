@@ -10,7 +10,7 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
-#include "sim/transport/timer_line.h"
+#include "sim/transport/sender/timer_line.h"
 
 namespace netsim {
 namespace {

@@ -52,6 +52,11 @@ void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep
   auto& [steps, time] = path_[job][{step.kind, step.stream, step.collective, step.name}];
   ++steps;
   time += step.end - step.begin;
+  if (step.source != PathStep::kNoGpu) {
+    auto& [transfers, moving] = ways_[job][{step.source, step.destination}];
+    ++transfers;
+    moving += step.end - step.begin;
+  }
   if (tables_ != nullptr) tables_->add(job, iteration, step);
 }
 
@@ -65,6 +70,14 @@ std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource
   std::stable_sort(shares.begin(), shares.end(),
                    [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
   return shares;
+}
+
+std::vector<PathWay> Recorder::path_ways(std::uint32_t job) const {
+  std::vector<PathWay> ways;
+  for (const auto& [ends, sum] : ways_[job]) ways.push_back({ends.first, ends.second, sum.first, sum.second});
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const PathWay& a, const PathWay& b) { return a.time > b.time; });
+  return ways;
 }
 
 Slowdowns Recorder::slowdowns() const { return statistics(TogetherQuantiles(slowdowns_by_size_)); }

@@ -20,7 +20,7 @@ namespace netsim {
 class Recorder {
  public:
   // `tables`: may be null; must outlive the recorder.
-  Recorder(Tables* tables, std::size_t jobs) : tables_(tables), ends_(jobs), path_(jobs) {}
+  Recorder(Tables* tables, std::size_t jobs) : tables_(tables), ends_(jobs), path_(jobs), ways_(jobs) {}
 
   void record(const TaskRecord& task);
   void record(const CommunicationRecord& communication);
@@ -28,6 +28,7 @@ class Recorder {
   void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
   std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;
+  std::vector<PathWay> path_ways(std::uint32_t job) const;
 
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
@@ -40,8 +41,10 @@ class Recorder {
   Tables* tables_;
   std::vector<Fingerprint> ends_;                                                     // by job
   using PathKey = std::tuple<PathStep::Kind, Stream, CollectiveKind, std::uint32_t>;  // and name
-  std::vector<std::map<PathKey, std::pair<std::uint64_t, Time>>> path_;               // by job: steps, time
-  ValueList flow_times_;                                                              // 8 B a flow
+  using StepsAndTime = std::pair<std::uint64_t, Time>;
+  std::vector<std::map<PathKey, StepsAndTime>> path_;                                  // by job
+  std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
+  ValueList flow_times_;                                                               // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 

@@ -31,6 +31,13 @@ struct PathShare {
   Time time = 0;
 };
 
+// What messages from one GPU to another took of them, acknowledgements included.
+struct PathWay {
+  std::uint32_t source = 0, destination = 0;  // GPUs
+  std::uint64_t steps = 0;
+  Time time = 0;
+};
+
 struct JobResult {
   std::string name;
   std::optional<std::uint32_t> iterations =
@@ -45,6 +52,7 @@ struct JobResult {
   std::vector<std::uint32_t> gpus;     // of each rank
   std::vector<RankTimes> rank_times;   // of each rank, over [begin, end]
   std::vector<PathSummary> paths;      // of the iterations that ended, where critical paths were asked for
+  std::vector<PathWay> path_ways;      // between which GPUs, the largest first
   std::vector<PathShare> path_shares;  // what was on them, the largest first
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end
@@ -101,6 +109,7 @@ struct Fingerprints {
 };
 
 struct Results {
+  std::vector<std::string> gpu_names;  // as nodes of links.csv
   Outcome outcome = Outcome::done;
   bool deadlocked = false;           // stalled: ports wait for each other in a circle
   std::vector<std::string> waiting;  // stalled: what waits for what

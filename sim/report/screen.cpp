@@ -86,14 +86,16 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
 std::string share_text(const PathShare& share) {
   if (share.kind == PathStep::Kind::held) return "nothing ran: an earliest start";
   if (share.kind == PathStep::Kind::compute) return "compute " + printable(share.name);
-  return fmt::format(
-      "{} {} ({})", share.collective == CollectiveKind::point_to_point ? "send" : to_string(share.collective),
-      printable(share.name), to_string(share.stream));
+  const bool message = share.collective == CollectiveKind::point_to_point;
+  return fmt::format("{}: {} {} ({})", to_string(share.kind),
+                     message ? "message" : to_string(share.collective), printable(share.name),
+                     to_string(share.stream));
 }
 
 // The largest causes of the iteration time, and what it could be at least without each of them: another path
 // may be longer then.
-void critical_path(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
+void critical_path(Text out, const Results& results, const JobResult& job, const JobSummary& summary,
+                   std::size_t width) {
   constexpr std::size_t kCauses = 5;
   if (job.path_shares.empty() || !summary.iteration_time_s) return;
   const double iterations = static_cast<double>(job.paths.size());
@@ -107,6 +109,13 @@ void critical_path(Text out, const JobResult& job, const JobSummary& summary, st
     without.cells.push_back(human_seconds(*summary.iteration_time_s - seconds));
   }
   fmt::format_to(out, "\n{}", text_table({cause, time, part, without}, 2, width));
+  if (job.path_ways.empty()) return;
+  const PathWay& way = job.path_ways.front();
+  labelled(
+      out, "longest way",
+      fmt::format("{} from {} to {}", human_seconds(to_seconds(way.time) / iterations),
+                  printable(results.gpu_names[way.source]), printable(results.gpu_names[way.destination])),
+      width, 15);
 }
 
 std::vector<const LinkResult*> busiest(const Results& results) {
@@ -282,7 +291,7 @@ void training(Text out, const Results& results, std::size_t width) {
   header(out, results, job);
   headline(out, job, summary);
   breakdown(out, job, summary, width);
-  critical_path(out, job, summary, width);
+  critical_path(out, results, job, summary, width);
 }
 
 std::string packets_text(const Results& results, double hops) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -54,6 +55,16 @@ Json critical_path_json(const JobResult& job) {
          {"time_s", to_seconds(share.time) / iterations}});
   }
   json["causes"] = std::move(causes);
+  constexpr std::size_t kWays = 100;
+  Json ways = Json::array();
+  for (std::size_t i = 0; i < std::min(kWays, job.path_ways.size()); ++i) {
+    const PathWay& way = job.path_ways[i];
+    ways.push_back({{"source_gpu", way.source},
+                    {"destination_gpu", way.destination},
+                    {"steps", way.steps},
+                    {"time_s", to_seconds(way.time) / iterations}});
+  }
+  json["ways"] = std::move(ways);
   return json;
 }
 

@@ -126,8 +126,7 @@ const std::vector<std::string>& output_files() {
   static const std::vector<std::string> names = {
       "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv", "ranks.csv",
       "tasks.csv",        "collectives.csv",  "flows.csv",         "links.csv",      "queue_samples.csv",
-      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",
-      "run.log"};
+      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",        "run.log"};
   return names;
 }
 
@@ -283,26 +282,25 @@ void Tables::add(const FlowRecord& record) {
 }
 
 void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
-  if (!critical_path_->begin_row()) return;
-  critical_path_->cell(jobs_[job].name);
-  critical_path_->cell(std::int64_t{iteration});
-  critical_path_->cell(step.begin);
-  critical_path_->cell(step.end);
-  critical_path_->cell(step.end - step.begin);
-  critical_path_->cell(to_string(step.kind));
-  const bool held = step.kind == PathStep::Kind::held,
-             communication = step.kind == PathStep::Kind::communication;
-  critical_path_->cell(held ? "" : to_string(step.stream));
-  held ? critical_path_->cell("") : name_cell(*critical_path_, job, step.name);
-  critical_path_->cell(communication ? to_string(step.collective) : "");
-  critical_path_->cell(std::int64_t{step.rank});
-  critical_path_->cell(held ? "" : fmt::format("t{}.{}", step.rank, step.task));
-  if (communication) {
-    critical_path_->cell_id('c', step.id);
-  } else {
-    critical_path_->cell("");
-  }
-  critical_path_->end_row();
+  Rows& rows = *critical_path_;
+  if (!rows.begin_row()) return;
+  const bool held = step.kind == PathStep::Kind::held;
+  const bool communication = !held && step.kind != PathStep::Kind::compute;
+  rows.cell(jobs_[job].name);
+  rows.cell(std::int64_t{iteration});
+  rows.cell(step.begin);
+  rows.cell(step.end);
+  rows.cell(step.end - step.begin);
+  rows.cell(to_string(step.kind));
+  rows.cell(held ? "" : to_string(step.stream));
+  held ? rows.cell("") : name_cell(rows, job, step.name);
+  rows.cell(communication ? to_string(step.collective) : "");
+  rows.cell(std::int64_t{step.rank});
+  rows.cell(held ? "" : fmt::format("t{}.{}", step.rank, step.task));
+  communication ? rows.cell_id('c', step.id) : rows.cell("");
+  for (const std::uint32_t gpu : {step.source, step.destination})
+    rows.cell(gpu == PathStep::kNoGpu ? "" : fmt::format("{}", gpu));
+  rows.end_row();
 }
 
 void Tables::add(const QueueSample& sample) {

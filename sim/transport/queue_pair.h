@@ -1,75 +1,24 @@
-// Queue pairs as plain data: what sender and receiver, a NIC's arbitration and a message in flight consist
-// of. Private to the packet network.
+// Queue pairs as plain data: the sender's half, the receiver's half, and what is asked of them now and then.
+// Each belongs to one atom, whose set alone touches it while events run. Private to the packet network.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <vector>
 
-#include "sim/core/config.h"
-#include "sim/network/policies.h"
+#include "sim/core/units.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/congestion/congestion_control.h"
-#include "sim/transport/endpoint.h"
-#include "sim/transport/psn_window.h"
 
 namespace netsim {
-
-// What packets carry besides payload, in bytes as buffers count them.
-struct Framing {
-  std::uint32_t header = 0;        // of every data packet
-  std::uint32_t first_header = 0;  // more in a message's first packet
-  std::uint32_t ack = 0;           // whole ACK or NACK
-  std::uint32_t cnp = 0;           // whole congestion notification
-};
-enum class FramingKind : std::uint8_t { roce_v2, infiniband, ns3 };
-Framing framing(FramingKind kind);
-
-enum class EcnEcho : std::uint8_t { cnp, ack };
-
-// `transport.acknowledge`.
-struct AcknowledgeParameters {
-  std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() has the default
-};
-
-// The `transport` section.
-struct TransportParameters {
-  Bytes mtu = 4096;
-  std::int64_t queue_pairs = 4;
-  AcknowledgeParameters acknowledge;
-  FramingKind framing = FramingKind::roce_v2;
-  EcnEcho ecn_echo = EcnEcho::cnp;
-  Bytes nic_buffer = 64 * kKibibyte;
-  ConfigNode reliability;
-  Time retransmission_timeout = 67'108'864 * kNanosecond;
-  std::int64_t retransmission_backoff = 1;
-  std::int64_t retries = 7;
-  Bytes window = 0;
-  bool window_scales = false;
-  Time base_rtt = 0;
-  ConfigNode congestion_control;
-};
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;
 inline constexpr BitRate kNoRateLimit = INT64_MAX;
 
-// What the receiver knows of a message, from when its last packet was made until it is delivered: messages of
-// a queue pair end in the order in which their last packets were made, whatever the order of their
-// beginnings.
-struct Incoming {
-  SendRequest request;
-  Time start = 0;
-  std::uint32_t number = 0;    // within its queue pair, in order of send()
-  std::uint32_t next = kNone;  // of the queue pair, in order of their ends
-};
-
 // The sender's half of a queue pair, at the source's NIC. The first cache line is what making a packet
 // touches.
-struct alignas(64) Sender {
-  std::uint32_t path = 0;  // of data, after the first port
-  std::uint32_t injector = 0;
+struct alignas(64) SenderState {
+  std::uint32_t path = 0;      // of data, after the first port
+  std::uint32_t injector = 0;  // see Injectors
   std::uint32_t next_psn = 0;
   std::uint32_t acknowledged = 0;     // first psn not acknowledged
   std::uint32_t sent_end = 0;         // one past the highest psn ever sent
@@ -106,7 +55,7 @@ struct alignas(64) Sender {
   std::uint32_t timeouts = 0;                           // in a row
   Bytes congestion_window = kNoWindow;                  // what congestion control last said
 };
-static_assert(sizeof(Sender) == 128);
+static_assert(sizeof(SenderState) == 128);
 
 // What congestion control is told of a queue pair's path.
 struct alignas(16) PathConstants {
@@ -115,7 +64,7 @@ struct alignas(16) PathConstants {
 };
 
 // The receiver's half, at the destination.
-struct alignas(64) Receiver {
+struct alignas(64) ReceiverState {
   std::uint64_t key = 0;  // hash of (source, destination, number): names the flow in fingerprints
   Time last_cnp = 0;
   std::uint64_t digest = 0;
@@ -130,9 +79,9 @@ struct alignas(64) Receiver {
   bool pcie : 1 = false;     // goes on to the GPU over PCIe
   bool counted : 1 = false;  // see Outstanding
   std::uint8_t traffic_class = 0;
-  std::uint32_t oldest = kNone, newest = kNone;  // messages that have not been delivered
+  std::uint32_t oldest = kNone, newest = kNone;  // messages that are to end here, see Receiver
 };
-static_assert(sizeof(Receiver) == 64);
+static_assert(sizeof(ReceiverState) == 64);
 
 // What is on its way between the two halves of a queue pair, and of its timers: counted for those that are
 // over with one message, so that they can be used again when nothing is left but a retransmission timer that
@@ -144,43 +93,6 @@ struct Outstanding {
   std::uint32_t line = kNone;               // where one of them stands in line; kNone: none does
   std::uint32_t received = 0, replied = 0;  // the receiver's
   bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
-};
-
-// What came out of order; `asking`: within a message, with a request for an ACK, which the last one always
-// has.
-enum class Kept : std::uint8_t { absent, inner, asking, last };
-
-// What selective repeat remembers of a queue pair besides.
-struct Selective {
-  // Sender: what arrived out of order, and which of the gaps are to be sent again.
-  PsnWindow<std::uint8_t> arrived{0};
-  std::uint32_t arrived_count = 0;
-  std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
-  std::uint32_t repeat_end = 0;   // gaps before this one are to be
-  std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
-  Time last_sent = 0;             // when a packet was last made
-  Time quiet_since = 0;           // when the first of the timeouts in a row began
-  // Receiver: the packets that came out of order.
-  PsnWindow<Kept> kept{Kept::absent};
-};
-
-// What makes packets for one first port: a NIC (Ethernet port, or the PCIe link that feeds it), or a GPU's
-// NVLink port.
-struct Injector {
-  struct Ring {
-    std::uint32_t head = kNone, tail = kNone;
-  };
-  PortId port = 0;
-  std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
-  std::uint32_t ready = 0;     // bit per class with a ring that is not empty
-  // Queue pairs that may send, by class, served round robin.
-  std::array<Ring, kMaxClasses> rings;
-};
-
-// PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
-struct Gate {
-  Bytes credit = 0;
-  std::vector<std::uint32_t> injectors;
 };
 
 // Who a queue pair is.

@@ -15,11 +15,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DOORS = {
     "topology": {"graph.h", "topology.h", "partition.h", "ethernet.h", "files/ns3_topology.h"},
     "network": {"fabric.h", "fabric_part.h", "policies.h", "counters.h", "path.h", "telemetry.h"},
-    "transport": {"endpoint.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h", "timer_line.h",
+    "transport": {"endpoint.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h", "sender/timer_line.h",
                   "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
     "collectives": {"schedule.h", "algorithm.h", "collective_kind.h", "execution/executor.h",
-                    "execution/communication.h"},
+                    "execution/communication.h", "execution/transfer_record.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
                  "compute/compute_devices.h", "compute/compute_times.h", "readers/ns3_flows.h"},
     "import": {"ns3_config.h"},

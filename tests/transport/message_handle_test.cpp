@@ -155,6 +155,25 @@ TEST(MessageHandle, HeldForEverItIsNamedByTheStallReport) {
   EXPECT_TRUE(run.network->queue_pair_view(run.network->queue_pairs()[0]).busy);
 }
 
+// Two packets have left that asked for no acknowledgement. No timer goes on for ever because of them.
+TEST(MessageHandle, HeldInTheMiddleForEverTheRunComesToAnEnd) {
+  for (const char* reliability : {"go_back_n", "irn"}) {
+    ScriptedMessages run(kPair +
+                         "transport: {congestion_control: none, acknowledge: {every: 256}, reliability: " +
+                         reliability + "}\n");
+    const std::size_t held = run.send(0, 0, 1, 5 * kMtu);
+    Wire wire;
+    wire.put(kMtu, true);
+    wire.put(kMtu);
+    run.hold(wire.middle(), held);
+    ASSERT_EQ(run.engine.run_some(1000, 100 * kSecond) < 1000, true);
+    EXPECT_EQ(run.engine.pending(), 0U);
+    EXPECT_NE(run.network->waiting(10).at(0).find("0 of 2 packets acknowledged, 1 messages held back"),
+              std::string::npos)
+        << run.network->waiting(10)[0];
+  }
+}
+
 // ---- Priorities
 
 TEST(MessageHandle, HigherPriorityOvertakesBetweenPackets) {

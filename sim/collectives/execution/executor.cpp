@@ -20,6 +20,7 @@ class ScheduleExecutor final : public Executor {
                    Endpoint& endpoint, const ConfigNode& section, std::uint32_t first_origin);
 
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
+  void set_trace(TransferTrace trace) override { trace_ = std::move(trace); }
   void start(std::uint32_t gpu, const CommunicationRequest& request) override {
     part_of(gpu).start(gpu, request);
   }
@@ -41,6 +42,7 @@ class ScheduleExecutor final : public Executor {
 
   CollectiveLibrary library_;
   CommunicationListener* listener_ = nullptr;
+  TransferTrace trace_;  // empty: nobody wants to know
   std::vector<ExecutorGpu> gpus_;
   std::deque<ExecutorPart> parts_;  // by set
   std::vector<ExecutorPart*> part_of_gpu_;
@@ -52,7 +54,7 @@ ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
                                    const ConfigNode& section, std::uint32_t first_origin)
     : library_(section, endpoint), batches_(library_) {
   NETSIM_CHECK(set_of_gpu.size() == endpoint.gpu_count(), "one set per GPU");
-  for (EventLoop* loop : loops) parts_.emplace_back(*loop, endpoint, library_, gpus_, listener_);
+  for (EventLoop* loop : loops) parts_.emplace_back(*loop, endpoint, library_, gpus_, listener_, trace_);
   for (std::uint32_t gpu = 0; gpu < set_of_gpu.size(); ++gpu) {
     NETSIM_CHECK(set_of_gpu[gpu] < loops.size(), "GPU " + std::to_string(gpu) + " is in no set");
     gpus_.emplace_back(first_origin + gpu);

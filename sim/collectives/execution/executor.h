@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/communication.h"
+#include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
 #include "sim/core/parameters.h"
@@ -50,6 +51,9 @@ class Executor : public MessageListener {
   static const ParameterTable& parameter_table();
 
   virtual void set_listener(CommunicationListener* listener) = 0;
+  // From now on the trace hears of all messages of all operations. Before the first start(); it costs a few
+  // percent of a run's time.
+  virtual void set_trace(TransferTrace trace) = 0;
   // A rank enters the communication now. A receiver may enter before or after the data arrives. A group of
   // one rank is done at once. InputError where the algorithm has a limit on ranks.
   virtual void start(std::uint32_t gpu, const CommunicationRequest& request) = 0;

@@ -31,14 +31,16 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
 }  // namespace
 
 ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
-                           std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener)
+                           std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
+                           const TransferTrace& trace)
     : library_(library),
       schedules_(library.schedules),
       listener_(listener),
       events_(loop, gpus),
+      trace_(trace, loop),
       operations_(gpus),
-      outgoing_(endpoint, library.latency, events_),
-      runner_(outgoing_) {
+      outgoing_(endpoint, library.latency, events_, trace_),
+      runner_(outgoing_, trace_) {
   loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
 }
 
@@ -124,6 +126,7 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
   const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
   operation.arrived.add(from);
   operation.sender_started = message.started;
+  if (trace_.on()) trace_.delivered(operation, from.peer, from.block, message.source);
   run(slot, from.block);
 }
 
@@ -133,6 +136,7 @@ void ExecutorPart::message_sent(const SendRequest& message) {
   NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight.take({message.destination, block}),
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   const Operation& operation = operations_[slot];
+  if (trace_.on()) trace_.acknowledged(operation, block, message.destination);
   if (operation.phase != Phase::finished) {
     run(slot, block);
   } else if (operation.in_flight.total() == 0) {

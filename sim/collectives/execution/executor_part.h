@@ -10,6 +10,7 @@
 #include "sim/collectives/execution/executor_events.h"
 #include "sim/collectives/execution/instruction_runner.h"
 #include "sim/collectives/execution/operation.h"
+#include "sim/collectives/execution/operation_trace.h"
 #include "sim/collectives/execution/outgoing_messages.h"
 #include "sim/collectives/execution/schedule_cache.h"
 
@@ -18,9 +19,10 @@ namespace netsim {
 class alignas(64) ExecutorPart {
  public:
   // `gpus`: of all sets; a part uses those of its own GPUs. `listener`: whom to tell; it
-  // may be set after the parts are made. Handles EventKind::executor of `loop`.
+  // may be set after the parts are made, as may `trace`. Handles EventKind::executor of `loop`.
   ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
-               std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener);
+               std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
+               const TransferTrace& trace);
   ExecutorPart(const ExecutorPart&) = delete;
   ExecutorPart& operator=(const ExecutorPart&) = delete;
 
@@ -43,6 +45,7 @@ class alignas(64) ExecutorPart {
   ScheduleLookup schedules_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
+  OperationTrace trace_;
   OperationArena operations_;
   OutgoingMessages outgoing_;
   InstructionRunner runner_;

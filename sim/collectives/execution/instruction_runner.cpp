@@ -72,20 +72,24 @@ void InstructionRunner::run_channel(Operation& operation, std::uint32_t channel)
 bool InstructionRunner::advance(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   bool progress = false;
-  while (!block.done() && execute(operation, number)) {
+  while (!block.done() && execute(operation, number, progress)) {
     progress = true;
     if (++block.instruction == block.instructions) open_next_round(operation, block);
   }
   return progress;
 }
 
-// False if the thread block's next instruction has to wait.
-bool InstructionRunner::execute(Operation& operation, std::uint32_t number) {
+// False if the thread block's next instruction has to wait. `going`: it has not just waited.
+bool InstructionRunner::execute(Operation& operation, std::uint32_t number, bool going) {
   using Op = Instruction::Op;
   const ThreadBlock& block = operation.thread_blocks[number];
   const Instruction instruction = operation.schedule->instruction(
       operation.request.index, number % operation.thread_blocks_per_channel, block.instruction);
-  if (instruction.op == Op::wait) return has_passed(operation, number, instruction);
+  if (instruction.op == Op::wait) {
+    if (!has_passed(operation, number, instruction)) return false;
+    if (trace_.on() && !going) trace_.followed(operation, number, instruction.peer);
+    return true;
+  }
   const Bytes bytes = chunk_bytes(operation, block, instruction.chunk);
   if (bytes == 0) return true;
   if (instruction.op != Op::send) return operation.arrived.take({instruction.peer, number});

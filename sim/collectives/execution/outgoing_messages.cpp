@@ -6,6 +6,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, std::uint
                             Bytes bytes) {
   operation.in_flight.add({destination, block});
   const Time latency = latency_.hop(operation.request, operation.family, operation.gpu, destination);
+  if (trace_.on()) trace_.posted(operation, block, destination, latency);
   const std::uint32_t slot = free_slot();
   SendRequest& message = messages_[slot];
   message.source = operation.gpu;

@@ -8,14 +8,16 @@
 #include "sim/collectives/execution/executor_events.h"
 #include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/operation.h"
+#include "sim/collectives/execution/operation_trace.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
 
 class OutgoingMessages {
  public:
-  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events)
-      : endpoint_(endpoint), latency_(latency), events_(events) {}
+  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
+                   const OperationTrace& trace)
+      : endpoint_(endpoint), latency_(latency), events_(events), trace_(trace) {}
   // Thread block `block` of the operation sends `bytes` to a GPU; in flight from now on.
   void post(Operation& operation, std::uint32_t block, std::uint32_t destination, Bytes bytes);
   // ExecutorEvent::send with this slot.
@@ -27,6 +29,7 @@ class OutgoingMessages {
   Endpoint& endpoint_;
   const LatencyModel& latency_;
   ExecutorEvents& events_;
+  const OperationTrace& trace_;
   std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
   std::vector<std::uint32_t> free_;    // slots of messages_
 };

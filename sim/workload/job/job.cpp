@@ -91,6 +91,7 @@ class SourceJob final : public TaskJob {
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void apply(const JobRecord& record) override { books_.apply(record); }
+  void apply(const TransferRecord& record) override { books_.apply(record); }
 
   const JobPlan& plan() const override { return plan_; }
   bool begun() const override { return books_.opened(); }
@@ -171,7 +172,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       number_(number),
       first_rank_(first_rank),
       plan_(std::move(plan)),
-      books_(*plan_.source, number, std::move(observer)),
+      books_(*plan_.source, number, std::move(observer), plan_.gpus),
       ranks_(plan_.source->ranks()) {
   NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
   sets_.reserve(run_.loops->size());

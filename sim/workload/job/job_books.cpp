@@ -22,13 +22,14 @@ MessageKey message_of(const JobRecord& record) {
 
 }  // namespace
 
-JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer)
+JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer,
+                   const std::vector<std::uint32_t>& gpus)
     : source_(source),
       job_(job),
       observer_(std::move(observer)),
       ledgers_(source.ranks()),
       open_iteration_(source.ranks(), 0) {
-  if (observer_.path) path_.emplace(source.ranks());
+  if (observer_.path) path_.emplace(gpus);
 }
 
 void JobBooks::open(Time begin) {

@@ -60,13 +60,17 @@ class JobBooks {
  public:
   // `source` is asked for groups and names, and at the beginning which ranks have anything to do. `job`: its
   // number in the run, for records.
-  JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer);
+  // `gpus`: by rank, for critical paths.
+  JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer,
+           const std::vector<std::uint32_t>& gpus = {});
 
   // The time of all ranks starts here.
   void open(Time begin);
   // Records of one rank, and of the ranks of one operation, come in order of time. InputError where members
   // of an operation disagree.
   void apply(const JobRecord& record);
+  // Only where critical paths are asked for; in the order of what happened, before what it caused.
+  void apply(const TransferRecord& record) { path_->moved(record); }
 
   // Every rank has ended all its tasks. False before open().
   bool done() const { return opened_ && ranks_left_ == 0; }

@@ -11,6 +11,15 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
       run_{&loops_, &set_of_gpu_, &executor, &devices, &journal_, first_origin},
       observer_(std::move(observer)) {
   executor.set_listener(this);
+  if (observer_.path) {
+    executor.set_trace([this](const TransferRecord& record) {
+      if (transfer_journal_) {
+        transfer_journal_(set_of_gpu_[record.gpu], record);
+      } else {
+        apply_transfer(record);
+      }
+    });
+  }
   devices.set_listener(this);
   for (EventLoop* loop : loops_) loop->set_handler<&JobSet::job_event>(EventKind::job, *this);
 }
@@ -25,8 +34,10 @@ const Job& JobSet::add(JobPlan plan) {
 // What happens at the start goes into the books in the order of ranks, all else in that of events.
 void JobSet::start(std::uint32_t job) {
   JobJournal journal = std::exchange(journal_, nullptr);
+  TransferJournal transfers = std::exchange(transfer_journal_, nullptr);
   jobs_[job]->start();
   journal_ = std::move(journal);
+  transfer_journal_ = std::move(transfers);
 }
 
 void JobSet::job_event(const Event& event) {

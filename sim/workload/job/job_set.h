@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,6 +42,11 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // sets must run in one thread, event by event in order.
   void set_journal(JobJournal journal) { journal_ = std::move(journal); }
   void apply(const JobRecord& record) { jobs_[record.job]->apply(record); }
+  // The same for the executor's trace of transfers, where JobObserver::path asks for critical paths. It is
+  // told of in the same order.
+  using TransferJournal = std::function<void(std::uint32_t set, const TransferRecord& record)>;
+  void set_transfer_journal(TransferJournal journal) { transfer_journal_ = std::move(journal); }
+  void apply_transfer(const TransferRecord& record) { jobs_[record.job]->apply(record); }
 
   // What unfinished ranks wait for, one line each, with the job's name where there are several.
   std::vector<std::string> waiting(std::size_t limit) const;
@@ -57,6 +63,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
   JobJournal journal_;
+  TransferJournal transfer_journal_;
   JobRun run_;
   JobObserver observer_;
   std::vector<std::unique_ptr<TaskJob>> jobs_;

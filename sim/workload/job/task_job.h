@@ -37,6 +37,7 @@ class TaskJob : public Job {
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
   virtual void apply(const JobRecord& record) = 0;
+  virtual void apply(const TransferRecord& record) = 0;
 };
 
 }  // namespace netsim

@@ -613,18 +613,13 @@ class WideTree final : public CollectiveAlgorithm {
   std::uint32_t children_;
 };
 
-void register_wide_tree() {
-  Registry<CollectiveAlgorithm>::instance().add("test_wide_tree", [](const ConfigNode& node) {
-    const ConfigNode none;
-    return std::make_unique<WideTree>(
-        Parameters<WideTreeParameters>()
-            .integer("children", &WideTreeParameters::children, {1, 64}, "of each rank")
-            .parse(node.is_scalar() ? none : node, {"kind"}));
-  });
-}
+const Registration<CollectiveAlgorithm> kWideTree{
+    "test_wide_tree", "broadcast: each rank passes the data on to several",
+    Parameters<WideTreeParameters>().integer("children", &WideTreeParameters::children, {1, 64},
+                                             "of each rank"),
+    [](const WideTreeParameters& p, const ConfigNode&) { return std::make_unique<WideTree>(p); }};
 
 TEST(ExecutorParameters, ReachTheAlgorithm) {
-  register_wide_tree();
   const auto members = everyone(13);
   const auto end = [&](const std::string& algorithm) {
     Bench bench(13, kMicrosecond, "{broadcast: " + algorithm + "}");
@@ -638,7 +633,6 @@ TEST(ExecutorParameters, ReachTheAlgorithm) {
 
 // What is promised, and so what is predicted, is of the same schedules.
 TEST(ExecutorParameters, ReachThePrediction) {
-  register_wide_tree();
   const auto members = everyone(13);
   Bench bench(13, 1, {}, {}, "{broadcast: {kind: test_wide_tree, children: 4}}");
   const auto request = request_of(CollectiveKind::broadcast, members, 1000);

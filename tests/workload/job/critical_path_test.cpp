@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/core/random.h"
@@ -25,8 +26,8 @@ using ::testing::ElementsAre;
 using Step = std::tuple<std::uint32_t, std::uint32_t, Time, Time>;
 constexpr Time kLink = 7;  // delay of every message
 
-struct Run {
-  explicit Run(ScriptedSource source_) : source(std::move(source_)) {
+struct PlayedJob {
+  explicit PlayedJob(ScriptedSource source_) : source(std::move(source_)) {
     EventLoop loop;
     IdealEndpoint endpoint(loop, source.ranks(), kLink, 0);
     const auto executor = Executor::create(loop, endpoint, ConfigNode(), 100);
@@ -34,9 +35,14 @@ struct Run {
     for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
     JobObserver observer;
     observer.path = [this](std::uint32_t, std::uint32_t iteration, const PathStep& step) {
-      if (steps.size() <= iteration) steps.resize(iteration + 1), kinds.resize(iteration + 1);
+      if (steps.size() <= iteration) {
+        steps.resize(iteration + 1);
+        kinds.resize(iteration + 1);
+        ways.resize(iteration + 1);
+      }
       steps[iteration].emplace_back(step.rank, step.task, step.begin, step.end);
       kinds[iteration].push_back(step.kind);
+      ways[iteration].emplace_back(step.source, step.destination);
     };
     SingleJob job(loop, *executor, source, gpus, source.durations(), 200, observer);
     job.start();
@@ -48,6 +54,7 @@ struct Run {
   ScriptedSource source;
   std::vector<std::vector<Step>> steps;
   std::vector<std::vector<PathStep::Kind>> kinds;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> ways;
   std::vector<Time> ends;
   std::vector<PathSummary> paths;
   bool done = false;
@@ -58,7 +65,7 @@ TEST(CriticalPath, OfAChainIsTheChain) {
   source.compute(0, 3);
   source.compute(0, 5);
   source.compute(0, 2);
-  const Run run(source);
+  const PlayedJob run(source);
   EXPECT_THAT(run.steps.at(0), ElementsAre(Step(0, 0, 0, 3), Step(0, 1, 3, 8), Step(0, 2, 8, 10)));
   EXPECT_EQ(run.paths.at(0).compute, 10);
 }
@@ -85,7 +92,7 @@ TEST(CriticalPath, OfADiamondIsItsLongerSide) {
   receive.stream = Stream::ep;
   const std::uint32_t second = source.add(0, receive);
   const std::uint32_t end = source.compute(0, 6, {first, second});
-  const Run run(source);
+  const PlayedJob run(source);
   ASSERT_TRUE(run.done);
   // The send to rank 2 waits in its stream until that to rank 1 is delivered.
   EXPECT_THAT(run.steps.at(0),
@@ -113,22 +120,27 @@ TEST(CriticalPath, OfAPipelineGoesThroughItsSlowestStage) {
     receive.peer = 0;
     source.compute(1, 20, {source.add(1, receive)});
   }
-  const Run run(source);
+  const PlayedJob run(source);
   EXPECT_THAT(run.steps.at(0),
               ElementsAre(Step(0, 0, 0, 10), Step(1, 0, 10, 17), Step(1, 1, 17, 37), Step(1, 3, 37, 57)));
 }
 
-// All wait for the rank that comes last.
-TEST(CriticalPath, OfACollectiveComesFromItsLastMember) {
+// All wait for the rank that comes last: the ring's four steps go from neighbour to neighbour, beginning
+// there.
+TEST(CriticalPath, OfACollectiveGoesFromMessageToMessageBackToItsLastMember) {
   ScriptedSource source(3);
   const std::uint32_t group = source.add_group({0, 1, 2});
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     source.all_reduce(rank, group, Stream::tp, {source.compute(rank, rank == 1 ? 50 : 5)});
-  const Run run(source);
-  ASSERT_EQ(run.steps.at(0).size(), 2U);
+  const PlayedJob run(source);
+  ASSERT_EQ(run.steps.at(0).size(), 5U);
   EXPECT_EQ(run.steps[0][0], Step(1, 0, 0, 50));
-  EXPECT_EQ(std::get<2>(run.steps[0][1]), 50);
-  EXPECT_EQ(std::get<3>(run.steps[0][1]), run.ends.at(0));
+  for (std::uint32_t step = 1; step < 5; ++step) {
+    EXPECT_EQ(run.kinds[0][step], PathStep::Kind::transfer);
+    EXPECT_EQ(run.ways[0][step], std::pair(step % 3, (step + 1) % 3));
+    EXPECT_EQ(std::get<3>(run.steps[0][step]), 50 + kLink * step);
+  }
+  EXPECT_EQ(run.ends.at(0), 50 + 4 * kLink);
 }
 
 TEST(CriticalPath, OfAnEarliestStartIsHeldUntilThen) {
@@ -140,8 +152,8 @@ TEST(CriticalPath, OfAnEarliestStartIsHeldUntilThen) {
   task.not_before = 100;
   source.add(0, task);
   source.message(1, TaskKind::receive, 0, 0);
-  const Run run(source);
-  EXPECT_THAT(run.kinds.at(0), ElementsAre(PathStep::Kind::held, PathStep::Kind::communication));
+  const PlayedJob run(source);
+  EXPECT_THAT(run.kinds.at(0), ElementsAre(PathStep::Kind::held, PathStep::Kind::transfer));
   EXPECT_EQ(run.paths.at(0).held, 100);
 }
 
@@ -178,7 +190,7 @@ ScriptedSource random_source(RandomStream& random) {
 TEST(CriticalPath, TakesExactlyAsLongAsItsIteration) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     RandomStream random(seed, "path");
-    const Run run(random_source(random));
+    const PlayedJob run(random_source(random));
     RC_ASSERT(run.done);
     RC_ASSERT(run.paths.size() == run.ends.size());
     Time before = 0;

@@ -172,6 +172,7 @@ class ScriptedExecutor final : public Executor {
         this);
   }
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
+  void set_trace(TransferTrace) override {}
   void start(std::uint32_t gpu, const CommunicationRequest& request) override {
     starts.push_back({gpu, loop_.now(), request});
     EXPECT_EQ((*request.members)[request.index], gpu);

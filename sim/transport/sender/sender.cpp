@@ -1,18 +1,39 @@
-// The sender's half: messages, arbitration, windows, pacing, acknowledgements, congestion control, go-back-N.
+#include "sim/transport/sender/sender.h"
+
 #include <algorithm>
-#include <bit>
 #include <utility>
 
-#include "sim/transport/packet_network_impl.h"
+#include "sim/core/random.h"
 
 namespace netsim {
 
+Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver,
+               NetworkCounters& counts)
+    : set_(set),
+      loop_(set.loop()),
+      fabric_(fabric),
+      state_(state),
+      receiver_(receiver),
+      counts_(counts),
+      parameters_(state.parameters),
+      framing_(state.framing),
+      reliability_(state.reliability),
+      congestion_control_(state.congestion_control.get()),
+      needs_(state.needs),
+      acknowledge_every_(state.acknowledge_every),
+      selective_(state.reliability.selective),
+      stamps_(state.stamps),
+      senders_(state.senders.data()),
+      outstanding_(state.outstanding.data()),
+      repeated_(state.selective_senders.data()),
+      injectors_(fabric, state) {}
+
 // The receiver is told what ends with the packet that is made now, so that packets need not carry it.
-void TransportPart::announce(std::uint32_t id, const Message& m) {
+void Sender::announce(std::uint32_t id, const Message& m) {
   const Incoming incoming{m.request, m.start, m.number, kNone};
   const std::uint32_t to = state_.set_of_gpu[m.request.destination];
   if (to == set_.id()) {
-    expect(id, incoming);
+    receiver_.expect(id, incoming);
   } else {
     set_.post(to, kNoEvent).event = {kNoEvent, 0, id, EventKind::notice, set_.attach(to, incoming)};
   }
@@ -20,10 +41,8 @@ void TransportPart::announce(std::uint32_t id, const Message& m) {
 
 // ---- Messages
 
-MessageHandle TransportPart::send(const SendRequest& request) {
-  NETSIM_CHECK(request.bytes > 0 && request.source != request.destination, "empty or self-addressed message");
-  const std::uint32_t id = network_.queue_pair(request);
-  Sender& s = senders_[id];
+MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
+  SenderState& s = senders_[id];
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
   if (request.traits.rate_limit != 0) s.limited = true;
@@ -35,7 +54,7 @@ MessageHandle TransportPart::send(const SendRequest& request) {
   return handle;
 }
 
-bool TransportPart::hold(const MessageHandle& handle) {
+bool Sender::hold(const MessageHandle& handle) {
   const std::uint32_t message = queues_.find(handle);
   if (message == kNone) return false;
   const std::uint32_t id = queues_.message(message).queue_pair;
@@ -44,7 +63,7 @@ bool TransportPart::hold(const MessageHandle& handle) {
   return true;
 }
 
-bool TransportPart::release(const MessageHandle& handle) {
+bool Sender::release(const MessageHandle& handle) {
   const std::uint32_t message = queues_.find(handle);
   if (message == kNone) return false;
   const std::uint32_t id = queues_.message(message).queue_pair;
@@ -54,18 +73,18 @@ bool TransportPart::release(const MessageHandle& handle) {
   return true;
 }
 
-bool TransportPart::set_priority(const MessageHandle& handle, std::uint8_t priority) {
+bool Sender::set_priority(const MessageHandle& handle, std::uint8_t priority) {
   const std::uint32_t message = queues_.find(handle);
   if (message == kNone) return false;
   queues_.set_priority(senders_[queues_.message(message).queue_pair], message, priority);
   return true;
 }
 
-Bytes TransportPart::cancel(const MessageHandle& handle) {
+Bytes Sender::cancel(const MessageHandle& handle) {
   const std::uint32_t message = queues_.find(handle);
   if (message == kNone) return 0;
   const std::uint32_t id = queues_.message(message).queue_pair;
-  Sender& s = senders_[id];
+  SenderState& s = senders_[id];
   const Bytes asked = queues_.message(message).request.bytes;
   if (queues_.message(message).held) --state_.records[id].held;
   const Bytes cancelled = queues_.cancel(s, message);
@@ -83,107 +102,57 @@ Bytes TransportPart::cancel(const MessageHandle& handle) {
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
+// What has not come back: not acknowledged and, unless the plan counts cumulatively, not known to have
+// arrived out of order.
+std::uint32_t Sender::in_flight(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
+  const std::uint32_t sent = s.next_psn - s.acknowledged;
+  return repeats(s) && !reliability_.cumulative ? sent - repeated_[id].arrived_count : sent;
+}
+
 // Less than the window is in flight.
-[[gnu::always_inline]] inline bool TransportPart::window_open(std::uint32_t id, const Sender& s) const {
-  const bool selective = reliability_.selective && !s.scale_up;
-  return (selective ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
+[[gnu::always_inline]] inline bool Sender::window_open(std::uint32_t id, const SenderState& s) const {
+  return (repeats(s) ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
 }
 
 // A window that shrank below what is in flight leaves room for one packet that asks, where nothing in flight
 // does: so a queue pair that may not send has always asked for what will let it go on.
-bool TransportPart::has_work(std::uint32_t id) {
-  const Sender& s = senders_[id];
+bool Sender::has_work(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
   if (s.failed) return false;
-  if (reliability_.selective && !s.scale_up && has_gap(id)) return true;
+  if (has_gap(id, s)) return true;
   return s.current != kNone && (window_open(id, s) || s.next_psn - s.acknowledged <= s.unrequested);
 }
 
-// To the end of its injector's ring.
-void TransportPart::join_ring(std::uint32_t id) {
-  Sender& s = senders_[id];
-  Injector& in = injectors_[s.injector];
-  Injector::Ring& ring = in.rings[s.traffic_class];
-  s.ready = true;
-  s.next_ready = kNone;
-  if (ring.head == kNone) {
-    ring.head = id;
-    in.ready |= 1U << s.traffic_class;
-  } else {
-    senders_[ring.tail].next_ready = id;
-  }
-  ring.tail = id;
-}
-
 // If it may send and is not waiting for its turn or its pace already.
-void TransportPart::make_ready(std::uint32_t id) {
-  const Sender& s = senders_[id];
+void Sender::make_ready(std::uint32_t id) {
+  const SenderState& s = senders_[id];
   if (s.ready || s.pacing || !has_work(id)) return;
-  join_ring(id);
-  const Injector& in = injectors_[s.injector];
-  if (!gate_open(in)) return;  // departed() wakes the port
-  fabric_.set_source_ready(in.port, true);
-  fabric_.wake(in.port);
+  injectors_.join(id);
+  injectors_.wake(injectors_[s.injector]);
 }
 
-// Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
-// are held back.
-std::uint32_t TransportPart::next_class(Injector& in) {
-  std::uint32_t ready = in.ready & ~fabric_.paused_classes(in.port);
-  if ((ready & (ready - 1)) == 0)
-    return ready != 0 ? static_cast<std::uint32_t>(std::countr_zero(ready)) : kNone;
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    while ((in.ready >> c & 1) != 0 && !has_work(in.rings[c].head)) take_from_ring(in, c);
-  }
-  ready &= in.ready;
-  if (ready == 0) return kNone;
-  return fabric_.select_class(in.port, ready,
-                              [&](std::uint32_t c) { return next_packet_bytes(in.rings[c].head); });
-}
-
-std::uint32_t TransportPart::take_from_ring(Injector& in, std::uint32_t traffic_class) {
-  Injector::Ring& ring = in.rings[traffic_class];
-  const std::uint32_t id = ring.head;
-  ring.head = senders_[id].next_ready;
-  senders_[id].ready = false;
-  if (ring.head == kNone) {
-    ring.tail = kNone;
-    in.ready &= ~(1U << traffic_class);
-  } else {
-    __builtin_prefetch(&senders_[ring.head], 1);
-  }
-  return id;
-}
-
-void TransportPart::port_free(PortId port) {
-  Injector& in = injectors_[state_.injector_of_port[port]];
-  while (in.ready != 0 && gate_open(in)) {
-    const std::uint32_t traffic_class = next_class(in);
+void Sender::port_free(PortId port) {
+  Injectors::Injector& in = injectors_.of_port(port);
+  while (in.ready != 0 && injectors_.open(in)) {
+    const std::uint32_t traffic_class = injectors_.next_class(
+        in, [this](std::uint32_t id) { return has_work(id); },
+        [this](std::uint32_t id) { return next_packet_bytes(id); });
     if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
-    const std::uint32_t id = take_from_ring(in, traffic_class);
-    if (!has_work(id)) continue;  // its window has shrunk
+    const std::uint32_t id = injectors_.take(in, traffic_class);
+    if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     const std::uint32_t psn = fabric_.packets()[packet].psn;
-    if (in.gate != kNone) gates_[in.gate].credit -= bytes;
+    injectors_.fill(in, bytes);
     fabric_.transmit(port, packet);
     pace(id, bytes + senders_[id].overhead, psn);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(port, traffic_class);
-    if (in.ready == 0 || !gate_open(in)) break;
+    if (in.ready == 0 || !injectors_.open(in)) break;
     fabric_.wake(port);
     return;
   }
   fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
-}
-
-void TransportPart::departed(PortId port, Bytes bytes) {
-  Gate& gate = gates_[state_.gate_of_port[port]];
-  gate.credit += bytes;
-  for (std::uint32_t index : gate.injectors) {
-    const Injector& in = injectors_[index];
-    if (in.ready == 0) continue;
-    fabric_.set_source_ready(in.port, true);
-    fabric_.wake(in.port);
-  }
 }
 
 // ---- Packets
@@ -191,7 +160,7 @@ void TransportPart::departed(PortId port, Bytes bytes) {
 // Whether the packet before next_psn asks for an acknowledgement: the last of a message, one of at most so
 // many that the NIC's setting says, and one after which the window lets nothing out. Counted since the last
 // request, as Linux's rxe does; the vendor's register only promises one in 2^n packets.
-[[gnu::always_inline]] inline bool TransportPart::asks(std::uint32_t id, Sender& s, bool last) const {
+[[gnu::always_inline]] inline bool Sender::asks(std::uint32_t id, SenderState& s, bool last) const {
   if (s.unrequested + 1U < acknowledge_every_ && !last && window_open(id, s)) {
     ++s.unrequested;
     return false;
@@ -200,17 +169,18 @@ void TransportPart::departed(PortId port, Bytes bytes) {
   return true;
 }
 
-// What is missing goes before what is new.
-std::uint32_t TransportPart::next_packet(std::uint32_t id) {
-  Sender& s = senders_[id];
-  if (reliability_.selective && !s.scale_up && has_gap(id)) {
-    const std::uint32_t psn = take_gap(id);
-    ++counts_.retransmissions;
-    const std::uint32_t segment = queues_.segment_of(s, psn);
-    const bool last =
-        psn + 1 == queues_.segment(segment).end && queues_.ends_message(queues_.segment(segment));
-    return make_packet(id, extent(segment), psn, last, true);
-  }
+// What is missing is sent before what is new.
+std::uint32_t Sender::repeat_gap(std::uint32_t id) {
+  const std::uint32_t psn = repeated_[id].take_gap();
+  ++counts_.retransmissions;
+  const std::uint32_t index = queues_.segment_of(senders_[id], psn);
+  const Segment& segment = queues_.segment(index);
+  return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+}
+
+std::uint32_t Sender::next_packet(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  if (has_gap(id, s)) return repeat_gap(id);
   const Extent segment{s.current, s.current_first, s.current_end};
   const std::uint32_t psn = s.next_psn++;
   const bool fresh = psn == s.sent_end;
@@ -225,8 +195,8 @@ std::uint32_t TransportPart::next_packet(std::uint32_t id) {
 
 // The packet that is made is the current segment's last one, `fresh` for the first time. Returns whether it
 // is its message's.
-bool TransportPart::end_segment(std::uint32_t id, bool fresh) {
-  Sender& s = senders_[id];
+bool Sender::end_segment(std::uint32_t id, bool fresh) {
+  SenderState& s = senders_[id];
   const Segment& segment = queues_.segment(s.current);
   const bool last = queues_.ends_message(segment);
   if (fresh) {  // a segment that another message cut short has no packets to come
@@ -237,13 +207,13 @@ bool TransportPart::end_segment(std::uint32_t id, bool fresh) {
   return last;
 }
 
-TransportPart::Extent TransportPart::extent(std::uint32_t segment) const {
+Sender::Extent Sender::extent(std::uint32_t segment) const {
   const Segment& g = queues_.segment(segment);
   return {segment, g.first - g.offset, g.end};
 }
 
 // As buffers count them. All packets of a message but the last are full.
-Bytes TransportPart::packet_bytes(const Sender& s, const Extent& segment, std::uint32_t psn) const {
+Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const {
   const std::uint32_t number = psn - segment.base;
   Bytes payload = s.mtu;
   if (psn + 1 == segment.end) {
@@ -254,16 +224,16 @@ Bytes TransportPart::packet_bytes(const Sender& s, const Extent& segment, std::u
 }
 
 // Of what next_packet() would make.
-Bytes TransportPart::next_packet_bytes(std::uint32_t id) {
-  const Sender& s = senders_[id];
-  const bool gap = reliability_.selective && !s.scale_up && has_gap(id);
-  const std::uint32_t psn = gap ? selective_[id].repeat_next : s.next_psn;
+Bytes Sender::next_packet_bytes(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
+  const bool gap = has_gap(id, s);
+  const std::uint32_t psn = gap ? repeated_[id].repeat_next : s.next_psn;
   return packet_bytes(s, extent(gap ? queues_.segment_of(s, psn) : s.current), psn);
 }
 
-std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn,
-                                         bool last, bool ask) {
-  const Sender& s = senders_[id];
+std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last,
+                                  bool ask) {
+  const SenderState& s = senders_[id];
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
   k.psn = psn;
@@ -281,14 +251,14 @@ std::uint32_t TransportPart::make_packet(std::uint32_t id, const Extent& segment
     t.sent = loop_.now();
     t.hops = 0;
   }
-  if (reliability_.selective) selective_[id].last_sent = loop_.now();
+  if (selective_) repeated_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
 }
 
 // An event at the queue pair itself.
-void TransportPart::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
-  const Sender& s = senders_[id];
+void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
+  const SenderState& s = senders_[id];
   if (s.counted) ++outstanding_[id].timers;
   if (kind == EventKind::retransmission && stand_in_line(id, time)) return;
   loop_.schedule(time, fabric_.origin(injectors_[s.injector].port), kind, id, argument);
@@ -298,37 +268,37 @@ void TransportPart::schedule_timer(std::uint32_t id, Time time, EventKind kind, 
 
 // Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was
 // `psn`.
-void TransportPart::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
-  Sender& s = senders_[id];
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
+  SenderState& s = senders_[id];
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
   if (s.limited) [[unlikely]]
     return pace_limited(id, wire_bytes, psn);
   if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
-    if (has_work(id)) join_ring(id);
+    join_if_work(id);
     return;
   }
   wait_for_pace(id, wire_bytes, s.rate);
 }
 
 // The same by the limit of the packet's message too.
-void TransportPart::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
-  const Sender& s = senders_[id];
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
+  const SenderState& s = senders_[id];
   const std::uint32_t message = queues_.segment(queues_.segment_of(s, psn)).message;
   const BitRate limit = queues_.message(message).request.traits.rate_limit;
   BitRate& at_most = state_.records[id].paced_at_most;
   at_most = limit == 0 ? kNoRateLimit : limit;
   const BitRate rate = std::min(s.rate, at_most);
   if (rate >= s.line_rate && (s.scale_up || !needs_.pace_again)) {
-    if (has_work(id)) join_ring(id);
+    join_if_work(id);
     return;
   }
   wait_for_pace(id, wire_bytes, rate);
 }
 
-void TransportPart::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
-  Sender& s = senders_[id];
+void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
+  SenderState& s = senders_[id];
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
   s.last_paced = needs_.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
   s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
@@ -337,8 +307,8 @@ void TransportPart::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate ra
 
 // The rate has changed while the wait for the next packet lasts: as much longer or shorter as the last packet
 // takes.
-void TransportPart::move_pace(std::uint32_t id, BitRate before) {
-  Sender& s = senders_[id];
+void Sender::move_pace(std::uint32_t id, BitRate before) {
+  SenderState& s = senders_[id];
   const BitRate at_most = s.limited ? state_.records[id].paced_at_most : kNoRateLimit;
   const BitRate was = std::min(before, at_most), is = std::min(s.rate, at_most);
   if (!s.pacing || is == was) return;
@@ -347,8 +317,8 @@ void TransportPart::move_pace(std::uint32_t id, BitRate before) {
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
-void TransportPart::on_pace(const Event& event) {
-  Sender& s = senders_[event.target];
+void Sender::on_pace(const Event& event) {
+  SenderState& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
   timer_ended(event.target);
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
@@ -358,8 +328,8 @@ void TransportPart::on_pace(const Event& event) {
 
 // ---- Congestion control
 
-CongestionContext TransportPart::congestion_context(std::uint32_t id) {
-  const Sender& s = senders_[id];
+CongestionContext Sender::congestion_context(std::uint32_t id) {
+  const SenderState& s = senders_[id];
   CongestionContext context;
   context.now = loop_.now();
   context.line_rate = s.line_rate;
@@ -374,15 +344,17 @@ CongestionContext TransportPart::congestion_context(std::uint32_t id) {
   return context;
 }
 
-void TransportPart::start_congestion_control(std::uint32_t id) {
+void Sender::begin(std::uint32_t id, Time round_trip) {
+  set_window(id, kNoWindow);
   CongestionContext context = congestion_context(id);
   congestion_control_->start(context);
   senders_[id].rate = std::clamp<BitRate>(context.rate, 1, senders_[id].line_rate);
   set_window(id, context.window);
+  check_path(id, round_trip);
 }
 
 // Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
-void TransportPart::check_path(std::uint32_t id, Time round_trip) {
+void Sender::check_path(std::uint32_t id, Time round_trip) {
   const QueuePairIdentity& n = state_.records[id].identity;
   PathObjection found{round_trip, n.source, n.destination, {}};
   if (!found.before(objection_)) return;
@@ -391,8 +363,8 @@ void TransportPart::check_path(std::uint32_t id, Time round_trip) {
 }
 
 template <class Call>
-void TransportPart::control(std::uint32_t id, Call call) {
-  Sender& s = senders_[id];
+void Sender::control(std::uint32_t id, Call call) {
+  SenderState& s = senders_[id];
   CongestionContext context = congestion_context(id);
   call(context);
   const BitRate before = s.rate;
@@ -410,9 +382,9 @@ void TransportPart::control(std::uint32_t id, Call call) {
 // The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
 // up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
 // (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
-void TransportPart::set_window(std::uint32_t id, Bytes window) {
+void Sender::set_window(std::uint32_t id, Bytes window) {
   __extension__ using Wide = __int128;
-  Sender& s = senders_[id];
+  SenderState& s = senders_[id];
   s.congestion_window = window;
   Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
   if (parameters_.window != 0) {
@@ -432,8 +404,8 @@ void TransportPart::set_window(std::uint32_t id, Bytes window) {
   s.window = static_cast<std::uint32_t>(std::clamp<Bytes>(packets, 1, UINT32_MAX));
 }
 
-void TransportPart::on_congestion_timer(const Event& event) {
-  Sender& s = senders_[event.target];
+void Sender::on_congestion_timer(const Event& event) {
+  SenderState& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
   timer_ended(event.target);
   const auto timer = static_cast<unsigned>(event.argument);
@@ -443,10 +415,10 @@ void TransportPart::on_congestion_timer(const Event& event) {
 
 // ---- Acknowledgements
 
-void TransportPart::on_control(const Event& event) {
+void Sender::on_control(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
-  Sender& s = senders_[id];
+  SenderState& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
   if (s.counted) ++outstanding_[id].heard;
   const Packet k = fabric_.packets()[packet];
@@ -459,18 +431,18 @@ void TransportPart::on_control(const Event& event) {
   make_ready(id);
 }
 
-void TransportPart::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
-  Sender& s = senders_[id];
+void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
+  SenderState& s = senders_[id];
   const bool nack = ack.kind == PacketKind::nack;
   const auto fresh = std::max(static_cast<std::int32_t>(ack.psn - s.acknowledged), 0);
   if (fresh > 0) {
-    if (reliability_.selective) forget_arrivals(id, ack.psn);
+    if (selective_) repeated_[id].forget_arrivals(s.acknowledged, ack.psn);
     s.acknowledged = ack.psn;
     // An ACK that overtook a go-back: what it covers need not be sent again.
     if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
-  if (nack && reliability_.selective) {
-    note_arrival(id, ack.message);
+  if (nack && selective_) {
+    repeated_[id].note_arrival(s.acknowledged, ack.message, reliability_.reorder_tolerance);
   } else if (nack && ack.psn == s.acknowledged) {
     go_back(s);
   }
@@ -483,8 +455,8 @@ void TransportPart::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t pa
   if (fresh > 0) finish_messages(id);
 }
 
-void TransportPart::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
-                                            std::uint32_t packet) {
+void Sender::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
+                                     std::uint32_t packet) {
   Feedback feedback;
   feedback.acknowledged_psn = ack.psn;
   feedback.packets = fresh;
@@ -498,9 +470,9 @@ void TransportPart::tell_congestion_control(std::uint32_t id, std::uint32_t fres
   control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
 }
 
-void TransportPart::finish_messages(std::uint32_t id) {
+void Sender::finish_messages(std::uint32_t id) {
   for (;;) {
-    Sender& s = senders_[id];  // the listener may send on a new queue pair
+    SenderState& s = senders_[id];  // the listener may send on a new queue pair
     if (!SendQueues::oldest_acknowledged(s)) return;
     const Segment done = queues_.take_oldest(s);
     state_.records[id].acknowledged += queues_.payload(done, s.mtu);
@@ -513,30 +485,69 @@ void TransportPart::finish_messages(std::uint32_t id) {
 }
 
 // All packets of a message but the last are full.
-Bytes TransportPart::acknowledged_payload(std::uint32_t id) const {
-  const Sender& s = senders_[id];
+Bytes Sender::acknowledged_payload(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
   const Bytes whole = state_.records[id].acknowledged;
   if (s.oldest == kNone || s.scale_up) return whole;  // within a host nothing is acknowledged
   return whole + static_cast<Bytes>(s.acknowledged - queues_.segment(s.oldest).first) * s.mtu;
 }
 
+// Nothing is acknowledged within a host: what came before the packet has come too.
+void Sender::delivered_within_host(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  Segment done = queues_.take_oldest(s);
+  while (!queues_.ends_message(done)) done = queues_.take_oldest(s);
+  const SendRequest request = queues_.message(done.message).request;
+  queues_.forget(done.message);
+  state_.listener->message_delivered(request);
+  state_.listener->message_sent(request);
+}
+
 // Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.
-void TransportPart::go_back(Sender& s) {
+void Sender::go_back(SenderState& s) {
   queues_.go_back(s);
   s.unrequested = static_cast<std::uint16_t>(acknowledge_every_ - 1);
 }
 
-// ---- Timeouts
+// ---- Timeouts: timers stand in line, or are events of their own (argument 0) where they end before others.
 
-void TransportPart::arm_timer(std::uint32_t id) {
-  Sender& s = senders_[id];
+bool Sender::stand_in_line(std::uint32_t id, Time time) {
+  if (!line_.takes(time)) return false;
+  const SenderState& s = senders_[id];
+  const std::uint64_t key = fabric_.origin(injectors_[s.injector].port).next_key();
+  const std::uint32_t place = line_.add(
+      time, key, id, [this](const TimerLine::Timer& timer, std::uint32_t at) { make_event(timer, at); });
+  if (s.counted) outstanding_[id].line = place;
+  return true;
+}
+
+void Sender::make_event(const TimerLine::Timer& timer, std::uint32_t place) {
+  loop_.insert({static_cast<Time>(timer.time), timer.key, 0, EventKind::retransmission, place + 1ULL});
+}
+
+void Sender::on_retransmission_timer(const Event& event) {
+  if (event.argument == 0) return on_retransmission(event);
+  const TimerLine::Timer timer =
+      line_.end(static_cast<std::uint32_t>(event.argument - 1),
+                [this](const TimerLine::Timer& next, std::uint32_t at) { make_event(next, at); });
+  if (timer.over != 0) {
+    late_digest_ += timer.value;
+    return;
+  }
+  Event own = event;
+  own.target = static_cast<std::uint32_t>(timer.value);
+  if (senders_[own.target].counted) outstanding_[own.target].line = kNone;
+  on_retransmission(own);
+}
+
+void Sender::arm_timer(std::uint32_t id) {
+  SenderState& s = senders_[id];
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
-  const std::uint32_t sent = s.next_psn - s.acknowledged;
-  s.unasked = sent != 0 && sent <= s.unrequested;
-  if (reliability_.selective) {
-    selective_[id].timer_end = s.next_psn;
-    if (s.timeouts == 0) selective_[id].quiet_since = loop_.now();
+  s.unasked = nothing_asked(s);
+  if (selective_) {
+    repeated_[id].timer_end = s.next_psn;
+    if (s.timeouts == 0) repeated_[id].quiet_since = loop_.now();
   }
   Time wait = reliability_.timeout;
   if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
@@ -545,19 +556,28 @@ void TransportPart::arm_timer(std::uint32_t id) {
   schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
 }
 
+// After a timeout: what was sent before the timer was set and has not arrived is taken for lost, and all that
+// was sent if the last of it had the time of a round trip to be acknowledged.
+void Sender::repeat_overdue(std::uint32_t id) {
+  const SenderState& s = senders_[id];
+  SelectiveSender& v = repeated_[id];
+  const bool all = loop_.now() - v.last_sent > state_.path_constants(id).base_rtt;
+  v.repeat_until(s.acknowledged, all ? s.next_psn : v.timer_end);
+}
+
 // Counts a timeout. Shorter ones do not make a queue pair give up sooner: IRN's are only just longer than a
 // round trip.
-bool TransportPart::one_timeout_too_many(std::uint32_t id) {
+bool Sender::one_timeout_too_many(std::uint32_t id) {
   if (++senders_[id].timeouts <= reliability_.retries) return false;
-  return !reliability_.selective || loop_.now() - selective_[id].quiet_since >= reliability_.patience;
+  return !selective_ || loop_.now() - repeated_[id].quiet_since >= reliability_.patience;
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
 // a packet. While nothing in flight asks for an acknowledgement none is missed, as with InfiniBand's
 // transport timer (Architecture Specification, volume 1, section 9.7.6.1.3), however slowly packets leave.
-void TransportPart::on_retransmission(const Event& event) {
+void Sender::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
-  Sender& s = senders_[id];
+  SenderState& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
   timer_ended(event.target);
   s.timer = false;
@@ -565,18 +585,30 @@ void TransportPart::on_retransmission(const Event& event) {
   if (s.acknowledged != s.timer_snapshot) {
     s.timeouts = 0;
   } else if (s.unasked) {
-    // No answer was due.
+    // No answer was due. Where all that is left is held none will be: the next packet sets the timer.
+    if (s.current == kNone && nothing_asked(s)) return;
   } else if (one_timeout_too_many(id)) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
-  } else if (reliability_.selective) {
+  } else if (selective_) {
     repeat_overdue(id);
   } else {
     go_back(s);
   }
   make_ready(id);
   arm_timer(id);
+}
+
+// A timer that is pending keeps what its end would have changed in the digest.
+void Sender::end(std::uint32_t id) {
+  const std::uint32_t place = outstanding_[id].line;
+  if (place == kNone) return;
+  TimerLine::Timer& timer = line_[place];
+  const Event end{static_cast<Time>(timer.time), timer.key, id, EventKind::retransmission, 0};
+  const std::uint64_t key = state_.receivers[id].key, before = senders_[id].digest;
+  timer.value = hash_combine(key, FabricPart::digest(before, end)) - hash_combine(key, before);
+  timer.over = 1;
 }
 
 }  // namespace netsim

@@ -1,4 +1,4 @@
-#include "sim/transport/send_queues.h"
+#include "sim/transport/sender/send_queues.h"
 
 namespace netsim {
 
@@ -9,14 +9,14 @@ std::uint32_t SendQueues::find(const MessageHandle& handle) const {
 
 // ---- Which message is served
 
-void SendQueues::leave(Sender& s, std::uint32_t message) {
+void SendQueues::leave(SenderState& s, std::uint32_t message) {
   const Message& m = messages_[message];
   (m.before == kNone ? s.waiting : messages_[m.before].next) = m.next;
   (m.next == kNone ? s.last_waiting : messages_[m.next].before) = m.before;
 }
 
 // Another message may be the first one now.
-void SendQueues::serve_first(Sender& s) {
+void SendQueues::serve_first(SenderState& s) {
   if (has_open(s)) {
     if (segments_[s.newest].message == s.waiting) return;
     close(s);
@@ -25,7 +25,7 @@ void SendQueues::serve_first(Sender& s) {
 }
 
 // The open segment ends with the packets that have been made; without any it is none.
-void SendQueues::close(Sender& s) {
+void SendQueues::close(SenderState& s) {
   const Segment& g = segments_[s.newest];
   messages_[g.message].made = g.offset + (s.sent_end - g.first);
   if (g.first == s.sent_end) {
@@ -36,7 +36,7 @@ void SendQueues::close(Sender& s) {
   if (s.current == s.newest && s.next_psn == s.sent_end) s.current = kNone;
 }
 
-void SendQueues::drop_newest(Sender& s) {
+void SendQueues::drop_newest(SenderState& s) {
   const std::uint32_t index = s.newest;
   if (s.oldest == index) {
     set_oldest(s, kNone);
@@ -48,7 +48,7 @@ void SendQueues::drop_newest(Sender& s) {
   segments_.release(index);
 }
 
-void SendQueues::set_end(Sender& s, std::uint32_t segment, std::uint32_t end) {
+void SendQueues::set_end(SenderState& s, std::uint32_t segment, std::uint32_t end) {
   segments_[segment].end = end;
   if (s.oldest == segment) s.oldest_end = end;
   if (s.current == segment) s.current_end = end;
@@ -56,21 +56,21 @@ void SendQueues::set_end(Sender& s, std::uint32_t segment, std::uint32_t end) {
 
 // ---- Handles
 
-void SendQueues::hold(Sender& s, std::uint32_t message) {
+void SendQueues::hold(SenderState& s, std::uint32_t message) {
   if (messages_[message].held) return;
   messages_[message].held = true;
   leave(s, message);
   serve_first(s);
 }
 
-void SendQueues::release(Sender& s, std::uint32_t message) {
+void SendQueues::release(SenderState& s, std::uint32_t message) {
   if (!messages_[message].held) return;
   messages_[message].held = false;
   join(s, message);
   serve_first(s);
 }
 
-void SendQueues::set_priority(Sender& s, std::uint32_t message, std::uint8_t priority) {
+void SendQueues::set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority) {
   Message& m = messages_[message];
   if (!m.held) leave(s, message);
   m.priority = m.request.traits.priority = priority;
@@ -78,7 +78,7 @@ void SendQueues::set_priority(Sender& s, std::uint32_t message, std::uint8_t pri
   serve_first(s);
 }
 
-Bytes SendQueues::cancel(Sender& s, std::uint32_t message) {
+Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
   Message& m = messages_[message];
   const bool is_open = has_open(s) && segments_[s.newest].message == message;
   if (!m.held) leave(s, message);
@@ -101,13 +101,13 @@ Bytes SendQueues::cancel(Sender& s, std::uint32_t message) {
 
 // ---- Segments
 
-std::uint32_t SendQueues::segment_of(const Sender& s, std::uint32_t psn) const {
+std::uint32_t SendQueues::segment_of(const SenderState& s, std::uint32_t psn) const {
   std::uint32_t index = s.oldest;
   while (static_cast<std::int32_t>(psn - segments_[index].end) >= 0) index = segments_[index].next;
   return index;
 }
 
-std::uint64_t SendQueues::unmade_packets(const Sender& s) const {
+std::uint64_t SendQueues::unmade_packets(const SenderState& s) const {
   std::uint64_t packets = 0;
   for (std::uint32_t index = s.waiting; index != kNone; index = messages_[index].next)
     packets += messages_[index].packets - messages_[index].made;
@@ -115,7 +115,7 @@ std::uint64_t SendQueues::unmade_packets(const Sender& s) const {
   return packets;
 }
 
-void SendQueues::go_back(Sender& s) {
+void SendQueues::go_back(SenderState& s) {
   s.next_psn = s.acknowledged;
   std::uint32_t index = s.oldest;
   while (index != kNone && static_cast<std::int32_t>(s.next_psn - segments_[index].end) >= 0)

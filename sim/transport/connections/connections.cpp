@@ -1,12 +1,32 @@
-// Queue pairs come into being: their paths, the NICs' arbitration, and new paths when links go down.
-#include <algorithm>
+#include "sim/transport/connections/connections.h"
 
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "sim/core/random.h"
 #include "sim/network/path.h"
-#include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
 
-std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
+Connections::Connections(TransportState& state, Fabric& fabric)
+    : cluster_(state.cluster),
+      state_(state),
+      fabric_(fabric),
+      routes_(state.cluster.routes.get()),
+      known_(state.cluster.gpus.size()) {
+  fabric_.set_routes(routes_);
+  fabric_.on_routes_changed([this] { routes_changed(); });
+}
+
+void Connections::add_sender(Sender& sender) {
+  senders_.push_back(&sender);
+  free_.emplace_back();
+}
+
+// ---- Which queue pair
+
+std::uint32_t Connections::queue_pair(const SendRequest& request) {
   const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
   const bool same_host = cluster_.same_host(request.source, request.destination);
   std::uint32_t number = 0;
@@ -16,7 +36,7 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
   const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traits.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
   if (request.traits.only_message && !same_host) return new_pair(request, number, lane);
-  auto& known = state_.connections[request.source];
+  auto& known = known_[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const std::uint64_t job = static_cast<std::uint64_t>(request.traits.job) << 32;
   const auto at = std::lower_bound(known.begin(), known.end(), std::pair(key, job));
@@ -30,32 +50,14 @@ std::uint32_t PacketNetworkImpl::queue_pair(const SendRequest& request) {
 // In the place of one that is over, or a new one. Runs in the source's set. What a job's packets and flows
 // are called and which ways they take does not depend on its number, so that other jobs change nothing for
 // it.
-std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint32_t number,
-                                          std::uint64_t lane) {
-  TransportPart& part = part_of(request.source);
-  std::uint32_t id = part.take_free_pair();
-  const bool again = id != kNone;
-  if (!again) id = static_cast<std::uint32_t>(state_.senders.grow(1));
-  const QueuePairRecord old = again ? state_.records[id] : QueuePairRecord();
-  if (again) {
-    state_.senders[id] = Sender{};
-    if (state_.reliability.selective) state_.selective[id] = Selective{};
-    if (id < former_paths_.size()) former_paths_[id].set_free();
-  }
-  state_.receivers.make(id, 1);
-  state_.records.make(id, 1);
-  state_.congestion.make(id * state_.state_stride, state_.state_stride);
-  if (state_.reliability.selective && !again) state_.selective.make(id, 1);
+std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane) {
+  const std::uint32_t id = take_number(state_.set_of_gpu[request.source]);
   QueuePairRecord& record = state_.records[id];
-  record.identity = {request.source, request.destination, request.traits.job, number,
-                     again ? old.identity.use + 1 : 0};
-  record.data = old.data;
-  record.back = old.back;
-  record.idle = old.idle;
+  record.identity = {request.source, request.destination, request.traits.job, number, record.identity.use};
   state_.receivers[id].key =
       hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
   if (cluster_.same_host(request.source, request.destination)) {
-    connect_scale_up(id, part);
+    connect_scale_up(id);
     return id;
   }
   // A step of packets that are routed one by one is not written over, so these pairs stay.
@@ -63,17 +65,53 @@ std::uint32_t PacketNetworkImpl::new_pair(const SendRequest& request, std::uint3
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
-  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32), part);
+  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32));
   return id;
 }
 
-void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) {
-  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
-  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
+// The number of one that is over, or a new one; both halves are as new. What is kept of the one before is the
+// room of its paths.
+std::uint32_t Connections::take_number(std::uint32_t set) {
+  if (free_[set].empty()) {
+    const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
+    state_.records.make(id, 1);
+    if (state_.reliability.selective) {
+      state_.selective_senders.make(id, 1);
+      state_.selective_receivers.make(id, 1);
+    }
+    make_halves(id);
+    return id;
+  }
+  const std::uint32_t id = free_[set].back();
+  free_[set].pop_back();
+  QueuePairRecord again;
+  again.identity.use = state_.records[id].identity.use + 1;
+  again.data = state_.records[id].data;
+  again.back = state_.records[id].back;
+  again.idle = state_.records[id].idle;
+  state_.records[id] = again;
+  state_.senders[id] = SenderState{};
+  if (state_.reliability.selective) {
+    state_.selective_senders[id] = SelectiveSender{};
+    state_.selective_receivers[id] = SelectiveReceiver{};
+  }
+  if (id < former_paths_.size()) former_paths_[id].set_free();
+  make_halves(id);
+  return id;
+}
+
+void Connections::make_halves(std::uint32_t id) {
+  state_.receivers.make(id, 1);
+  state_.congestion.make(id * state_.state_stride, state_.state_stride);
+}
+
+void Connections::connect_scale_up(std::uint32_t id) {
+  const Gpu& from = source(id);
+  const Gpu& to = destination(id);
   std::vector<std::uint32_t> path = scale_up_path(cluster_.graph, from.node, to.node);
   NETSIM_CHECK(!path.empty(), "GPUs of one host are not joined: " + cluster_.graph.node(from.node).name);
-  Sender& s = state_.senders[id];
-  s.injector = part.injector(path.front(), path.front());
+  SenderState& s = state_.senders[id];
+  s.injector = sender_of(state_.records[id].identity.source).injector(path.front(), path.front());
   s.scale_up = true;
   s.mtu = static_cast<std::uint32_t>(cluster_.graph.port(path.front()).link.mtu);
   s.rate = s.line_rate = cluster_.graph.port(path.front()).link.rate;
@@ -83,9 +121,9 @@ void PacketNetworkImpl::connect_scale_up(std::uint32_t id, TransportPart& part) 
 }
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
-std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
-  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
+std::vector<PortId> Connections::data_ports(std::uint32_t id, const Routes& routes) const {
+  const Gpu& from = source(id);
+  const Gpu& to = destination(id);
   std::vector<PortId> ports = nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic,
                                        fabric_.routing(), state_.receivers[id].key, fabric_.routing_seed());
   if (ports.empty()) return ports;
@@ -95,17 +133,17 @@ std::vector<PortId> PacketNetworkImpl::data_ports(std::uint32_t id, const Routes
 }
 
 // The ACKs' five-tuple is another one, so they may take another way.
-std::vector<PortId> PacketNetworkImpl::ack_ports(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
-  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
+std::vector<PortId> Connections::ack_ports(std::uint32_t id, const Routes& routes) const {
+  const Gpu& from = source(id);
+  const Gpu& to = destination(id);
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
                   hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
 // keep. False: there is no way.
-bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes, bool in_use) {
-  Receiver& r = state_.receivers[id];
+bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
+  ReceiverState& r = state_.receivers[id];
   QueuePairRecord& record = state_.records[id];
   const std::vector<PortId> data = data_ports(id, routes);
   std::vector<PortId> back = ack_ports(id, routes);
@@ -124,7 +162,7 @@ bool PacketNetworkImpl::route(std::uint32_t id, const Routes& routes, bool in_us
 
 // The path of its packets: `ports`, or only those before the first switch where packets are routed one by
 // one.
-void PacketNetworkImpl::route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use) {
+void Connections::route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use) {
   PathPlace& place = state_.records[id].data;
   const QueuePairIdentity& pair = state_.records[id].identity;
   const Gpu& from = cluster_.gpus[pair.source];
@@ -153,19 +191,19 @@ void PacketNetworkImpl::route_data(std::uint32_t id, std::vector<PortId> ports, 
   state_.senders[id].path = place.first + 1;
 }
 
-PacketNetworkImpl::FormerPaths& PacketNetworkImpl::former_paths(std::uint32_t id) {
+Connections::FormerPaths& Connections::former_paths(std::uint32_t id) {
   if (former_paths_.size() <= id) former_paths_.resize(state_.senders.size());
   return former_paths_[id];
 }
 
-bool PacketNetworkImpl::begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const {
+bool Connections::begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const {
   return place.room >= steps.size() && fabric_.path_begins_with(place.first, steps);
 }
 
 // Whether the path that begins with these steps is there: the present one, or one of the former ones, which
 // changes places with it. A link that comes and goes brings the same few paths again and again.
-bool PacketNetworkImpl::keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
-                                  std::vector<FormerPaths::Path>* former) const {
+bool Connections::keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                            std::vector<FormerPaths::Path>* former) const {
   if (begins_with(place, steps)) return true;
   if (former == nullptr) return false;
   const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
@@ -179,8 +217,8 @@ bool PacketNetworkImpl::keep_path(PathPlace& place, const std::vector<std::uint3
 
 // Where there is room for it: in the place of the present path, if there are no former ones because no packet
 // is on it; of a former one that no packet is on; or behind all others.
-void PacketNetworkImpl::put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
-                                 std::vector<FormerPaths::Path>* former) {
+void Connections::put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                           std::vector<FormerPaths::Path>* former) {
   const auto fits = [&](const PathPlace& there) { return steps.size() <= there.room; };
   if (former != nullptr && place.room != 0) {
     const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
@@ -202,15 +240,15 @@ void PacketNetworkImpl::put_path(PathPlace& place, const std::vector<std::uint32
   }
 }
 
-void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class, TransportPart& part) {
-  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
-  const Gpu& to = cluster_.gpus[state_.records[id].identity.destination];
+void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class) {
+  const Gpu& from = source(id);
+  const Gpu& to = destination(id);
   if (traffic_class >= fabric_.classes()) {
     throw ConfigError("a flow is of class " + std::to_string(traffic_class) +
                       ", but network.switch.classes is " + std::to_string(fabric_.classes()));
   }
-  Sender& s = state_.senders[id];
-  Receiver& r = state_.receivers[id];
+  SenderState& s = state_.senders[id];
+  ReceiverState& r = state_.receivers[id];
   s.traffic_class = r.traffic_class = traffic_class;
   s.mtu = static_cast<std::uint32_t>(state_.parameters.mtu);
   r.pcie = to.node != to.nic;
@@ -221,21 +259,19 @@ void PacketNetworkImpl::connect_scale_out(std::uint32_t id, std::uint8_t traffic
   }
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const PortId first = ports[0], wire = ports[from.node != from.nic ? 1 : 0];
-  s.injector = part.injector(first, wire);
+  s.injector = sender_of(state_.records[id].identity.source).injector(first, wire);
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   PathConstants& path = state_.path_constants(id);
   path.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
   const Time round_trip = idle_round_trip(id);
   path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : round_trip;
-  part.set_window(id, kNoWindow);
-  part.start_congestion_control(id);
-  part.check_path(id, round_trip);
+  sender_of(state_.records[id].identity.source).begin(id, round_trip);
 }
 
 // A full packet from NIC to NIC and its ACK back, in an idle network.
-Time PacketNetworkImpl::idle_round_trip(std::uint32_t id) const {
-  const Gpu& from = cluster_.gpus[state_.records[id].identity.source];
+Time Connections::idle_round_trip(std::uint32_t id) const {
+  const Gpu& from = source(id);
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const std::span<const PortId> wires =
       ports.subspan(from.node != from.nic ? 1 : 0, state_.path_constants(id).hops);
@@ -245,20 +281,8 @@ Time PacketNetworkImpl::idle_round_trip(std::uint32_t id) const {
          fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }
 
-// From send() to the last byte at the destination, alone in an idle network.
-Time PacketNetworkImpl::ideal_time(std::uint32_t id, Bytes bytes) const {
-  const Bytes mtu = state_.senders[id].mtu;
-  const Bytes packets = (bytes + mtu - 1) / mtu;
-  const Bytes full = mtu + state_.framing.header;
-  const Bytes last =
-      bytes - (packets - 1) * mtu + state_.framing.header + (packets == 1 ? state_.framing.first_header : 0);
-  return fabric_.ideal_time(fabric_.ports_of_path(state_.records[id].idle.first),
-                            static_cast<std::uint64_t>(packets), full + state_.framing.first_header, full,
-                            last);
-}
-
 // Called by the fabric a detection delay after a link went down or came back.
-void PacketNetworkImpl::routes_changed() {
+void Connections::routes_changed() {
   const std::vector<bool>& down = fabric_.down_ports();
   if (std::find(down.begin(), down.end(), true) == down.end()) {
     live_routes_.reset();
@@ -272,6 +296,70 @@ void PacketNetworkImpl::routes_changed() {
     if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
       route(id, *routes_, true);
   }
+}
+
+void Connections::FormerPaths::set_free() {
+  for (std::vector<Path>* paths : {&data, &back}) {
+    for (Path& path : *paths) path.free = true;
+  }
+}
+
+// ---- All of them
+
+std::vector<std::uint32_t> Connections::queue_pairs() const {
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (state_.records[id].identity.source != kNone) ids.push_back(id);
+  }
+  const auto place = [&](std::uint32_t id) {
+    const QueuePairIdentity& n = state_.records[id].identity;
+    return std::tuple(n.source, n.destination, state_.senders[id].traffic_class, n.number, n.job);
+  };
+  std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  return ids;
+}
+
+std::uint64_t Connections::digest(std::uint32_t id) const {
+  const std::uint64_t key = state_.receivers[id].key;
+  return hash_combine(key, state_.senders[id].digest) + hash_combine(~key, state_.receivers[id].digest);
+}
+
+std::uint64_t Connections::events_digest() const {
+  std::uint64_t sum = ended_digest_;
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (state_.records[id].identity.source != kNone) sum += digest(id);
+  }
+  for (const Sender* sender : senders_) sum += sender->late_digest();
+  return sum;
+}
+
+// ---- Used again
+
+// Looks at the queue pairs whose messages ended longest ago.
+void Connections::message_ended(std::uint32_t ended) {
+  if (state_.senders[ended].counted) ended_.push_back(ended);
+  constexpr std::size_t kLooks = 3;  // for each one that comes
+  for (std::size_t i = 0; i < kLooks && ended_first_ < (keeps_ended_ ? forgotten_ : ended_.size()); ++i) {
+    const std::uint32_t id = ended_[ended_first_++];
+    if (state_.outstanding[id].none() && !state_.senders[id].ready) {
+      use_again(id);
+    } else {
+      ended_.push_back(id);  // again later
+    }
+  }
+  if (2 * ended_first_ > ended_.size()) {
+    ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(ended_first_));
+    forgotten_ -= std::min(forgotten_, ended_first_);
+    ended_first_ = 0;
+  }
+}
+
+void Connections::use_again(std::uint32_t id) {
+  std::uint32_t& source = state_.records[id].identity.source;
+  ended_digest_ += digest(id);
+  sender_of(source).end(id);
+  free_[state_.set_of_gpu[source]].push_back(id);
+  source = kNone;
 }
 
 }  // namespace netsim

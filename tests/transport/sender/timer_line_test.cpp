@@ -1,5 +1,5 @@
 // Do timers end in the order in which an event loop would end them, one group of events at a time?
-#include "sim/transport/timer_line.h"
+#include "sim/transport/sender/timer_line.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

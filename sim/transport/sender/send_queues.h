@@ -42,17 +42,17 @@ struct Segment {
 class SendQueues {
  public:
   // A message for this queue pair, which begins if it is the first.
-  std::uint32_t add(Sender& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
+  std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
   // Of a handle; kNone: it names nothing that has packets to be made.
   std::uint32_t find(const MessageHandle& handle) const;
 
   // Of messages that find() found.
-  void hold(Sender& s, std::uint32_t message);
-  void release(Sender& s, std::uint32_t message);
-  void set_priority(Sender& s, std::uint32_t message, std::uint8_t priority);
+  void hold(SenderState& s, std::uint32_t message);
+  void release(SenderState& s, std::uint32_t message);
+  void set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority);
   // Returns the bytes that will not be sent. Afterwards the message has vanished, or one packet of it is
   // left, without payload.
-  Bytes cancel(Sender& s, std::uint32_t message);
+  Bytes cancel(SenderState& s, std::uint32_t message);
 
   const Message& message(std::uint32_t index) const { return messages_[index]; }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
@@ -66,22 +66,22 @@ class SendQueues {
     return messages_[segment.message].request.bytes - static_cast<Bytes>(segment.offset) * mtu;
   }
   // That a psn between acknowledged and end of what was sent belongs to.
-  std::uint32_t segment_of(const Sender& s, std::uint32_t psn) const;
+  std::uint32_t segment_of(const SenderState& s, std::uint32_t psn) const;
   // Packets of the queue pair that have yet to be made, without those of messages that are held.
-  std::uint64_t unmade_packets(const Sender& s) const;
+  std::uint64_t unmade_packets(const SenderState& s) const;
 
   // The last packet of the message that is served has been made: the next one begins.
-  void end_message(Sender& s);
+  void end_message(SenderState& s);
   // The next psn is the one behind the current segment.
-  void leave_segment(Sender& s) { set_current(s, segments_[s.current].next); }
+  void leave_segment(SenderState& s) { set_current(s, segments_[s.current].next); }
   // The next psn is the first one not acknowledged.
-  void go_back(Sender& s);
+  void go_back(SenderState& s);
   // Whether the oldest segment is acknowledged.
-  static bool oldest_acknowledged(const Sender& s) {
+  static bool oldest_acknowledged(const SenderState& s) {
     return s.oldest != kNone && static_cast<std::int32_t>(s.acknowledged - s.oldest_end) >= 0;
   }
   // The oldest segment, which is none any more.
-  Segment take_oldest(Sender& s);
+  Segment take_oldest(SenderState& s);
   // The message's number is free.
   void forget(std::uint32_t message) { messages_.release(message); }
 
@@ -90,17 +90,19 @@ class SendQueues {
     if (a.priority != b.priority) return a.priority > b.priority;
     return static_cast<std::int32_t>(a.number - b.number) < 0;
   }
-  bool has_open(const Sender& s) const { return s.newest != kNone && segments_[s.newest].end != s.sent_end; }
-  void join(Sender& s, std::uint32_t message);
-  void leave(Sender& s, std::uint32_t message);
-  void serve_first(Sender& s);
-  void open(Sender& s, std::uint32_t message);
-  void close(Sender& s);
-  void drop_newest(Sender& s);
-  void set_end(Sender& s, std::uint32_t segment, std::uint32_t end);
+  bool has_open(const SenderState& s) const {
+    return s.newest != kNone && segments_[s.newest].end != s.sent_end;
+  }
+  void join(SenderState& s, std::uint32_t message);
+  void leave(SenderState& s, std::uint32_t message);
+  void serve_first(SenderState& s);
+  void open(SenderState& s, std::uint32_t message);
+  void close(SenderState& s);
+  void drop_newest(SenderState& s);
+  void set_end(SenderState& s, std::uint32_t segment, std::uint32_t end);
   // What most packets and acknowledgements need to know of a segment lies in the queue pair.
-  void set_current(Sender& s, std::uint32_t segment);
-  void set_oldest(Sender& s, std::uint32_t segment);
+  void set_current(SenderState& s, std::uint32_t segment);
+  void set_oldest(SenderState& s, std::uint32_t segment);
 
   Arena<Message> messages_;
   Arena<Segment> segments_;
@@ -109,7 +111,7 @@ class SendQueues {
 
 // ---- What each message costs, inline
 
-inline void SendQueues::set_current(Sender& s, std::uint32_t segment) {
+inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   s.current = segment;
   if (segment == kNone) return;
   const Segment& current = segments_[segment];
@@ -117,7 +119,7 @@ inline void SendQueues::set_current(Sender& s, std::uint32_t segment) {
   s.current_end = current.end;
 }
 
-inline void SendQueues::set_oldest(Sender& s, std::uint32_t segment) {
+inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
   s.oldest = segment;
   if (segment == kNone) {
     s.newest = kNone;
@@ -127,7 +129,7 @@ inline void SendQueues::set_oldest(Sender& s, std::uint32_t segment) {
 }
 
 // A segment behind all others, for what the message has yet to send.
-inline void SendQueues::open(Sender& s, std::uint32_t message) {
+inline void SendQueues::open(SenderState& s, std::uint32_t message) {
   const Message& m = messages_[message];
   const std::uint32_t index =
       segments_.add({message, m.made, s.sent_end, s.sent_end + (m.packets - m.made), s.newest, kNone});
@@ -138,7 +140,7 @@ inline void SendQueues::open(Sender& s, std::uint32_t message) {
 }
 
 // Takes its place among those that wait, which is mostly the last one.
-inline void SendQueues::join(Sender& s, std::uint32_t message) {
+inline void SendQueues::join(SenderState& s, std::uint32_t message) {
   Message& m = messages_[message];
   std::uint32_t at = s.last_waiting;
   while (at != kNone && goes_first(m, messages_[at])) at = messages_[at].before;
@@ -148,7 +150,7 @@ inline void SendQueues::join(Sender& s, std::uint32_t message) {
   (at == kNone ? s.waiting : messages_[at].next) = message;
 }
 
-inline std::uint32_t SendQueues::add(Sender& s, std::uint32_t queue_pair, const SendRequest& request,
+inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request,
                                      Time now) {
   const std::uint32_t index = messages_.take();
   Message& m = messages_[index];
@@ -173,7 +175,7 @@ inline std::uint32_t SendQueues::add(Sender& s, std::uint32_t queue_pair, const 
   return index;
 }
 
-inline void SendQueues::end_message(Sender& s) {
+inline void SendQueues::end_message(SenderState& s) {
   Message& m = messages_[s.waiting];
   m.made = m.packets;
   m.generation = 0;
@@ -186,7 +188,7 @@ inline void SendQueues::end_message(Sender& s) {
   }
 }
 
-inline Segment SendQueues::take_oldest(Sender& s) {
+inline Segment SendQueues::take_oldest(SenderState& s) {
   const std::uint32_t index = s.oldest;
   const Segment taken = segments_[index];
   set_oldest(s, taken.next);

@@ -1,12 +1,31 @@
-// The receiver's half: order, acknowledgements, congestion notifications, delivery.
-#include "sim/transport/packet_network_impl.h"
+#include "sim/transport/receiver/receiver.h"
+
+#include "sim/core/random.h"
 
 namespace netsim {
 
-void TransportPart::on_receive(const Event& event) {
+Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times,
+                   NetworkCounters& counts)
+    : set_(set),
+      loop_(set.loop()),
+      fabric_(fabric),
+      state_(state),
+      ideal_times_(ideal_times),
+      counts_(counts),
+      parameters_(state.parameters),
+      framing_(state.framing),
+      reliability_(state.reliability),
+      needs_(state.needs),
+      echo_in_acks_(state.echo_in_acks),
+      stamps_(state.stamps),
+      receivers_(state.receivers.data()),
+      outstanding_(state.outstanding.data()),
+      kept_(state.selective_receivers.data()) {}
+
+void Receiver::on_receive(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
-  Receiver& r = receivers_[id];
+  ReceiverState& r = receivers_[id];
   r.digest = FabricPart::digest(r.digest, event);
   if (r.counted) ++outstanding_[id].received;
   const Packet& k = fabric_.packets()[packet];
@@ -28,8 +47,8 @@ void TransportPart::on_receive(const Event& event) {
   }
 }
 
-void TransportPart::accept(std::uint32_t id, std::uint32_t packet) {
-  Receiver& r = receivers_[id];
+void Receiver::accept(std::uint32_t id, std::uint32_t packet) {
+  ReceiverState& r = receivers_[id];
   const Packet k = fabric_.packets()[packet];
   if (k.psn != r.expected) [[unlikely]] {
     out_of_order(id, k.psn, packet);
@@ -48,10 +67,48 @@ void TransportPart::accept(std::uint32_t id, std::uint32_t packet) {
   }
 }
 
+// Selective repeat: what comes out of order is kept.
+void Receiver::accept_any(std::uint32_t id, std::uint32_t packet) {
+  ReceiverState& r = receivers_[id];
+  SelectiveReceiver& kept = kept_[id];
+  const Packet k = fabric_.packets()[packet];
+  const bool late = static_cast<std::int32_t>(k.psn - r.expected) < 0;
+  if (late || (k.psn != r.expected && kept.has(r.expected, k.psn))) return came_twice(id, k.psn, packet);
+  count_arrival(id, k.psn);
+  std::uint32_t complete = 0;
+  if (k.psn == r.expected) {
+    const SelectiveReceiver::Advance advance = kept.advance(r.expected, k.last, k.ack_request);
+    r.expected = advance.expected;
+    complete = advance.messages;
+    if (advance.asked) reply(id, PacketKind::ack, packet, 0);
+  } else {
+    kept.keep(r.expected, k.psn, k.last, k.ack_request);
+    reply(id, PacketKind::nack, packet, k.psn);
+  }
+  if (r.pcie) {
+    Packet& onward = fabric_.packets()[packet];
+    onward.last = complete > 0;
+    onward.message = complete;
+    fabric_.enqueue(r.gpu_port, packet);
+    return;
+  }
+  fabric_.packets().release(packet);
+  deliver(id, complete);
+}
+
+void Receiver::came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
+  if (static_cast<std::int32_t>(psn - receivers_[id].expected) < 0) {
+    reply(id, PacketKind::ack, packet, 0);
+  } else {
+    reply(id, PacketKind::nack, packet, psn);
+  }
+  fabric_.packets().release(packet);
+}
+
 // One NACK for each gap. A number that does not rise tells that the sender has started again and lost the
 // expected packet once more: a gap of its own where the plan says so.
-void TransportPart::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
-  Receiver& r = receivers_[id];
+void Receiver::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
+  ReceiverState& r = receivers_[id];
   if (static_cast<std::int32_t>(psn - r.expected) < 0) {
     reply(id, PacketKind::ack, packet, 0);  // a duplicate: the ACK may have been late
     return;
@@ -62,7 +119,7 @@ void TransportPart::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint3
   r.latest = psn;
 }
 
-void TransportPart::count_arrival(std::uint32_t id, std::uint32_t psn) {
+void Receiver::count_arrival(std::uint32_t id, std::uint32_t psn) {
   ++counts_.packets;
   packets_fingerprint_ +=
       hash_combine(hash_combine(receivers_[id].key, psn), static_cast<std::uint64_t>(loop_.now()));
@@ -70,8 +127,8 @@ void TransportPart::count_arrival(std::uint32_t id, std::uint32_t psn) {
 
 // Answers the packet `cause`; a NACK names the packet that arrived out of order. Telemetry and marks go
 // along.
-void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
-  Receiver& r = receivers_[id];
+void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
+  ReceiverState& r = receivers_[id];
   if (r.counted) ++outstanding_[id].replied;
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
@@ -97,9 +154,9 @@ void TransportPart::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause
 // ---- Messages
 
 // Before its last packet can be here.
-void TransportPart::expect(std::uint32_t id, const Incoming& incoming) {
+void Receiver::expect(std::uint32_t id, const Incoming& incoming) {
   const std::uint32_t index = incoming_.add(incoming);
-  Receiver& r = receivers_[id];
+  ReceiverState& r = receivers_[id];
   if (r.oldest == kNone) {
     r.oldest = index;
   } else {
@@ -108,25 +165,25 @@ void TransportPart::expect(std::uint32_t id, const Incoming& incoming) {
   r.newest = index;
 }
 
-void TransportPart::on_deliver(const Event& event) {
+bool Receiver::on_deliver(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
-  Receiver& r = receivers_[id];
+  ReceiverState& r = receivers_[id];
   r.digest = FabricPart::digest(r.digest, event);
   const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
   if (r.back_port == kNoId) {
     ++counts_.packets;
-    if (k.last) delivered_scale_up(id);
-  } else if (k.last) {
-    deliver(id, reliability_.selective ? k.message : 1);
+    return k.last;
   }
+  if (k.last) deliver(id, reliability_.selective ? k.message : 1);
+  return false;
 }
 
 // The next `messages` of the queue pair are complete at the destination.
-void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
+void Receiver::deliver(std::uint32_t id, std::uint32_t messages) {
   for (; messages > 0; --messages) {
-    Receiver& r = receivers_[id];
+    ReceiverState& r = receivers_[id];
     const std::uint32_t index = r.oldest;
     const Incoming done = incoming_[index];
     r.oldest = done.next;
@@ -136,21 +193,10 @@ void TransportPart::deliver(std::uint32_t id, std::uint32_t messages) {
     if (state_.observed) {
       set_.write(state_.delivered_reader,
                  FlowDelivered{id, done.request, done.number, done.start, loop_.now(),
-                               network_.ideal_time(id, done.request.bytes)});
+                               ideal_times_.of_message(id, done.request.bytes)});
     }
     state_.listener->message_delivered(done.request);
   }
-}
-
-// Within a host both ends are here, and nothing is acknowledged: what came before the packet has come too.
-void TransportPart::delivered_scale_up(std::uint32_t id) {
-  Sender& s = senders_[id];
-  Segment done = queues_.take_oldest(s);
-  while (!queues_.ends_message(done)) done = queues_.take_oldest(s);
-  const SendRequest request = queues_.message(done.message).request;
-  queues_.forget(done.message);
-  state_.listener->message_delivered(request);
-  state_.listener->message_sent(request);
 }
 
 }  // namespace netsim

@@ -1,0 +1,102 @@
+// Connections: queue pairs come into being, get their paths, other ones when routes change, and are used
+// again when nothing of them is left. Makes the plain data of both halves; what runs belongs to Sender and
+// Receiver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sim/network/fabric.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/endpoint.h"
+#include "sim/transport/sender/sender.h"
+#include "sim/transport/transport_state.h"
+
+namespace netsim {
+
+class Connections {
+ public:
+  Connections(TransportState& state, Fabric& fabric);
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+  // Of each set, in order: before the first queue pair.
+  void add_sender(Sender& sender);
+
+  // The queue pair that the message travels on, made where there is none. Runs in the source's set.
+  // ConfigError where the message's class is none of the network's.
+  std::uint32_t queue_pair(const SendRequest& request);
+
+  // The others run between events.
+
+  // Those that there are, by source, destination, class, number and job. Their numbers tell nothing: with
+  // several threads it is chance who comes first.
+  std::vector<std::uint32_t> queue_pairs() const;
+  // A queue pair's message is over at both ends: if it is its only one, it is used again once nothing is left
+  // of it on its way.
+  void message_ended(std::uint32_t id);
+  // See PacketNetwork.
+  void keep_ended() { keeps_ended_ = true; }
+  void forget_ended() { forgotten_ = ended_.size(); }
+  // Digests of the events of all queue pairs, those that are over included.
+  std::uint64_t events_digest() const;
+
+ private:
+  // Paths that a queue pair had before routes changed: packets may be on them still.
+  struct FormerPaths {
+    struct Path {
+      PathPlace place;
+      bool free = false;  // none are: the queue pair is another one since
+    };
+    std::vector<Path> data, back;
+    void set_free();
+  };
+
+  Sender& sender_of(std::uint32_t gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
+  const Gpu& source(std::uint32_t id) const { return cluster_.gpus[state_.records[id].identity.source]; }
+  const Gpu& destination(std::uint32_t id) const {
+    return cluster_.gpus[state_.records[id].identity.destination];
+  }
+
+  std::uint32_t new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane);
+  std::uint32_t take_number(std::uint32_t set);
+  void make_halves(std::uint32_t id);
+  void connect_scale_up(std::uint32_t id);
+  void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class);
+
+  std::vector<PortId> data_ports(std::uint32_t id, const Routes& routes) const;
+  std::vector<PortId> ack_ports(std::uint32_t id, const Routes& routes) const;
+  Time idle_round_trip(std::uint32_t id) const;
+  bool route(std::uint32_t id, const Routes& routes, bool in_use);
+  void route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use);
+  FormerPaths& former_paths(std::uint32_t id);
+  bool begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const;
+  bool keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                 std::vector<FormerPaths::Path>* former) const;
+  void put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                std::vector<FormerPaths::Path>* former);
+  void routes_changed();
+
+  void use_again(std::uint32_t id);
+  std::uint64_t digest(std::uint32_t id) const;
+
+  const Cluster& cluster_;
+  TransportState& state_;
+  Fabric& fabric_;
+  std::vector<Sender*> senders_;  // by set
+  const Routes* routes_;
+  std::unique_ptr<Routes> live_routes_;  // while links are down
+  // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
+  std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;
+  std::vector<FormerPaths> former_paths_;         // by queue pair; grows only when routes change
+  std::vector<std::vector<std::uint32_t>> free_;  // by the source's set: those that may be used again
+  // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.
+  std::vector<std::uint32_t> ended_;
+  std::size_t ended_first_ = 0;
+  bool keeps_ended_ = false;  // those from forgotten_ on are not used again yet
+  std::size_t forgotten_ = 0;
+  std::uint64_t ended_digest_ = 0;  // of those whose numbers may be used again
+};
+
+}  // namespace netsim

@@ -1,0 +1,90 @@
+#include "sim/transport/connections/flow_records.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/random.h"
+
+namespace netsim {
+
+FlowRecords::FlowRecords(Engine& engine, TransportState& state, Connections& connections,
+                         PacketNetwork::FlowObserver observer)
+    : state_(state), connections_(connections), observer_(std::move(observer)) {
+  state.observed = static_cast<bool>(observer_);
+  state.delivered_reader = engine.add_reader(delivered_);
+  state.acknowledged_reader = engine.add_reader(acknowledged_);
+  state.vanished_reader = engine.add_reader(vanished_);
+}
+
+void FlowRecords::flow_delivered(const FlowDelivered& flow) {
+  HalfFlow half;
+  if (take_half(flow.queue_pair, false, half)) {
+    end_flow(flow, half.acknowledged);
+  } else {
+    wait_for_other_end(flow.queue_pair, true, {flow, 0, kNone});
+  }
+}
+
+void FlowRecords::flow_acknowledged(const FlowAcknowledged& flow) {
+  HalfFlow half;
+  if (take_half(flow.queue_pair, true, half)) {
+    end_flow(half.delivered, flow.acknowledged);
+  } else {
+    wait_for_other_end(flow.queue_pair, false, {{}, flow.acknowledged, kNone});
+  }
+}
+
+void FlowRecords::wait_for_other_end(std::uint32_t queue_pair, bool delivered, const HalfFlow& half) {
+  const std::uint32_t index = half_flows_.add(half);
+  HalfFlows& list = half_flows_of_[queue_pair];
+  list.delivered = delivered;
+  if (list.oldest == kNone) {
+    list.oldest = index;
+  } else {
+    half_flows_[list.newest].next = index;
+  }
+  list.newest = index;
+}
+
+// The queue pair's oldest flow of which this end is known. False: there is none.
+bool FlowRecords::take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half) {
+  if (half_flows_of_.size() <= queue_pair) half_flows_of_.resize(queue_pair + std::size_t{1});
+  HalfFlows& list = half_flows_of_[queue_pair];
+  if (list.oldest == kNone || list.delivered != delivered) return false;
+  const std::uint32_t index = list.oldest;
+  half = half_flows_[index];
+  list.oldest = half.next;
+  half_flows_.release(index);
+  return true;
+}
+
+// Lists of different queue pairs may come in any order: their numbers are chance.
+void FlowRecords::report_unacknowledged() {
+  std::vector<FlowRecord> flows;
+  for (HalfFlows& list : half_flows_of_) {
+    if (!list.delivered) continue;
+    for (; list.oldest != kNone; list.oldest = half_flows_[list.oldest].next)
+      flows.push_back(record_of(half_flows_[list.oldest].delivered, 0));
+  }
+  std::sort(flows.begin(), flows.end(), [](const FlowRecord& a, const FlowRecord& b) {
+    return std::pair(a.end, a.id) < std::pair(b.end, b.id);
+  });
+  for (const FlowRecord& flow : flows) observer_(flow);
+}
+
+FlowRecord FlowRecords::record_of(const FlowDelivered& flow, Time acknowledged) const {
+  return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number),
+          flow.request,
+          state_.records[flow.queue_pair].identity.number,
+          flow.start,
+          flow.delivered,
+          acknowledged,
+          flow.ideal};
+}
+
+void FlowRecords::end_flow(const FlowDelivered& flow, Time acknowledged) {
+  observer_(record_of(flow, acknowledged));
+  connections_.message_ended(flow.queue_pair);
+}
+
+}  // namespace netsim

@@ -1,0 +1,42 @@
+// SelectiveReceiver: the packets of a queue pair that came out of order and are kept.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/transport/psn_window.h"
+
+namespace netsim {
+
+struct SelectiveReceiver {
+  // `asking`: within a message, with a request for an ACK, which the last one always has.
+  enum class Kept : std::uint8_t { absent, inner, asking, last };
+  // What has become complete with a packet that was expected.
+  struct Advance {
+    std::uint32_t expected;  // psn
+    std::uint32_t messages;  // whose last packets are now in order
+    bool asked;              // one of the packets asked for an ACK
+  };
+
+  bool has(std::uint32_t expected, std::uint32_t psn) const {
+    return kept.get(expected, psn) != Kept::absent;
+  }
+  void keep(std::uint32_t expected, std::uint32_t psn, bool last, bool asking) {
+    const Kept inner = asking ? Kept::asking : Kept::inner;
+    kept.set(expected, psn, last ? Kept::last : inner);
+  }
+  // The packet `expected` is here.
+  Advance advance(std::uint32_t expected, bool last, bool asking) {
+    Advance result{expected + 1, last ? 1U : 0U, asking};
+    for (;; ++result.expected) {
+      const Kept entry = kept.get(result.expected, result.expected);
+      if (entry == Kept::absent) return result;
+      if (entry == Kept::last) ++result.messages;
+      if (entry != Kept::inner) result.asked = true;
+      kept.clear(result.expected);
+    }
+  }
+
+  PsnWindow<Kept> kept{Kept::absent};
+};
+
+}  // namespace netsim

@@ -1,0 +1,118 @@
+// Injectors: what makes packets for one first port each, of one set of atoms: a NIC (its Ethernet port, or
+// the PCIe link that feeds it), or a GPU's NVLink port. Queue pairs that may send stand in its rings, one per
+// class, and are served round robin; PCIe's flow control limits what a NIC holds ahead of its wire.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "sim/network/fabric_part.h"
+#include "sim/network/policies.h"
+#include "sim/transport/transport_state.h"
+
+namespace netsim {
+
+class Injectors {
+ public:
+  struct Ring {
+    std::uint32_t head = kNone, tail = kNone;  // queue pairs
+  };
+  struct Injector {
+    PortId port = 0;
+    std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
+    std::uint32_t ready = 0;     // bit per class with a ring that is not empty
+    std::array<Ring, kMaxClasses> rings;
+  };
+
+  Injectors(FabricPart& fabric, TransportState& state)
+      : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
+
+  // The number of the injector at `first`, made at its first use; `gate`: the wire's port behind PCIe, or
+  // `first` itself.
+  std::uint32_t at(PortId first, PortId gate);
+  Injector& operator[](std::uint32_t index) { return injectors_[index]; }
+  Injector& of_port(PortId port) { return injectors_[state_.injector_of_port[port]]; }
+
+  // The queue pair goes to the end of its ring.
+  void join(std::uint32_t id);
+  // Takes the first queue pair of a ring that is not empty.
+  std::uint32_t take(Injector& in, std::uint32_t traffic_class);
+  // The port asks for packets, as soon as it is free, unless the NIC has no room: then departed() sees to
+  // that.
+  void wake(Injector& in) {
+    if (!open(in)) return;
+    fabric_.set_source_ready(in.port, true);
+    fabric_.wake(in.port);
+  }
+  // Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
+  // are held back. `has_work(id)`: whether a queue pair still may send; `bytes(id)`: of its next packet.
+  template <class HasWork, class NextBytes>
+  std::uint32_t next_class(Injector& in, HasWork has_work, NextBytes bytes);
+
+  // Whether the NIC has room for more ahead of its wire.
+  bool open(const Injector& in) const { return in.gate == kNone || gates_[in.gate].credit > 0; }
+  // A packet goes towards the wire, or has left it.
+  void fill(const Injector& in, Bytes bytes) {
+    if (in.gate != kNone) gates_[in.gate].credit -= bytes;
+  }
+  void departed(PortId port, Bytes bytes);
+
+ private:
+  // PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
+  struct Gate {
+    Bytes credit = 0;
+    std::vector<std::uint32_t> injectors;
+  };
+
+  FabricPart& fabric_;
+  TransportState& state_;
+  SenderState* senders_;
+  std::vector<Injector> injectors_;
+  std::vector<Gate> gates_;
+};
+
+inline void Injectors::join(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  Injector& in = injectors_[s.injector];
+  Ring& ring = in.rings[s.traffic_class];
+  s.ready = true;
+  s.next_ready = kNone;
+  if (ring.head == kNone) {
+    ring.head = id;
+    in.ready |= 1U << s.traffic_class;
+  } else {
+    senders_[ring.tail].next_ready = id;
+  }
+  ring.tail = id;
+}
+
+inline std::uint32_t Injectors::take(Injector& in, std::uint32_t traffic_class) {
+  Ring& ring = in.rings[traffic_class];
+  const std::uint32_t id = ring.head;
+  ring.head = senders_[id].next_ready;
+  senders_[id].ready = false;
+  if (ring.head == kNone) {
+    ring.tail = kNone;
+    in.ready &= ~(1U << traffic_class);
+  } else {
+    __builtin_prefetch(&senders_[ring.head], 1);
+  }
+  return id;
+}
+
+template <class HasWork, class NextBytes>
+std::uint32_t Injectors::next_class(Injector& in, HasWork has_work, NextBytes bytes) {
+  std::uint32_t ready = in.ready & ~fabric_.paused_classes(in.port);
+  if ((ready & (ready - 1)) == 0)
+    return ready != 0 ? static_cast<std::uint32_t>(std::countr_zero(ready)) : kNone;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    while ((in.ready >> c & 1) != 0 && !has_work(in.rings[c].head)) take(in, c);
+  }
+  ready &= in.ready;
+  if (ready == 0) return kNone;
+  return fabric_.select_class(in.port, ready, [&](std::uint32_t c) { return bytes(in.rings[c].head); });
+}
+
+}  // namespace netsim

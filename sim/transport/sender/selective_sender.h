@@ -1,0 +1,60 @@
+// SelectiveSender: what selective repeat remembers at a queue pair's sender: which packets arrived out of
+// order, and which of the gaps between them are to be sent again. `acknowledged`: the first psn not
+// acknowledged, before all that is known here.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/core/units.h"
+#include "sim/transport/psn_window.h"
+
+namespace netsim {
+
+struct SelectiveSender {
+  PsnWindow<std::uint8_t> arrived{0};
+  std::uint32_t arrived_count = 0;
+  std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
+  std::uint32_t repeat_end = 0;   // gaps before this one are to be
+  std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
+  Time last_sent = 0;             // when a packet was last made
+  Time quiet_since = 0;           // when the first of the timeouts in a row began
+
+  // Moves to the next gap that is to be repeated; false if there is none.
+  bool has_gap(std::uint32_t acknowledged) {
+    if (earlier(repeat_next, acknowledged)) repeat_next = acknowledged;
+    while (earlier(repeat_next, repeat_end) && arrived.get(acknowledged, repeat_next) != 0) ++repeat_next;
+    return earlier(repeat_next, repeat_end);
+  }
+  // The gap that has_gap() found.
+  std::uint32_t take_gap() { return repeat_next++; }
+
+  // A NACK names a packet that arrived: what was sent more than `tolerance` packets before it and did not is
+  // taken for lost.
+  void note_arrival(std::uint32_t acknowledged, std::uint32_t psn, std::uint32_t tolerance) {
+    if (earlier(psn, acknowledged) || arrived.get(acknowledged, psn) != 0) return;
+    arrived.set(acknowledged, psn, 1);
+    ++arrived_count;
+    const std::uint32_t lost_before = psn - std::min(tolerance, psn - acknowledged);
+    if (earlier(repeat_end, acknowledged)) repeat_end = acknowledged;
+    if (earlier(repeat_end, lost_before)) repeat_end = lost_before;
+  }
+  // All before `before` is acknowledged now.
+  void forget_arrivals(std::uint32_t acknowledged, std::uint32_t before) {
+    for (std::uint32_t psn = acknowledged; arrived_count > 0 && psn != before; ++psn) {
+      if (arrived.get(acknowledged, psn) == 0) continue;
+      arrived.clear(psn);
+      --arrived_count;
+    }
+  }
+  // What is missing of all before `end` is sent again.
+  void repeat_until(std::uint32_t acknowledged, std::uint32_t end) {
+    repeat_next = acknowledged;
+    repeat_end = end;
+  }
+
+ private:
+  static bool earlier(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+};
+
+}  // namespace netsim

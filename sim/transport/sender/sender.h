@@ -1,0 +1,171 @@
+// Sender: the sending halves of the queue pairs of one set of atoms: messages, arbitration, windows, pacing,
+// acknowledgements, congestion control, retransmission. It knows the network by the packets that it makes and
+// the replies that come; the receiver only by what it has to be told of a message before its last packet is
+// there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "sim/core/atom_set.h"
+#include "sim/network/fabric_part.h"
+#include "sim/transport/flow_ends.h"
+#include "sim/transport/packet_network.h"
+#include "sim/transport/receiver/receiver.h"
+#include "sim/transport/sender/injectors.h"
+#include "sim/transport/sender/send_queues.h"
+#include "sim/transport/sender/timer_line.h"
+#include "sim/transport/transport_state.h"
+
+namespace netsim {
+
+// Why congestion control cannot work with the path of a queue pair. An empty text: it can.
+struct PathObjection {
+  Time round_trip = 0;
+  std::uint32_t source = kNone, destination = kNone;  // GPUs
+  std::string text;
+  // The longer round trip is the worse one; of equal ones the smaller numbers are taken.
+  bool before(const PathObjection& other) const {
+    return std::tuple(-round_trip, source, destination) <
+           std::tuple(-other.round_trip, other.source, other.destination);
+  }
+};
+
+class Sender final : public PacketSource {
+ public:
+  // `receiver`: of the same set. `counts`: the set's.
+  Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver,
+         NetworkCounters& counts);
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  // A message for the queue pair `id`, which begins here. The others: see Endpoint.
+  MessageHandle send(std::uint32_t id, const SendRequest& request);
+  bool hold(const MessageHandle& handle);
+  bool release(const MessageHandle& handle);
+  bool set_priority(const MessageHandle& handle, std::uint8_t priority);
+  Bytes cancel(const MessageHandle& handle);
+
+  // For a queue pair that comes into being: the number of the injector at `first` (see Injectors).
+  std::uint32_t injector(PortId first, PortId gate) { return injectors_.at(first, gate); }
+  // The queue pair has its path, whose round trip in an idle network is this: its window and rate begin.
+  void begin(std::uint32_t id, Time round_trip);
+  // Nothing of the queue pair is left but a timer that stands in line.
+  void end(std::uint32_t id);
+
+  // The last packet that has been made of a message within the host has arrived.
+  void delivered_within_host(std::uint32_t id);
+
+  // Events of the loop. A reply is here; a pace, a timer has ended.
+  void on_control(const Event& event);
+  void on_pace(const Event& event);
+  void on_congestion_timer(const Event& event);
+  void on_retransmission_timer(const Event& event);
+
+  // Of a queue pair of this set's, since it began.
+  Bytes acknowledged_payload(std::uint32_t id) const;
+  // Packets that were made or wait to be, without those of messages that are held.
+  std::uint64_t packets_known(std::uint32_t id) const {
+    return senders_[id].sent_end + queues_.unmade_packets(senders_[id]);
+  }
+  // Of this set's queue pairs, the worst.
+  const PathObjection& objection() const { return objection_; }
+  // What timers have added to the digests of queue pairs that had ended before.
+  std::uint64_t late_digest() const { return late_digest_; }
+
+ private:
+  // The packets of a segment as far as making one of them has to know: psns up to end - 1; `base`: what that
+  // of the message's first packet would be if its packets came in a row.
+  struct Extent {
+    std::uint32_t segment, base, end;
+  };
+
+  void port_free(PortId port) override;
+  void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
+
+  void announce(std::uint32_t id, const Message& m);
+  bool repeats(const SenderState& s) const { return selective_ && !s.scale_up; }
+  bool has_gap(std::uint32_t id, const SenderState& s) const {
+    return repeats(s) && repeated_[id].has_gap(s.acknowledged);
+  }
+  std::uint32_t in_flight(std::uint32_t id) const;
+  bool window_open(std::uint32_t id, const SenderState& s) const;
+  bool has_work(std::uint32_t id) const;
+  void make_ready(std::uint32_t id);
+  void join_if_work(std::uint32_t id) {
+    if (has_work(id)) injectors_.join(id);
+  }
+
+  bool asks(std::uint32_t id, SenderState& s, bool last) const;
+  std::uint32_t next_packet(std::uint32_t id);
+  std::uint32_t repeat_gap(std::uint32_t id);
+  bool end_segment(std::uint32_t id, bool fresh);
+  Extent extent(std::uint32_t segment) const;
+  Bytes packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const;
+  Bytes next_packet_bytes(std::uint32_t id) const;
+  std::uint32_t make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last, bool ask);
+
+  void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
+  void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
+  void move_pace(std::uint32_t id, BitRate before);
+
+  CongestionContext congestion_context(std::uint32_t id);
+  void check_path(std::uint32_t id, Time round_trip);
+  void set_window(std::uint32_t id, Bytes window);
+  template <class Call>
+  void control(std::uint32_t id, Call call);
+
+  void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
+  void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
+                               std::uint32_t packet);
+  // Marks that an ACK or NACK echoes.
+  static std::uint32_t marks_of(const Packet& ack) {
+    if (ack.kind == PacketKind::nack) return ack.marked ? 1 : 0;
+    return ack.message;
+  }
+  void finish_messages(std::uint32_t id);
+  void go_back(SenderState& s);
+
+  void schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument = 0);
+  void timer_ended(std::uint32_t id) {
+    if (senders_[id].counted) --outstanding_[id].timers;
+  }
+  bool stand_in_line(std::uint32_t id, Time time);
+  void make_event(const TimerLine::Timer& timer, std::uint32_t place);
+  // Of what is in flight.
+  static bool nothing_asked(const SenderState& s) {
+    const std::uint32_t sent = s.next_psn - s.acknowledged;
+    return sent != 0 && sent <= s.unrequested;
+  }
+  void arm_timer(std::uint32_t id);
+  void repeat_overdue(std::uint32_t id);
+  bool one_timeout_too_many(std::uint32_t id);
+  void on_retransmission(const Event& event);
+
+  AtomSet& set_;
+  EventLoop& loop_;
+  FabricPart& fabric_;
+  TransportState& state_;
+  Receiver& receiver_;
+  NetworkCounters& counts_;
+  // Of the state.
+  const TransportParameters& parameters_;
+  const Framing& framing_;
+  const ReliabilityPlan& reliability_;
+  CongestionControl* congestion_control_;
+  const CongestionNeeds needs_;
+  const std::uint32_t acknowledge_every_;
+  const bool selective_, stamps_;
+  SenderState* senders_;
+  Outstanding* outstanding_;
+  SelectiveSender* repeated_;
+  Injectors injectors_;
+  SendQueues queues_;
+  TimerLine line_;
+  std::uint64_t late_digest_ = 0;
+  PathObjection objection_;
+};
+
+}  // namespace netsim

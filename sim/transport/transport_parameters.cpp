@@ -1,0 +1,126 @@
+#include "sim/transport/transport_parameters.h"
+
+#include <bit>
+#include <string>
+
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+const Parameters<AcknowledgeParameters>& acknowledge() {
+  static const auto parameters = Parameters<AcknowledgeParameters>().integer(
+      "every", &AcknowledgeParameters::every, {1, 65536},
+      "the host's NIC (dgx_a100 256, single_nic 1); 1 where congestion control needs every ACK or marks come "
+      "back in ACKs",
+      "a queue pair asks for an ACK in one of at most so many packets, a power of two, besides the last of "
+      "each message and one that closes its window");
+  return parameters;
+}
+
+const Parameters<TransportParameters>& transport() {
+  using P = TransportParameters;
+  // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs
+  // defaults.
+  static const auto parameters =
+      Parameters<P>()
+          .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
+          .integer("queue_pairs", &P::queue_pairs, {1, 65536},
+                   "queue pairs between two GPUs' NICs; each has a path of its own")
+          .section("acknowledge", &P::acknowledge, acknowledge(), "when a sender asks for acknowledgements")
+          .choice(
+              "framing", &P::framing,
+              {{"roce_v2", FramingKind::roce_v2},
+               {"infiniband", FramingKind::infiniband},
+               {"ns3", FramingKind::ns3}},
+              "headers of packets: RoCEv2 62 B (+16 first), ACK 66; InfiniBand 26 B (+16 first), ACK 30; the "
+              "HPCC-family ns-3 model 36 B, ACK 48")
+          .choice("ecn_echo", &P::ecn_echo, {{"cnp", EcnEcho::cnp}, {"ack", EcnEcho::ack}},
+                  "how ECN marks come back: in CNPs of their own, or as a flag of the ACK (the ns-3 model)")
+          .bytes("nic_buffer", &P::nic_buffer, {4 * kKibibyte, 1 * kGigabyte},
+                 "data that a NIC fetches over PCIe ahead of its wire")
+          .component("reliability", &P::reliability, "reliability", "go_back_n",
+                     "what happens when packets do not arrive, or not in order")
+          .time("retransmission_timeout", &P::retransmission_timeout, {1 * kMicrosecond, 100 * kSecond},
+                "after this long without progress a queue pair starts again from the first unacknowledged "
+                "packet")
+          .integer("retransmission_backoff", &P::retransmission_backoff, {1, 16},
+                   "each timeout in a row is so many times as long as the one before")
+          .integer(
+              "retries", &P::retries, {0, 1000},
+              "timeouts in a row after which a queue pair gives up; where `reliability` has shorter ones, "
+              "as many of them as last as long")
+          .bytes("window", &P::window, {0, 1000 * kGigabyte},
+                 "payload that a queue pair may have unacknowledged when it starts a packet, whatever "
+                 "congestion "
+                 "control says; 0: no limit")
+          .flag("window_scales", &P::window_scales,
+                "the window shrinks with the rate that congestion control allows: x rate / line rate")
+          .time("base_rtt", &P::base_rtt, {0, 1 * kSecond},
+                "round trip of an idle network, for congestion control; 0: computed for each path")
+          .component("congestion_control", &P::congestion_control, "congestion_control", "dcqcn",
+                     "how fast a queue pair may send");
+  return parameters;
+}
+
+}  // namespace
+
+const ParameterTable& transport_parameter_table() { return transport().table(); }
+
+TransportParameters read_transport(const ConfigNode& node) {
+  if (const ConfigNode* old = node.find("ack_every"); old != nullptr) {
+    throw ConfigError(old->key_place(),
+                      "unknown key 'ack_every': it is `acknowledge: {every: N}` now, N a power of two "
+                      "(transport.acknowledge.every)");
+  }
+  TransportParameters parameters = transport().parse(node);
+  const std::int64_t every = parameters.acknowledge.every.value_or(1);
+  if (!std::has_single_bit(static_cast<std::uint64_t>(every))) {
+    node.find("acknowledge")
+        ->find("every")
+        ->fail(std::to_string(every) + " is no power of two (allowed: 1, 2, 4, ... 65536)");
+  }
+  return parameters;
+}
+
+// The hosts' NICs decide where the user does not, but not against a congestion control that lives on ACKs,
+// nor where marks would wait for them.
+Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
+                            const Cluster& cluster) {
+  if (parameters.acknowledge.every) return {*parameters.acknowledge.every, ""};
+  if (needs.every_ack) return {1, "congestion control needs every ACK"};
+  if (parameters.ecn_echo == EcnEcho::ack) return {1, "marks come back in ACKs"};
+  return {cluster.acknowledge_every, "the host's NIC"};
+}
+
+std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters) {
+  return Registry<CongestionControl>::instance().create(parameters.congestion_control, "dcqcn");
+}
+
+ReliabilityPlan reliability_plan(const TransportParameters& parameters) {
+  ReliabilityPlan plan =
+      Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
+  if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
+  plan.retries = static_cast<std::uint32_t>(parameters.retries);
+  for (std::uint32_t i = 0; i <= plan.retries; ++i)
+    plan.patience += backed_off(parameters.retransmission_timeout, parameters.retransmission_backoff, i);
+  return plan;
+}
+
+// RoCEv2 (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
+// FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK; a CNP carries 16 reserved bytes after the
+// BTH. InfiniBand within a subnet (section 5): LRH 8, BTH 12, ICRC 4, VCRC 2. ns3: PPP 2, IPv4 20, UDP 8,
+// sequence number 6; its ACK is padded to 48 and carries the congestion notification.
+Framing framing(FramingKind kind) {
+  switch (kind) {
+    case FramingKind::roce_v2:
+      return {62, 16, 66, 78};
+    case FramingKind::infiniband:
+      return {26, 16, 30, 42};
+    case FramingKind::ns3:
+      break;
+  }
+  return {36, 0, 48, 48};
+}
+
+}  // namespace netsim

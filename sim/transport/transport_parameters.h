@@ -1,0 +1,64 @@
+// The section `transport` of the configuration, and what is derived from it. Private to the packet network.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/congestion/congestion_control.h"
+#include "sim/transport/packet_network.h"
+#include "sim/transport/reliability/reliability.h"
+
+namespace netsim {
+
+// What packets carry besides payload, in bytes as buffers count them.
+struct Framing {
+  std::uint32_t header = 0;        // of every data packet
+  std::uint32_t first_header = 0;  // more in a message's first packet
+  std::uint32_t ack = 0;           // whole ACK or NACK
+  std::uint32_t cnp = 0;           // whole congestion notification
+};
+
+enum class FramingKind : std::uint8_t { roce_v2, infiniband, ns3 };
+Framing framing(FramingKind kind);
+
+enum class EcnEcho : std::uint8_t { cnp, ack };
+
+// `transport.acknowledge`.
+struct AcknowledgeParameters {
+  std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() has the default
+};
+
+// The `transport` section.
+struct TransportParameters {
+  Bytes mtu = 4096;
+  std::int64_t queue_pairs = 4;
+  AcknowledgeParameters acknowledge;
+  FramingKind framing = FramingKind::roce_v2;
+  EcnEcho ecn_echo = EcnEcho::cnp;
+  Bytes nic_buffer = 64 * kKibibyte;
+  ConfigNode reliability;
+  Time retransmission_timeout = 67'108'864 * kNanosecond;
+  std::int64_t retransmission_backoff = 1;
+  std::int64_t retries = 7;
+  Bytes window = 0;
+  bool window_scales = false;
+  Time base_rtt = 0;
+  ConfigNode congestion_control;
+};
+
+// What the section accepts.
+const ParameterTable& transport_parameter_table();
+// ConfigError where the section is wrong.
+TransportParameters read_transport(const ConfigNode& section);
+// The components that the parameters name. The plan is complete: with the transport's timeouts and retries.
+std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters);
+ReliabilityPlan reliability_plan(const TransportParameters& parameters);
+// See PacketNetwork::acknowledging().
+Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
+                            const Cluster& cluster);
+
+}  // namespace netsim
