@@ -53,10 +53,9 @@ class Schedule {
 // Piece `index` of `total` shared out to `parts` as evenly as integers allow; the pieces add up to total
 // exactly.
 constexpr Bytes share(Bytes total, std::uint64_t parts, std::uint64_t index) {
-  __extension__ using Wide = __int128;
-  const Wide n = total;
-  return static_cast<Bytes>(n * (static_cast<Wide>(index) + 1) / static_cast<Wide>(parts) -
-                            n * static_cast<Wide>(index) / static_cast<Wide>(parts));
+  const Int128 n = total;
+  return static_cast<Bytes>(n * (static_cast<Int128>(index) + 1) / static_cast<Int128>(parts) -
+                            n * static_cast<Int128>(index) / static_cast<Int128>(parts));
 }
 
 // Proof that the schedule does what its kind says, whatever the relative speeds of the ranks: every rank ends

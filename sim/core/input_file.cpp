@@ -8,8 +8,6 @@
 namespace netsim {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' || c == '\n'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -81,20 +79,20 @@ std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t f
     decimal->exponent += static_cast<std::int64_t>(decimal->digits.size() - kDigits);
     decimal->digits.resize(kDigits);
   }
-  Wide value = 0;
-  for (const char c : decimal->digits) value = value * 10 + static_cast<Wide>(c - '0');
-  value *= static_cast<Wide>(factor);  // below 10^19 * 2^63: fits
+  UInt128 value = 0;
+  for (const char c : decimal->digits) value = value * 10 + static_cast<UInt128>(c - '0');
+  value *= static_cast<UInt128>(factor);  // below 10^19 * 2^63: fits
   for (; decimal->exponent > 0 && value != 0; --decimal->exponent) {
     value *= 10;
-    if (value > static_cast<Wide>(INT64_MAX)) return std::nullopt;
+    if (value > static_cast<UInt128>(INT64_MAX)) return std::nullopt;
   }
-  Wide divisor = 1;
+  UInt128 divisor = 1;
   for (; decimal->exponent < 0; ++decimal->exponent) {
     if (divisor > value * 2 + 2) return 0;
     divisor *= 10;
   }
   value = (value + divisor / 2) / divisor;
-  if (value > static_cast<Wide>(INT64_MAX)) return std::nullopt;
+  if (value > static_cast<UInt128>(INT64_MAX)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
 

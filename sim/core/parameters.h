@@ -70,6 +70,9 @@ std::string shown_limit(const std::string& type, const std::string& limit);
 // Exact text of a real for defaults and ranges.
 std::string format_real(double value);
 
+// Of a component that has none: Parameters<NoParameters>().
+struct NoParameters {};
+
 template <class P>
 class Parameters {
  public:

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/core/units.h"
+
 namespace netsim {
 
 // A bijective 64-bit mixer (splitmix64's finalizer; Steele, Lea, Flood, OOPSLA 2014).
@@ -42,8 +44,7 @@ class RandomStream {
   constexpr std::uint64_t bits() { return mix64(key_ + 0x9e3779b97f4a7c15ULL * ++counter_); }
   // Uniform in [0, n), n > 0, without modulo bias worth measuring (128-bit multiply-shift).
   constexpr std::uint64_t below(std::uint64_t n) {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<std::uint64_t>((static_cast<Wide>(bits()) * n) >> 64);
+    return static_cast<std::uint64_t>((static_cast<UInt128>(bits()) * n) >> 64);
   }
   // Uniform in [0, 1), 53 bits.
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }

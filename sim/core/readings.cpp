@@ -10,8 +10,6 @@
 namespace netsim {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 struct Unit {
   std::string_view name;
   std::int64_t factor;
@@ -174,11 +172,11 @@ std::string format(const Dimension& dimension, std::int64_t value);
 enum class Trouble { none, digits, finer, too_large };
 
 // The digits of a decimal without its point; false if they do not fit.
-bool read_digits(std::string_view whole, std::string_view fraction, Wide& mantissa) {
+bool read_digits(std::string_view whole, std::string_view fraction, UInt128& mantissa) {
   for (const std::string_view part : {whole, fraction}) {
     for (const char c : part) {
-      if (__builtin_mul_overflow(mantissa, Wide{10}, &mantissa)) return false;
-      if (__builtin_add_overflow(mantissa, static_cast<Wide>(c - '0'), &mantissa)) return false;
+      if (__builtin_mul_overflow(mantissa, UInt128{10}, &mantissa)) return false;
+      if (__builtin_add_overflow(mantissa, static_cast<UInt128>(c - '0'), &mantissa)) return false;
     }
   }
   return true;
@@ -190,19 +188,19 @@ Trouble scale(std::string_view number, std::int64_t factor, std::int64_t& value)
   const std::string_view whole = number.substr(0, point);
   std::string_view fraction = number.substr(std::min(point + 1, number.size()));
   while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
-  Wide mantissa = 0;
+  UInt128 mantissa = 0;
   if (!read_digits(whole, fraction, mantissa))
     return whole.size() > 20 ? Trouble::too_large : Trouble::digits;
-  auto multiplier = static_cast<Wide>(factor);
+  auto multiplier = static_cast<UInt128>(factor);
   for (std::size_t i = 0; i < fraction.size(); ++i) {
     for (const unsigned prime : {2U, 5U}) {
       if (multiplier % prime != 0 && mantissa % prime != 0) return Trouble::finer;
       (multiplier % prime == 0 ? multiplier : mantissa) /= prime;
     }
   }
-  Wide product = 0;
+  UInt128 product = 0;
   if (__builtin_mul_overflow(mantissa, multiplier, &product)) return Trouble::too_large;
-  if (product > static_cast<Wide>(INT64_MAX)) return Trouble::too_large;
+  if (product > static_cast<UInt128>(INT64_MAX)) return Trouble::too_large;
   value = static_cast<std::int64_t>(product);
   return Trouble::none;
 }
@@ -255,7 +253,7 @@ std::string decimal(std::uint64_t value, std::uint64_t factor) {
   if (rest == 0) return result;
   result += '.';
   for (int digit = 0; digit < 12 && rest != 0; ++digit) {
-    const Wide shifted = static_cast<Wide>(rest) * 10;
+    const UInt128 shifted = static_cast<UInt128>(rest) * 10;
     result += static_cast<char>('0' + static_cast<char>(shifted / factor));
     rest = static_cast<std::uint64_t>(shifted % factor);
   }

@@ -12,6 +12,10 @@ using Time = std::int64_t;     // picoseconds
 using Bytes = std::int64_t;    // bytes
 using BitRate = std::int64_t;  // bit/s
 
+// For products of them that are divided again. A compiler's extension, without which there is none.
+__extension__ using Int128 = __int128;
+__extension__ using UInt128 = unsigned __int128;
+
 inline constexpr Time kPicosecond = 1;
 inline constexpr Time kNanosecond = 1'000;
 inline constexpr Time kMicrosecond = 1'000'000;
@@ -28,10 +32,9 @@ inline constexpr BitRate kMbps = 1'000'000, kGbps = 1'000'000'000;
 constexpr Time transmission_time(Bytes bytes, BitRate rate) {
   constexpr std::int64_t kPicosecondBits = 8 * kSecond;
   if (bytes <= INT64_MAX / kPicosecondBits - 1) return (bytes * kPicosecondBits + rate - 1) / rate;
-  __extension__ using Wide = unsigned __int128;
   return static_cast<Time>(
-      (static_cast<Wide>(bytes) * static_cast<Wide>(kPicosecondBits) + static_cast<Wide>(rate) - 1) /
-      static_cast<Wide>(rate));
+      (static_cast<UInt128>(bytes) * static_cast<UInt128>(kPicosecondBits) + static_cast<UInt128>(rate) - 1) /
+      static_cast<UInt128>(rate));
 }
 
 // The double nearest to the time in seconds (a division: 1e-12 is not a double).

@@ -240,8 +240,7 @@ class PathSearch {
   }
   void take(const Reached& host) {
     const std::int64_t rtt = 2 * host.delay_ns + host.transmission_ns;
-    __extension__ using Wide = __int128;
-    const auto bdp = static_cast<Bytes>(static_cast<Wide>(rtt) * host.rate / 1'000'000'000 / 8);
+    const auto bdp = static_cast<Bytes>(static_cast<Int128>(rtt) * host.rate / 1'000'000'000 / 8);
     figures_.max_rtt_ns = std::max(figures_.max_rtt_ns, rtt);
     figures_.max_bdp = std::max(figures_.max_bdp, bdp);
     figures_.min_bdp = std::min(figures_.min_bdp, bdp);
@@ -374,8 +373,7 @@ class Translation {
     std::set<Bytes> headrooms;
     BitRate fastest = 0;
     for (const Ns3Topology::Link& link : topology_.links) {
-      __extension__ using Wide = __int128;
-      const Wide bits = static_cast<Wide>(link.rate) * (link.delay / kNanosecond) / 8 / 1'000'000'000;
+      const Int128 bits = static_cast<Int128>(link.rate) * (link.delay / kNanosecond) / 8 / 1'000'000'000;
       headrooms.insert(static_cast<Bytes>(bits) * kHeadroomFactor);
       fastest = std::max(fastest, link.rate);
     }

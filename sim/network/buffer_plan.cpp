@@ -31,8 +31,7 @@ Bytes chip_buffer(const Graph& graph, NodeId node) {
   for (const Chip& chip : kChips) {
     if (bandwidth <= chip.bandwidth) return chip.buffer;
   }
-  __extension__ using Wide = __int128;
-  return static_cast<Bytes>(static_cast<Wide>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
+  return static_cast<Bytes>(static_cast<Int128>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
 }
 
 void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const ConfigNode& node) {
@@ -67,11 +66,10 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
 Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
   const LinkSpec& link = state.graph.port(port).link;
   const LinkSpec& back = state.graph.port(port ^ 1U).link;
-  __extension__ using Wide = __int128;
   const Time loop_time = link.delay + back.delay + state.parameters.latency +
                          transmission_time(largest + back.overhead, back.rate) +
                          transmission_time(largest + link.overhead, link.rate);
-  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
+  const Int128 in_flight = static_cast<Int128>(loop_time) * link.rate / (8 * kSecond);
   return (static_cast<Bytes>(in_flight) + 2 * largest) * 4 / 3 + 1;
 }
 
@@ -86,11 +84,10 @@ Bytes computed_headroom(const FabricState& state, PortId port, Bytes largest_pac
   const Graph& graph = state.graph;
   const LinkSpec& link = graph.port(port).link;
   const LinkSpec& back = graph.port(port ^ 1U).link;
-  __extension__ using Wide = __int128;
   const Time loop_time = link.delay + state.parameters.latency + back.delay + state.parameters.pfc_response +
                          transmission_time(largest_packet + back.overhead, back.rate) +
                          transmission_time(state.parameters.pfc_frame + back.overhead, back.rate);
-  const Wide in_flight = static_cast<Wide>(loop_time) * link.rate / (8 * kSecond);
+  const Int128 in_flight = static_cast<Int128>(loop_time) * link.rate / (8 * kSecond);
   return static_cast<Bytes>(in_flight) + 2 * largest_packet;
 }
 

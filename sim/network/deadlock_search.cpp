@@ -39,7 +39,7 @@ std::vector<PortId> DeadlockSearch::waits_for(PortId port, std::uint32_t priorit
   const PacketArena& packets = parts_[state_.far_set[port]]->packets();
   std::vector<PortId> result;
   for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
-    for (std::uint32_t at = state_.queue(next, priority).head; at != fabric::kNone; at = packets[at].next) {
+    for (std::uint32_t at = state_.queue(next, priority).head; at != kNoIndex; at = packets[at].next) {
       if (packets[at].ingress != port) continue;
       result.push_back(next);
       break;
@@ -56,7 +56,7 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
   for (std::size_t index = 0; index < state_.queues.size(); ++index) {
     const auto port = state_.port_of_queue(index);
     const std::uint32_t priority = state_.priority_of_queue(index);
-    if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == fabric::kNone ||
+    if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
         !state_.at_switch(port))
       continue;
     if (state_.paused_since[index] > paused_before) continue;

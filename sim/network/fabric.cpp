@@ -116,7 +116,7 @@ std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
 
 std::uint32_t Fabric::route_step(NodeId destination) {
   const std::size_t index = state_.routed.grow(1);
-  state_.routed[index] = {destination, fabric::kNone};
+  state_.routed[index] = {destination, kNoIndex};
   return make_step(StepKind::route, static_cast<std::uint32_t>(index));
 }
 

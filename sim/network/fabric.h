@@ -1,9 +1,8 @@
 // Fabric: ports, links and output-queued shared-buffer switches, packet by packet.
 //
 // A packet that meets an idle port starts its transmission at once and costs one event a hop; one that waits
-// costs a second, when the port is free again (section 6 of the design). A packet leaves queue, shared buffer
-// and ingress count when its transmission starts; what is decided at dequeue (ECN, INT) sees what remains
-// then.
+// costs a second, when the port is free again. A packet leaves queue, shared buffer and ingress count when
+// its transmission starts; what is decided at dequeue (ECN, INT) sees what remains then.
 //
 // Switches (per atom of kind fabric_switch) have one of three kinds of flow control:
 //  pfc      one shared buffer; a lossless class's packets count against the link they came from: first its
@@ -15,8 +14,7 @@
 //           back when packets leave the buffer (InfiniBand Architecture Specification 1.4, volume 1,
 //           section 7.9). Nothing is ever dropped.
 //  none     classes share the pool per egress queue and are dropped above the threshold, as are the classes
-//  that
-//           are not lossless under pfc.
+//           that are not lossless under pfc.
 //
 // Ports outside switches (NICs, GPUs, NVSwitch stages) have room for everything, unless their links carry
 // credits.

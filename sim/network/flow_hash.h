@@ -7,8 +7,7 @@
 namespace netsim {
 
 inline std::uint32_t choose_by_hash(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint32_t>((static_cast<Wide>(hash_combine(flow, seed)) * count) >> 64);
+  return static_cast<std::uint32_t>((static_cast<UInt128>(hash_combine(flow, seed)) * count) >> 64);
 }
 
 }  // namespace netsim

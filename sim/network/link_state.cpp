@@ -7,8 +7,7 @@ namespace {
 
 // Of many packets; less than a picosecond short of the sum of their times for each.
 Time time_at_rate(Bytes wire, BitRate rate) {
-  __extension__ using Wide = __int128;
-  return static_cast<Time>(static_cast<Wide>(wire) * 8 * kSecond / rate);
+  return static_cast<Time>(static_cast<Int128>(wire) * 8 * kSecond / rate);
 }
 
 BitRate fastest_port(const FabricState& state, NodeId node) {

@@ -1,4 +1,4 @@
-// Packet: 32 bytes, addressed by index, linked intrusively in FIFOs (section 6 of the design).
+// Packet: 32 bytes, addressed by index, linked intrusively in FIFOs.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct alignas(32) Packet {
   std::uint32_t bytes;    // as buffers, PFC and ECN count them: payload + headers
   std::uint32_t path;     // index in Fabric's paths of where the packet goes after its present port
   std::uint32_t ingress;  // the port that it was last transmitted from: who is paused if it has to wait
-  std::uint32_t
-      message;  // data: the message it belongs to; ack: marks it echoes; link control: see LinkControl
+  // Data: the message it belongs to; ack: marks it echoes; link control: see LinkControl.
+  std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
   bool marked;            // ECN congestion experienced

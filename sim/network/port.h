@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/core/event.h"
+#include "sim/core/index.h"
 #include "sim/core/units.h"
 #include "sim/topology/graph.h"
 
@@ -40,8 +41,6 @@ constexpr std::uint64_t event_digest(std::uint64_t before, const Event& event) {
 
 namespace fabric {
 
-inline constexpr std::uint32_t kNone = UINT32_MAX;
-
 // Flags of a port. Most packets find none of those set that ask for more than to be sent on.
 inline constexpr std::uint32_t kHasSource = 1;         // a NIC's queue pairs have packets for it
 inline constexpr std::uint32_t kTellsDepartures = 2;   // its source wants to know of each data packet
@@ -77,16 +76,16 @@ struct alignas(64) Port {
   Time delay = 0;                 // until the far end handles the packet: link and, at a switch, its latency
   std::uint16_t ps_per_byte = 0;  // 0: the rate does not divide 8 x 10^12; divide
   std::uint16_t overhead = 0;
-  std::uint32_t buffer = kNone;  // index in buffers of the switch that this port belongs to
-  std::uint8_t waiting = 0;      // bit per non-empty queue
-  std::uint8_t paused = 0;       // bit per priority that must not be sent
-  bool wake = false;             // a departure event is pending
+  std::uint32_t buffer = kNoIndex;  // index in buffers of the switch that this port belongs to
+  std::uint8_t waiting = 0;         // bit per non-empty queue
+  std::uint8_t paused = 0;          // bit per priority that must not be sent
+  bool wake = false;                // a departure event is pending
   std::uint8_t unused = 0;
   std::uint32_t flags = 0;
 };
 static_assert(sizeof(Port) == 64);
 struct alignas(32) Queue {
-  std::uint32_t head = kNone, tail = kNone;
+  std::uint32_t head = kNoIndex, tail = kNoIndex;
   Bytes bytes = 0;
   Bytes max_bytes = 0;  // of all the port's queues, when a packet joined this one
   std::uint32_t packets = 0;

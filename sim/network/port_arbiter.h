@@ -152,9 +152,9 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   if ((p.flags & fabric::kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data) {
     buffers_.mark(port, k, q.bytes);
   }
-  k.next = fabric::kNone;
+  k.next = kNoIndex;
   k.step = forwarding_.next_step(k);  // nothing waits for it here; at the departure the next event would
-  if (q.head == fabric::kNone) {
+  if (q.head == kNoIndex) {
     q.head = q.tail = packet;
     p.waiting = static_cast<std::uint8_t>(p.waiting | 1U << priority);
   } else {
@@ -224,8 +224,8 @@ inline std::uint32_t PortArbiter::dequeue(PortId port, std::uint32_t priority) {
   q.head = packets_[packet].next;
   --q.packets;
   q.bytes -= packets_[packet].bytes;
-  if (q.head == fabric::kNone) {
-    q.tail = fabric::kNone;
+  if (q.head == kNoIndex) {
+    q.tail = kNoIndex;
     p.waiting = static_cast<std::uint8_t>(p.waiting & ~(1U << priority));
     if (priority >= kDataPriority) state_.arbiter.emptied(port, priority - kDataPriority);
   }

@@ -6,8 +6,7 @@
 namespace netsim {
 
 inline Bytes scale_with_rate(Bytes bytes, BitRate rate, BitRate reference_rate) {
-  __extension__ using Wide = __int128;
-  return static_cast<Bytes>(static_cast<Wide>(bytes) * rate / reference_rate);
+  return static_cast<Bytes>(static_cast<Int128>(bytes) * rate / reference_rate);
 }
 
 }  // namespace netsim

@@ -36,7 +36,6 @@ std::uint32_t Ns3Fct::number(std::uint32_t gpu) const {
 }
 
 std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {
-  __extension__ using Wide = __int128;
   constexpr std::int64_t kPerSecond = 1'000'000'000;
   const NodeId destination = cluster_.gpus[flow.destination].nic;
   std::int64_t round_trip = 0;
@@ -50,7 +49,7 @@ std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {
     at = port.peer_node;
   }
   const Bytes packets = (flow.bytes - 1) / payload_ + 1;
-  const Wide bits = static_cast<Wide>(flow.bytes + packets * kHeaders) * 8;
+  const Int128 bits = static_cast<Int128>(flow.bytes + packets * kHeaders) * 8;
   return round_trip + static_cast<std::int64_t>(bits * kPerSecond / slowest);
 }
 

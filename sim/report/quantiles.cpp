@@ -64,7 +64,7 @@ std::uint64_t TogetherQuantiles::count() const {
 }
 
 double TogetherQuantiles::mean() const {
-  Quantiles::Wide sum = 0;
+  UInt128 sum = 0;
   for (const Quantiles& part : parts_) sum += part.sum_;
   return count() == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count());
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/units.h"
 #include "sim/report/value_list.h"
 
 namespace netsim {
@@ -31,9 +32,8 @@ class Quantiles {
   void add_to(std::vector<std::uint64_t>& histogram) const;
   static std::size_t bins();
 
-  __extension__ using Wide = unsigned __int128;
   std::uint64_t count_ = 0;
-  Wide sum_ = 0;
+  UInt128 sum_ = 0;
   std::int64_t maximum_ = 0;
   ValueList values_;                      // until there are kExact
   std::vector<std::uint64_t> histogram_;  // then

@@ -136,8 +136,7 @@ FlowTimes flow_times(const ValueList& times) {
 
 std::int64_t slowdown_millionths(const FlowRecord& flow) {
   if (flow.ideal <= 0) return 0;
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>((static_cast<Wide>(flow.end - flow.start) * 1'000'000 + flow.ideal / 2) /
+  return static_cast<std::int64_t>((static_cast<Int128>(flow.end - flow.start) * 1'000'000 + flow.ideal / 2) /
                                    flow.ideal);
 }
 

@@ -40,8 +40,7 @@ std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wa
 }
 
 BitRate rate_of(Bytes bytes, Time time) {
-  __extension__ using Wide = __int128;
-  return static_cast<BitRate>(static_cast<Wide>(bytes) * 8 * kSecond / time);
+  return static_cast<BitRate>(static_cast<Int128>(bytes) * 8 * kSecond / time);
 }
 
 }  // namespace

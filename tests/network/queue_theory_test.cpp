@@ -19,8 +19,6 @@ namespace {
 using testing::Hop;
 using testing::PortFixture;
 
-__extension__ using Wide = __int128;
-
 // Room for everything: no marks, no pauses, no drops.
 constexpr const char* kEndless = "{switch: {buffer: 1000 GB, alpha: 1, marker: none}}";
 
@@ -49,7 +47,7 @@ class BatchMeans {
 
  private:
   std::uint64_t batch_, count_ = 0;
-  Wide sum_ = 0;
+  Int128 sum_ = 0;
   std::vector<double> means_;
 };
 
@@ -323,25 +321,25 @@ TEST(QueueTandem, TheSlowestLinkSetsThePace) {
 
 // Steps event by event; `state` is what holds between events. Returns its integral over time.
 template <class State>
-Wide integral(PortFixture& f, State state) {
-  Wide sum = 0;
+Int128 integral(PortFixture& f, State state) {
+  Int128 sum = 0;
   for (;;) {
     const Time before = f.loop.now();
     const std::int64_t value = state();
     if (f.loop.run_some(1) == 0) return sum;
-    sum += static_cast<Wide>(value) * (f.loop.now() - before);
+    sum += static_cast<Int128>(value) * (f.loop.now() - before);
   }
 }
 
 // Seconds of all packets in the queue, as the port counts arrivals and starts, are the sum of their waits.
 TEST(QueueLittle, PacketsThatWaitAddUpToTheirWaits) {
   for (const double load : {0.5, 0.95, 1.3}) {
-    Wide waited = 0;
+    Int128 waited = 0;
     PortFixture f({{kRate, kMicrosecond}}, kEndless, PoissonArrivals(load, true, 50'000, 2),
                   [&](const PortFixture::Passage& p) {
                     waited += p.end - p.arrival - kMicrosecond - transmission_time(p.bytes, kRate);
                   });
-    const Wide found = integral(f, [&] {
+    const Int128 found = integral(f, [&] {
       return static_cast<std::int64_t>(f.arrived() - f.fabric->counters(f.ports[0]).data_packets);
     });
     EXPECT_TRUE(found == waited) << load;
@@ -352,10 +350,10 @@ TEST(QueueLittle, PacketsThatWaitAddUpToTheirWaits) {
 // Number in the whole line, from outside, against sojourn times.
 TEST(QueueLittle, PacketsInALineAddUpToTheirSojourns) {
   const Line line = random_line(3, 6, 20'000);
-  Wide sojourns = 0;
+  Int128 sojourns = 0;
   PortFixture f(line.hops, kEndless, in_turn(line.arrivals),
                 [&](const PortFixture::Passage& p) { sojourns += p.end - p.arrival; });
-  const Wide found = integral(f, [&] { return static_cast<std::int64_t>(f.arrived() - f.left()); });
+  const Int128 found = integral(f, [&] { return static_cast<std::int64_t>(f.arrived() - f.left()); });
   EXPECT_TRUE(found == sojourns);
   EXPECT_EQ(f.left(), 20'000u);
 }
@@ -364,13 +362,13 @@ TEST(QueueLittle, PacketsInALineAddUpToTheirSojourns) {
 // over time are each packet's bytes times its waits.
 TEST(QueueLittle, BytesThatWaitAddUpToSizesTimesWaits) {
   const Line line = random_line(4, 5, 20'000);
-  Wide waited = 0;
+  Int128 waited = 0;
   PortFixture f(line.hops, kEndless, in_turn(line.arrivals), [&](const PortFixture::Passage& p) {
     Time moving = 0;
     for (const Hop& hop : line.hops) moving += transmission_time(p.bytes, hop.rate) + hop.delay;
-    waited += static_cast<Wide>(p.bytes) * (p.end - p.arrival - moving);
+    waited += static_cast<Int128>(p.bytes) * (p.end - p.arrival - moving);
   });
-  const Wide found = integral(f, [&] {
+  const Int128 found = integral(f, [&] {
     Bytes sum = 0;
     for (const PortId port : f.ports) sum += f.fabric->queued(port);
     return sum;

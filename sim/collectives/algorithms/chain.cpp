@@ -43,8 +43,6 @@ class ChainSchedule final : public Schedule {
   Instruction::Op take_;
 };
 
-struct NoParameters {};
-
 class Chain final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override {

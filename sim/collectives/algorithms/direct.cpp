@@ -18,8 +18,6 @@ class DirectSchedule final : public Schedule {
   }
 };
 
-struct NoParameters {};
-
 class Direct final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::point_to_point; }

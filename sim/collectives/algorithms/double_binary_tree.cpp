@@ -107,8 +107,6 @@ class TreeSchedule final : public Schedule {
   std::uint32_t ranks_;
 };
 
-struct NoParameters {};
-
 class DoubleBinaryTree final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }

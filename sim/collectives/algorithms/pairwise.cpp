@@ -34,8 +34,6 @@ class PairwiseSchedule final : public Schedule {
   std::uint32_t ranks_;
 };
 
-struct NoParameters {};
-
 class Pairwise final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }

@@ -48,8 +48,6 @@ class RingSchedule final : public Schedule {
   std::uint32_t shift_;
 };
 
-struct NoParameters {};
-
 class Ring final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override {

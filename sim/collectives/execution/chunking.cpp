@@ -30,8 +30,7 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
 
 std::uint64_t rounds_of(const Schedule& schedule, const Chunking& chunking, Bytes channel_bytes) {
   if (chunking.slice == 0) return 1;
-  __extension__ using Wide = __int128;
-  const Wide round = static_cast<Wide>(schedule.divisions()) * chunking.slice;
+  const Int128 round = static_cast<Int128>(schedule.divisions()) * chunking.slice;
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((channel_bytes + round - 1) / round));
 }
 

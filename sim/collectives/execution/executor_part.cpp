@@ -133,9 +133,8 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
 void ExecutorPart::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
-  NETSIM_CHECK(
-      slot != OperationArena::kNone && operations_[slot].in_flight.take({message.destination, block}),
-      "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
+  NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight.take({message.destination, block}),
+               "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   const Operation& operation = operations_[slot];
   if (trace_.on()) trace_.acknowledged(operation, block, message.destination);
   if (operation.phase != Phase::finished) {

@@ -61,18 +61,16 @@ struct Operation {
 // until the next open().
 class OperationArena {
  public:
-  static constexpr std::uint32_t kNone = OperationTable::kNone;
-
   // `gpus`: by GPU, of all sets.
   explicit OperationArena(std::vector<ExecutorGpu>& gpus) : gpus_(gpus) {}
-  // The slot; kNone if there is no such operation.
+  // The slot; kNoIndex if there is no such operation.
   std::uint32_t find(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) const {
     return gpus_[gpu].operations.find(job, communication);
   }
   // The same, of an operation that is announced now if there is none.
   std::uint32_t find_or_open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) {
     const std::uint32_t known = find(gpu, job, communication);
-    return known != kNone ? known : open(gpu, job, communication);
+    return known != kNoIndex ? known : open(gpu, job, communication);
   }
   void recycle(std::uint32_t slot);
 

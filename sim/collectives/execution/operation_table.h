@@ -9,21 +9,20 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/index.h"
 #include "sim/core/random.h"
 
 namespace netsim {
 
 class OperationTable {
  public:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
   std::size_t size() const { return size_; }
-  // kNone if it is not there.
+  // kNoIndex if it is not there.
   std::uint32_t find(std::uint32_t job, std::uint64_t communication) const {
-    if (size_ == 0) return kNone;
+    if (size_ == 0) return kNoIndex;
     return entries_[place(job, communication)].slot;
   }
-  // Not there yet; slot < kNone.
+  // Not there yet; slot < kNoIndex.
   void insert(std::uint32_t job, std::uint64_t communication, std::uint32_t slot) {
     if (2 * (size_ + 1) > entries_.size()) grow();
     entries_[place(job, communication)] = {communication, job, slot};
@@ -34,13 +33,13 @@ class OperationTable {
   void erase(std::uint32_t job, std::uint64_t communication) {
     const std::size_t mask = entries_.size() - 1;
     std::size_t hole = place(job, communication);
-    for (std::size_t at = (hole + 1) & mask; entries_[at].slot != kNone; at = (at + 1) & mask) {
+    for (std::size_t at = (hole + 1) & mask; entries_[at].slot != kNoIndex; at = (at + 1) & mask) {
       const std::size_t home = hash(entries_[at].job, entries_[at].communication) & mask;
       if (((at - home) & mask) < ((at - hole) & mask)) continue;  // it would come to lie before its home
       entries_[hole] = entries_[at];
       hole = at;
     }
-    entries_[hole].slot = kNone;
+    entries_[hole].slot = kNoIndex;
     --size_;
   }
 
@@ -48,7 +47,7 @@ class OperationTable {
   struct Entry {
     std::uint64_t communication = 0;
     std::uint32_t job = 0;
-    std::uint32_t slot = kNone;  // kNone: free
+    std::uint32_t slot = kNoIndex;  // kNoIndex: free
   };
   static_assert(sizeof(Entry) == 16);
 
@@ -60,7 +59,7 @@ class OperationTable {
   std::size_t place(std::uint32_t job, std::uint64_t communication) const {
     const std::size_t mask = entries_.size() - 1;
     std::size_t at = hash(job, communication) & mask;
-    while (entries_[at].slot != kNone &&
+    while (entries_[at].slot != kNoIndex &&
            (entries_[at].communication != communication || entries_[at].job != job)) {
       at = (at + 1) & mask;
     }
@@ -71,7 +70,7 @@ class OperationTable {
     std::vector<Entry> before(entries_.empty() ? 4 : 2 * entries_.size());
     std::swap(before, entries_);
     for (const Entry& entry : before) {
-      if (entry.slot != kNone) entries_[place(entry.job, entry.communication)] = entry;
+      if (entry.slot != kNoIndex) entries_[place(entry.job, entry.communication)] = entry;
     }
   }
 

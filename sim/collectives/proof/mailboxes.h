@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/collectives/proof/rank_sets.h"
+#include "sim/core/index.h"
 
 namespace netsim::proof {
 
@@ -16,7 +17,7 @@ struct Message {
   std::uint32_t source = 0;
   std::uint32_t chunk = 0;
   RankSets::Set set;
-  std::uint32_t next = UINT32_MAX;
+  std::uint32_t next = kNoIndex;
 };
 
 class Mailboxes {
@@ -25,22 +26,22 @@ class Mailboxes {
 
   void put(std::size_t receiver, std::uint32_t source, std::uint32_t chunk, RankSets::Set set) {
     const std::uint32_t slot = allocate();
-    messages_[slot] = {source, chunk, set, kNone};
+    messages_[slot] = {source, chunk, set, kNoIndex};
     List& list = lists_[receiver];
-    (list.last == kNone ? list.first : messages_[list.last].next) = slot;
+    (list.last == kNoIndex ? list.first : messages_[list.last].next) = slot;
     list.last = slot;
   }
   // The oldest message from `source`; false if there is none.
   bool take(std::size_t receiver, std::uint32_t source, Message& message) {
     List& list = lists_[receiver];
-    std::uint32_t before = kNone, slot = list.first;
-    while (slot != kNone && messages_[slot].source != source) {
+    std::uint32_t before = kNoIndex, slot = list.first;
+    while (slot != kNoIndex && messages_[slot].source != source) {
       before = slot;
       slot = messages_[slot].next;
     }
-    if (slot == kNone) return false;
+    if (slot == kNoIndex) return false;
     message = messages_[slot];
-    (before == kNone ? list.first : messages_[before].next) = message.next;
+    (before == kNoIndex ? list.first : messages_[before].next) = message.next;
     if (list.last == slot) list.last = before;
     free_.push_back(slot);
     return true;
@@ -48,13 +49,12 @@ class Mailboxes {
   // The oldest message to `receiver`, or nullptr.
   const Message* first(std::size_t receiver) const {
     const std::uint32_t slot = lists_[receiver].first;
-    return slot == kNone ? nullptr : &messages_[slot];
+    return slot == kNoIndex ? nullptr : &messages_[slot];
   }
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
   struct List {
-    std::uint32_t first = kNone, last = kNone;
+    std::uint32_t first = kNoIndex, last = kNoIndex;
   };
   std::uint32_t allocate() {
     if (free_.empty()) {

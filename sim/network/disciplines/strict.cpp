@@ -5,8 +5,6 @@
 namespace netsim {
 namespace {
 
-struct NoParameters {};
-
 class Strict final : public QueueDiscipline {
  public:
   DisciplinePlan compile(std::uint32_t) const override { return {}; }

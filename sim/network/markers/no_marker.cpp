@@ -5,8 +5,6 @@
 namespace netsim {
 namespace {
 
-struct NoParameters {};
-
 class NoMarker final : public Marker {
  public:
   RedLine compile(BitRate) const override { return {}; }

@@ -8,8 +8,6 @@
 namespace netsim {
 namespace {
 
-struct NoParameters {};
-
 class Adaptive final : public RoutingPolicy {
  public:
   PacketRouting per_packet() const override { return PacketRouting::adaptive; }

@@ -5,7 +5,6 @@
 namespace netsim {
 namespace {
 
-struct NoParameters {};
 class NoCongestionControl final : public CongestionControl {};
 
 const Registration<CongestionControl> kNone{

@@ -13,8 +13,7 @@ constexpr std::uint64_t kSaturated = 1ULL << 63;
 std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) { return std::min(kSaturated, a + b); }
 
 std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(a) * b;
+  const UInt128 product = static_cast<UInt128>(a) * b;
   return product > kSaturated ? kSaturated : static_cast<std::uint64_t>(product);
 }
 

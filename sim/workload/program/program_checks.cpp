@@ -48,8 +48,7 @@ class OperationCheck {
   }
   void check_group() const {
     const std::uint32_t id = checked_.groups.id(op_.group, rank_);
-    if (id == GroupTable::kNone)
-      fail(".group", "the rank is not a member of group " + std::to_string(op_.group));
+    if (id == kNoIndex) fail(".group", "the rank is not a member of group " + std::to_string(op_.group));
     const std::size_t members = checked_.groups.members(id).size();
     if (members < 2)
       fail(".group", "group " + std::to_string(op_.group) + " has one member: a collective needs two");

@@ -33,7 +33,7 @@ GroupTable::GroupTable(const Program& program, const RankGrid& grid, const std::
     const GroupExpression& expression = program.groups[i];
     total_ += grid.ranks();
     if (total_ > ProgramLimits::kGroupMembers) fail(i, "", "too many groups for this many ranks");
-    ids_.emplace_back(grid.ranks(), kNone);
+    ids_.emplace_back(grid.ranks(), kNoIndex);
     if (expression.ranks.empty() == expression.axes.empty()) {
       fail(i, "", "a group is either axes or a list of ranks");
     }
@@ -89,7 +89,7 @@ std::vector<std::vector<std::uint32_t>> GroupTable::coordinates(const GroupExpre
 void GroupTable::add_grid(const GroupExpression& expression, std::uint32_t index) {
   const auto chosen = coordinates(expression, index);
   for (std::uint32_t rank = 0; rank < grid_.ranks(); ++rank) {
-    if (ids_[index][rank] != kNone) continue;
+    if (ids_[index][rank] != kNoIndex) continue;
     bool first = true;  // each group is made once, at its first member
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       first = first && grid_.coordinate(rank, expression.axes[i].axis) == chosen[i].front();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/index.h"
 #include "sim/workload/program/program.h"
 
 namespace netsim {
@@ -37,11 +38,9 @@ class RankGrid {
 // All groups of a program. Equal members and communicator are one group, however they were written.
 class GroupTable {
  public:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
   // InputError with path for expressions that do not make groups, or more members than the limit.
   GroupTable(const Program& program, const RankGrid& grid, const std::string& file);
-  // The group that an expression means for a rank; kNone where the rank is not a member.
+  // The group that an expression means for a rank; kNoIndex where the rank is not a member.
   std::uint32_t id(std::uint32_t expression, std::uint32_t rank) const { return ids_[expression][rank]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
   const std::vector<std::uint32_t>& members(std::uint32_t id) const { return members_[id]; }

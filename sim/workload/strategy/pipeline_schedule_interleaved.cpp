@@ -47,8 +47,6 @@ class Interleaved : public PipelineSchedule {
   }
 };
 
-struct NoParameters {};
-
 const Registration<PipelineSchedule> kRegistration{
     "interleaved",
     "interleaved 1F1B: v model chunks per stage, a bubble of (p-1)/(v m) for v times the messages",

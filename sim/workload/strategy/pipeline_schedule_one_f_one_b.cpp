@@ -31,8 +31,6 @@ class OneForwardOneBackward : public PipelineSchedule {
   }
 };
 
-struct NoParameters {};
-
 const Registration<PipelineSchedule> kRegistration{
     "one_f_one_b",
     "1F1B: one forward, one backward in turn; a bubble of (p-1)/m and at most p microbatches in memory",

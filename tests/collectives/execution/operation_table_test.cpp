@@ -13,11 +13,11 @@ namespace {
 
 TEST(OperationTable, FindsNothingWhenEmpty) {
   OperationTable table;
-  EXPECT_EQ(table.find(0, 0), OperationTable::kNone);
+  EXPECT_EQ(table.find(0, 0), kNoIndex);
   table.insert(0, 0, 7);
   EXPECT_EQ(table.find(0, 0), 7u);
   table.erase(0, 0);
-  EXPECT_EQ(table.find(0, 0), OperationTable::kNone);
+  EXPECT_EQ(table.find(0, 0), kNoIndex);
   EXPECT_EQ(table.size(), 0u);
 }
 
@@ -39,8 +39,7 @@ TEST(OperationTable, IsAMap) {
       }
       for (std::uint32_t k = 0; k < 40; ++k) {
         const Key asked{k % 3, k / 3};
-        RC_ASSERT(table.find(asked.first, asked.second) ==
-                  (map.contains(asked) ? map[asked] : OperationTable::kNone));
+        RC_ASSERT(table.find(asked.first, asked.second) == (map.contains(asked) ? map[asked] : kNoIndex));
       }
       RC_ASSERT(table.size() == map.size());
     }

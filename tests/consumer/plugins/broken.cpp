@@ -18,8 +18,6 @@ class Broken final : public CongestionControl {
   }
 };
 
-struct NoParameters {};
-
 const Registration<CongestionControl> kRegistration{
     "broken", "fails in the middle of a run", Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Broken>(); }};

@@ -10,8 +10,6 @@ NETSIM_PLUGIN
 namespace netsim {
 namespace {
 
-struct NoParameters {};
-
 const Registration<CongestionControl> kRegistration{
     "dcqcn", "another one", Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<CongestionControl>(); }};

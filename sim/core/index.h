@@ -1,0 +1,10 @@
+// Things in arenas are named by 32-bit indices (law 9); this one names nothing.
+#pragma once
+
+#include <cstdint>
+
+namespace netsim {
+
+inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
+
+}  // namespace netsim
