@@ -185,8 +185,8 @@ class Parameters {
   }
 
   // Marks the parameter just added.
-  static Parameters&& compute(Parameters&& parameters, const std::string& computed) {
-    parameters.table_.back().computed = computed;
+  static Parameters&& compute(Parameters&& parameters, std::string computed) {
+    parameters.table_.back().computed = std::move(computed);
     return std::move(parameters);
   }
 
