@@ -240,7 +240,9 @@ TEST_F(RecogniseFiles, RefusalsNameTheFormat) {
     EXPECT_THAT(as_config(path), StartsWith("2 : is " + format.what)) << name;
   }
   EXPECT_GT(unread, 45u);
-  const std::string chakra = write("trace.et", inputs()[14].second);
+  const auto chakra_input = std::find_if(inputs().begin(), inputs().end(),
+                                         [](const auto& input) { return input.first == "chakra_et"; });
+  const std::string chakra = write("trace.et", chakra_input->second);
   EXPECT_EQ(as_workload(chakra), "3 : is a Chakra execution trace; netsim does not read them yet");
 }
 
