@@ -73,6 +73,29 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
   }
 }
 
+// What an iteration waited for takes exactly as long as the iteration, and looking for it changes nothing.
+TEST(Golden, CriticalPathsAddUpAndDoNotShow) {
+  for (Scenario scenario : test::golden_scenarios()) {
+    const Results plain = run(scenario);
+    scenario.overlays.push_back("output.critical_path=true");
+    const Results traced = run(scenario);
+    EXPECT_EQ(prints(plain), prints(traced)) << scenario.name;
+    EXPECT_EQ(plain.fingerprints.events, traced.fingerprints.events) << scenario.name;
+    const JobResult& job = traced.jobs.at(0);
+    ASSERT_EQ(job.paths.size(), job.iteration_ends.size()) << scenario.name;
+    Time begin = job.begin;
+    for (std::size_t iteration = 0; iteration < job.paths.size(); ++iteration) {
+      const PathSummary& path = job.paths[iteration];
+      EXPECT_EQ(path.compute + path.held + path.launch + path.propagation + path.transmission + path.waiting +
+                    path.acknowledgement + path.undivided,
+                job.iteration_ends[iteration] - begin)
+          << scenario.name;
+      EXPECT_EQ(path.undivided, 0) << scenario.name;
+      begin = job.iteration_ends[iteration];
+    }
+  }
+}
+
 // The C library picks fused multiply-add variants of its functions at run time; none of them may show.
 TEST(Golden, TheCpusInstructionsDoNotShow) {
   const std::string configs = source_directory() + "/configs/";
