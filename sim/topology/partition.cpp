@@ -17,7 +17,7 @@ constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be evened out
 constexpr std::uint32_t kMostSets = 512;
 
 // Atoms that stay together.
-struct Cluster {
+struct AtomGroup {
   std::uint64_t ports = 0;
   std::uint32_t level = kNoId;            // links to the nearest host
   std::uint32_t first = kNoId, last = 0;  // of the hosts below it, in a line of all hosts
@@ -31,8 +31,8 @@ class Partitioner {
       const std::uint32_t a = near_end(id), b = far_end(id);
       if (graph.port(id).link.delay < kShortestCut) parent_[std::max(a, b)] = std::min(a, b);
     }
-    clusters_.resize(graph.atom_count());
-    for (PortId id = 0; id < graph.port_count(); ++id) ++clusters_[near_end(id)].ports;
+    groups_.resize(graph.atom_count());
+    for (PortId id = 0; id < graph.port_count(); ++id) ++groups_[near_end(id)].ports;
     find_hosts();
     for (std::uint32_t level = 0; climb(level); ++level) continue;
   }
@@ -42,16 +42,16 @@ class Partitioner {
   Partition divide(std::uint32_t least, std::uint32_t unit) {
     least = (least + unit - 1) / unit * unit;
     std::vector<std::uint32_t> local, wide;
-    for (std::uint32_t c = 0; c < clusters_.size(); ++c) {
-      if (root(c) == c) (is_wide(clusters_[c], least) ? wide : local).push_back(c);
+    for (std::uint32_t c = 0; c < groups_.size(); ++c) {
+      if (root(c) == c) (is_wide(groups_[c], least) ? wide : local).push_back(c);
     }
     const auto place = [&](std::uint32_t c) {
-      const Cluster& k = clusters_[c];
+      const AtomGroup& k = groups_[c];
       return std::tuple(k.first + k.last, k.level, c);
     };
     std::sort(local.begin(), local.end(),
               [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
-    set_of_.assign(clusters_.size(), kNoId);
+    set_of_.assign(groups_.size(), kNoId);
     std::uint32_t best = least;
     std::uint64_t fewest = UINT64_MAX;
     const std::uint32_t step = std::max(1U, least / unit / 32) * unit;
@@ -79,7 +79,7 @@ class Partitioner {
   void find_hosts() {
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
       if (graph_.node(id).kind == NodeKind::fabric_switch) continue;
-      Cluster& c = clusters_[root(graph_.node(id).atom)];
+      AtomGroup& c = groups_[root(graph_.node(id).atom)];
       if (c.level == 0) continue;
       c = {c.ports, 0, hosts_, hosts_};
       ++hosts_;
@@ -90,8 +90,8 @@ class Partitioner {
   bool climb(std::uint32_t level) {
     bool any = false;
     for (PortId id = 0; id < graph_.port_count(); ++id) {
-      const Cluster& below = clusters_[near_end(id)];
-      Cluster& above = clusters_[far_end(id)];
+      const AtomGroup& below = groups_[near_end(id)];
+      AtomGroup& above = groups_[far_end(id)];
       if (below.level != level || above.level <= level) continue;
       above.level = level + 1;
       above.first = std::min(above.first, below.first);
@@ -103,25 +103,25 @@ class Partitioner {
 
   // Whether the hosts below a switch are those of several sets: the upper tiers of a large network. Such
   // switches are dealt out to all sets.
-  bool is_wide(const Cluster& c, std::uint32_t sets) const {
+  bool is_wide(const AtomGroup& c, std::uint32_t sets) const {
     if (c.level == kNoId) return true;
     return c.level > 0 && (c.last - c.first + std::uint64_t{1}) * sets > hosts_;
   }
 
-  std::uint64_t weight(const std::vector<std::uint32_t>& clusters) const {
+  std::uint64_t weight(const std::vector<std::uint32_t>& groups) const {
     std::uint64_t sum = 0;
-    for (const std::uint32_t c : clusters) sum += clusters_[c].ports;
+    for (const std::uint32_t c : groups) sum += groups_[c].ports;
     return sum;
   }
 
-  // Cuts the line of clusters into `parts` of about equal weight.
+  // Cuts the line of groups into `parts` of about equal weight.
   void cut(const std::vector<std::uint32_t>& line, std::uint32_t parts) {
     const std::uint64_t total = std::max<std::uint64_t>(weight(line), 1);
     std::uint64_t before = 0;
     for (const std::uint32_t c : line) {
-      const std::uint64_t middle = before + clusters_[c].ports / 2;
+      const std::uint64_t middle = before + groups_[c].ports / 2;
       set_of_[c] = static_cast<std::uint32_t>(std::min<std::uint64_t>(middle * parts / total, parts - 1));
-      before += clusters_[c].ports;
+      before += groups_[c].ports;
     }
   }
   std::uint64_t links_cut() {
@@ -156,7 +156,7 @@ class Partitioner {
 
   const Graph& graph_;
   std::vector<std::uint32_t> parent_;  // of atoms that stay together
-  std::vector<Cluster> clusters_;      // by the atom that stands for it
+  std::vector<AtomGroup> groups_;      // by the atom that stands for it
   std::vector<std::uint32_t> set_of_;  // likewise
   std::uint32_t hosts_ = 0;
 };

@@ -19,7 +19,7 @@ class PsnWindow {
   T get(std::uint32_t base, std::uint32_t psn) const {
     return psn - base < ring_.size() ? ring_[psn & (ring_.size() - 1)] : empty_;
   }
-  // Of a number that was set.
+  // The value of `psn`, which has been set, is the empty one again.
   void clear(std::uint32_t psn) { ring_[psn & (ring_.size() - 1)] = empty_; }
   void set(std::uint32_t base, std::uint32_t psn, T value) {
     const std::uint32_t span = psn - base + 1;

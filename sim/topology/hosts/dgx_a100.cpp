@@ -1,29 +1,24 @@
 // dgx_a100: NVIDIA DGX A100: 8 A100 GPUs, one non-blocking NVSwitch stage, 8 NICs, one of them for each GPU.
 //
 // - NVLink: a GPU has 12 NVLink3 of 25 GB/s each way, spread over 6 NVSwitches (DGX A100 datasheet); striped,
-// they are
-//   one port of 300 GB/s into one switch stage. Of it nvlink_efficiency is usable: NCCL counts 20 of 25 GB/s
-//   per SM80 NVLink (src/graph/topo.h, SM80_NVLINK_BW 20.0), so 0.8 and 240 GB/s. Bulk copies move in pieces
-//   of nvlink_piece, cut-through in the switch stage.
+//   they are one port of 300 GB/s into one switch stage. Of it nvlink_efficiency is usable: NCCL counts 20 of
+//   25 GB/s per SM80 NVLink (src/graph/topo.h, SM80_NVLINK_BW 20.0), so 0.8 and 240 GB/s. Bulk copies move in
+//   pieces of nvlink_piece, cut-through in the switch stage.
 // - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Assumed: four
-// pieces, with
-//   which a link is never idle for want of credits while its pieces leave, and a GPU whose pieces nobody
-//   takes stops.
+//   pieces, with which a link is never idle for want of credits while its pieces leave, and a GPU whose
+//   pieces nobody takes stops.
 // - nvlink_delay: 25 ns, what SimAI's topology generator takes for an NVLink (gen_Topo_Template.py, 0.000025
-// ms).
+//   ms).
 // - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
-// chip of the
-//   same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel it: NCCL's 3.4
-//   us per hop of the library's own (tuning.cc) is 30 times as much.
+//   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel
+//   it: NCCL's 3.4 us per hop of the library's own (tuning.cc) is 30 times as much.
 // - PCIe: GPU and NIC sit under one PCIe switch of Gen4 x16: 16 lanes x 16 GT/s x 128/130 = 252 Gb/s each
-// way. Every
-//   pcie_tlp_payload bytes cost pcie_tlp_overhead more (Gen3 and later: 4 B framing, 16 B header with 64-bit
-//   address, 4 B LCRC); the link's rate is what that leaves. Not modelled: a last, shorter TLP, flow-control
-//   and acknowledgement DLLPs, read requests.
+//   way. Every pcie_tlp_payload bytes cost pcie_tlp_overhead more (Gen3 and later: 4 B framing, 16 B header
+//   with 64-bit address, 4 B LCRC); the link's rate is what that leaves. Not modelled: a last, shorter TLP,
+//   flow-control and acknowledgement DLLPs, read requests.
 // - pcie_delay: 300 ns = the PCIe switch's 105 ns (PEX88000, Linley Newsletter, 2019-09-24) and, an
-// assumption, 100 ns
-//   for each of the two end points. Half a DMA read's round trip, the order measured in "Understanding PCIe
-//   performance for end host networking" (SIGCOMM 2018).
+//   assumption, 100 ns for each of the two end points. Half a DMA read's round trip, the order measured in
+//   "Understanding PCIe performance for end host networking" (SIGCOMM 2018).
 // - acknowledge_every: the NICs are ConnectX-6, whose Linux driver sets the QP context's log_ack_req_freq to
 //   MLX5_IB_ACK_REQ_FREQ = 8 (drivers/infiniband/hw/mlx5/qp.c), a logarithm: every 256 packets. Libraries
 //   that make their own queue pairs for GPUs set 0, every packet (NVSHMEM's IBGDA); NCCL uses the driver's.

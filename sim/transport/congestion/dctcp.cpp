@@ -9,8 +9,7 @@
 //
 // Two forms:
 //  window  The paper's: a congestion window in bytes, sent at line rate; the step is one packet. It starts
-//  with
-//          what the path holds, as RDMA's senders do (TCP's slow start would be the exception here), and
+//          with what the path holds, as RDMA's senders do (TCP's slow start would be the exception here), and
 //          grows only while it is what holds the sender back (RFC 7661's concern). As in TCP nothing is sent
 //          that reaches beyond it (RFC 5681, section 2), so a packet waits until all of it fits.
 //  rate    The RDMA model's that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc

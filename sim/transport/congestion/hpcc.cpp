@@ -11,8 +11,7 @@
 // Details that the paper leaves open follow the authors' simulator (alibaba-edu/High-Precision-Congestion-
 // Control, rdma-hw.cc and int-header.h), with which netsim is compared:
 //  - the first ACK's telemetry is only remembered, u starts at 1, and the next round trip begins at the
-//  packet
-//    then due;
+//    packet then due;
 //  - the time between readings counts as at most T; the queue is the smaller of the two readings;
 //  - W_AI is given as a rate, W_AI = rate_ai T, and rates are bounded by minimum_rate and the line;
 //  - a changed rate also moves the packet that is waiting (`pace_again`).

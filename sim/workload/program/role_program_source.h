@@ -6,12 +6,11 @@
 //
 // Rules, beyond those of task.h:
 // - tasks of one (stream, queue) run in program order; an unordered task waits for its dependencies only.
-// Sends and
-//   receives of generated pipelines use this: transfers of different directions never hold each other up.
+//   Sends and receives of generated pipelines use this: transfers of different directions never hold each
+//   other up.
 // - a task that depends on nothing in its iteration starts after all of the rank's previous iteration, unless
-// it has
-//   dependencies on the previous iteration. In a program with such dependencies the order of a stream goes on
-//   across iterations.
+//   it has dependencies on the previous iteration. In a program with such dependencies the order of a stream
+//   goes on across iterations.
 #pragma once
 
 #include <memory>
