@@ -75,7 +75,8 @@ Cluster build_cluster(const ConfigNode& root) {
         host->build(cluster.graph, h,
                     numbers.empty() ? numbers : numbers.subspan(std::size_t{h} * host->nics(), host->nics()));
     cluster.gpus.insert(cluster.gpus.end(), built.gpus.begin(), built.gpus.end());
-    cluster.nics.insert(cluster.nics.end(), built.nics.begin(), built.nics.end());
+    for (std::uint32_t rail = 0; rail < built.nics.size(); ++rail)
+      cluster.nics.push_back({.nic = built.nics[rail], .host = h, .rail = rail});
   }
   cluster.routes = topology->build(cluster.graph, cluster.nics);
   return cluster;

@@ -9,10 +9,10 @@ namespace {
 
 class ShortestPathRoutes final : public Routes {
  public:
-  ShortestPathRoutes(const Graph& graph, const std::vector<NodeId>& nics, const std::vector<bool>& down)
+  ShortestPathRoutes(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& down)
       : down_ports_(down), access_(graph.node_count(), {kNoId, kNoId}) {
     index_switches(graph);
-    for (NodeId nic : nics) attach(graph, nic);
+    for (const HostPort& port : nics) attach(graph, port.nic);
     for (std::size_t column = 0; column < access_switches_.size(); ++column)
       search(graph, access_switches_[column]);
   }
@@ -102,7 +102,7 @@ class ShortestPathRoutes final : public Routes {
 
 }  // namespace
 
-std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics,
+std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, std::span<const HostPort> nics,
                                              const std::vector<bool>& down) {
   return std::make_unique<ShortestPathRoutes>(graph, nics, down);
 }

@@ -44,6 +44,13 @@ class Host {
   virtual std::string gpu_model() const = 0;
 };
 
+// A NIC as the fabric that joins it sees it.
+struct HostPort {
+  NodeId nic;
+  std::uint32_t host;  // host number
+  std::uint32_t rail;  // which of its host's NICs it is
+};
+
 class Topology {
  public:
   static constexpr const char* kComponentKind = "topology";
@@ -52,16 +59,16 @@ class Topology {
   virtual std::uint32_t host_ports() const = 0;
   // What the file or list that describes the fabric calls its hosts, by host port; empty: no file does.
   virtual std::vector<std::uint32_t> host_numbers() const { return {}; }
-  // Adds switches and links; NIC i is at host port i. nics.size() <= host_ports().
-  virtual std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const = 0;
+  // Adds switches and links; nics[i] is at host port i. nics.size() <= host_ports().
+  virtual std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const = 0;
 };
 
 // A whole cluster, as built from the sections `topology`, `host` and `hosts` of the configuration.
 struct Cluster {
   Graph graph;
   std::unique_ptr<Routes> routes;
-  std::vector<Gpu> gpus;     // global numbering: host-major, then local
-  std::vector<NodeId> nics;  // global numbering: host port order
+  std::vector<Gpu> gpus;       // global numbering: host-major, then local
+  std::vector<HostPort> nics;  // global numbering: host port order
   std::uint32_t host_count = 0;
   std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers
   std::string gpu_model;
@@ -78,7 +85,7 @@ Cluster build_cluster(const ConfigNode& root);
 // Equal-cost shortest-path next hops for any graph, by breadth-first search from every NIC's switch: for
 // topologies without arithmetic of their own, and for any while links are down (`down`: by port; empty: none
 // is). Where links that are down leave no way, next_hops() of a switch is empty.
-std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, const std::vector<NodeId>& nics,
+std::unique_ptr<Routes> shortest_path_routes(const Graph& graph, std::span<const HostPort> nics,
                                              const std::vector<bool>& down = {});
 
 }  // namespace netsim

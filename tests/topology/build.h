@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/topology/topology.h"
 
@@ -25,6 +26,13 @@ inline std::string cluster_error(const std::string& yaml) {
 inline std::set<PortId> next_hop_set(const Routes& routes, NodeId at, NodeId destination) {
   const auto hops = routes.next_hops(at, destination);
   return {hops.begin(), hops.end()};
+}
+
+// The NICs by host port.
+inline std::vector<NodeId> nic_nodes(const Cluster& cluster) {
+  std::vector<NodeId> nodes;
+  for (const HostPort& port : cluster.nics) nodes.push_back(port.nic);
+  return nodes;
 }
 
 // Links from one NIC to another along next hops, always the `choice`-th (cyclically) of the equal ones; 0 if

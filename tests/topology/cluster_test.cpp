@@ -25,10 +25,10 @@ TEST(Cluster, HostsAreSingleNicAndFillTheFabricByDefault) {
   ASSERT_EQ(cluster.gpus.size(), 5u);
   for (std::uint32_t i = 0; i < 5; ++i) {
     EXPECT_EQ(cluster.gpus[i].node, cluster.gpus[i].nic);
-    EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[i]);
+    EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[i].nic);
     EXPECT_EQ(cluster.gpus[i].host, i);
-    EXPECT_EQ(cluster.graph.node(cluster.nics[i]).kind, NodeKind::nic);
-    EXPECT_EQ(cluster.graph.node(cluster.nics[i]).name, "host" + std::to_string(i));
+    EXPECT_EQ(cluster.graph.node(cluster.nics[i].nic).kind, NodeKind::nic);
+    EXPECT_EQ(cluster.graph.node(cluster.nics[i].nic).name, "host" + std::to_string(i));
   }
 }
 
@@ -50,7 +50,7 @@ TEST(Cluster, GpuGOfNodeNUsesHostPort8NPlusG) {
     const Gpu& gpu = cluster.gpus[i];
     EXPECT_EQ(gpu.host, i / 8);
     EXPECT_EQ(gpu.local, i % 8);
-    EXPECT_EQ(gpu.nic, cluster.nics[i]);
+    EXPECT_EQ(gpu.nic, cluster.nics[i].nic);
     const std::string name = "host" + std::to_string(i / 8) + "/gpu" + std::to_string(i % 8);
     EXPECT_EQ(cluster.graph.node(gpu.node).name, name);
     const PortId up = cluster.graph.ports_of(gpu.nic).back();
@@ -62,9 +62,9 @@ TEST(Cluster, NodesNAndNPlusOneShareAPodForEvenN) {
   const Cluster cluster = cluster_of(kMainJob);
   for (std::uint32_t i = 0; i < 128; ++i) {
     const auto links = cluster.graph.fabric_distances(
-        cluster.graph.port(cluster.graph.ports_of(cluster.nics[i]).back()).peer_node);
+        cluster.graph.port(cluster.graph.ports_of(cluster.nics[i].nic).back()).peer_node);
     for (std::uint32_t j = 0; j < 128; ++j) {
-      const NodeId edge = cluster.graph.port(cluster.graph.ports_of(cluster.nics[j]).back()).peer_node;
+      const NodeId edge = cluster.graph.port(cluster.graph.ports_of(cluster.nics[j].nic).back()).peer_node;
       EXPECT_EQ(links[edge] <= 2, i / 16 == j / 16) << i << " " << j;
     }
   }
@@ -74,8 +74,8 @@ TEST(Cluster, FabricNextHopsOfHostsWithSeveralNicsStayInTheFabric) {
   const Cluster cluster = cluster_of("topology: {kind: fat_tree, k: 4}\nhost: dgx_a100\n");
   EXPECT_EQ(cluster.host_count, 2u);
   const auto search = shortest_path_routes(cluster.graph, cluster.nics);
-  for (NodeId from : cluster.nics) {
-    for (NodeId to : cluster.nics) {
+  for (NodeId from : nic_nodes(cluster)) {
+    for (NodeId to : nic_nodes(cluster)) {
       if (from == to) continue;
       const auto hops = cluster.routes->next_hops(from, to);
       ASSERT_EQ(hops.size(), 1u);
@@ -89,14 +89,14 @@ TEST(Cluster, FabricNextHopsOfHostsWithSeveralNicsStayInTheFabric) {
 TEST(Cluster, RoutesSurviveAMove) {
   Cluster first = cluster_of("topology: {kind: fat_tree, k: 4}\n");
   const Cluster moved = std::move(first);
-  EXPECT_EQ(walk(moved, moved.nics[0], moved.nics[15], 1), 6u);
+  EXPECT_EQ(walk(moved, moved.nics[0].nic, moved.nics[15].nic, 1), 6u);
 }
 
 TEST(Star, AllNicsAreTwoLinksApart) {
   const Cluster cluster = cluster_of("topology: {kind: star, hosts: 9, rate: 25 Gbps, delay: 2 us}\n");
   EXPECT_EQ(cluster.graph.node_count(), 10u);
-  for (NodeId from : cluster.nics) {
-    for (NodeId to : cluster.nics) {
+  for (NodeId from : nic_nodes(cluster)) {
+    for (NodeId to : nic_nodes(cluster)) {
       if (from == to) continue;
       EXPECT_EQ(walk(cluster, from, to, 0), 2u);
     }
@@ -110,9 +110,9 @@ TEST(SwitchLine, HasOneHostAtEachEnd) {
     const Cluster cluster =
         cluster_of("topology: {kind: switch_line, switches: " + std::to_string(switches) + "}\n");
     ASSERT_EQ(cluster.nics.size(), 2u);
-    EXPECT_EQ(walk(cluster, cluster.nics[0], cluster.nics[1], 0), switches + 1);
-    EXPECT_EQ(walk(cluster, cluster.nics[1], cluster.nics[0], 0), switches + 1);
-    EXPECT_EQ(cluster.graph.distances(cluster.nics[0])[cluster.nics[1]], switches + 1);
+    EXPECT_EQ(walk(cluster, cluster.nics[0].nic, cluster.nics[1].nic, 0), switches + 1);
+    EXPECT_EQ(walk(cluster, cluster.nics[1].nic, cluster.nics[0].nic, 0), switches + 1);
+    EXPECT_EQ(cluster.graph.distances(cluster.nics[0].nic)[cluster.nics[1].nic], switches + 1);
   }
 }
 

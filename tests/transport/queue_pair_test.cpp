@@ -28,8 +28,8 @@ TEST(QueuePair, WireBytesAreTheFramingsAndTheAcks) {
     for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
       const PortSpec& spec = f.cluster.graph.port(port);
       const Bytes wire = f.network->port_counters(port).wire_bytes;
-      const bool forward = spec.node == f.cluster.nics[0] || spec.peer_node == f.cluster.nics[1];
-      const bool back = spec.node == f.cluster.nics[1] || spec.peer_node == f.cluster.nics[0];
+      const bool forward = spec.node == f.cluster.nics[0].nic || spec.peer_node == f.cluster.nics[1].nic;
+      const bool back = spec.node == f.cluster.nics[1].nic || spec.peer_node == f.cluster.nics[0].nic;
       EXPECT_EQ(wire, forward ? data : back ? acks * 86 : 0);
     }
     const NetworkCounters c = f.network->counters();

@@ -50,14 +50,14 @@ struct Shape {
 class FatTreeRoutes final : public Routes {
  public:
   // The tree's switches are the nodes from first_switch on: edges, aggregation switches, cores.
-  FatTreeRoutes(const Graph& graph, const Shape& shape, NodeId first_switch, const std::vector<NodeId>& nics)
+  FatTreeRoutes(const Graph& graph, const Shape& shape, NodeId first_switch, std::span<const HostPort> nics)
       : shape_(shape),
         first_edge_(first_switch),
         first_aggregation_(first_edge_ + shape.edges()),
         first_core_(first_aggregation_ + shape.edges()),
         host_port_(first_switch, kNoId) {
     for (NodeId id = 0; id < graph.node_count(); ++id) ports_.push_back(graph.ports_of(id));
-    for (std::uint32_t i = 0; i < nics.size(); ++i) host_port_[nics[i]] = i;
+    for (std::uint32_t i = 0; i < nics.size(); ++i) host_port_[nics[i].nic] = i;
   }
 
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
@@ -90,13 +90,13 @@ class FatTree final : public Topology {
 
   std::uint32_t host_ports() const override { return shape_.host_ports(); }
 
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const NodeId first_switch = static_cast<NodeId>(graph.node_count());
     const NodeId edges = add_tier(graph, "edge", shape_.edges(), 0);
     const NodeId aggregations = add_tier(graph, "agg", shape_.edges(), 1);
     const NodeId cores = add_tier(graph, "core", shape_.cores(), 2);
     for (std::uint32_t i = 0; i < nics.size(); ++i) {
-      graph.add_link(edges + i / shape_.ports_per_edge, nics[i], host_link_);
+      graph.add_link(edges + i / shape_.ports_per_edge, nics[i].nic, host_link_);
     }
     for (std::uint32_t pod = 0; pod < shape_.pods; ++pod) {
       join_pod(graph, edges + pod * shape_.half, aggregations + pod * shape_.half, cores);

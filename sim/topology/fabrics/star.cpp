@@ -27,9 +27,9 @@ class Star final : public Topology {
 
   std::uint32_t host_ports() const override { return host_ports_; }
 
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const NodeId hub = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "switch0");
-    for (NodeId nic : nics) graph.add_link(hub, nic, link_);
+    for (const HostPort& port : nics) graph.add_link(hub, port.nic, link_);
     return shortest_path_routes(graph, nics);
   }
 

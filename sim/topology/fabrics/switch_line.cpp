@@ -28,13 +28,13 @@ class SwitchLine final : public Topology {
 
   std::uint32_t host_ports() const override { return 2; }
 
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const NodeId first = static_cast<NodeId>(graph.node_count());
     for (std::uint32_t i = 0; i < switches_; ++i) {
       graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "switch" + std::to_string(i));
     }
     const NodeId ends[] = {first, first + switches_ - 1};
-    for (std::size_t i = 0; i < nics.size(); ++i) graph.add_link(ends[i], nics[i], link_);
+    for (std::size_t i = 0; i < nics.size(); ++i) graph.add_link(ends[i], nics[i].nic, link_);
     for (std::uint32_t i = 1; i < switches_; ++i) graph.add_link(first + i - 1, first + i, link_);
     return shortest_path_routes(graph, nics);
   }

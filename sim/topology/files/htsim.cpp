@@ -258,7 +258,7 @@ class HtsimTree final : public Topology {
   explicit HtsimTree(LinkList list) : list_(std::move(list)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     return list_.build(graph, nics);
   }
 

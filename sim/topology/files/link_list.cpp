@@ -61,13 +61,13 @@ std::string LinkList::problem(std::size_t& link) const {
   return {};
 }
 
-std::unique_ptr<Routes> LinkList::build(Graph& graph, const std::vector<NodeId>& nics) const {
+std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> nics) const {
   const auto first = static_cast<NodeId>(graph.node_count());
   for (const Switch& one : switches) {
     graph.add_node(NodeKind::fabric_switch, graph.add_atom(), one.name, one.tier);
   }
   const auto absent = [&](LinkEnd end) { return end.host && end.index >= nics.size(); };
-  const auto node = [&](LinkEnd end) { return end.host ? nics[end.index] : first + end.index; };
+  const auto node = [&](LinkEnd end) { return end.host ? nics[end.index].nic : first + end.index; };
   for (const ListedLink& link : links) {
     if (absent(link.a) || absent(link.b)) continue;
     if (link.a.host) {  // the switch first, as in all topologies, however the link is written

@@ -43,7 +43,7 @@ struct LinkList {
   // ports.
   std::string problem(std::size_t& link) const;
   // For a list without a problem. Host ports beyond nics.size() stay empty.
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const;
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const;
 };
 
 }  // namespace netsim

@@ -107,7 +107,7 @@ class Ns3Fabric final : public Topology {
       : list_(topology.list(p.link_kind, p.overhead)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
-  std::unique_ptr<Routes> build(Graph& graph, const std::vector<NodeId>& nics) const override {
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     return list_.build(graph, nics);
   }
 

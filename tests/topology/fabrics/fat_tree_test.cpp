@@ -58,7 +58,7 @@ TEST(FatTree, OversubscriptionAddsHostPortsToTheEdges) {
   const Cluster cluster = cluster_of(fat_tree(4, "oversubscription: 3"));
   EXPECT_EQ(cluster.host_count, 8u * 6u);
   EXPECT_EQ(switches(cluster.graph).edges, 8u);
-  const NodeId edge = cluster.graph.port(cluster.graph.ports_of(cluster.nics[0])[0]).peer_node;
+  const NodeId edge = cluster.graph.port(cluster.graph.ports_of(cluster.nics[0].nic)[0]).peer_node;
   EXPECT_EQ(cluster.graph.ports_of(edge).size(), 6u + 2u);
   EXPECT_EQ(cluster_of(fat_tree(6, "oversubscription: 4/3")).host_count, 18u * 4u);
   EXPECT_EQ(cluster_of(fat_tree(8, "oversubscription: 1.25")).host_count, 32u * 5u);
@@ -69,7 +69,7 @@ TEST(FatTree, OversubscriptionAddsHostPortsToTheEdges) {
 void expect_shortest_paths(const std::string& yaml) {
   const Cluster cluster = cluster_of(yaml);
   const auto search = shortest_path_routes(cluster.graph, cluster.nics);
-  for (NodeId to : cluster.nics) {
+  for (NodeId to : nic_nodes(cluster)) {
     const auto distance = cluster.graph.distances(to);
     for (NodeId at = 0; at < cluster.graph.node_count(); ++at) {
       const NodeKind kind = cluster.graph.node(at).kind;
@@ -77,7 +77,7 @@ void expect_shortest_paths(const std::string& yaml) {
       EXPECT_EQ(next_hop_set(*cluster.routes, at, to), next_hop_set(*search, at, to))
           << cluster.graph.node(at).name << " to " << cluster.graph.node(to).name;
     }
-    for (NodeId from : cluster.nics) {
+    for (NodeId from : nic_nodes(cluster)) {
       if (from == to) continue;
       for (std::uint64_t choice : {0, 1, 5}) EXPECT_EQ(walk(cluster, from, to, choice), distance[from]);
     }
@@ -98,8 +98,8 @@ TEST(FatTree, NextHopsAreAllShortestPathsWithFreePorts) {
 TEST(FatTree, DistancesAreTwoFourOrSixLinks) {
   const Cluster cluster = cluster_of(fat_tree(4));
   std::map<std::uint32_t, int> count;
-  const auto distance = cluster.graph.distances(cluster.nics[0]);
-  for (NodeId nic : cluster.nics) count[distance[nic]] += 1;
+  const auto distance = cluster.graph.distances(cluster.nics[0].nic);
+  for (NodeId nic : nic_nodes(cluster)) count[distance[nic]] += 1;
   EXPECT_EQ(count, (std::map<std::uint32_t, int>{{0, 1}, {2, 1}, {4, 2}, {6, 12}}));
 }
 
@@ -115,8 +115,8 @@ TEST(FatTree, WalksArriveWhateverTheChoices) {
     const Cluster cluster =
         cluster_of(fat_tree(2 * half, "oversubscription: " + ratio) + "hosts: " + std::to_string(hosts));
     const std::uint32_t links =
-        walk(cluster, cluster.nics[from], cluster.nics[to], *rc::gen::arbitrary<std::uint64_t>());
-    RC_ASSERT(links == cluster.graph.distances(cluster.nics[from])[cluster.nics[to]]);
+        walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic, *rc::gen::arbitrary<std::uint64_t>());
+    RC_ASSERT(links == cluster.graph.distances(cluster.nics[from].nic)[cluster.nics[to].nic]);
   }));
 }
 

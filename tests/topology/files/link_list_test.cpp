@@ -55,11 +55,11 @@ class FileTopology : public testing::Test {
 };
 
 std::uint32_t hops(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
-  return walk(cluster, cluster.nics[from], cluster.nics[to], 0);
+  return walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic, 0);
 }
 
 const LinkSpec& link_from_host(const Cluster& cluster, std::uint32_t host) {
-  return cluster.graph.port(cluster.graph.ports_of(cluster.nics[host])[0]).link;
+  return cluster.graph.port(cluster.graph.ports_of(cluster.nics[host].nic)[0]).link;
 }
 
 // ---- Links of all fabrics
@@ -105,9 +105,9 @@ TEST(Custom, IsWhatIsWritten) {
   EXPECT_EQ(link_from_host(cluster, 0).delay, 2 * kMicrosecond);
   EXPECT_EQ(link_from_host(cluster, 0).overhead, 20);
   EXPECT_EQ(link_from_host(cluster, 1).overhead, 0);
-  const NodeId left = cluster.graph.port(cluster.graph.ports_of(cluster.nics[0])[0]).peer_node;
+  const NodeId left = cluster.graph.port(cluster.graph.ports_of(cluster.nics[0].nic)[0]).peer_node;
   EXPECT_EQ(cluster.graph.node(left).name, "left");
-  const auto parallel = next_hop_set(*cluster.routes, left, cluster.nics[1]);
+  const auto parallel = next_hop_set(*cluster.routes, left, cluster.nics[1].nic);
   ASSERT_EQ(parallel.size(), 2u);
   std::multimap<BitRate, Time> links;
   for (const PortId port : parallel) {
@@ -157,8 +157,8 @@ TEST(Custom, NumbersAreKeptInTheNamesOfNics) {
   for (int host = 0; host < 16; ++host) links += "    - {from: host" + std::to_string(host) + ", to: left}\n";
   const Cluster cluster =
       cluster_of("topology:\n  kind: custom\n  switches: [left]\n  links:\n" + links + "host: dgx_a100\n");
-  EXPECT_EQ(cluster.graph.node(cluster.nics[0]).name, "host0/nic0(0)");
-  EXPECT_EQ(cluster.graph.node(cluster.nics[9]).name, "host1/nic1(9)");
+  EXPECT_EQ(cluster.graph.node(cluster.nics[0].nic).name, "host0/nic0(0)");
+  EXPECT_EQ(cluster.graph.node(cluster.nics[9].nic).name, "host1/nic1(9)");
   EXPECT_EQ(cluster.graph.node(cluster.gpus[9].node).name, "host1/gpu1");
   EXPECT_EQ(cluster_of("topology: {kind: star, hosts: 8}\nhost: dgx_a100\n").graph.node(9).name,
             "host0/nic4");
@@ -195,8 +195,8 @@ TEST_F(FileTopology, Ns3IsWhatTheFileSays) {
   EXPECT_EQ(link_from_host(cluster, 1).overhead, 0);
   EXPECT_EQ(link_from_host(build("ns3", kNs3, ", overhead: 20 B"), 1).overhead, 20);
   // Nodes are called by their numbers in the file.
-  EXPECT_EQ(cluster.graph.node(cluster.nics[2]).name, "host3");
-  EXPECT_EQ(cluster.graph.port_name(cluster.graph.ports_of(cluster.nics[1])[0]), "host2->node1");
+  EXPECT_EQ(cluster.graph.node(cluster.nics[2].nic).name, "host3");
+  EXPECT_EQ(cluster.graph.port_name(cluster.graph.ports_of(cluster.nics[1].nic)[0]), "host2->node1");
 }
 
 TEST_F(FileTopology, Ns3WithoutSwitchNumbersHasAnEmptyLine) {
@@ -230,9 +230,9 @@ TEST_F(FileTopology, Ns3SurvivesMutations) {
   test::expect_sane(kNs3, [](const std::string& text) {
     const Ns3Topology topology = parse_ns3_topology(text, "file");
     Graph graph;
-    std::vector<NodeId> nics;
+    std::vector<HostPort> nics;
     for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
-      nics.push_back(graph.add_node(NodeKind::nic, graph.add_atom(), "host"));
+      nics.push_back({.nic = graph.add_node(NodeKind::nic, graph.add_atom(), "host"), .host = 0, .rail = 0});
     }
     topology.list(LinkKind::ethernet, 0).build(graph, nics);
   });
