@@ -34,8 +34,10 @@
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/screen.h"
+#include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
+#include "sim/topology/structure.h"
 #include "sim/workload/workload.h"
 
 namespace {
@@ -127,7 +129,17 @@ SimulationSetup setup_of(Options& options) {
   return setup;
 }
 
+// The cluster alone: nothing was said of what runs on it.
+void show_structure(const Options& options, const ConfigNode& config) {
+  const System system(config, options.seed, 1, nullptr);
+  const Structure structure = structure_of(system.cluster());
+  print(options.json ? structure_json_text(structure) : render_structure(structure, line_width(stdout)));
+  if (options.with_configuration) print("\n" + resolved_configuration(config, system.cluster()));
+}
+
 void dry_run(Options options) {
+  const ConfiguredRun run = read_configuration(options);
+  if (options.workload.empty() && run.workload.empty()) return show_structure(options, run.config);
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   Simulation simulation(std::move(setup));
@@ -135,11 +147,13 @@ void dry_run(Options options) {
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
   const Prediction prediction = simulation.predict(kCalibrationSeconds, watch);
+  const Structure structure = structure_of(simulation.cluster());
   if (options.json) {
-    print(prediction_json(prediction));
+    print(prediction_json(prediction, structure));
     return;
   }
   print(render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  print("\n" + render_structure(structure, line_width(stdout)));
   if (options.with_configuration)
     print("\n" + resolved_configuration(simulation.configuration(), simulation.cluster()));
 }

@@ -41,8 +41,9 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "for a room of the source too: warn,transport=info");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run",
-      "build everything, play about a second of it: time, memory, sizes; with --print-config the "
-      "configuration too");
+      "the shape of the cluster; with a workload also time, memory, sizes, out of about a second of it that "
+      "is "
+      "played; with --print-config the configuration too");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
       "of the run, which is not played");
