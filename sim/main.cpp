@@ -33,6 +33,7 @@
 #include "sim/import/ns3_config.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
+#include "sim/report/drawing.h"
 #include "sim/report/screen.h"
 #include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
@@ -127,6 +128,15 @@ SimulationSetup setup_of(Options& options) {
   setup.output_directory = options.output_directory;
   setup.notes = std::move(run.notes);
   return setup;
+}
+
+void draw(const Options& options) {
+  if (!options.subject.ends_with(".svg"))
+    throw ConfigError("--draw: '" + options.subject + "' was given; the name of an .svg file is expected");
+  const System system(read_configuration(options).config, options.seed, 1, nullptr);
+  OutputFile file(options.subject);
+  file.write(draw_cluster(system.cluster()));
+  file.commit();
 }
 
 // The cluster alone: nothing was said of what runs on it.
@@ -271,6 +281,9 @@ ExitCode act(const Options& options, Call& call) {
       return run(options, call);
     case Action::dry_run:
       dry_run(options);
+      break;
+    case Action::draw:
+      draw(options);
       break;
     case Action::print_config:
       options.json ? print_manifest(options, call) : print_configuration(options);

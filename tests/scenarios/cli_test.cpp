@@ -307,6 +307,14 @@ TEST_F(NetsimProgram, DryRunShowsTheClusterWithAndWithoutAWorkload) {
   }
 }
 
+TEST_F(NetsimProgram, DrawsTheCluster) {
+  EXPECT_EQ(run("--config star.yaml --draw star.svg").code, 0);
+  EXPECT_THAT(directory_.text("star.svg"), HasSubstr(">switch0<"));
+  expect_error("--config star.yaml --draw star.png", ExitCode::usage, {"--draw: 'star.png'", ".svg"});
+  expect_error("--draw star.svg", ExitCode::usage, {"--config is missing"});
+  expect_error("--config star.yaml --draw nowhere/star.svg", ExitCode::io, {"nowhere/star.svg"});
+}
+
 TEST_F(NetsimProgram, DryRunPredictsAsJson) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --json -");
   ASSERT_EQ(ended.code, 0) << ended.err;
