@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/output.h"
+#include "sim/report/drawing.h"
 #include "sim/simulation.h"
+#include "sim/topology/topology.h"
 #include "tests/support/paths.h"
 
 namespace netsim {
@@ -35,6 +38,13 @@ TEST_P(TopologyConfigs, DeliversAPermutation) {
   EXPECT_EQ(results.outcome, Outcome::done);
   EXPECT_GT(results.network.flows_done, 1u);
   EXPECT_EQ(results.network.bytes_delivered, static_cast<Bytes>(results.network.flows_done) * kMessage);
+}
+
+// scripts/draw_topologies.sh makes them anew.
+TEST_P(TopologyConfigs, IsDrawnInTheDocumentation) {
+  const Cluster cluster =
+      build_cluster(load_config(source_directory() + "/configs/topologies/" + GetParam() + ".yaml"));
+  EXPECT_EQ(draw_cluster(cluster), read_file(source_directory() + "/docs/pictures/" + GetParam() + ".svg"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, TopologyConfigs, testing::ValuesIn(shipped_topologies()),
