@@ -33,6 +33,7 @@ THIRD_PARTY = {
     r"boost/program_options": r"options\.cpp",
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_file\.cpp",
     r"zlib\.h": r"core/recognise\.cpp",
+    r"pugixml\.hpp": r"topology/hosts/nccl_xml\.cpp",
     r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",
     r"spdlog/": r"core/log\.cpp",
 }
