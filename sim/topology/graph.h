@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,11 @@ struct LinkSpec {
           // its own (what the fabric's switches do for their links is the network's business)
 };
 
+// Where a drawing puts a node, in units of the distance of neighbours; y grows downward.
+struct DrawnAt {
+  double x = 0, y = 0;
+};
+
 struct PortSpec {
   NodeId node;
   NodeId peer_node;
@@ -64,6 +70,13 @@ class Graph {
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+
+  // For drawings only: nodes without a place are laid out by tier, or on a circle.
+  void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
+  const DrawnAt* drawn_at(NodeId id) const {
+    const auto found = drawn_at_.find(id);
+    return found != drawn_at_.end() ? &found->second : nullptr;
+  }
 
   std::size_t node_count() const { return nodes_.size(); }
   std::size_t port_count() const { return ports_.size(); }
@@ -87,6 +100,7 @@ class Graph {
   std::vector<std::vector<PortId>> node_ports_;
   AtomId atoms_ = 0;
   std::string prefix_;
+  std::map<NodeId, DrawnAt> drawn_at_;
 };
 
 // Where a fabric switch may send a packet for a NIC: equal-cost next hops, in a stable order. Arithmetic
