@@ -1,8 +1,6 @@
 #include "sim/network/path.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
@@ -32,13 +30,6 @@ std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
 
 }  // namespace
 
-PortId port_between(const Graph& graph, NodeId from, NodeId to) {
-  for (PortId port : graph.ports_of(from)) {
-    if (graph.port(port).peer_node == to) return port;
-  }
-  NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + graph.node(to).name);
-}
-
 std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
                              NodeId from, NodeId to, const RoutingPolicy& policy, std::uint64_t flow,
                              std::uint64_t seed) {
@@ -62,23 +53,17 @@ std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std
   return path;
 }
 
-std::vector<PortId> scale_up_path(const Graph& graph, NodeId from, NodeId to) {
-  std::map<NodeId, PortId> reached;  // by which port
-  std::deque<NodeId> frontier{from};
-  while (!frontier.empty() && !reached.contains(to)) {
-    const NodeId at = frontier.front();
-    frontier.pop_front();
-    for (PortId port : graph.ports_of(at)) {
-      const NodeId next = graph.port(port).peer_node;
-      if (graph.port(port).link.kind != LinkKind::nvlink || next == from || reached.contains(next)) continue;
-      reached[next] = port;
-      frontier.push_back(next);
-    }
-  }
+// Of equal ways over a fabric each pair of GPUs keeps to one.
+std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
+  if (cluster.way(from, to) != WayKind::nvlink_fabric) return cluster.way_inside(from, to);
   std::vector<PortId> path;
-  if (!reached.contains(to)) return path;
-  for (NodeId at = to; at != from; at = graph.port(path.back()).node) path.push_back(reached[at]);
-  std::reverse(path.begin(), path.end());
+  const NodeId end = cluster.gpus[to].node;
+  for (NodeId at = cluster.gpus[from].node; at != end; at = cluster.graph.port(path.back()).peer_node) {
+    const auto hops = cluster.routes->next_hops(at, end);
+    NETSIM_CHECK(!hops.empty() && path.size() < cluster.graph.node_count(),
+                 "no way over the scale-up fabric");
+    path.push_back(hops[(from + to) % hops.size()]);
+  }
   return path;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -22,7 +23,9 @@ using PortId = std::uint32_t;
 using AtomId = std::uint32_t;
 inline constexpr std::uint32_t kNoId = UINT32_MAX;
 
-enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch };
+enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch, pcie_switch, cpu };
+// pcie: also what joins CPUs with each other and, beside PCIe, with GPUs (UPI, Infinity Fabric, NVLink-C2C).
+// nvlink: also what AMD calls xGMI.
 enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
 inline constexpr int kLinkKinds = 4;
 const char* to_string(LinkKind kind);
@@ -60,8 +63,10 @@ struct PortSpec {
 
 class Graph {
  public:
-  NodeId add_node(NodeKind kind, AtomId atom, std::string name, int tier = 0);
+  NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
   AtomId add_atom() { return atoms_++; }
+  // Stands before the names of the nodes that are added from now on.
+  void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
@@ -94,6 +99,7 @@ class Graph {
   std::vector<PortSpec> ports_;
   std::vector<std::vector<PortId>> node_ports_;
   AtomId atoms_ = 0;
+  std::string prefix_;
   std::map<NodeId, DrawnAt> drawn_at_;
 };
 

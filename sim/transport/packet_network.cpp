@@ -135,8 +135,11 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
     const auto dead = std::find_if(path.begin(), path.end(), [&](PortId port) { return down[port]; });
     if (dead == path.end()) return std::string();
     const Graph& graph = cluster_.graph;
-    const bool fixed = fabric_.routing().fixed_path(graph.node(cluster_.gpus[from].nic).name,
-                                                    graph.node(cluster_.gpus[to].nic).name) != nullptr;
+    const std::uint32_t lane = state_.records[id].identity.number;
+    const auto nic = [&](std::uint32_t gpu, std::uint32_t peer) {
+      return graph.node(cluster_.nic_end(gpu, peer, lane).nic).name;
+    };
+    const bool fixed = fabric_.routing().fixed_path(nic(from, to), nic(to, from)) != nullptr;
     return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };

@@ -124,6 +124,16 @@ TEST_F(Threads, DoNotShowInTheGoldenScenarios) {
   for (const Scenario& scenario : test::golden_scenarios()) expect_same(smaller(scenario), kSetsAndThreads);
 }
 
+// Racks with NVLinks between hosts, and hosts of several kinds.
+TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
+  const std::vector<std::string> small = {"fabrics.rack.racks=3", "fabrics.rack.gpus=8",
+                                          "fabrics.scale_out.k=6", "hosts=6"};
+  for (const char* workload : {"collectives/all_reduce.yaml", "collectives/all_to_all.yaml"}) {
+    expect_same({"racks", "topologies/gb200.yaml", workload, small}, {{2, 1}, {5, 1}, {0, 3}});
+    expect_same({"mixed", "topologies/mixed.yaml", workload, {}}, {{5, 1}, {0, 3}});
+  }
+}
+
 // Two simulations in one process, each in a thread that has threads of its own, answer as each does alone.
 TEST_F(Threads, DoNotShowInAnotherSimulation) {
   const std::vector<Scenario>& all = test::golden_scenarios();
