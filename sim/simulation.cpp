@@ -266,15 +266,10 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
                                  job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
   }
   const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
-  const bool shares = Registry<Placement>::instance().create(node, "packed")->shares();
-  std::vector<bool> not_for_it = taken;
-  for (std::size_t gpu = 0; gpu < taken.size() && !shares; ++gpu) {
-    if (shared[gpu]) not_for_it[gpu] = true;
-  }
-  PlacementView view{cluster, not_for_it, job.source->ranks(), {}, job.name, setup_.seed};
+  PlacementView view{cluster, taken, job.source->ranks(), {}, job.name, setup_.seed};
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
-  const PlacedRanks placed =
-      job.placement.is_null() ? place_ranks(node, view) : as_input([&] { return place_ranks(node, view); });
+  const auto find = [&] { return place_ranks(node, view, shared); };
+  const PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
   for (const std::uint32_t gpu : placed.gpus) (placed.shared ? shared : taken)[gpu] = true;
   times_.push_back(compute_times(job, placed.gpus));
   jobs_->add(
@@ -297,16 +292,14 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
   return std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
 }
 
-void Simulation::start_job(std::uint32_t job) { jobs_->start(job); }
-
 void Simulation::begin() {
   if (tables_ != nullptr) tables_->begin();
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     const Time arrival = jobs_->job(job).plan().arrival;
     if (arrival == 0) {
-      start_job(job);
+      jobs_->start(job);
     } else {
-      system_.engine().call_at(arrival, [this, job] { start_job(job); });
+      system_.engine().call_at(arrival, [this, job] { jobs_->start(job); });
     }
   }
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {

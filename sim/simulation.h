@@ -163,7 +163,6 @@ class Simulation {
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
-  void start_job(std::uint32_t job);
   // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
   bool slice(Time until);
   Outcome play(const Watch& watch);

@@ -37,10 +37,11 @@ std::uint32_t Ns3Fct::number(std::uint32_t gpu) const {
 
 std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {
   constexpr std::int64_t kPerSecond = 1'000'000'000;
-  const NodeId destination = cluster_.nic_end(flow.destination, flow.source, flow.traits.channel).nic;
+  const Cluster::NicEnds ends = cluster_.nic_ends(flow.source, flow.destination, flow.traits.channel);
+  const NodeId destination = ends.to.nic;
   std::int64_t round_trip = 0;
   BitRate slowest = std::numeric_limits<BitRate>::max();
-  NodeId at = cluster_.nic_end(flow.source, flow.destination, flow.traits.channel).nic;
+  NodeId at = ends.from.nic;
   while (at != destination) {
     const auto hops = cluster_.routes->next_hops(at, destination);
     if (hops.empty()) break;

@@ -190,8 +190,7 @@ class RankVolume {
     Way way;
     way.mtu = transport_.mtu;
     const Graph& graph = cluster_.graph;
-    const Cluster::NicEnd from = cluster_.nic_end(gpu_, destination, 0);
-    const Cluster::NicEnd to = cluster_.nic_end(destination, gpu_, 0);
+    const auto [from, to] = cluster_.nic_ends(gpu_, destination, 0);
     for (const PortId port : from.ports) count_link(way, port);
     for (NodeId at = from.nic; at != to.nic;) {
       const PortId port = cluster_.routes->next_hops(at, to.nic).front();

@@ -395,17 +395,37 @@ std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const
   NETSIM_CHECK(false, "hosts of no common fabric");
 }
 
-Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, std::uint32_t peer, std::uint32_t lane) const {
+std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
+                                                                              std::uint32_t fabric) const {
   const HostGroup& group = group_of(gpu);
-  const std::uint32_t fabric = packet_fabric(std::min(gpu, peer), std::max(gpu, peer));
   const auto at = std::find(group.fabrics.begin(), group.fabrics.end(), fabric);
   const auto index = static_cast<std::uint32_t>(at - group.fabrics.begin());
-  const std::uint32_t local = gpus[gpu].local;
+  return {group.ways.nics(gpus[gpu].local, index), group.ways.nearest(gpus[gpu].local, index)};
+}
+
+Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
   const HostPlace& place = hosts[gpus[gpu].host];
-  const HostWays::NicWay& way = group.ways.nics(local, index)[lane % group.ways.nearest(local, index)];
   NicEnd end{place.first_node + way.nic, way.ports};
   for (PortId& port : end.ports) port += place.first_port;
   return end;
+}
+
+// Whether the fabric has a way from one NIC to the other while all links are up.
+bool Cluster::joins(NodeId from, NodeId to) const {
+  const auto hops = routes->next_hops(from, to);
+  if (hops.empty()) return false;
+  const NodeId next = graph.port(hops.front()).peer_node;
+  return next == to || !routes->next_hops(next, to).empty();
+}
+
+Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
+  const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
+  const auto [there, equal_there] = nic_ways(to, fabric);
+  const auto [here, equal_here] = nic_ways(from, fabric);
+  NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};
+  for (std::size_t i = 0; i < here.size() && !joins(ends.from.nic, ends.to.nic); ++i)
+    ends.from = nic_end(from, here[i]);
+  return ends;
 }
 
 }  // namespace netsim

@@ -162,6 +162,26 @@ std::vector<NodeId> joined_nodes(const HostBuild& host, const Search& pcie, std:
   return nodes;
 }
 
+// Ways to the host ports that the GPU's PCIe does not reach, over NVLink to the GPU that is nearest to each.
+std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
+                                             const std::vector<Search>& pcie, const HostBuild& host,
+                                             std::uint32_t gpu, std::uint32_t fabric) {
+  std::vector<HostWays::NicWay> ways;
+  for (const NodeId node : host.ports[fabric]) {
+    const bool of_gpu = std::find(host.gpus.begin(), host.gpus.end(), node) != host.gpus.end();
+    if (of_gpu || pcie[gpu].reaches(node)) continue;
+    std::uint32_t nearest = kNoId;
+    for (std::uint32_t other = 0; other < host.gpus.size(); ++other) {
+      if (other == gpu || !nvlink[gpu].reaches(host.gpus[other]) || !pcie[other].reaches(node)) continue;
+      if (nearest == kNoId || pcie[other].cost(node) < pcie[nearest].cost(node)) nearest = other;
+    }
+    if (nearest == kNoId) continue;
+    const NodeId middle = host.gpus[nearest];
+    ways.push_back({node, joined(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node))});
+  }
+  return ways;
+}
+
 std::uint32_t equally_near(const Search& pcie, const std::vector<NodeId>& nodes) {
   const auto as_first = [&](NodeId node) { return pcie.cost(node) == pcie.cost(nodes.front()); };
   return static_cast<std::uint32_t>(std::count_if(nodes.begin(), nodes.end(), as_first));
@@ -193,6 +213,8 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
       std::vector<NicWay>& ways = nic_ways_.emplace_back();
       for (const NodeId node : near)
         ways.push_back({node - first_node, counted_from(pcie[gpu].way(host.gpus[gpu], node), first_port)});
+      for (HostWays::NicWay& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
+        ways.push_back({way.nic - first_node, counted_from(std::move(way.ports), first_port)});
       nearest_.push_back(equal);
     }
   }

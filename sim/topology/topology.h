@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
@@ -141,12 +142,22 @@ struct Cluster {
     NodeId nic;
     std::vector<PortId> ports;
   };
-  // The GPU's NICs that are nearest to it in the packet fabric that joins it to `peer`, of which each message
-  // takes one by its `lane`: all of them are used by lanes in a row.
-  NicEnd nic_end(std::uint32_t gpu, std::uint32_t peer, std::uint32_t lane) const;
+  struct NicEnds {
+    NicEnd from, to;
+  };
+  // The ends of a way in the packet fabric that joins two GPUs. Each takes one of its nearest NICs by the
+  // message's `lane`: all of them are used by lanes in a row. Where the fabric does not join the two, as
+  // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
+  // another GPU where need be, as NCCL does (PXN, since 2.12).
+  NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
 
  private:
   std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
+  std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
+                                                                       std::uint32_t fabric) const;
+  NicEnd nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  bool joins(NodeId from, NodeId to) const;
 };
 
 // `root` is the whole configuration; reads `topology` or `fabrics` (one of them is required), `host` and

@@ -212,7 +212,7 @@ TEST(Cluster, IsMadeOfGroupsOfHosts) {
 TEST(Cluster, FindsTheWaysOfEveryHost) {
   const Cluster cluster = cluster_of("topology: {kind: star, hosts: 12}\nhost: pcie_server\nhosts: 3\n");
   for (std::uint32_t from = 0; from < 24; ++from) {
-    const Cluster::NicEnd end = cluster.nic_end(from, (from + 8) % 24, 0);
+    const Cluster::NicEnd end = cluster.nic_ends(from, (from + 8) % 24, 0).from;
     EXPECT_EQ(end.nic, cluster.gpus[from].nic);
     NodeId at = cluster.gpus[from].node;
     for (const PortId port : end.ports) {

@@ -126,13 +126,50 @@ TEST(Nics, OfOneGpuAreUsedByItsQueuePairs) {
   EXPECT_LT(last, wire + 5 * kMicrosecond);
 }
 
+constexpr const char* kTwoRails =
+    "topology: {kind: rail_only, hosts_per_leaf: 2, units: 1, spines: 0, rate: 100 Gbps, delay: 1 us}\n"
+    "host: dgx_a100\n";
+
+// Between rails that nothing joins a message leaves its host by the NIC of the receiver's rail, over NVLink
+// and the GPU there.
+TEST(Nics, OfAnotherRailAreReachedOverNvlink) {
+  PacketFixture f(kNoControl + kTwoRails);
+  f.send(0, 9, 4096);
+  f.loop.run();
+  const auto [from, to] = f.cluster.nic_ends(0, 9, 0);
+  EXPECT_EQ(from.nic, f.cluster.gpus[1].nic);
+  EXPECT_EQ(to.nic, f.cluster.gpus[9].nic);
+  ASSERT_EQ(from.ports.size(), 3u);  // into the NVSwitch, to GPU 1, to its NIC
+  Time expected = 2 * (transmission_time(4096 + 78 + 20, 100 * kGbps) + kMicrosecond);
+  for (const PortId port : {from.ports[0], from.ports[1], from.ports[2], to.ports[0]}) {
+    const LinkSpec& link = f.cluster.graph.port(port).link;
+    expected += link.delay + (link.cut_through ? 0 : transmission_time(4096 + 78, link.rate));
+  }
+  EXPECT_EQ(f.delivered[0], expected);
+}
+
+TEST(Nics, OfAllRailsCarryAnAllToAll) {
+  PacketFixture f(kNoControl + kTwoRails);
+  for (std::uint32_t from = 0; from < 16; ++from) {
+    for (std::uint32_t to = 0; to < 16; ++to) {
+      if (from != to) f.send(from, to, 100'000);
+    }
+  }
+  f.loop.run();
+  EXPECT_TRUE(f.all_delivered());
+  for (std::uint32_t gpu = 0; gpu < 16; ++gpu) {
+    const PortId into_fabric = f.cluster.graph.ports_of(f.cluster.gpus[gpu].nic).back();
+    EXPECT_EQ(f.network->port_counters(into_fabric).data_packets, 8u * 25u) << gpu;  // as many on each rail
+  }
+}
+
 // One packet from a GPU to one of another host, over all the links between.
 TEST(Nics, BehindPcieSwitchesTakeTheTimeOfTheirLinks) {
   PacketFixture f = fixture("pcie_server", "hosts: 2\n");
   f.send(0, 13, 4096);
   f.loop.run();
   const Graph& graph = f.cluster.graph;
-  const auto from = f.cluster.nic_end(0, 13, 0), to = f.cluster.nic_end(13, 0, 0);
+  const auto [from, to] = f.cluster.nic_ends(0, 13, 0);
   ASSERT_EQ(from.ports.size(), 2u);
   ASSERT_EQ(to.ports.size(), 2u);
   Time expected = 2 * (transmission_time(4096 + 78 + 20, 100 * kGbps) + kMicrosecond);

@@ -120,8 +120,7 @@ void Connections::connect_scale_up(std::uint32_t id) {
 
 Connections::Ends Connections::ends(std::uint32_t id) const {
   const QueuePairIdentity& pair = state_.records[id].identity;
-  return {cluster_.nic_end(pair.source, pair.destination, pair.number),
-          cluster_.nic_end(pair.destination, pair.source, pair.number)};
+  return cluster_.nic_ends(pair.source, pair.destination, pair.number);
 }
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
@@ -138,7 +137,7 @@ std::vector<PortId> Connections::data_ports(std::uint32_t id, const Ends& ends, 
 
 // The ACKs' five-tuple is another one, so they may take another way.
 std::vector<PortId> Connections::ack_ports(std::uint32_t id, const Ends& ends, const Routes& routes) const {
-  const Ends::NicEnd &from = ends.from, &to = ends.to;
+  const Cluster::NicEnd &from = ends.from, &to = ends.to;
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
                   hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }

@@ -54,10 +54,7 @@ class Connections {
   };
 
   // The NICs of a queue pair, and the ports between them and its GPUs.
-  struct Ends {
-    using NicEnd = Cluster::NicEnd;
-    NicEnd from, to;
-  };
+  using Ends = Cluster::NicEnds;
 
   Sender& sender_of(std::uint32_t gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
 

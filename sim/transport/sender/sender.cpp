@@ -398,13 +398,12 @@ void Sender::control(std::uint32_t id, Call call) {
 // up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
 // (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
 void Sender::set_window(std::uint32_t id, Bytes window) {
-  __extension__ using Wide = __int128;
   SenderState& s = senders_[id];
   s.congestion_window = window;
   Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
   if (parameters_.window != 0) {
     const Bytes own = parameters_.window_scales
-                          ? static_cast<Bytes>(static_cast<Wide>(parameters_.window) * s.rate / s.line_rate)
+                          ? static_cast<Bytes>(static_cast<Int128>(parameters_.window) * s.rate / s.line_rate)
                           : parameters_.window;
     least = std::min(least, own);
   }
