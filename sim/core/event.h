@@ -14,7 +14,7 @@ enum class EventKind : std::uint32_t {
   receive,       // target: queue pair at the destination's NIC, argument: packet
   control,       // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
   deliver,       // target: queue pair at the destination's GPU, argument: packet
-  route,         // target: routed destination, argument: packet at a switch that has yet to choose its port
+  route,         // target: destination or hop (network/port.h), argument: packet at a switch
   link_control,  // target: port to pause, resume or give credit, argument: see LinkControl
   departure,     // target: port that may transmit again
   pace,          // target: queue pair that may send again

@@ -1,21 +1,26 @@
-// Paths of flows: the ports from one GPU to another, with a routing policy's choice at every branch.
+// Paths of flows: the steps from one GPU to another, with a routing policy's choice at every branch.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "sim/network/policies.h"
+#include "sim/network/port.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
 
 // Between two NICs, by the routes' next hops. `flow` is the hash of the five-tuple; switch s hashes with
 // hash_combine(seed, s). `down`: by port, those that are known to be down, which `routes` avoid and a policy
-// that prescribes ways may. Empty if they leave no way. ConfigError where the policy prescribes a path that
-// is none.
-std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
-                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint64_t flow,
-                             std::uint64_t seed);
+// that prescribes ways may. Empty if they leave no way. Steps (port.h): ports, or hops where the fabric has
+// `channels` > 1 of them, but for the first, which is the NIC's port.
+std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
+                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint32_t channels,
+                             std::uint64_t flow, std::uint64_t seed);
+// All paths that the policy prescribes.
+std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy);
+// The ports of such steps.
+std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps);
 // The link from a node to its neighbour.
 PortId port_between(const Graph& graph, NodeId from, NodeId to);
 // Within a host: over the scale-up links (NVLink) with fewest hops, never through a NIC. Empty if there is no

@@ -10,6 +10,7 @@
 
 #include "sim/core/config.h"
 #include "sim/topology/graph.h"
+#include "sim/topology/routes.h"
 
 namespace netsim {
 

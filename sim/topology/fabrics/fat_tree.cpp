@@ -75,6 +75,7 @@ class FatTreeRoutes final : public Routes {
     }
     return ports.last(1);  // a NIC: the fabric's link was added last
   }
+  const char* free_of_circles() const override { return "packets go up, then down"; }
 
  private:
   Shape shape_;

@@ -6,6 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
+#include "sim/topology/hop_ordered_routes.h"
 
 namespace netsim {
 
@@ -121,23 +122,24 @@ void Connections::connect_scale_up(std::uint32_t id) {
 }
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
-std::vector<PortId> Connections::data_ports(std::uint32_t id, const Routes& routes) const {
+std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Routes& routes) const {
   const Gpu& from = source(id);
   const Gpu& to = destination(id);
-  std::vector<PortId> ports = nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic,
-                                       fabric_.routing(), state_.receivers[id].key, fabric_.routing_seed());
-  if (ports.empty()) return ports;
-  if (from.node != from.nic) ports.insert(ports.begin(), port_between(cluster_.graph, from.node, from.nic));
-  if (to.node != to.nic) ports.push_back(port_between(cluster_.graph, to.nic, to.node));
-  return ports;
+  std::vector<std::uint32_t> steps =
+      nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic, fabric_.routing(),
+               fabric_.channels(), state_.receivers[id].key, fabric_.routing_seed());
+  if (steps.empty()) return steps;
+  if (from.node != from.nic) steps.insert(steps.begin(), port_between(cluster_.graph, from.node, from.nic));
+  if (to.node != to.nic) steps.push_back(port_between(cluster_.graph, to.nic, to.node));
+  return steps;
 }
 
 // The ACKs' five-tuple is another one, so they may take another way.
-std::vector<PortId> Connections::ack_ports(std::uint32_t id, const Routes& routes) const {
+std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Routes& routes) const {
   const Gpu& from = source(id);
   const Gpu& to = destination(id);
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
-                  hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
+                  fabric_.channels(), hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
@@ -145,15 +147,15 @@ std::vector<PortId> Connections::ack_ports(std::uint32_t id, const Routes& route
 bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   ReceiverState& r = state_.receivers[id];
   QueuePairRecord& record = state_.records[id];
-  const std::vector<PortId> data = data_ports(id, routes);
-  std::vector<PortId> back = ack_ports(id, routes);
+  const std::vector<std::uint32_t> data = data_steps(id, routes);
+  std::vector<std::uint32_t> back = ack_steps(id, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).back : nullptr;
   if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
   r.back_path = record.back.first + 1;
-  std::vector<std::uint32_t> idle = data;
+  std::vector<std::uint32_t> idle = ports_of_steps(data);
   idle.push_back(make_step(StepKind::deliver, id));
   if (!keep_path(record.idle, idle, nullptr)) put_path(record.idle, idle, nullptr);
   route_data(id, data, in_use);
@@ -162,31 +164,31 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
 
 // The path of its packets: `ports`, or only those before the first switch where packets are routed one by
 // one.
-void Connections::route_data(std::uint32_t id, std::vector<PortId> ports, bool in_use) {
+void Connections::route_data(std::uint32_t id, std::vector<std::uint32_t> steps, bool in_use) {
   PathPlace& place = state_.records[id].data;
   const QueuePairIdentity& pair = state_.records[id].identity;
   const Gpu& from = cluster_.gpus[pair.source];
   const std::size_t before_switch = from.node != from.nic ? 2 : 1;
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
   if (state_.receivers[id].pcie) {  // the receiver hands packets on to gpu_port itself
-    ports.pop_back();
+    steps.pop_back();
     last.push_back(make_step(StepKind::deliver, id));
   }
-  const bool routed = fabric_.routes_packets() && ports.size() > before_switch;
+  const bool routed = fabric_.routes_packets() && steps.size() > before_switch;
   if (routed) {
-    ports.resize(before_switch);
+    steps.resize(before_switch);
   } else {
-    ports.insert(ports.end(), last.begin(), last.end());
+    steps.insert(steps.end(), last.begin(), last.end());
   }
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
-  if (!keep_path(place, ports, former)) {
+  if (!keep_path(place, steps, former)) {
     if (routed) {
-      ports.push_back(fabric_.route_step(cluster_.gpus[pair.destination].nic));
-      ports.insert(ports.end(), last.begin(), last.end());
+      steps.push_back(fabric_.route_step(cluster_.gpus[pair.destination].nic));
+      steps.insert(steps.end(), last.begin(), last.end());
     }
-    put_path(place, ports, former);
+    put_path(place, steps, former);
     if (routed)
-      fabric_.set_route_step(ports[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
+      fabric_.set_route_step(steps[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
   }
   state_.senders[id].path = place.first + 1;
 }
@@ -276,7 +278,7 @@ Time Connections::idle_round_trip(std::uint32_t id) const {
   const std::span<const PortId> wires =
       ports.subspan(from.node != from.nic ? 1 : 0, state_.path_constants(id).hops);
   const Bytes data = state_.parameters.mtu + state_.framing.header;
-  const std::vector<PortId> back = ack_ports(id, *cluster_.routes);
+  const std::vector<PortId> back = ports_of_steps(ack_steps(id, *cluster_.routes));
   return fabric_.ideal_time(wires, 1, data, data, data) +
          fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }
@@ -288,7 +290,9 @@ void Connections::routes_changed() {
     live_routes_.reset();
     routes_ = cluster_.routes.get();
   } else {
-    live_routes_ = shortest_path_routes(cluster_.graph, cluster_.nics, down);
+    live_routes_ =
+        hop_ordered_routes(cluster_.graph, shortest_path_routes(cluster_.graph, cluster_.nics, down),
+                           fabric_.ordered_channels());
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);
