@@ -21,7 +21,7 @@ void BackPressure::send_frame(PortId to, std::uint32_t message, std::uint32_t cr
   frame = Packet{};
   frame.bytes = static_cast<std::uint32_t>(frame_bytes);
   frame.kind = PacketKind::link_control;
-  frame.priority = kControlPriority;
+  frame.set_priority(kControlPriority);
   frame.message = message;
   frame.psn = credit;
   ports_.enqueue(to ^ 1U, index);
@@ -91,7 +91,7 @@ void BackPressure::release(PortId port, std::uint32_t priority) {
 
 void BackPressure::abandon(PortId port) {
   state_.pauses_of(port).abandoned = true;
-  for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority)
+  for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority)
     release(port, priority);
 }
 
@@ -99,7 +99,7 @@ void BackPressure::come_up(PortId port) {
   fabric::Pauses& pauses = state_.pauses_of(port);
   pauses.abandoned = false;
   const PortId back = port ^ 1U;
-  for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state_.classes; ++priority) {
+  for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
     if (buffers_.lossless(priority)) {
       if (!ports_.is_held(port, priority)) {
         ports_.hold(port, priority);

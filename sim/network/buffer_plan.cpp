@@ -40,7 +40,7 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
   for (const PortId port : state.graph.ports_of(id)) {
     state.ports[port].buffer = index;
     state.ports[port].flags |= fabric::kBuffered;
-    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state.classes; ++priority) {
+    for (std::uint32_t priority = kDataPriority; priority < state.priorities; ++priority) {
       if (!state.is_lossless(priority)) continue;
       fabric::Ingress& in = state.ingress[state.class_index(port ^ 1U, priority)];
       in.headroom = state.parameters.headroom != 0 ? state.parameters.headroom
@@ -97,14 +97,15 @@ void build_classes(FabricState& state, const ConfigNode& node) {
     if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
     return;
   }
-  const std::uint32_t all = ((1U << state.classes) - 1) << kDataPriority;
+  const std::uint32_t all = ((1U << state.data_queues) - 1) << kDataPriority;
   if (given.is_null() || (given.is_scalar() && given.text() == "all")) {
     state.lossless = all;
   } else if (given.is_sequence()) {
     for (const ConfigNode& item : given.items()) {
       const std::int64_t c = read_integer(item);
       if (c < 0 || c >= state.classes) out_of_range(item, "0", std::to_string(state.classes - 1));
-      state.lossless |= 1U << (kDataPriority + static_cast<std::uint32_t>(c));
+      for (std::uint32_t channel = 0; channel < state.channels; ++channel)
+        state.lossless |= 1U << (kDataPriority + channel * state.classes + static_cast<std::uint32_t>(c));
     }
   } else if (!given.is_scalar() || given.text() != "none") {
     (given.is_null() ? node : given).fail("expected all, none or a list of classes");
@@ -132,7 +133,7 @@ void build_credits(FabricState& state, Bytes largest_packet, const ConfigNode& n
                             state.graph.port_name(id), largest));
     }
     state.ports[id].flags |= fabric::kCredits;
-    for (std::uint32_t priority = kDataPriority; priority < kDataPriority + state.classes; ++priority) {
+    for (std::uint32_t priority = kDataPriority; priority < state.priorities; ++priority) {
       state.ingress[state.class_index(id, priority)].headroom = room;
       state.credits[state.class_index(id, priority)] = {room, largest, into_switch ? kCreditFrameBytes : 0,
                                                         room / 4};

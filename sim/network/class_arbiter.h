@@ -1,5 +1,5 @@
 // ClassArbiter: carries out a DisciplinePlan at the ports of a network: which of the data classes that may
-// send goes next.
+// send goes next; and which of the class's virtual channels, round robin, where there are several.
 #pragma once
 
 #include <array>
@@ -15,24 +15,44 @@ namespace netsim {
 class ClassArbiter {
  public:
   ClassArbiter() = default;
-  ClassArbiter(DisciplinePlan plan, std::size_t ports) : plan_(std::move(plan)) {
+  ClassArbiter(DisciplinePlan plan, std::size_t ports, std::uint32_t classes, std::uint32_t channels)
+      : plan_(std::move(plan)), classes_(classes), channels_(channels) {
     if (plan_.kind != DisciplinePlan::Kind::strict) states_.resize(ports);
+    if (channels > 1) turns_.resize(ports);
   }
   DisciplinePlan::Kind kind() const { return plan_.kind; }
 
   // `ready`: bit per class, at least one; `head(c)`: bytes of the packet at the head of ready class c. The
   // packet is taken to be sent.
   template <class Head>
-  std::uint32_t select(std::size_t port, std::uint32_t ready, Head head) {
+  std::uint32_t select_class(std::size_t port, std::uint32_t ready, Head head) {
     if (plan_.kind == DisciplinePlan::Kind::strict)
       return static_cast<std::uint32_t>(std::countr_zero(ready));
     State& s = states_[port];
     if (plan_.kind == DisciplinePlan::Kind::deficit_round_robin) return deficit_round_robin(s, ready, head);
     return vl_arbitration(s, ready, head);
   }
-  // The class has nothing left: what it saved up is lost.
-  void emptied(std::size_t port, std::uint32_t traffic_class) {
-    if (plan_.kind == DisciplinePlan::Kind::deficit_round_robin) states_[port].deficit[traffic_class] = 0;
+  // The same of data queues: `ready`, bit per class in channel 0, then in channel 1, ...; `head(q)`.
+  template <class Head>
+  std::uint32_t select(std::size_t port, std::uint32_t ready, Head head) {
+    if (channels_ == 1) return select_class(port, ready, head);
+    std::uint32_t classes = 0;
+    for (std::uint32_t channel = 0; channel < channels_; ++channel)
+      classes |= ready >> channel * classes_ & ((1U << classes_) - 1);
+    const std::uint32_t c = select_class(
+        port, classes, [&](std::uint32_t of_class) { return head(next_queue(port, of_class, ready)); });
+    const std::uint32_t queue = next_queue(port, c, ready);
+    turns_[port][c] = static_cast<std::uint8_t>(queue / classes_ + 1);
+    return queue;
+  }
+  // A data queue has nothing left, or `others` do (bit per queue): what a class saved up is lost when it has
+  // nothing left in any channel.
+  void emptied(std::size_t port, std::uint32_t queue, std::uint32_t others) {
+    if (plan_.kind != DisciplinePlan::Kind::deficit_round_robin) return;
+    for (std::uint32_t q = queue % classes_; q < classes_ * channels_; q += classes_) {
+      if ((others >> q & 1) != 0) return;
+    }
+    states_[port].deficit[queue % classes_] = 0;
   }
 
  private:
@@ -45,6 +65,14 @@ class ClassArbiter {
     Table high, low;  // deficit round robin: low.turn
     Bytes high_sent = 0;
   };
+
+  // Of the class's queues, one of which is ready, the first from its turn on.
+  std::uint32_t next_queue(std::size_t port, std::uint32_t of_class, std::uint32_t ready) const {
+    for (std::uint32_t channel = turns_[port][of_class];; ++channel) {
+      const std::uint32_t queue = channel % channels_ * classes_ + of_class;
+      if ((ready >> queue & 1) != 0) return queue;
+    }
+  }
 
   template <class Head>
   std::uint32_t deficit_round_robin(State& s, std::uint32_t ready, Head head) {
@@ -95,7 +123,10 @@ class ClassArbiter {
   }
 
   DisciplinePlan plan_;
+  std::uint32_t classes_ = 1, channels_ = 1;
   std::vector<State> states_;
+  std::vector<std::array<std::uint8_t, kMaxClasses>>
+      turns_;  // by port and class: the channel whose turn it is
 };
 
 }  // namespace netsim

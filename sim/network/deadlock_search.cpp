@@ -1,6 +1,7 @@
 #include "sim/network/deadlock_search.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace netsim {
 
@@ -34,18 +35,29 @@ bool DeadlockSearch::any_due(Time now) const {
   return false;
 }
 
-// The queues of the node behind `port`'s link that hold packets which came over it in this priority's class.
-std::vector<PortId> DeadlockSearch::waits_for(PortId port, std::uint32_t priority) const {
+// The queues of the node behind the link of `queue`'s port that hold packets which came over it in that
+// queue's class and channel.
+std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
+  const PortId port = state_.port_of_queue(queue);
+  const std::uint32_t came_in = state_.priority_of_queue(queue);
   const PacketArena& packets = parts_[state_.far_set[port]]->packets();
-  std::vector<PortId> result;
+  std::vector<std::size_t> result;
   for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
-    for (std::uint32_t at = state_.queue(next, priority).head; at != kNoIndex; at = packets[at].next) {
-      if (packets[at].ingress != port) continue;
-      result.push_back(next);
-      break;
+    for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
+      for (std::uint32_t at = state_.queue(next, priority).head; at != kNoIndex; at = packets[at].next) {
+        if (packets[at].ingress != port || packets[at].came_in != came_in) continue;
+        result.push_back(state_.queue_index(next, priority));
+        break;
+      }
     }
   }
   return result;
+}
+
+// What is held back in an adaptive channel may leave by another one.
+bool DeadlockSearch::escapes(std::size_t queue) const {
+  const std::uint32_t priority = state_.priority_of_queue(queue);
+  return priority >= kDataPriority && state_.channel_of(priority) == state_.adaptive_channel;
 }
 
 // Held-back queues all of whose blockers are such queues themselves: nothing in them can move any more. The
@@ -57,7 +69,7 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
     const auto port = state_.port_of_queue(index);
     const std::uint32_t priority = state_.priority_of_queue(index);
     if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
-        !state_.at_switch(port))
+        !state_.at_switch(port) || escapes(index))
       continue;
     if (state_.paused_since[index] > paused_before) continue;
     stuck[index] = true;
@@ -67,11 +79,9 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
     changed = false;
     for (const std::size_t index : members) {
       if (!stuck[index]) continue;
-      const std::uint32_t priority = state_.priority_of_queue(index);
-      const std::vector<PortId> blockers = waits_for(state_.port_of_queue(index), priority);
-      const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(), [&](PortId next) {
-                          return !stuck[state_.queue_index(next, priority)];
-                        });
+      const std::vector<std::size_t> blockers = waits_for(index);
+      const bool free = blockers.empty() || std::any_of(blockers.begin(), blockers.end(),
+                                                        [&](std::size_t next) { return !stuck[next]; });
       if (!free) continue;
       stuck[index] = false;
       changed = true;
@@ -85,14 +95,13 @@ bool DeadlockSearch::find(Time now, Time paused_before) {
   const std::vector<bool> stuck = stuck_queues(paused_before);
   const auto first = std::find(stuck.begin(), stuck.end(), true);
   if (first == stuck.end()) return false;
-  const auto index = static_cast<std::size_t>(first - stuck.begin());
-  const std::uint32_t priority = state_.priority_of_queue(index);
-  std::vector<PortId> way{state_.port_of_queue(index)};
+  std::vector<std::size_t> way{static_cast<std::size_t>(first - stuck.begin())};
   for (;;) {
-    const PortId next = waits_for(way.back(), priority).front();
+    const std::size_t next = waits_for(way.back()).front();
     const auto seen = std::find(way.begin(), way.end(), next);
     if (seen != way.end()) {
-      circle_.assign(seen, way.end());
+      std::transform(seen, way.end(), std::back_inserter(circle_),
+                     [&](std::size_t queue) { return state_.port_of_queue(queue); });
       return true;
     }
     way.push_back(next);

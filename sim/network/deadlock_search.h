@@ -29,7 +29,8 @@ class DeadlockSearch {
   bool any_due(Time now) const;
   bool find(Time now, Time paused_before);
   std::vector<bool> stuck_queues(Time paused_before) const;
-  std::vector<PortId> waits_for(PortId port, std::uint32_t priority) const;
+  std::vector<std::size_t> waits_for(std::size_t queue) const;
+  bool escapes(std::size_t queue) const;
 
   const FabricState& state_;
   const std::vector<std::unique_ptr<FabricPart>>& parts_;

@@ -1,22 +1,34 @@
 #include "sim/network/fabric.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/network/link_state.h"
+#include "sim/network/path.h"
+#include "sim/topology/channel_dependencies.h"
 
 namespace netsim {
+namespace {
 
-Fabric::Fabric(Engine& engine, const Graph& graph, const Partition& partition,
+// Hops to look at: some tenths of a second.
+constexpr std::uint64_t kEffort = 4'000'000;
+
+}  // namespace
+
+Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
                const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
                std::uint64_t seed)
     : engine_(engine),
       graph_(graph),
-      state_(graph, parameters.switches),
       largest_packet_(largest_packet),
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       routing_(Registry<RoutingPolicy>::instance().create(parameters.switches.routing, "ecmp")),
+      deadlock_check_(parameters.deadlock_check),
+      state_(graph, parameters.switches,
+             routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1, node),
       faults_(engine, state_, parts_, read_faults(parameters.faults, graph, parameters.detection_delay),
               seed),
       deadlock_(state_, parts_, faults_) {
@@ -25,24 +37,46 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Partition& partition,
     node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
   }
   routing_->check(graph);
-  state_.packet_routing = routing_->per_packet();
-  for (NodeId id = 0; routes_packets() && id < graph.node_count(); ++id) {
-    state_.turns.push_back(0);
-    state_.choices.emplace_back(seed, "spray", id);
-  }
+  state_.routing = routing_->compile();
+  state_.routes = routes;
+  check_routing(node);
+  build_choices(seed);
   build_ports(seed);
   build_classes(state_, node);
   build_buffers(state_, largest_packet_, node);
   build_credits(state_, largest_packet_, node);
+  check_circles(node);
   build_parts(partition);
   engine_.set_monitor(deadlock_.interval(), [this](Time now, bool idle) {
     if (deadlock_.look(now, idle)) engine_.stop();
   });
 }
 
+void Fabric::check_routing(const ConfigNode& node) const {
+  if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
+  if (state_.routes->intermediates() > 0) return;
+  const ConfigNode* given = node.find("routing");
+  (given != nullptr ? *given : node)
+      .fail(
+          "the topology has no intermediates to lead packets over; those that have: torus, hyperx, "
+          "dragonfly, "
+          "dragonfly_plus");
+}
+
+void Fabric::build_choices(std::uint64_t seed) {
+  if (!routes_packets()) return;
+  for (NodeId id = 0; id < graph_.node_count(); ++id) {
+    state_.turns.push_back(0);
+    state_.choices.emplace_back(seed, "spray", id);
+  }
+  if (state_.routing.freedom() == Freedom::adaptive && state_.routes != nullptr)
+    state_.adaptive_channel = state_.routes->adaptive_channel();
+}
+
 void Fabric::build_ports(std::uint64_t seed) {
   const auto discipline = Registry<QueueDiscipline>::instance().create(state_.parameters.scheduler, "strict");
-  state_.arbiter = ClassArbiter(discipline->compile(state_.classes), state_.ports.size());
+  state_.arbiter =
+      ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes, state_.channels);
   const auto marker = Registry<Marker>::instance().create(state_.parameters.marker, "red");
   for (PortId id = 0; id < graph_.port_count(); ++id) {
     state_.marking[id].random = RandomStream(seed, "ecn", id);
@@ -64,7 +98,9 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   if (red.at_enqueue) p.flags |= fabric::kMarksAtEnqueue;
   for (std::uint32_t priority = kCnpPriority; priority < state_.priorities; ++priority)
     state_.queue(id, priority).mark_above = static_cast<std::uint32_t>(std::min<Bytes>(red.kmin, UINT32_MAX));
-  if (state_.arbiter.kind() != DisciplinePlan::Kind::strict) p.flags |= fabric::kArbitrated;
+  if (state_.arbiter.kind() != DisciplinePlan::Kind::strict || state_.channels > 1)
+    p.flags |= fabric::kArbitrated;
+  if (state_.adaptive_channel != kNoId) p.flags |= fabric::kEscapes;
 }
 
 void Fabric::build_parts(const Partition& partition) {
@@ -92,6 +128,37 @@ void Fabric::enable_timestamps() {
   for (auto& part : parts_) part->packets().enable_telemetry();
 }
 
+void Fabric::set_routes(const Routes* routes) {
+  if (routes == state_.routes) return;
+  state_.routes = routes;
+  constexpr std::size_t kMostNotes = 1;
+  if (circles_.size() >= kMostNotes) return;
+  if (std::string found = find_circles(); !found.empty())
+    circles_.push_back("while links were down, " + found);
+}
+
+// What can wait in a circle; "": nothing, or it is not looked for.
+std::string Fabric::find_circles() const {
+  const bool lossless = state_.lossless != 0 || state_.parameters.flow_control == FlowControl::credits;
+  if (deadlock_check_ == DeadlockCheck::off || !lossless || state_.routes == nullptr) return "";
+  const std::vector<std::vector<PortId>> fixed = prescribed_paths(graph_, *routing_);
+  if (fixed.empty() && *state_.routes->free_of_circles() != '\0') return "";
+  const DependencyCircle found =
+      find_circle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort);
+  if (found.hops.empty()) return "";
+  return fmt::format("lossless packets can come to wait for each other in a circle and never move again: {}",
+                     describe(found, graph_, state_.channels > 1));
+}
+
+void Fabric::check_circles(const ConfigNode& node) {
+  std::string found = find_circles();
+  if (found.empty()) return;
+  if (deadlock_check_ == DeadlockCheck::note) return circles_.push_back(std::move(found));
+  node.fail(found +
+            "; allowed: more virtual channels (`channels` of a topology that has them), ways without "
+            "circles, flow_control: none, or network.deadlock_check: note or off");
+}
+
 // ---- Paths
 
 std::uint32_t Fabric::add_path(const std::vector<std::uint32_t>& steps) {
@@ -112,6 +179,13 @@ std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
   std::size_t end = first;
   while (state_.paths[end] >> kStepShift == static_cast<std::uint32_t>(StepKind::port)) ++end;
   return {state_.paths.data() + first, end - first};
+}
+
+std::vector<PortId> Fabric::ports_of_hops(std::uint32_t first) const {
+  std::vector<PortId> ports;
+  for (std::size_t i = first; is_port_step(state_.paths[i]); ++i)
+    ports.push_back(port_of_step(state_.paths[i]));
+  return ports;
 }
 
 std::uint32_t Fabric::route_step(NodeId destination) {

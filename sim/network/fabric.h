@@ -26,6 +26,7 @@
 // work on), buffer_plan.h (how large buffers are), link_faults.h, deadlock_search.h, ideal_time.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,16 +53,20 @@ namespace netsim {
 class Fabric {
  public:
   // `node`: the section that `parameters` were read from, for messages. `largest_packet`: payload and headers
-  // of the largest packet that the transport makes. ConfigError for what does not fit together (headroom and
-  // reserves beyond the buffer, unknown links in `faults`).
-  Fabric(Engine& engine, const Graph& graph, const Partition& partition, const FabricParameters& parameters,
-         const ConfigNode& node, Bytes largest_packet, std::uint64_t seed);
+  // of the largest packet that the transport makes. `routes`: those of set_routes() while all links are up;
+  // null: packets have paths that someone else made. ConfigError for what does not fit together (headroom and
+  // reserves beyond the buffer, unknown links in `faults`, routes on which lossless packets can come to wait
+  // for each other in a circle).
+  Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
+         const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
+         std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
   FabricPart& part(std::uint32_t set) { return *parts_[set]; }
-  // Next hops for packets that are routed one by one; must outlive the fabric or the next call.
-  void set_routes(const Routes* routes) { state_.routes = routes; }
+  // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
+  // lossless packets can come to wait for each other in a circle on them, a note says so.
+  void set_routes(const Routes* routes);
   // Called when a link went down or came back `detection_delay` ago: down_ports() tells which are to be
   // avoided.
   void on_routes_changed(std::function<void()> call) { faults_.on_routes_changed(std::move(call)); }
@@ -71,6 +76,9 @@ class Fabric {
   void enable_timestamps();
 
   std::uint32_t classes() const { return state_.classes; }
+  // Virtual channels of each link; `ordered`: without the one that packets escape from.
+  std::uint32_t channels() const { return state_.channels; }
+  std::uint32_t ordered_channels() const { return std::min(state_.channels, state_.adaptive_channel); }
   Bytes overhead(PortId port) const { return state_.ports[port].overhead; }
   // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the
   // packet. Several parts may at once.
@@ -80,14 +88,16 @@ class Fabric {
   bool path_begins_with(std::uint32_t first, const std::vector<std::uint32_t>& steps) const;
   // Of all paths.
   std::size_t path_steps() const { return state_.paths.size(); }
-  // The ports at the beginning of the path that begins at `first`.
+  // The ports at the beginning of the path that begins at `first`, which names no channels.
   std::span<const PortId> ports_of_path(std::uint32_t first) const;
+  // The same of one that may name channels.
+  std::vector<PortId> ports_of_hops(std::uint32_t first) const;
   // A step after which every switch chooses the next hop of every packet, until the NIC `destination`, where
   // the steps after this one follow. The path has the source's port before it. set_route_step() says where in
   // the paths the step lies, before a packet takes it. Only where routes_packets().
   std::uint32_t route_step(NodeId destination);
   void set_route_step(std::uint32_t step, std::uint32_t index);
-  bool routes_packets() const { return state_.packet_routing != PacketRouting::per_flow; }
+  bool routes_packets() const { return state_.routing.per_packet(); }
 
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
   std::uint64_t routing_seed() const { return seed_; }
@@ -119,16 +129,22 @@ class Fabric {
   const std::vector<PortId>& deadlock() const { return deadlock_.circle(); }
 
  private:
+  void check_routing(const ConfigNode& node) const;
+  void check_circles(const ConfigNode& node);
+  std::string find_circles() const;
+  void build_choices(std::uint64_t seed);
   void build_ports(std::uint64_t seed);
   void build_port(PortId port, const Marker& marker);
   void build_parts(const Partition& partition);
 
   Engine& engine_;
   const Graph& graph_;
-  FabricState state_;
   Bytes largest_packet_;
   std::uint64_t seed_;
   std::unique_ptr<RoutingPolicy> routing_;
+  DeadlockCheck deadlock_check_;
+  std::vector<std::string> circles_;  // notes
+  FabricState state_;
   std::vector<std::unique_ptr<FabricPart>> parts_;
   LinkFaults faults_;
   DeadlockSearch deadlock_;

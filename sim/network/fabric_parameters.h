@@ -11,6 +11,8 @@ namespace netsim {
 
 // How switches hold their senders back: see fabric.h.
 enum class FlowControl : std::uint8_t { pfc, credits, none };
+// What becomes of routes on which lossless packets can come to wait for each other in a circle.
+enum class DeadlockCheck : std::uint8_t { error, note, off };
 // When a switch passes a packet on.
 enum class Switching : std::uint8_t { store_and_forward, cut_through };
 
@@ -41,6 +43,7 @@ struct FabricParameters {
   SwitchParameters switches;
   ConfigNode faults;
   Time detection_delay = 100 * kMicrosecond;
+  DeadlockCheck deadlock_check = DeadlockCheck::error;
   Time transmission_resolution = 0;
 };
 

@@ -45,12 +45,12 @@ class FabricPart {
   // least one is not paused; `head(c)`: bytes of the packet that class c would send.
   template <class Head>
   std::uint32_t select_class(PortId port, std::uint32_t ready, Head head) {
-    return state_.arbiter.select(port, ready, head);
+    return state_.arbiter.select_class(port, ready, head);
   }
   void class_emptied(PortId port, std::uint32_t traffic_class) {
-    state_.arbiter.emptied(port, traffic_class);
+    state_.arbiter.emptied(port, traffic_class, 0);
   }
-  // Bit per data class that must not be sent.
+  // Bit per data class that must not be sent; hosts send in the first virtual channel.
   std::uint32_t paused_classes(PortId port) const {
     return static_cast<std::uint32_t>(state_.ports[port].paused) >> kDataPriority;
   }

@@ -32,7 +32,7 @@ PortCounters Fabric::counters(PortId port) const {
   const bool credits = (p.flags & fabric::kCredits) != 0;
   (credits ? c.credit_stalls : c.pauses) = pauses.count;
   (credits ? c.credit_stalled : c.paused) = held;
-  for (std::uint32_t i = 0; i < state_.classes; ++i) {
+  for (std::uint32_t i = 0; i < state_.data_queues; ++i) {
     const fabric::Ingress& in = state_.ingress[state_.class_index(port, kDataPriority + i)];
     c.headroom += in.headroom;
     c.max_headroom = std::max<Bytes>(c.max_headroom, in.max_headroom_used);
@@ -53,7 +53,7 @@ std::uint32_t Fabric::pfc_paused(PortId port) const {
 }
 
 std::vector<std::string> Fabric::notes() const {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = circles_;
   if (state_.lossless == 0 || state_.parameters.headroom == 0) return notes;
   Bytes needed = 0;
   for (PortId id = 0; id < state_.ports.size(); ++id) {

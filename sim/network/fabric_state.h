@@ -6,6 +6,7 @@
 // PacketForwarding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,8 +24,8 @@ namespace netsim {
 
 namespace fabric {
 
-// What a node holds of one link's packets of one class: indexed by the port at the link's far end (who is
-// paused or given credits).
+// What a node holds of one link's packets of one data queue: indexed by the port at the link's far end (who
+// is paused or given credits).
 struct alignas(32) Ingress {
   Bytes used = 0;           // pfc: reserve and shared pool; credits: what waits
   Bytes headroom_used = 0;  // credits: freed and not yet returned
@@ -83,7 +84,9 @@ struct RoutedPath {
 }  // namespace fabric
 
 struct FabricState {
-  FabricState(const Graph& graph, const SwitchParameters& parameters);
+  // `channels`: virtual channels of each link. ConfigError, at `node`, where the data queues are too many.
+  FabricState(const Graph& graph, const SwitchParameters& parameters, std::uint32_t channels,
+              const ConfigNode& node);
 
   // By priority, then port: what packets of one class touch lies close together.
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
@@ -101,7 +104,12 @@ struct FabricState {
   }
   // Of the link that `port` transmits on, at its far end; `priority` of data.
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return fabric::slot(port, ports.size()) * classes + (priority - kDataPriority);
+    return fabric::slot(port, ports.size()) * data_queues + (priority - kDataPriority);
+  }
+  std::uint32_t class_of(std::uint32_t priority) const { return (priority - kDataPriority) % classes; }
+  // Of a packet: link control and congestion notifications are in none, which counts as the first.
+  std::uint32_t channel_of(std::uint32_t priority) const {
+    return priority < kDataPriority ? 0 : (priority - kDataPriority) / classes;
   }
   bool is_lossless(std::uint32_t priority) const { return (lossless >> priority & 1) != 0; }
   bool at_switch(PortId port) const {
@@ -131,10 +139,17 @@ struct FabricState {
   SwitchParameters parameters;
   Time resolution = 0;
   std::uint32_t classes = 1;
+  std::uint32_t channels = 1;
+  std::uint32_t data_queues = 1;  // of a port: classes x channels
   std::uint32_t priorities = 3;
   std::uint32_t lossless = 0;  // bit per priority
+  // By channel and priority: the priority of the same class in that channel.
+  std::array<std::array<std::uint8_t, 8>, kMaxClasses> in_channel{};
   std::uint32_t queue_limit = UINT32_MAX;
-  PacketRouting packet_routing = PacketRouting::per_flow;
+  RoutingPlan routing;
+  // The channel that packets take any shortest way in and leave by add_hops() where it is held back; kNoId:
+  // there is none.
+  std::uint32_t adaptive_channel = kNoId;
   bool telemetry = false;          // packets have a place for it
   const Routes* routes = nullptr;  // for packets that are routed one by one
   ClassArbiter arbiter;

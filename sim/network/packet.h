@@ -21,9 +21,13 @@ struct alignas(32) Packet {
   std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
-  bool marked;            // ECN congestion experienced
-  bool last : 1;          // of its message
-  bool ack_request : 1;   // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
+  std::uint8_t came_in;  // the queue that it was last transmitted from: whose room it takes if it has to wait
+  bool marked : 1;       // ECN congestion experienced
+  bool last : 1;         // of its message
+  bool ack_request : 1;  // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
+
+  // Its queue at all ports of a way that has no virtual channels.
+  void set_priority(std::uint8_t value) { priority = came_in = value; }
 };
 static_assert(sizeof(Packet) == 32);
 
@@ -36,6 +40,7 @@ class PacketArena {
       packets_.emplace_back();
       base_ = packets_.data();
       if (has_telemetry_) telemetry_.emplace_back();
+      if (has_detours_) via_.push_back(UINT32_MAX);
       return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t index = free_.back();
@@ -49,13 +54,17 @@ class PacketArena {
   // From now on every packet has a place for telemetry. Before the first allocate().
   void enable_telemetry() { has_telemetry_ = true; }
   Telemetry& telemetry(std::uint32_t index) { return telemetry_[index]; }
+  // The same for intermediates: where a packet is led before its destination (Waypoint::via).
+  void enable_detours() { has_detours_ = true; }
+  std::uint32_t& via(std::uint32_t index) { return via_[index]; }
   // For EventLoop::set_prefetch: there is always an element 0 to look at.
   const void* const* base() const { return &base_; }
 
  private:
   std::vector<Packet> packets_;
   std::vector<Telemetry> telemetry_;
-  bool has_telemetry_ = false;
+  std::vector<std::uint32_t> via_;
+  bool has_telemetry_ = false, has_detours_ = false;
   static constexpr std::size_t kAhead = 4;  // allocations
   std::vector<std::uint32_t> free_;
   static constexpr Packet kNoPacket{};

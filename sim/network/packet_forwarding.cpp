@@ -6,16 +6,16 @@ namespace netsim {
 namespace {
 
 // The least load; among equals the first from `first` on.
-PortId least_loaded(std::span<const PortId> hops, std::uint32_t first, std::uint8_t priority,
-                    const PortArbiter& ports) {
-  PortId best = hops[first];
-  auto least = ports.load(best, priority);
+template <class T, class Load>
+T least_loaded(std::span<const T> hops, std::uint32_t first, Load load) {
+  T best = hops[first];
+  auto least = load(best);
   for (std::uint32_t i = 1; i < hops.size(); ++i) {
-    const PortId port = hops[(first + i) % hops.size()];
-    const auto found = ports.load(port, priority);
+    const T hop = hops[(first + i) % hops.size()];
+    const auto found = load(hop);
     if (found < least) {
       least = found;
-      best = port;
+      best = hop;
     }
   }
   return best;
@@ -23,27 +23,156 @@ PortId least_loaded(std::span<const PortId> hops, std::uint32_t first, std::uint
 
 }  // namespace
 
-PortId PacketForwarding::choose(std::uint32_t routed, Packet& packet, const PortArbiter& ports) {
+Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketArena& packets,
+                             const PortArbiter& ports) {
   const fabric::RoutedPath& route = state_.routed[routed];
+  Packet& packet = packets[index];
   const NodeId node = state_.graph.port(packet.ingress).peer_node;
-  const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
-  if (hops.empty()) return kNoId;
-  const PortId port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports);
-  packet.path = route.step + (state_.graph.port(port).peer_node == route.destination ? 1 : 0);
-  return port;
+  Hop hop;
+  if (state_.channels == 1 && !state_.routing.detours()) {
+    const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
+    if (hops.empty()) return {};
+    hop.port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports);
+  } else {
+    Waypoint at{.at = node,
+                .came = {packet.ingress, state_.channel_of(packet.priority)},
+                .destination = route.destination};
+    std::uint32_t straight = kNoId;
+    hop = choose_hop(at, state_.routing.detours() ? packets.via(index) : straight, packet.priority, ports);
+    if (hop.port == kNoId) return hop;
+    hop.channel = std::min(hop.channel, state_.channels - 1);  // it may have come by other routes
+  }
+  packet.path = route.step + (state_.graph.port(hop.port).peer_node == route.destination ? 1 : 0);
+  return hop;
+}
+
+Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority,
+                                 const PortArbiter& ports) {
+  if (state_.adaptive_channel != kNoId) {
+    const Hop hop = choose_adaptive(packet, priority, ports);
+    if (hop.port != kNoId) return hop;
+  }
+  // What may escape is routed the same wherever it comes from.
+  if (state_.adaptive_channel != kNoId && state_.routes->adaptive_channel() != kNoId) packet.came = {};
+  const bool first = packet.came.port != kNoId && !state_.at_switch(packet.came.port);
+  if (state_.routing.detours()) {
+    if (first) {
+      take_via(packet, priority, ports);
+    } else {
+      packet.via = via;
+    }
+    if (packet.via != kNoId && state_.routes->passes(packet.at, packet.via)) {
+      packet.via = kNoId;
+      packet.turned = true;
+    }
+    via = packet.via;
+  }
+  hops_.clear();
+  state_.routes->add_hops(packet, hops_);
+  return hops_.empty() ? Hop{} : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports);
+}
+
+// Any shortest way that is not held back. Where all are, the escape if its queue is empty, or else the wait
+// is in an adaptive channel, which let_escape() looks after. None: the routes have no such ways here.
+Hop PacketForwarding::choose_adaptive(const Waypoint& packet, std::uint8_t priority,
+                                      const PortArbiter& ports) {
+  hops_.clear();
+  state_.routes->add_adaptive_hops(packet, hops_);
+  if (hops_.empty()) return {};
+  const std::uint32_t queue = state_.in_channel[state_.adaptive_channel][priority];
+  const auto held = [&](const Hop& hop) { return ports.is_held(hop.port, queue); };
+  if (std::all_of(hops_.begin(), hops_.end(), held)) {
+    other_hops_.clear();
+    Waypoint anew = packet;
+    anew.came = {};
+    state_.routes->add_hops(anew, other_hops_);
+    if (other_hops_.empty()) return {};
+    const Hop escape = other_hops_.front();
+    if (state_.queue(escape.port, state_.in_channel[escape.channel][priority]).head == kNoIndex)
+      return escape;
+  } else {
+    std::erase_if(hops_, held);
+  }
+  return choose_among(packet.at, std::span<const Hop>(hops_), priority, ports);
+}
+
+Hop PacketForwarding::escape_hop(const Packet& packet) {
+  Waypoint at;
+  at.at = state_.graph.port(packet.ingress).peer_node;
+  at.destination = state_.routed[packet.step & (kGivenHop - 1)].destination;
+  other_hops_.clear();
+  state_.routes->add_hops(at, other_hops_);
+  return other_hops_.empty() ? Hop{} : other_hops_.front();
+}
+
+// ---- Detours: one intermediate of all, by chance; at one of the packet's ends it is none.
+
+void PacketForwarding::take_via(Waypoint& packet, std::uint8_t priority, const PortArbiter& ports) {
+  const std::uint32_t count = state_.routes->intermediates();
+  if (count == 0) return;
+  Waypoint detour = packet;
+  detour.via = static_cast<std::uint32_t>(state_.choices[packet.at].below(count));
+  if (state_.routes->passes(packet.at, detour.via) || state_.routes->passes(packet.destination, detour.via))
+    return;
+  if (state_.routing.detour == RoutingPlan::Detour::always ||
+      detour_is_shorter(packet, detour, priority, ports))
+    packet.via = detour.via;
+}
+
+bool PacketForwarding::detour_is_shorter(const Waypoint& straight, const Waypoint& detour,
+                                         std::uint8_t priority, const PortArbiter& ports) {
+  const auto cost = [&](const Waypoint& way, Bytes bias) {
+    hops_.clear();
+    state_.routes->add_hops(way, hops_);
+    if (hops_.empty()) return Int128{INT64_MAX};
+    const PortId port = choose_among(way.at, std::span<const Hop>(hops_), priority, ports).port;
+    return static_cast<Int128>(state_.queued(port) + bias) * hops_left(way);
+  };
+  return cost(detour, state_.routing.bias) < cost(straight, 0);
+}
+
+// To the destination, by way of the intermediate if there is one.
+std::uint32_t PacketForwarding::hops_left(Waypoint packet) {
+  std::uint32_t hops = 0;
+  while (packet.at != packet.destination && hops < 64) {
+    packet.turned = packet.via != kNoId && state_.routes->passes(packet.at, packet.via);
+    if (packet.turned) packet.via = kNoId;
+    other_hops_.clear();
+    state_.routes->add_hops(packet, other_hops_);
+    if (other_hops_.empty()) break;
+    packet.came = other_hops_.front();
+    packet.at = state_.graph.port(packet.came.port).peer_node;
+    ++hops;
+  }
+  return hops;
+}
+
+// ---- The choice
+
+template <class T, class Load>
+T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, Load load) {
+  const auto count = static_cast<std::uint32_t>(hops.size());
+  switch (state_.routing.choice) {
+    case RoutingPlan::Choice::random:
+      return hops[state_.choices[node].below(count)];
+    case RoutingPlan::Choice::least_loaded:
+      return least_loaded(hops, state_.turns[node]++ % count, load);
+    default:
+      return hops[state_.turns[node]++ % count];
+  }
 }
 
 PortId PacketForwarding::choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
                                       const PortArbiter& ports) {
-  const auto count = static_cast<std::uint32_t>(hops.size());
-  switch (state_.packet_routing) {
-    case PacketRouting::random:
-      return hops[state_.choices[node].below(count)];
-    case PacketRouting::adaptive:
-      return least_loaded(hops, state_.turns[node]++ % count, priority, ports);
-    default:
-      return hops[state_.turns[node]++ % count];
-  }
+  return choose_by(node, hops, [&](PortId port) { return ports.load(port, priority); });
+}
+
+Hop PacketForwarding::choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
+                                   const PortArbiter& ports) {
+  if (hops.size() == 1) return hops[0];
+  return choose_by(node, hops, [&](const Hop& hop) {
+    return ports.load(hop.port, state_.in_channel[hop.channel][priority]);
+  });
 }
 
 }  // namespace netsim

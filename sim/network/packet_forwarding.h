@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "sim/network/fabric_state.h"
 #include "sim/network/packet.h"
@@ -21,21 +22,34 @@ class PacketForwarding {
   std::uint32_t next_step(const Packet& packet) const {
     return packet.kind == PacketKind::link_control ? 0 : paths_[packet.path];
   }
-  // EventKind::route at the target `routed`: the port by which the packet leaves the switch that it is at,
-  // its path set to the step after that; kNoId where links are down and no way is left. `ports`: of the
+  // EventKind::route at the target `routed`: the hop by which packet `index` leaves the switch that it is at,
+  // its path set to the step after that; port kNoId where links are down and no way is left. `ports`: of the
   // switch.
-  PortId choose(std::uint32_t routed, Packet& packet, const PortArbiter& ports);
+  Hop choose(std::uint32_t routed, std::uint32_t index, PacketArena& packets, const PortArbiter& ports);
+  // Of a packet that waits in an adaptive channel at a switch: the hop that it may wait for; port kNoId:
+  // links that are down leave none.
+  Hop escape_hop(const Packet& packet);
 
   // For EventLoop::prefetch_behind.
   const void* const* base() const { return &base_; }
 
  private:
+  Hop choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority, const PortArbiter& ports);
+  Hop choose_adaptive(const Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
+  void take_via(Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
+  bool detour_is_shorter(const Waypoint& straight, const Waypoint& detour, std::uint8_t priority,
+                         const PortArbiter& ports);
+  std::uint32_t hops_left(Waypoint packet);
+  Hop choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority, const PortArbiter& ports);
   PortId choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
                       const PortArbiter& ports);
+  template <class T, class Load>
+  T choose_by(NodeId node, std::span<const T> hops, Load load);
 
   FabricState& state_;
   const std::uint32_t* paths_;
   const void* base_;
+  std::vector<Hop> hops_, other_hops_;  // scratch
 };
 
 }  // namespace netsim

@@ -1,5 +1,6 @@
 #include "sim/network/packet_mail.h"
 
+#include <cstddef>
 #include <cstring>
 
 namespace netsim {
@@ -25,6 +26,9 @@ void PacketMail::post(PortId port, std::uint32_t packet, Time arrival, std::uint
   mail.event.target = step & ((1U << kStepShift) - 1);
   mail.event.kind = static_cast<EventKind>(step >> kStepShift);
   std::memcpy(mail.data.data(), &packets_[packet], sizeof(Packet));
+  // In place of the link to the next packet of a queue: it is in none.
+  if (state_.routing.detours())
+    std::memcpy(mail.data.data() + offsetof(Packet, next), &packets_.via(packet), sizeof(Packet::next));
   if (state_.telemetry) mail.event.argument = set_.attach(to, packets_.telemetry(packet));
   packets_.release(packet);
 }
@@ -32,6 +36,7 @@ void PacketMail::post(PortId port, std::uint32_t packet, Time arrival, std::uint
 void PacketMail::take(const Mail& mail, const std::byte* attached) {
   const std::uint32_t index = packets_.allocate();
   std::memcpy(&packets_[index], mail.data.data(), sizeof(Packet));
+  if (state_.routing.detours()) packets_.via(index) = packets_[index].next;
   if (state_.telemetry)
     std::memcpy(&packets_.telemetry(index), attached + mail.event.argument, sizeof(Telemetry));
   set_.loop().insert({mail.event.time, mail.event.key, mail.event.target, mail.event.kind, index});

@@ -4,6 +4,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
+#include "sim/network/flow_hash.h"
 
 namespace netsim {
 namespace {
@@ -28,18 +29,54 @@ std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
   return path;
 }
 
+// A flow that always makes a detour: its intermediate, by its hash; kNoId: it goes straight.
+std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const RoutingPolicy& policy,
+                           std::uint64_t flow) {
+  const RoutingPlan plan = policy.compile();
+  if (plan.detour != RoutingPlan::Detour::always || plan.per_packet()) return kNoId;
+  if (routes.intermediates() == 0) return kNoId;
+  const std::uint32_t via = choose_by_hash(flow, 0, routes.intermediates());
+  return routes.passes(from, via) || routes.passes(to, via) ? kNoId : via;
+}
+
+// Hop after hop, each in its virtual channel.
+std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                                           const RoutingPolicy& policy, std::uint64_t flow,
+                                           std::uint64_t seed) {
+  std::vector<std::uint32_t> path{routes.next_hops(from, to).front()};
+  Waypoint packet{.came = {path[0], 0}, .destination = to};
+  packet.via = intermediate(routes, from, to, policy, flow);
+  packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
+  std::vector<Hop> hops;
+  for (packet.at = graph.port(path[0]).peer_node; packet.at != to;) {
+    NETSIM_CHECK(path.size() <= graph.node_count(),
+                 "routes run in a circle at " + graph.node(packet.at).name);
+    packet.turned = packet.via != kNoId && routes.passes(packet.at, packet.via);
+    if (packet.turned) packet.via = kNoId;
+    hops.clear();
+    routes.add_hops(packet, hops);
+    if (hops.empty()) return {};
+    const auto count = static_cast<std::uint32_t>(hops.size());
+    packet.came = hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, packet.at), count)];
+    path.push_back(make_hop_step(packet.came));
+    packet.at = graph.port(packet.came.port).peer_node;
+  }
+  return path;
+}
+
 }  // namespace
 
-std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
-                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint64_t flow,
-                             std::uint64_t seed) {
-  std::vector<PortId> path;
+std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
+                                    NodeId from, NodeId to, const RoutingPolicy& policy,
+                                    std::uint32_t channels, std::uint64_t flow, std::uint64_t seed) {
   if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
-    path = prescribed_path(graph, from, to, *fixed);
+    const std::vector<PortId> path = prescribed_path(graph, from, to, *fixed);
     const bool whole = std::none_of(path.begin(), path.end(), [&](PortId port) { return down[port]; });
     if (whole || !policy.leaves_fixed_path()) return path;
-    path.clear();
   }
+  if (channels > 1 || policy.compile().detour != RoutingPlan::Detour::never)
+    return way_in_channels(graph, routes, from, to, policy, flow, seed);
+  std::vector<PortId> path;
   const std::size_t limit = graph.node_count();
   for (NodeId at = from; at != to;) {
     const auto hops = routes.next_hops(at, to);
@@ -51,6 +88,21 @@ std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std
     at = graph.port(port).peer_node;
   }
   return path;
+}
+
+std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy) {
+  std::vector<std::vector<PortId>> paths;
+  std::map<std::string, NodeId> nodes;
+  const auto ends = policy.fixed_ends();
+  for (NodeId id = 0; !ends.empty() && id < graph.node_count(); ++id) nodes[graph.node(id).name] = id;
+  for (const auto& [from, to] : ends)
+    paths.push_back(prescribed_path(graph, nodes.at(from), nodes.at(to), *policy.fixed_path(from, to)));
+  return paths;
+}
+
+std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps) {
+  for (std::uint32_t& step : steps) step = port_of_step(step);
+  return steps;
 }
 
 // Of equal ways over a fabric each pair of GPUs keeps to one.

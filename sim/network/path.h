@@ -6,17 +6,22 @@
 #include <vector>
 
 #include "sim/network/policies.h"
+#include "sim/network/port.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
 
 // Between two NICs, by the routes' next hops. `flow` is the hash of the five-tuple; switch s hashes with
 // hash_combine(seed, s). `down`: by port, those that are known to be down, which `routes` avoid and a policy
-// that prescribes ways may. Empty if they leave no way. ConfigError where the policy prescribes a path that
-// is none.
-std::vector<PortId> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
-                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint64_t flow,
-                             std::uint64_t seed);
+// that prescribes ways may. Empty if they leave no way. Steps (port.h): ports, or hops where the fabric has
+// `channels` > 1 of them, but for the first, which is the NIC's port.
+std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
+                                    NodeId from, NodeId to, const RoutingPolicy& policy,
+                                    std::uint32_t channels, std::uint64_t flow, std::uint64_t seed);
+// All paths that the policy prescribes.
+std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy);
+// The ports of such steps.
+std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps);
 // From one GPU to another whose way is a scale-up one (is_scale_up(cluster.way())): within their host, or
 // over the scale-up fabric that joins them.
 std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to);

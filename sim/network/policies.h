@@ -1,18 +1,18 @@
 // Per-packet policies as components. Each is compiled at build-up to plain data in the port, so that a packet
-// pays no virtual call: a marker becomes a RED line, a queue discipline a plan, a routing policy a choice
-// among equal next hops when a path is made, or a rule that switches apply to each packet.
+// pays no virtual call: a marker becomes a RED line, a queue discipline a plan, a routing policy choices when
+// a path is made, or a plan that switches follow for each packet.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/topology/routes.h"
 
 namespace netsim {
-
-class Graph;
 
 // ECN marking of one port: probability 0 up to kmin, rising linearly to pmax at kmax, 1 above. Queue lengths
 // in bytes of the priority's queue, without the packet in question. kmin = INT64_MAX: never.
@@ -30,19 +30,39 @@ class Marker {
   virtual RedLine compile(BitRate rate) const = 0;
 };
 
-// How a switch chooses a next hop for each single packet, where it does.
-enum class PacketRouting : std::uint8_t {
-  per_flow,     // not: the packets of a flow take the path that choose() or fixed_path() gives
-  random,       // a port by chance
-  round_robin,  // the ports in turn, packet by packet, per switch
-  adaptive      // the port with the fewest bytes before it; ties in turn
+// How packets find their ways, as plain data.
+struct RoutingPlan {
+  // Among the hops that a packet may take.
+  enum class Choice : std::uint8_t {
+    per_flow,     // not packet by packet: a flow takes the path that choose() or fixed_path() gives
+    random,       // a hop by chance
+    round_robin,  // the hops in turn, packet by packet, per switch
+    least_loaded  // that with the fewest bytes before it; ties in turn
+  };
+  // Whether they are led over an intermediate first (Routes::intermediates).
+  enum class Detour : std::uint8_t {
+    never,
+    always,     // one by chance
+    if_shorter  // one by chance, where queue x hops that way are fewer than straight on, at the first switch
+  };
+  Choice choice = Choice::per_flow;
+  Detour detour = Detour::never;
+  Bytes bias = 0;  // Detour::if_shorter: added to the detour's queue
+
+  bool per_packet() const { return choice != Choice::per_flow; }
+  // Whether packets have to remember an intermediate.
+  bool detours() const { return per_packet() && detour != Detour::never; }
+  Freedom freedom() const {
+    if (detour != Detour::never) return Freedom::detours;
+    return per_packet() ? Freedom::adaptive : Freedom::none;
+  }
 };
 
 class RoutingPolicy {
  public:
   static constexpr const char* kComponentKind = "routing_policy";
   virtual ~RoutingPolicy() = default;
-  virtual PacketRouting per_packet() const { return PacketRouting::per_flow; }
+  virtual RoutingPlan compile() const { return {}; }
   // Which of `count` equal next hops a flow takes at a switch. `flow`: hash of what identifies the flow on
   // the wire (the five-tuple); `seed`: the switch's own.
   virtual std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const = 0;
@@ -51,6 +71,8 @@ class RoutingPolicy {
                                                      const std::string& /*to*/) const {
     return nullptr;
   }
+  // The two ends of all prescribed ways.
+  virtual std::vector<std::pair<std::string, std::string>> fixed_ends() const { return {}; }
   // Whether a flow leaves its prescribed way, for one that choose() gives, while a link of it is known to be
   // down.
   virtual bool leaves_fixed_path() const { return false; }

@@ -6,15 +6,16 @@
 #include "sim/core/event.h"
 #include "sim/core/index.h"
 #include "sim/core/units.h"
-#include "sim/topology/graph.h"
+#include "sim/topology/routes.h"
 
 namespace netsim {
 
 // Priorities of a port: link control (never paused), congestion notifications (lossy, tiny), then the data
-// classes, each with its acknowledgements. The first two always go first.
+// queues, each with its acknowledgements: all classes of virtual channel 0, all of channel 1, ... The first
+// two always go first.
 inline constexpr std::uint8_t kControlPriority = 0;
 inline constexpr std::uint8_t kCnpPriority = 1;
-inline constexpr std::uint8_t kDataPriority = 2;  // of class 0
+inline constexpr std::uint8_t kDataPriority = 2;  // of class 0 in channel 0
 
 // Where a packet goes next, as one number: what kind of event its arrival is, and that event's target.
 enum class StepKind : std::uint32_t { port = 0, receive = 1, control = 2, deliver = 3, route = 4 };
@@ -24,6 +25,24 @@ static_assert(static_cast<int>(EventKind::arrival) == 0 && static_cast<int>(Even
 inline constexpr unsigned kStepShift = 29;
 constexpr std::uint32_t make_step(StepKind kind, std::uint32_t target) {
   return static_cast<std::uint32_t>(kind) << kStepShift | target;
+}
+// The target of a route step: a destination, which the switch chooses the hop to, or the hop itself, where
+// the fabric has virtual channels. A port step keeps the packet in its channel.
+inline constexpr std::uint32_t kGivenHop = 1U << 28;
+inline constexpr unsigned kChannelShift = 25;
+constexpr std::uint32_t make_hop_step(Hop hop) {
+  return make_step(StepKind::route, kGivenHop | hop.channel << kChannelShift | hop.port);
+}
+constexpr Hop given_hop(std::uint32_t target) {
+  return {target & ((1U << kChannelShift) - 1), target >> kChannelShift & 7U};
+}
+// Whether the step leads to a port, and which.
+constexpr bool is_port_step(std::uint32_t step) {
+  return step >> kStepShift == static_cast<std::uint32_t>(StepKind::port) ||
+         (step >> kStepShift == static_cast<std::uint32_t>(StepKind::route) && (step & kGivenHop) != 0);
+}
+constexpr PortId port_of_step(std::uint32_t step) {
+  return (step & kGivenHop) != 0 ? given_hop(step).port : step;
 }
 
 // What a link control frame says to the port it arrives at.
@@ -55,6 +74,7 @@ inline constexpr std::uint32_t kArbitrated = 512;      // its classes are not se
 inline constexpr std::uint32_t kLeavesSet = 1024;      // its far end belongs to another set
 inline constexpr std::uint32_t kReadsHeader = 2048;    // cut-through, once a packet's header is there
 inline constexpr std::uint32_t kOnlyLast = 4096;       // only a message's last packet matters at the far end
+inline constexpr std::uint32_t kEscapes = 8192;  // of a switch that packets may leave by an escape channel
 // Those behind PortArbiter::transmit_examined().
 inline constexpr std::uint32_t kExamined = kTelemetry | kFaulty | kCredits;
 

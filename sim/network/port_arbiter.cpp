@@ -18,6 +18,7 @@ PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back
       back_pressure_(back_pressure),
       mail_(mail) {
   if (state.telemetry) packets_.enable_telemetry();
+  if (state.routing.detours()) packets_.enable_detours();
   prefetch();
 }
 
@@ -55,26 +56,29 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
 void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) {
   const Packet k = packets_[packet];
   transmit(port, packet);
-  back_pressure_.return_credit(k.ingress, k.priority, k.bytes);
+  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
 }
 
 void PortArbiter::on_route(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Packet& k = packets_[packet];
-  const PortId port = forwarding_.choose(event.target, k, *this);
-  if (port == kNoId) {
+  k.came_in = k.priority;
+  const Hop hop = (event.target & kGivenHop) != 0 ? given_hop(event.target)
+                                                  : forwarding_.choose(event.target, packet, packets_, *this);
+  if (hop.port == kNoId) {
     ++state_.tallies[k.ingress ^ 1U].no_route;
     discard(packet);
     return;
   }
-  witness(port, event);
-  enqueue(port, packet);
+  k.priority = state_.in_channel[hop.channel][k.priority];
+  witness(hop.port, event);
+  enqueue(hop.port, packet);
 }
 
 // It leaves the switch without having waited there.
 void PortArbiter::discard(std::uint32_t packet) {
   const Packet& k = packets_[packet];
-  back_pressure_.return_credit(k.ingress, k.priority, k.bytes);
+  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
   packets_.release(packet);
 }
 
@@ -83,6 +87,7 @@ void PortArbiter::hold(PortId port, std::uint32_t priority) {
   if ((p.flags & fabric::kBuffered) != 0 && !is_held(port, priority)) ++held_back_;
   p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
   state_.paused_since[queue_index(port, priority)] = loop_.now();
+  if (may_escape(port, priority)) escape_all(port, priority);
 }
 
 void PortArbiter::release(PortId port, std::uint32_t priority) {
@@ -90,6 +95,58 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
+}
+
+// ---- Escape (Duato, IEEE TPDS 1993): what waits in an adaptive channel that is held back takes its way in
+// the channels of Routes::add_hops() as soon as the queue there is empty. So nothing waits for good but in
+// those channels, which do not run in circles.
+
+// From the front of the queue, which is held back.
+void PortArbiter::escape_all(PortId port, std::uint32_t priority) {
+  while (queue(port, priority).head != kNoIndex) {
+    const Hop hop = forwarding_.escape_hop(packets_[queue(port, priority).head]);
+    if (hop.port == kNoId) return;
+    const std::uint32_t into = state_.in_channel[hop.channel][priority];
+    if (queue(hop.port, into).head != kNoIndex) return;
+    escape(port, priority, hop.port, into);
+    wake(hop.port, 0);
+  }
+}
+
+// The queue `priority` of `port` is empty: one that waits at this switch for want of it may come.
+void PortArbiter::let_escape(PortId port, std::uint32_t priority) {
+  if (priority < kDataPriority || may_escape(port, priority)) return;
+  const std::uint32_t adaptive = state_.in_channel[state_.adaptive_channel][priority];
+  for (const PortId other : state_.graph.ports_of(state_.graph.port(port).node)) {
+    const std::uint32_t head = queue(other, adaptive).head;
+    if (head == kNoIndex || !is_held(other, adaptive)) continue;
+    const Hop hop = forwarding_.escape_hop(packets_[head]);
+    if (hop.port != port || state_.in_channel[hop.channel][priority] != priority) continue;
+    escape(other, adaptive, port, priority);
+    escape_all(other, adaptive);
+    return;
+  }
+}
+
+// The first packet of a queue goes to the empty queue `into` of `by`. It keeps its room in the buffer.
+void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into) {
+  Queue& from = queue(port, priority);
+  Queue& to = queue(by, into);
+  const std::uint32_t packet = from.head;
+  Packet& k = packets_[packet];
+  from.head = k.next;
+  --from.packets;
+  from.bytes -= k.bytes;
+  if (from.head == kNoIndex) {
+    from.tail = kNoIndex;
+    ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting & ~(1U << priority));
+  }
+  k.next = kNoIndex;
+  k.priority = static_cast<std::uint8_t>(into);
+  to.head = to.tail = packet;
+  to.packets = 1;
+  to.bytes = k.bytes;
+  ports_[by].waiting = static_cast<std::uint8_t>(ports_[by].waiting | 1U << into);
 }
 
 }  // namespace netsim

@@ -113,6 +113,13 @@ class PortArbiter {
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);
   void discard(std::uint32_t packet);
+  bool may_escape(PortId port, std::uint32_t priority) const {
+    return (ports_[port].flags & fabric::kEscapes) != 0 && priority >= kDataPriority &&
+           state_.channel_of(priority) == state_.adaptive_channel;
+  }
+  void escape_all(PortId port, std::uint32_t priority);
+  void let_escape(PortId port, std::uint32_t priority);
+  void escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into);
 
   EventLoop& loop_;
   FabricState& state_;
@@ -181,7 +188,7 @@ inline bool PortArbiter::find_room(PortId port, std::uint32_t packet, const Queu
     discard(packet);
     return false;
   }
-  back_pressure_.pause_sender(k.ingress, k.priority);
+  back_pressure_.pause_sender(k.ingress, k.came_in);
   return true;
 }
 
@@ -227,18 +234,21 @@ inline std::uint32_t PortArbiter::dequeue(PortId port, std::uint32_t priority) {
   if (q.head == kNoIndex) {
     q.tail = kNoIndex;
     p.waiting = static_cast<std::uint8_t>(p.waiting & ~(1U << priority));
-    if (priority >= kDataPriority) state_.arbiter.emptied(port, priority - kDataPriority);
+    if (priority >= kDataPriority)
+      state_.arbiter.emptied(port, priority - kDataPriority, p.waiting >> kDataPriority);
+    if ((p.flags & fabric::kEscapes) != 0) [[unlikely]]
+      let_escape(port, priority);
   }
   if ((p.flags & fabric::kBuffered) != 0) {
     if (buffers_.leave(p.buffer, packets_[packet])) [[unlikely]]
-      back_pressure_.resume_sender(packets_[packet].ingress, packets_[packet].priority);
+      back_pressure_.resume_sender(packets_[packet].ingress, packets_[packet].came_in);
     if ((p.flags & fabric::kMarksAtEnqueue) == 0 && q.bytes > q.mark_above &&
         packets_[packet].kind == PacketKind::data) {
       buffers_.mark(port, packets_[packet], q.bytes);
     }
   }
   if ((p.flags & fabric::kReturnsCredits) != 0) [[unlikely]]
-    back_pressure_.return_credit(packets_[packet].ingress, priority, packets_[packet].bytes);
+    back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].came_in, packets_[packet].bytes);
   return packet;
 }
 

@@ -23,7 +23,7 @@ void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
 SwitchBuffers::Admission SwitchBuffers::admit_other(std::uint32_t buffer_index, const fabric::Queue& queue,
                                                     const Packet& packet) {
   if (state_.parameters.flow_control == FlowControl::credits) {
-    Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+    Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
     in.used += packet.bytes;
     NETSIM_CHECK(in.used <= in.headroom, "a credit buffer overflows");
     in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.used));
@@ -38,7 +38,7 @@ SwitchBuffers::Admission SwitchBuffers::admit_other(std::uint32_t buffer_index, 
 
 void SwitchBuffers::leave_other(std::uint32_t buffer, const Packet& packet) {
   if (state_.parameters.flow_control == FlowControl::credits) {
-    ingress_[class_index(packet.ingress, packet.priority)].used -= packet.bytes;
+    ingress_[class_index(packet.ingress, packet.came_in)].used -= packet.bytes;
   } else {
     buffers_[buffer].shared_used -= packet.bytes;
   }

@@ -22,7 +22,7 @@ class SwitchBuffers {
   explicit SwitchBuffers(FabricState& state)
       : state_(state),
         port_count_(state.ports.size()),
-        classes_(state.classes),
+        data_queues_(state.data_queues),
         lossless_(state.lossless),
         queue_limit_(state.queue_limit),
         reserve_(state.parameters.reserve),
@@ -80,7 +80,7 @@ class SwitchBuffers {
   using Buffer = fabric::Buffer;
 
   std::size_t class_index(PortId port, std::uint32_t priority) const {
-    return fabric::slot(port, port_count_) * classes_ + (priority - kDataPriority);
+    return fabric::slot(port, port_count_) * data_queues_ + (priority - kDataPriority);
   }
   Admission admit_lossless(Buffer& buffer, const Packet& packet);
   Admission admit_other(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet);
@@ -90,14 +90,14 @@ class SwitchBuffers {
   FabricState& state_;
   // The state's, as far as every packet needs them.
   const std::size_t port_count_;
-  const std::uint32_t classes_, lossless_, queue_limit_;
+  const std::uint32_t data_queues_, lossless_, queue_limit_;
   const Bytes reserve_;
   Ingress* ingress_;
   Buffer* buffers_;
 };
 
 inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
   const Bytes size = packet.bytes;
   const Bytes threshold = buffer.threshold();
   const Bytes beyond = std::max<Bytes>(in.used + size - reserve_, 0);
@@ -118,7 +118,7 @@ inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, co
 }
 
 inline bool SwitchBuffers::leave_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.priority)];
+  Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
   const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
   in.headroom_used -= from_headroom;
   const Bytes before = std::max<Bytes>(in.used - reserve_, 0);

@@ -255,16 +255,56 @@ class ClusterBuilder {
     JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
+        if (!cluster.fabrics[i].scale_up) packets_.push_back(routes_[i].get());
         for (const HostPort& port : cluster.fabrics[i].ports)
           fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
       }
     }
     std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
-      return routes_[fabric_of_[destination]]->next_hops(at, destination);
+      return of(destination).next_hops(at, destination);
+    }
+    std::uint32_t channels(Freedom freedom) const override {
+      std::uint32_t most = 1;
+      for (const Routes* routes : packets_) most = std::max(most, routes->channels(freedom));
+      return most;
+    }
+    void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+      Waypoint here = packet;
+      here.choice %= of(packet.destination).choices();
+      of(packet.destination).add_hops(here, hops);
+    }
+    std::uint32_t choices() const override {
+      std::uint32_t product = 1;
+      for (const Routes* routes : packets_) product *= routes->choices();
+      return product;
+    }
+    // Detours and adaptive ways are those of one fabric; where packets have several, they go straight.
+    void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+      if (packets_.size() == 1) packets_[0]->add_adaptive_hops(packet, hops);
+    }
+    std::uint32_t adaptive_channel() const override {
+      return packets_.size() == 1 ? packets_[0]->adaptive_channel() : kNoId;
+    }
+    std::uint32_t intermediates() const override {
+      return packets_.size() == 1 ? packets_[0]->intermediates() : 0;
+    }
+    bool passes(NodeId at, std::uint32_t via) const override {
+      return packets_.size() != 1 || packets_[0]->passes(at, via);
+    }
+    const char* free_of_circles() const override {
+      const char* reason = "";
+      for (const Routes* routes : packets_) {
+        reason = routes->free_of_circles();
+        if (*reason == 0) return "";
+      }
+      return reason;
     }
 
    private:
+    const Routes& of(NodeId destination) const { return *routes_[fabric_of_[destination]]; }
+
     std::vector<std::unique_ptr<Routes>> routes_;
+    std::vector<const Routes*> packets_;   // those of packet fabrics
     std::vector<std::uint8_t> fabric_of_;  // by node
   };
 

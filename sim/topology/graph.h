@@ -103,14 +103,4 @@ class Graph {
   std::map<NodeId, DrawnAt> drawn_at_;
 };
 
-// Where a fabric switch may send a packet for a NIC: equal-cost next hops, in a stable order. Arithmetic
-// where the shape allows, so that no table of all hosts exists.
-class Routes {
- public:
-  virtual ~Routes() = default;
-  // `at`: a NIC or a fabric switch; `destination`: a NIC node. Empty only where links that are down leave no
-  // way. The span stays valid as long as the graph, and when it is moved.
-  virtual std::span<const PortId> next_hops(NodeId at, NodeId destination) const = 0;
-};
-
 }  // namespace netsim

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/topology/files/link_list.h"
+#include "sim/topology/hop_ordered_routes.h"
 
 namespace netsim {
 namespace {
@@ -23,15 +24,41 @@ LinkList link_list(const SwitchGraph& graph, const SwitchGraphParameters& parame
 
 class SwitchGraphTopology final : public Topology {
  public:
-  explicit SwitchGraphTopology(LinkList list) : list_(std::move(list)) {}
+  SwitchGraphTopology(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    return list_.build(graph, nics);
+    auto shortest = list_.build(graph, nics);
+    return hop_ordered_routes(graph, std::move(shortest), channels_);
   }
 
  private:
   LinkList list_;
+  std::uint32_t channels_;
 };
+
+std::vector<std::vector<std::uint32_t>> neighbours_of(const SwitchGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> neighbours(graph.switches);
+  for (const auto& [a, b] : graph.links) {
+    neighbours[a].push_back(b);
+    neighbours[b].push_back(a);
+  }
+  return neighbours;
+}
+
+// Links from one switch to all others; kNoId where there is no way.
+std::vector<std::uint32_t> distances(const std::vector<std::vector<std::uint32_t>>& neighbours,
+                                     std::uint32_t from) {
+  std::vector<std::uint32_t> distance(neighbours.size(), kNoId), reached{from};
+  distance[from] = 0;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const std::uint32_t next : neighbours[reached[i]]) {
+      if (distance[next] != kNoId) continue;
+      distance[next] = distance[reached[i]] + 1;
+      reached.push_back(next);
+    }
+  }
+  return distance;
+}
 
 }  // namespace
 
@@ -45,22 +72,18 @@ void SwitchGraph::tidy() {
 }
 
 bool SwitchGraph::is_connected() const {
-  std::vector<std::vector<std::uint32_t>> neighbours(switches);
-  for (const auto& [a, b] : links) {
-    neighbours[a].push_back(b);
-    neighbours[b].push_back(a);
+  const std::vector<std::uint32_t> distance = distances(neighbours_of(*this), 0);
+  return std::find(distance.begin(), distance.end(), kNoId) == distance.end();
+}
+
+std::uint32_t SwitchGraph::diameter() const {
+  const auto neighbours = neighbours_of(*this);
+  std::uint32_t longest = 0;
+  for (std::uint32_t from = 0; from < switches; ++from) {
+    const std::vector<std::uint32_t> distance = distances(neighbours, from);
+    longest = std::max(longest, *std::max_element(distance.begin(), distance.end()));
   }
-  std::vector<bool> seen(switches, false);
-  std::vector<std::uint32_t> reached{0};
-  seen[0] = true;
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const std::uint32_t next : neighbours[reached[i]]) {
-      if (seen[next]) continue;
-      seen[next] = true;
-      reached.push_back(next);
-    }
-  }
-  return reached.size() == switches;
+  return longest;
 }
 
 std::unique_ptr<Topology> switch_graph(SwitchGraph graph, const SwitchGraphParameters& parameters,
@@ -72,7 +95,10 @@ std::unique_ptr<Topology> switch_graph(SwitchGraph graph, const SwitchGraphParam
   }
   graph.tidy();
   if (!graph.is_connected()) where.fail("the switches are not all joined: more links are needed");
-  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters));
+  std::int64_t channels = parameters.channels;
+  if (channels == 0) channels = std::clamp<std::int64_t>(graph.diameter(), 1, kMostOrderedChannels);
+  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters),
+                                               static_cast<std::uint32_t>(channels));
 }
 
 }  // namespace netsim

@@ -12,6 +12,7 @@
 #include "sim/core/config.h"
 #include "sim/topology/graph.h"
 #include "sim/topology/host_ways.h"
+#include "sim/topology/routes.h"
 
 namespace netsim {
 

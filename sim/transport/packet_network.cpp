@@ -27,8 +27,9 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
                                      std::uint64_t seed, FlowObserver observer)
     : cluster_(cluster),
       state_(cluster, transport_node),
-      fabric_(engine, cluster.graph, partition, fabric_parameters().parse(network_node, {"kind"}),
-              switch_section(network_node), largest_packet(state_), seed),
+      fabric_(engine, cluster.graph, cluster.routes.get(), partition,
+              fabric_parameters().parse(network_node, {"kind"}), switch_section(network_node),
+              largest_packet(state_), seed),
       flows_(engine, state_, connections_, std::move(observer)) {
   state_.framing.header += state_.needs.data_header;
   state_.framing.ack += state_.needs.ack_header;
@@ -143,7 +144,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
   const std::string data =
       tell(fabric_.ports_of_path(state_.records[id].idle.first), sender.nic, receiver.nic, "its");
   if (!data.empty()) return data;
-  return tell(fabric_.ports_of_path(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,
+  return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,
               "its ACKs'");
 }
 

@@ -26,7 +26,7 @@ std::string ring(const std::string& host_rate, const std::string& more_switch,
   return "topology:\n  kind: custom\n  rate: 100 Gbps\n  delay: 1 us\n  switches: [s0, s1, s2, s3]\n  "
          "links:\n" +
          links + "transport: {congestion_control: none" + transport +
-         "}\nnetwork:\n  switch:\n    buffer: 4 MB\n    marker: none\n" + more_switch +
+         "}\nnetwork:\n  deadlock_check: off\n  switch:\n    buffer: 4 MB\n    marker: none\n" + more_switch +
          "    routing:\n      kind: static\n      paths:\n" + paths;
 }
 

@@ -132,11 +132,11 @@ TEST(Reliability, CompilesToAPlan) {
 std::vector<Bytes> serve(const std::string& discipline, const std::vector<Bytes>& sizes, int packets,
                          std::uint32_t ready = UINT32_MAX) {
   const auto classes = static_cast<std::uint32_t>(sizes.size());
-  ClassArbiter arbiter(make<QueueDiscipline>(discipline)->compile(classes), 1);
+  ClassArbiter arbiter(make<QueueDiscipline>(discipline)->compile(classes), 1, classes, 1);
   std::vector<Bytes> sent(sizes.size(), 0);
   for (int i = 0; i < packets; ++i) {
     const std::uint32_t c =
-        arbiter.select(0, ready & ((1U << classes) - 1), [&](std::uint32_t k) { return sizes[k]; });
+        arbiter.select_class(0, ready & ((1U << classes) - 1), [&](std::uint32_t k) { return sizes[k]; });
     sent[c] += sizes[c];
   }
   return sent;
@@ -160,24 +160,24 @@ TEST(ClassArbiter, DeficitRoundRobinSharesBytesWhateverThePackets) {
 
 // What a class did not use while it had nothing to send is not saved up.
 TEST(ClassArbiter, DeficitsEndWithTheQueue) {
-  ClassArbiter arbiter(make<QueueDiscipline>("{kind: drr, quantum: [1000 B, 1000 B]}")->compile(2), 1);
+  ClassArbiter arbiter(make<QueueDiscipline>("{kind: drr, quantum: [1000 B, 1000 B]}")->compile(2), 1, 2, 1);
   const auto head = [](std::uint32_t) -> Bytes { return 900; };
   int turns[2] = {0, 0};
   for (int i = 0; i < 1000; ++i) {
-    const std::uint32_t c = arbiter.select(0, 3, head);
+    const std::uint32_t c = arbiter.select_class(0, 3, head);
     ++turns[c];
-    if (c == 0) arbiter.emptied(0, 0);
+    if (c == 0) arbiter.emptied(0, 0, 2);
   }
   EXPECT_GE(turns[1], turns[0]) << "100 B a round are left over, but only class 1 keeps them";
   EXPECT_LT(turns[1], turns[0] * 12 / 10);
 }
 
 TEST(ClassArbiter, PortsAreServedEachForItself) {
-  ClassArbiter arbiter(make<QueueDiscipline>("drr")->compile(2), 2);
+  ClassArbiter arbiter(make<QueueDiscipline>("drr")->compile(2), 2, 2, 1);
   const auto head = [](std::uint32_t) -> Bytes { return 4160; };
   std::vector<std::uint32_t> first, second;
-  for (int i = 0; i < 4; ++i) first.push_back(arbiter.select(0, 3, head));
-  for (int i = 0; i < 4; ++i) second.push_back(arbiter.select(1, 3, head));
+  for (int i = 0; i < 4; ++i) first.push_back(arbiter.select_class(0, 3, head));
+  for (int i = 0; i < 4; ++i) second.push_back(arbiter.select_class(1, 3, head));
   EXPECT_EQ(first, second);
   EXPECT_EQ(std::count(first.begin(), first.end(), 0U), 2);
 }

@@ -81,7 +81,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
     const NodeId sink = graph.add_node(NodeKind::nic, graph.add_atom(), "sink");
     const PortId port = graph.add_link(hub, sink, LinkSpec{});
     Engine loop;
-    Fabric fabric(loop, graph, Partition(), FabricParameters{}, ConfigNode(), 4096, 1);
+    Fabric fabric(loop, graph, nullptr, Partition(), FabricParameters{}, ConfigNode(), 4096, 1);
     struct Seen {
       Fabric* fabric;
       std::vector<Packet> packets;
@@ -104,7 +104,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
       k.path = path;
       k.ingress = port ^ 1U;
       k.kind = PacketKind::data;
-      k.priority = *rc::gen::element(kCnpPriority, kDataPriority);
+      k.set_priority(*rc::gen::element(kCnpPriority, kDataPriority));
       fabric.part(0).enqueue(port, index);
     }
     loop.run();

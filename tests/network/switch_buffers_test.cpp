@@ -25,7 +25,8 @@ SwitchParameters parameters(FlowControl flow_control) {
 // 3,000 B of headroom.
 class Bench {
  public:
-  explicit Bench(FlowControl flow_control) : graph(line()), state(graph, parameters(flow_control)) {
+  explicit Bench(FlowControl flow_control)
+      : graph(line()), state(graph, parameters(flow_control), 1, ConfigNode()) {
     if (flow_control == FlowControl::pfc) state.lossless = 1U << kDataPriority;
     state.buffers.push_back({10'000, 0, 65'536});
     state.ingress[state.class_index(kFromHost, kDataPriority)].headroom = 3000;
@@ -65,7 +66,7 @@ class Bench {
     Packet packet{};
     packet.bytes = 1000;
     packet.ingress = kFromHost;
-    packet.priority = kDataPriority;
+    packet.set_priority(kDataPriority);
     return packet;
   }
 };

@@ -79,8 +79,8 @@ class PortFixture {
       at = next;
     }
     node_ = parse_config(network, "network.yaml");
-    fabric =
-        std::make_unique<Fabric>(loop, graph, Partition(), fabric_parameters().parse(node_), node_, 4096, 1);
+    fabric = std::make_unique<Fabric>(loop, graph, nullptr, Partition(), fabric_parameters().parse(node_),
+                                      node_, 4096, 1);
     std::vector<std::uint32_t> steps;
     for (std::size_t i = 1; i < ports.size(); ++i) steps.push_back(make_step(StepKind::port, ports[i]));
     steps.push_back(make_step(StepKind::deliver, 0));
@@ -98,7 +98,7 @@ class PortFixture {
     packet.path = path_;
     packet.ingress = source_;
     packet.kind = PacketKind::data;
-    packet.priority = kDataPriority;
+    packet.set_priority(kDataPriority);
     if (arrival_of_.size() <= index) arrival_of_.resize(index + 1);
     arrival_of_[index] = loop.now();
     ++arrived_;

@@ -10,7 +10,7 @@ namespace {
 
 class Adaptive final : public RoutingPolicy {
  public:
-  PacketRouting per_packet() const override { return PacketRouting::adaptive; }
+  RoutingPlan compile() const override { return {.choice = RoutingPlan::Choice::least_loaded}; }
   std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
     return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
   }

@@ -8,20 +8,20 @@ namespace netsim {
 namespace {
 
 struct SprayParameters {
-  PacketRouting choice = PacketRouting::random;
+  RoutingPlan::Choice choice = RoutingPlan::Choice::random;
 };
 
 Parameters<SprayParameters> parameters() {
   return Parameters<SprayParameters>().choice(
       "choice", &SprayParameters::choice,
-      {{"random", PacketRouting::random}, {"round_robin", PacketRouting::round_robin}},
+      {{"random", RoutingPlan::Choice::random}, {"round_robin", RoutingPlan::Choice::round_robin}},
       "how a switch picks a port: by chance, or in turn");
 }
 
 class Spray final : public RoutingPolicy {
  public:
   explicit Spray(const SprayParameters& p) : p_(p) {}
-  PacketRouting per_packet() const override { return p_.choice; }
+  RoutingPlan compile() const override { return {.choice = p_.choice}; }
   std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
     return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
   }

@@ -65,6 +65,11 @@ class StaticPaths final : public RoutingPolicy {
     const auto at = paths_.find({from, to});
     return at != paths_.end() ? &at->second : nullptr;
   }
+  std::vector<std::pair<std::string, std::string>> fixed_ends() const override {
+    std::vector<Ends> ends;
+    for (const auto& [pair, names] : paths_) ends.push_back(pair);
+    return ends;
+  }
   bool leaves_fixed_path() const override { return reroute_; }
 
  private:

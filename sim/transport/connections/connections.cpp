@@ -6,6 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
+#include "sim/topology/hop_ordered_routes.h"
 
 namespace netsim {
 
@@ -124,22 +125,24 @@ Connections::Ends Connections::ends(std::uint32_t id) const {
 }
 
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
-std::vector<PortId> Connections::data_ports(std::uint32_t id, const Ends& ends, const Routes& routes) const {
-  std::vector<PortId> ports =
+std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends,
+                                                   const Routes& routes) const {
+  std::vector<std::uint32_t> steps =
       nic_path(cluster_.graph, routes, fabric_.down_ports(), ends.from.nic, ends.to.nic, fabric_.routing(),
-               state_.receivers[id].key, fabric_.routing_seed());
-  if (ports.empty()) return ports;
-  ports.insert(ports.begin(), ends.from.ports.begin(), ends.from.ports.end());
+               fabric_.channels(), state_.receivers[id].key, fabric_.routing_seed());
+  if (steps.empty()) return steps;
+  steps.insert(steps.begin(), ends.from.ports.begin(), ends.from.ports.end());
   const std::vector<PortId> onward = reversed(ends.to.ports);
-  ports.insert(ports.end(), onward.begin(), onward.end());
-  return ports;
+  steps.insert(steps.end(), onward.begin(), onward.end());
+  return steps;
 }
 
 // The ACKs' five-tuple is another one, so they may take another way.
-std::vector<PortId> Connections::ack_ports(std::uint32_t id, const Ends& ends, const Routes& routes) const {
+std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& ends,
+                                                  const Routes& routes) const {
   const Cluster::NicEnd &from = ends.from, &to = ends.to;
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
-                  hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
+                  fabric_.channels(), hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
@@ -148,15 +151,15 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   ReceiverState& r = state_.receivers[id];
   QueuePairRecord& record = state_.records[id];
   const Ends way = ends(id);
-  const std::vector<PortId> data = data_ports(id, way, routes);
-  std::vector<PortId> back = ack_ports(id, way, routes);
+  const std::vector<std::uint32_t> data = data_steps(id, way, routes);
+  std::vector<std::uint32_t> back = ack_steps(id, way, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).back : nullptr;
   if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
   r.back_path = record.back.first + 1;
-  std::vector<std::uint32_t> idle = data;
+  std::vector<std::uint32_t> idle = ports_of_steps(data);
   idle.push_back(make_step(StepKind::deliver, id));
   if (!keep_path(record.idle, idle, nullptr)) put_path(record.idle, idle, nullptr);
   route_data(id, way, data, in_use);
@@ -165,31 +168,32 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
 
 // The path of its packets: `ports`, or only those before the first switch where packets are routed one by
 // one.
-void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<PortId> ports, bool in_use) {
+void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
+                             bool in_use) {
   PathPlace& place = state_.records[id].data;
   const std::size_t before_switch = ends.from.ports.size() + 1;
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
   if (state_.receivers[id].pcie) {  // the receiver hands packets on to gpu_port itself
-    const auto onward = ports.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
-    last.insert(last.end(), onward + 1, ports.end());
+    const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
+    last.insert(last.end(), onward + 1, steps.end());
     last.push_back(make_step(StepKind::deliver, id));
-    ports.erase(onward, ports.end());
+    steps.erase(onward, steps.end());
   }
-  const bool routed = fabric_.routes_packets() && ports.size() > before_switch;
+  const bool routed = fabric_.routes_packets() && steps.size() > before_switch;
   if (routed) {
-    ports.resize(before_switch);
+    steps.resize(before_switch);
   } else {
-    ports.insert(ports.end(), last.begin(), last.end());
+    steps.insert(steps.end(), last.begin(), last.end());
   }
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
-  if (!keep_path(place, ports, former)) {
+  if (!keep_path(place, steps, former)) {
     if (routed) {
-      ports.push_back(fabric_.route_step(ends.to.nic));
-      ports.insert(ports.end(), last.begin(), last.end());
+      steps.push_back(fabric_.route_step(ends.to.nic));
+      steps.insert(steps.end(), last.begin(), last.end());
     }
-    put_path(place, ports, former);
+    put_path(place, steps, former);
     if (routed)
-      fabric_.set_route_step(ports[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
+      fabric_.set_route_step(steps[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
   }
   state_.senders[id].path = place.first + 1;
 }
@@ -279,7 +283,7 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const std::span<const PortId> wires = ports.subspan(ends.from.ports.size(), state_.path_constants(id).hops);
   const Bytes data = state_.parameters.mtu + state_.framing.header;
-  const std::vector<PortId> back = ack_ports(id, ends, *cluster_.routes);
+  const std::vector<PortId> back = ports_of_steps(ack_steps(id, ends, *cluster_.routes));
   return fabric_.ideal_time(wires, 1, data, data, data) +
          fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }
@@ -291,7 +295,9 @@ void Connections::routes_changed() {
     live_routes_.reset();
     routes_ = cluster_.routes.get();
   } else {
-    live_routes_ = shortest_path_routes(cluster_.graph, cluster_.nics, down);
+    live_routes_ =
+        hop_ordered_routes(cluster_.graph, shortest_path_routes(cluster_.graph, cluster_.nics, down),
+                           fabric_.ordered_channels());
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);

@@ -65,11 +65,11 @@ class Connections {
   void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class);
 
   Ends ends(std::uint32_t id) const;
-  std::vector<PortId> data_ports(std::uint32_t id, const Ends& ends, const Routes& routes) const;
-  std::vector<PortId> ack_ports(std::uint32_t id, const Ends& ends, const Routes& routes) const;
+  std::vector<std::uint32_t> data_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
+  std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
-  void route_data(std::uint32_t id, const Ends& ends, std::vector<PortId> ports, bool in_use);
+  void route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use);
   FormerPaths& former_paths(std::uint32_t id);
   bool begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const;
   bool keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,

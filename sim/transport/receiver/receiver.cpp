@@ -138,10 +138,10 @@ void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std
   k.marked = k.last = false;
   if (kind == PacketKind::cnp) {
     k.bytes = framing_.cnp;
-    k.priority = fabric_.cnp_priority();
+    k.set_priority(fabric_.cnp_priority());
   } else {
     k.bytes = framing_.ack;
-    k.priority = static_cast<std::uint8_t>(kDataPriority + r.traffic_class);
+    k.set_priority(static_cast<std::uint8_t>(kDataPriority + r.traffic_class));
     k.message = kind == PacketKind::nack ? arrived : r.marked;
     k.marked = r.marked != 0;
     if (r.marked != 0 && parameters_.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);

@@ -255,7 +255,7 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.bytes = static_cast<std::uint32_t>(packet_bytes(s, segment, psn));
   k.path = s.path;
   k.kind = PacketKind::data;
-  k.priority = static_cast<std::uint8_t>(kDataPriority + s.traffic_class);
+  k.set_priority(static_cast<std::uint8_t>(kDataPriority + s.traffic_class));
   k.marked = false;
   k.last = last;
   k.ack_request = ask;

@@ -1,0 +1,44 @@
+// UGAL-L (Singh, Load-Balanced Routing in Interconnection Networks, thesis, Stanford 2005; for dragonflies
+// Kim et al., ISCA 2008): at its first switch a packet goes straight, or over an intermediate taken by
+// chance, whichever has the smaller product of the bytes waiting before it there and the hops to its end.
+#include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct UgalParameters {
+  Bytes bias = 0;
+};
+
+Parameters<UgalParameters> parameters() {
+  return Parameters<UgalParameters>().bytes(
+      "bias", &UgalParameters::bias, {0, 1 * kGigabyte},
+      "bytes that the straight way may have more before it, hop for hop, before a packet is led round");
+}
+
+class Ugal final : public RoutingPolicy {
+ public:
+  explicit Ugal(const UgalParameters& p) : p_(p) {}
+  RoutingPlan compile() const override {
+    return {.choice = RoutingPlan::Choice::least_loaded,
+            .detour = RoutingPlan::Detour::if_shorter,
+            .bias = p_.bias};
+  }
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
+  }
+
+ private:
+  UgalParameters p_;
+};
+
+const Registration<RoutingPolicy> kUgal{
+    "ugal",
+    "each packet goes straight or over an intermediate, by queue x hops at its first switch: torus, hyperx, "
+    "dragonfly; needs a transport that accepts packets in any order (reliability: irn)",
+    parameters(), [](const UgalParameters& p, const ConfigNode&) { return std::make_unique<Ugal>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,45 @@
+// Valiant's routing (Valiant and Brebner, Universal Schemes for Parallel Communication, STOC 1981): every
+// packet goes straight to an intermediate taken by chance, and from there straight to its destination, which
+// makes any traffic look uniform and costs twice the links. In a dragonfly the intermediate is a group (Kim,
+// Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+#include "sim/core/registry.h"
+#include "sim/network/flow_hash.h"
+#include "sim/network/policies.h"
+
+namespace netsim {
+namespace {
+
+struct ValiantParameters {
+  bool per_packet = true;
+};
+
+Parameters<ValiantParameters> parameters() {
+  return Parameters<ValiantParameters>().choice(
+      "per", &ValiantParameters::per_packet, {{"packet", true}, {"flow", false}},
+      "who has an intermediate of its own: every packet, or every flow, whose packets then stay in order");
+}
+
+class Valiant final : public RoutingPolicy {
+ public:
+  explicit Valiant(const ValiantParameters& p) : p_(p) {}
+  RoutingPlan compile() const override {
+    return {.choice = p_.per_packet ? RoutingPlan::Choice::random : RoutingPlan::Choice::per_flow,
+            .detour = RoutingPlan::Detour::always};
+  }
+  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
+    return choose_by_hash(flow, seed, count);
+  }
+
+ private:
+  ValiantParameters p_;
+};
+
+const Registration<RoutingPolicy> kValiant{
+    "valiant",
+    "packets (or flows) go to an intermediate by chance first: torus, hyperx, dragonfly; per packet it needs "
+    "a "
+    "transport that accepts packets in any order (reliability: irn)",
+    parameters(), [](const ValiantParameters& p, const ConfigNode&) { return std::make_unique<Valiant>(p); }};
+
+}  // namespace
+}  // namespace netsim

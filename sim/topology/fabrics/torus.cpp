@@ -1,0 +1,457 @@
+// torus: a grid of routers, one at each host, in one to four dimensions; `wrap` closes dimensions to rings,
+// so that ring, mesh and torus are the same. Twisted tori shift the other coordinates where the short
+// dimensions wrap (Camara, Moreto, Vallejo, Beivide, Miguel-Alonso, Martinez, Navaridas, Twisted Torus
+// Topologies for Enhanced Interconnection Networks, IEEE TPDS 2010; TPU v4: Jouppi et al., ISCA 2023).
+//
+// Ways go in the order of the dimensions, the short ones first where there is a twist. In one that wraps,
+// packets that have yet to cross the place where it closes are in channel 0, the others in channel 1 (Dally
+// and Seitz, 1987), so that neither channel's packets run in a circle. On the way to an intermediate the
+// same, and from there in two channels more. An adaptive way takes any shortest way in one channel more, and
+// escapes from it into those of the dimensions' order.
+//
+// All next hops are arithmetic: of a shortest way only the displacement matters, links along each dimension.
+// In a twisted torus that is looked up by the difference of two places, which is the same for all pairs so
+// far apart.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "sim/core/registry.h"
+#include "sim/topology/ethernet.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::size_t kMostDimensions = 4;
+constexpr std::int64_t kLargestSize = 4096;
+
+struct TorusParameters : EthernetParameters {
+  ConfigNode sizes;
+  ConfigNode wrap;
+  bool twist = false;
+  std::int64_t channels = 0;
+};
+
+const Parameters<TorusParameters>& parameters() {
+  using P = TorusParameters;
+  static const auto p = with_ethernet(
+      Parameters<P>()
+          .list("sizes", &P::sizes, "routers along each dimension, one to four of them: [4, 4, 8]; required")
+          .required()
+          .list("wrap", &P::wrap,
+                "which dimensions are closed to rings: true or false for all, or a list of one for each; "
+                "default "
+                "true. One of two routers or fewer has nothing to close")
+          .flag(
+              "twist", &P::twist,
+              "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
+              "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
+          .integer(
+              "channels", &P::channels, {0, 6},
+              "virtual channels of each link; 0: as many as the routing needs: 2 where a dimension wraps, "
+              "else 1; twice as many for valiant and ugal, one more for adaptive and spray"));
+  return p;
+}
+
+using Displacement = std::array<std::int16_t, kMostDimensions>;  // links along each dimension, either way
+
+class Shape {
+ public:
+  Shape(std::vector<std::int32_t> sizes, std::vector<bool> wrap, bool twist)
+      : sizes_(std::move(sizes)), wrap_(std::move(wrap)), twist_(twist) {
+    for (const std::int32_t size : sizes_) routers_ *= static_cast<std::uint32_t>(size);
+    if (twist_) build_table();
+  }
+
+  std::size_t dimensions() const { return sizes_.size(); }
+  std::int32_t size(std::size_t dimension) const { return sizes_[dimension]; }
+  std::uint32_t routers() const { return routers_; }
+  bool wraps(std::size_t dimension) const { return wrap_[dimension]; }
+  bool wraps() const { return std::find(wrap_.begin(), wrap_.end(), true) != wrap_.end(); }
+
+  std::int32_t coordinate(std::uint32_t router, std::size_t dimension) const {
+    for (std::size_t d = 0; d < dimension; ++d) router /= static_cast<std::uint32_t>(sizes_[d]);
+    return static_cast<std::int32_t>(router % static_cast<std::uint32_t>(sizes_[dimension]));
+  }
+  Displacement place(std::uint32_t router) const {
+    Displacement at{};
+    for (std::size_t d = 0; d < dimensions(); ++d) at[d] = static_cast<std::int16_t>(coordinate(router, d));
+    return at;
+  }
+  // The router at these coordinates, which may lie outside the grid where it is closed.
+  std::uint32_t router(Displacement at) const {
+    for (std::size_t d = 0; d < dimensions(); ++d) turn_back(at, d);
+    for (std::size_t d = 0; twist_ && d < dimensions(); ++d)
+      turn_back(at, d);  // what the others have shifted
+    std::uint32_t router = 0;
+    for (std::size_t d = dimensions(); d-- > 0;)
+      router = router * static_cast<std::uint32_t>(sizes_[d]) + static_cast<std::uint32_t>(at[d]);
+    return router;
+  }
+
+  // In how many ways ties are decided: which direction of each dimension, and in a twisted torus which
+  // dimension is to have the longest part.
+  std::uint32_t choices() const {
+    std::uint32_t count = 1U << dimensions();
+    for (std::uint32_t i = 2; twist_ && i <= dimensions(); ++i) count *= i;
+    return count;
+  }
+  // The shortest way that decision number `choice` takes: a rule that looks at lengths only, so that every
+  // router on the way goes on with the same one.
+  Displacement shortest(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
+    if (!twist_) return along_each(from, to, choice);
+    const std::span<const Displacement> ways = all_twisted(from, to);
+    Displacement best = ways[0];
+    for (const Displacement& way : ways.subspan(1)) {
+      if (better(way, best, choice)) best = way;
+    }
+    return best;
+  }
+  // Bit 2 d: some shortest way goes back in dimension d; 2 d + 1: on.
+  std::uint32_t directions(std::uint32_t from, std::uint32_t to) const {
+    std::uint32_t mask = 0;
+    const auto add = [&](const Displacement& way) {
+      for (std::size_t d = 0; d < dimensions(); ++d) {
+        if (way[d] != 0) mask |= 1U << (2 * d + (way[d] > 0 ? 1 : 0));
+      }
+    };
+    if (twist_) {
+      for (const Displacement& way : all_twisted(from, to)) add(way);
+    } else {
+      add(along_each(from, to, 0));
+      add(along_each(from, to, ~0U));
+    }
+    return mask;
+  }
+  // The dimension that the way goes along next: short ones first, because going round one of those moves a
+  // packet along the long ones.
+  std::size_t first_dimension(const Displacement& way) const {
+    std::size_t first = dimensions();
+    for (std::size_t d = dimensions(); d-- > 0;) {
+      const bool later = twist_ && first < dimensions() && sizes_[d] > sizes_[first];
+      if (way[d] != 0 && !later) first = d;
+    }
+    return first;
+  }
+  // Whether a way that has yet to go so far from this router in a dimension crosses the place where it
+  // closes.
+  bool crosses(std::uint32_t router, std::size_t dimension, std::int32_t links) const {
+    const std::int32_t end = coordinate(router, dimension) + links;
+    return end < 0 || end >= sizes_[dimension];
+  }
+
+ private:
+  // Into the grid along dimension d.
+  void turn_back(Displacement& at, std::size_t d) const {
+    for (; at[d] < 0; at[d] = static_cast<std::int16_t>(at[d] + sizes_[d])) shift(at, d, 1);
+    for (; at[d] >= sizes_[d]; at[d] = static_cast<std::int16_t>(at[d] - sizes_[d])) shift(at, d, -1);
+  }
+  // One turn round dimension d shifts the long ones, where d is a short one.
+  void shift(Displacement& at, std::size_t d, std::int32_t turns) const {
+    if (!twist_ || sizes_[d] != shortest_size()) return;
+    for (std::size_t other = 0; other < dimensions(); ++other) {
+      if (sizes_[other] != sizes_[d]) at[other] = static_cast<std::int16_t>(at[other] + turns * sizes_[d]);
+    }
+  }
+  std::int32_t shortest_size() const { return *std::min_element(sizes_.begin(), sizes_.end()); }
+
+  // Bit d of `choice`: which direction is taken when both are as long.
+  Displacement along_each(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
+    Displacement way{};
+    for (std::size_t d = 0; d < dimensions(); ++d) {
+      std::int32_t links = coordinate(to, d) - coordinate(from, d);
+      if (wrap_[d]) {
+        const std::int32_t size = sizes_[d];
+        if (links < 0) links += size;
+        if (2 * links > size || (2 * links == size && (choice >> d & 1) != 0)) links -= size;
+      }
+      way[d] = static_cast<std::int16_t>(links);
+    }
+    return way;
+  }
+
+  std::span<const Displacement> all_twisted(std::uint32_t from, std::uint32_t to) const {
+    Displacement difference = place(to);
+    const Displacement at = place(from);
+    for (std::size_t d = 0; d < dimensions(); ++d)
+      difference[d] = static_cast<std::int16_t>(difference[d] - at[d]);
+    const std::uint32_t entry = router(difference);
+    return {ways_.data() + begin_[entry], begin_[entry + 1] - begin_[entry]};
+  }
+  // The longer part in the dimension that the choice names first, then the next; of equal ones by direction.
+  bool better(const Displacement& a, const Displacement& b, std::uint32_t choice) const {
+    const std::uint32_t signs = choice & ((1U << dimensions()) - 1);
+    std::uint32_t order = choice >> dimensions();
+    std::array<std::size_t, kMostDimensions> left{0, 1, 2, 3};
+    for (std::size_t count = dimensions(); count > 0; --count) {
+      const std::size_t pick = order % count;
+      order /= static_cast<std::uint32_t>(count);
+      const std::size_t d = left[pick];
+      left[pick] = left[count - 1];
+      if (std::abs(a[d]) != std::abs(b[d])) return std::abs(a[d]) > std::abs(b[d]);
+      if (a[d] != b[d]) return (a[d] > 0) == ((signs >> d & 1) == 0);
+    }
+    return false;
+  }
+
+  // All shortest displacements from router 0 to each other one: by how often it goes round the short
+  // dimensions, and then straight to it in the long ones.
+  void build_table() {
+    for (std::uint32_t to = 0; to < routers_; ++to) {
+      std::vector<Displacement> ways{place(to)};
+      for (std::size_t d = 0; d < dimensions(); ++d) go_round(ways, d);
+      keep_shortest(ways);
+      begin_.push_back(ways_.size());
+      ways_.insert(ways_.end(), ways.begin(), ways.end());
+    }
+    begin_.push_back(ways_.size());
+  }
+  void go_round(std::vector<Displacement>& ways, std::size_t d) const {
+    constexpr std::int32_t kTurns = 2;
+    const std::vector<Displacement> before = std::move(ways);
+    ways.clear();
+    for (const Displacement& way : before) {
+      for (std::int32_t turns = -kTurns; turns <= kTurns; ++turns) {
+        Displacement other = way;
+        other[d] = static_cast<std::int16_t>(other[d] - turns * sizes_[d]);
+        shift(other, d, -turns);
+        ways.push_back(other);
+      }
+    }
+  }
+  void keep_shortest(std::vector<Displacement>& ways) const {
+    const auto length = [](const Displacement& way) {
+      std::int32_t sum = 0;
+      for (const std::int16_t links : way) sum += std::abs(links);
+      return sum;
+    };
+    std::int32_t least = INT32_MAX;
+    for (const Displacement& way : ways) least = std::min(least, length(way));
+    std::erase_if(ways, [&](const Displacement& way) { return length(way) != least; });
+    std::sort(ways.begin(), ways.end());
+    ways.erase(std::unique(ways.begin(), ways.end()), ways.end());
+  }
+
+  std::vector<std::int32_t> sizes_;
+  std::vector<bool> wrap_;
+  bool twist_;
+  std::uint32_t routers_ = 1;
+  std::vector<std::size_t> begin_;  // by difference, as the router there from router 0: range of ways_
+  std::vector<Displacement> ways_;
+};
+
+class TorusRoutes final : public Routes {
+ public:
+  // Routers are the nodes from first_router on, in order.
+  TorusRoutes(const Graph& graph, Shape shape, NodeId first_router, std::span<const HostPort> nics,
+              std::uint32_t given_channels)
+      : shape_(std::move(shape)),
+        first_(first_router),
+        given_(given_channels),
+        per_phase_(shape_.wraps() ? 2 : 1),
+        links_(2 * shape_.dimensions() * shape_.routers(), kNoId),
+        down_(shape_.routers(), kNoId),
+        up_(first_router, kNoId),
+        router_of_(first_router, kNoId) {
+    for (std::uint32_t i = 0; i < nics.size(); ++i) {
+      router_of_[nics[i].nic] = i;
+      for (const PortId port : graph.ports_of(nics[i].nic)) {
+        if (graph.port(port).peer_node == first_ + i) up_[nics[i].nic] = port;
+      }
+      down_[i] = up_[nics[i].nic] ^ 1U;
+    }
+  }
+  // The link that goes on in a dimension from a router.
+  void add_link(std::uint32_t router, std::uint32_t far, std::size_t dimension, PortId port) {
+    links_[index(router, dimension, true)] = port;
+    links_[index(far, dimension, false)] = port ^ 1U;
+  }
+
+  std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
+    if (at < first_) return {&up_[at], 1};
+    const std::uint32_t router = at - first_, to = router_of_[destination];
+    if (router == to) return {&down_[router], 1};
+    const Displacement way = shape_.shortest(router, to, 0);
+    const std::size_t d = shape_.first_dimension(way);
+    const std::uint32_t both = shape_.directions(router, to) >> 2 * d & 3U;
+    if (both == 3 && balanced(router, to, d)) return {&links_[index(router, d, false)], 2};
+    return {&links_[index(router, d, way[d] > 0)], 1};
+  }
+
+  std::uint32_t channels(Freedom freedom) const override {
+    if (given_ != 0) return given_;
+    if (freedom == Freedom::detours) return 2 * per_phase_;
+    return freedom == Freedom::adaptive ? per_phase_ + 1 : per_phase_;
+  }
+  std::uint32_t choices() const override { return shape_.choices(); }
+
+  void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+    const std::uint32_t router = packet.at - first_;
+    const std::uint32_t to = packet.via != kNoId ? packet.via : router_of_[packet.destination];
+    if (router == to) {
+      hops.push_back({down_[router], 0});
+      return;
+    }
+    const Displacement way = shape_.shortest(router, to, packet.choice);
+    const std::size_t d = shape_.first_dimension(way);
+    const std::uint32_t phase = packet.turned || packet.came.channel >= per_phase_ ? per_phase_ : 0;
+    const std::uint32_t beyond = per_phase_ == 2 && !shape_.crosses(router, d, way[d]) ? 1 : 0;
+    const std::uint32_t channel = phase + beyond;
+    hops.push_back(
+        {links_[index(router, d, way[d] > 0)], given_ == 0 ? channel : std::min(channel, given_ - 1)});
+  }
+
+  std::uint32_t adaptive_channel() const override {
+    return given_ != 0 && given_ <= per_phase_ ? kNoId : per_phase_;
+  }
+  void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+    const std::uint32_t router = packet.at - first_, to = router_of_[packet.destination];
+    if (adaptive_channel() == kNoId) return;
+    const std::uint32_t mask = shape_.directions(router, to);
+    for (std::size_t direction = 0; direction < 2 * shape_.dimensions(); ++direction) {
+      if ((mask >> direction & 1) != 0)
+        hops.push_back({links_[2 * shape_.dimensions() * router + direction], per_phase_});
+    }
+  }
+
+  std::uint32_t intermediates() const override { return shape_.routers(); }
+  bool passes(NodeId node, std::uint32_t via) const override {
+    return (node < first_ ? router_of_[node] : node - first_) == via;
+  }
+
+ private:
+  std::size_t index(std::uint32_t router, std::size_t dimension, bool on) const {
+    return 2 * (shape_.dimensions() * router + dimension) + (on ? 1 : 0);
+  }
+  // Whether both directions of the dimension may be taken next, whatever is chosen after.
+  bool balanced(std::uint32_t router, std::uint32_t to, std::size_t d) const {
+    const Displacement one = shape_.shortest(router, to, 0);
+    const Displacement other = shape_.shortest(router, to, 1U << d);
+    return one[d] == -other[d];
+  }
+
+  Shape shape_;
+  NodeId first_;
+  std::uint32_t given_, per_phase_;
+  std::vector<PortId> links_;             // by router, dimension and direction (back, on)
+  std::vector<PortId> down_;              // by router: to its NIC
+  std::vector<PortId> up_;                // by node of a NIC: to its router
+  std::vector<std::uint32_t> router_of_;  // by node of a NIC
+};
+
+class Torus final : public Topology {
+ public:
+  Torus(const TorusParameters& p, Shape shape)
+      : shape_(std::move(shape)), link_(p.link()), channels_(static_cast<std::uint32_t>(p.channels)) {}
+
+  std::uint32_t host_ports() const override { return shape_.routers(); }
+
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
+    const auto first = static_cast<NodeId>(graph.node_count());
+    for (std::uint32_t i = 0; i < shape_.routers(); ++i) {
+      const AtomId atom = i < nics.size() ? graph.node(nics[i].nic).atom : graph.add_atom();
+      graph.add_node(NodeKind::fabric_switch, atom, name(i));
+    }
+    for (std::uint32_t i = 0; i < nics.size(); ++i) graph.add_link(nics[i].nic, first + i, inner_link());
+    auto routes = std::make_unique<TorusRoutes>(graph, shape_, first, nics, channels_);
+    for (std::uint32_t i = 0; i < shape_.routers(); ++i) {
+      for (std::size_t d = 0; d < shape_.dimensions(); ++d) join(graph, *routes, first, i, d);
+    }
+    return routes;
+  }
+
+ private:
+  std::string name(std::uint32_t router) const {
+    std::string text = "router";
+    for (std::size_t d = 0; d < shape_.dimensions(); ++d)
+      text += (d == 0 ? "" : "_") + std::to_string(shape_.coordinate(router, d));
+    return text;
+  }
+  // Between a chip and its own router, which is a part of it: it takes no time and holds nothing back.
+  LinkSpec inner_link() const {
+    LinkSpec link = link_;
+    link.rate = link_.rate * static_cast<BitRate>(2 * shape_.dimensions());
+    link.delay = 0;
+    link.cut_through = true;
+    return link;
+  }
+  // To the next router in a dimension.
+  void join(Graph& graph, TorusRoutes& routes, NodeId first, std::uint32_t router, std::size_t d) const {
+    Displacement at = shape_.place(router);
+    const bool last = at[d] + 1 == shape_.size(d);
+    if (last && !shape_.wraps(d)) return;
+    ++at[d];
+    const std::uint32_t far = shape_.router(at);
+    routes.add_link(router, far, d, graph.add_link(first + router, first + far, link_));
+  }
+
+  Shape shape_;
+  LinkSpec link_;
+  std::uint32_t channels_;
+};
+
+std::vector<std::int32_t> read_sizes(const ConfigNode& node) {
+  if (!node.is_sequence() || node.items().empty() || node.items().size() > kMostDimensions)
+    node.fail("expected a list of one to four sizes, [4, 4, 8]");
+  std::vector<std::int32_t> sizes;
+  std::int64_t routers = 1;
+  for (const ConfigNode& item : node.items()) {
+    const std::int64_t size = read_integer(item);
+    if (size < 1 || size > kLargestSize) out_of_range(item, "1", std::to_string(kLargestSize));
+    sizes.push_back(static_cast<std::int32_t>(size));
+    routers *= size;
+    if (routers > kMaxHostPorts)
+      node.fail(fmt::format("more than {} routers were given, which is all that are allowed", kMaxHostPorts));
+  }
+  return sizes;
+}
+
+// A ring of two would be two links between the same two, and one of one none.
+std::vector<bool> read_wrap(const ConfigNode& node, const std::vector<std::int32_t>& sizes) {
+  std::vector<bool> wrap(sizes.size(), true);
+  if (node.is_sequence()) {
+    if (node.items().size() != sizes.size())
+      node.fail(fmt::format("{} entries for {} dimensions: one for each is needed", node.items().size(),
+                            sizes.size()));
+    for (std::size_t d = 0; d < sizes.size(); ++d) wrap[d] = read_bool(node.items()[d]);
+  } else if (!node.is_null()) {
+    wrap.assign(sizes.size(), read_bool(node));
+  }
+  for (std::size_t d = 0; d < sizes.size(); ++d) wrap[d] = wrap[d] && sizes[d] > 2;
+  return wrap;
+}
+
+void check_twist(const ConfigNode& where, const std::vector<std::int32_t>& sizes,
+                 const std::vector<bool>& wrap) {
+  const auto [low, high] = std::minmax_element(sizes.begin(), sizes.end());
+  const std::int32_t k = *low;
+  const bool fits = *high == 2 * k && k >= 3 && std::all_of(sizes.begin(), sizes.end(), [k](std::int32_t s) {
+    return s == k || s == 2 * k;
+  });
+  const bool closed = std::find(wrap.begin(), wrap.end(), false) == wrap.end();
+  if (fits && closed) return;
+  where.find("twist")->fail(
+      "a twisted torus has sizes k and 2 k only, at least one of each, k at least 3, and wraps in all "
+      "dimensions: "
+      "[4, 4, 8], [4, 8, 8], [4, 8]");
+}
+
+std::unique_ptr<Topology> make(const TorusParameters& p, const ConfigNode& where) {
+  std::vector<std::int32_t> sizes = read_sizes(p.sizes);
+  std::vector<bool> wrap = read_wrap(p.wrap, sizes);
+  if (p.twist) check_twist(where, sizes, wrap);
+  return std::make_unique<Torus>(p, Shape(std::move(sizes), std::move(wrap), p.twist));
+}
+
+const Registration<Topology> kRegistration{"torus",
+                                           "a router at each host, joined to its neighbours in one to four "
+                                           "dimensions: ring, mesh, torus, twisted torus",
+                                           parameters(), make};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,93 @@
+// Are the circles found that there are, and none else; and do channels by hops remove them from any graph?
+#include "sim/topology/channel_dependencies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <string>
+
+#include "sim/topology/hop_ordered_routes.h"
+#include "tests/topology/build.h"
+
+namespace netsim {
+namespace {
+
+// Switches with a host each, and links between them.
+std::string graph_of(std::uint32_t switches,
+                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& links) {
+  std::string names, text;
+  for (std::uint32_t i = 0; i < switches; ++i) {
+    names += (i == 0 ? "s" : ", s") + std::to_string(i);
+    text += "    - {from: host" + std::to_string(i) + ", to: s" + std::to_string(i) + "}\n";
+  }
+  for (const auto& [a, b] : links)
+    text += "    - {from: s" + std::to_string(a) + ", to: s" + std::to_string(b) + "}\n";
+  return "topology:\n  kind: custom\n  switches: [" + names + "]\n  links:\n" + text;
+}
+
+DependencyCircle all_of(const Cluster& cluster, const Routes& routes) {
+  return find_circle(cluster.graph, routes, Freedom::none, {}, UINT64_MAX);
+}
+
+TEST(ChannelDependencies, ARingOfFourHasACircleAndATreeHasNone) {
+  const Cluster ring = cluster_of(graph_of(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}));
+  const DependencyCircle found = all_of(ring, *ring.routes);
+  EXPECT_EQ(found.hops.size(), 4U);
+  EXPECT_EQ(found.followed, 4U);
+  const Cluster tree = cluster_of(graph_of(5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}}));
+  EXPECT_TRUE(all_of(tree, *tree.routes).hops.empty());
+  // Nobody goes on after one link of a triangle.
+  const Cluster triangle = cluster_of(graph_of(3, {{0, 1}, {1, 2}, {2, 0}}));
+  EXPECT_TRUE(all_of(triangle, *triangle.routes).hops.empty());
+}
+
+TEST(ChannelDependencies, PrescribedPathsCount) {
+  const Cluster line = cluster_of(graph_of(3, {{0, 1}, {1, 2}, {2, 0}}));
+  const auto port = [&](const std::string& name) {
+    for (PortId id = 0; id < line.graph.port_count(); ++id) {
+      if (line.graph.port_name(id) == name) return id;
+    }
+    return kNoId;
+  };
+  const std::vector<std::vector<PortId>> round{
+      {port("host0->s0"), port("s0->s1"), port("s1->s2"), port("s2->host2")},
+      {port("host1->s1"), port("s1->s2"), port("s2->s0"), port("s0->host0")},
+      {port("host2->s2"), port("s2->s0"), port("s0->s1"), port("s1->host1")}};
+  EXPECT_EQ(find_circle(line.graph, *line.routes, Freedom::none, round, UINT64_MAX).hops.size(), 3U);
+  EXPECT_TRUE(
+      find_circle(line.graph, *line.routes, Freedom::none, {round.data(), 2}, UINT64_MAX).hops.empty());
+}
+
+TEST(ChannelDependencies, EffortEndsTheSearchAndSaysSo) {
+  const Cluster tree = cluster_of("topology: {kind: fat_tree, k: 8}");
+  const DependencyCircle some = find_circle(tree.graph, *tree.routes, Freedom::none, {}, 1000);
+  EXPECT_GE(some.followed, 1U);
+  EXPECT_LT(some.followed, some.destinations);
+  EXPECT_EQ(some.destinations, 32U);  // one for each edge switch
+  EXPECT_TRUE(all_of(tree, *tree.routes).hops.empty());
+}
+
+TEST(HopOrderedRoutes, HaveNoCirclesOnAnyGraphWithAsManyChannelsAsHops) {
+  EXPECT_TRUE(rc::check("random connected graphs", [] {
+    const auto switches = *rc::gen::inRange<std::uint32_t>(2, 14);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> links;
+    for (std::uint32_t i = 1; i < switches; ++i)
+      links.emplace_back(i, *rc::gen::inRange<std::uint32_t>(0, i));
+    const auto more = *rc::gen::inRange(0, 12);
+    for (int i = 0; i < more; ++i) {
+      const auto a = *rc::gen::inRange<std::uint32_t>(0, switches),
+                 b = *rc::gen::inRange<std::uint32_t>(0, switches);
+      if (a != b) links.emplace_back(a, b);
+    }
+    const Cluster cluster = cluster_of(graph_of(switches, links));
+    const auto routes =
+        hop_ordered_routes(cluster.graph, shortest_path_routes(cluster.graph, cluster.nics), switches);
+    const DependencyCircle found = all_of(cluster, *routes);
+    RC_ASSERT(found.followed == found.destinations);
+    RC_ASSERT(found.hops.empty());
+  }));
+}
+
+}  // namespace
+}  // namespace netsim
