@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/topology/drawn_places.h"
 #include "sim/topology/ethernet.h"
 
 namespace netsim {
@@ -156,9 +157,16 @@ class MultiDimensional final : public Topology {
 
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const auto first = static_cast<NodeId>(graph.node_count());
+    std::vector<std::uint32_t> sizes;
+    bool has_switches = false;  // which are drawn above
+    for (std::size_t d = 0; d < grid_.dimensions(); ++d) {
+      sizes.push_back(grid_.dimension(d).size);
+      has_switches = has_switches || grid_.dimension(d).shape == Shape::star;
+    }
     for (std::uint32_t i = 0; i < grid_.nodes(); ++i) {
       const AtomId atom = i < nics.size() ? graph.node(nics[i].nic).atom : graph.add_atom();
       graph.add_node(NodeKind::fabric_switch, atom, "router" + std::to_string(i));
+      if (DrawnAt place; !has_switches && place_on_grid(i, sizes, place)) graph.draw_at(first + i, place);
     }
     auto routes = std::make_unique<GridRoutes>(grid_, first, first);
     for (std::uint32_t i = 0; i < nics.size(); ++i)
