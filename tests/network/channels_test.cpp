@@ -166,8 +166,8 @@ TEST(Channels, PacketsGoRoundLinksThatAreDown) {
 // (or to all hosts) at a part of its rate.
 double delivered(const std::string& topology, std::uint32_t group, const std::string& routing, double load,
                  bool adversarial) {
-  constexpr Time kBegin = 150 * kMicrosecond, kEnd = 400 * kMicrosecond;
-  PacketFixture f(network(topology, routing, "flow_control: credits, credit_buffer: 16 KB"));
+  constexpr Time kBegin = 300 * kMicrosecond, kEnd = 600 * kMicrosecond;
+  PacketFixture f(network(topology, routing, "flow_control: credits, credit_buffer: 256 KB"));
   const auto count = static_cast<std::uint32_t>(f.cluster.gpus.size());
   RandomStream random(1, "targets");
   for (std::uint32_t from = 0; from < count; ++from) {
