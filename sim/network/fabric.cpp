@@ -92,6 +92,10 @@ void Fabric::enable_timestamps() {
   for (auto& part : parts_) part->packets().enable_telemetry();
 }
 
+void Fabric::enable_traces() {
+  for (auto& part : parts_) part->packets().enable_traces();
+}
+
 // ---- Paths
 
 std::uint32_t Fabric::add_path(const std::vector<std::uint32_t>& steps) {

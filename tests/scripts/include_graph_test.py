@@ -14,9 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Of each room that has an inside; all headers of core and report are doors. Those of the program are for main only.
 DOORS = {
     "topology": {"graph.h", "topology.h", "partition.h", "ethernet.h", "files/ns3_topology.h"},
-    "network": {"fabric.h", "fabric_part.h", "policies.h", "counters.h", "path.h", "telemetry.h"},
-    "transport": {"endpoint.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h", "sender/timer_line.h",
-                  "congestion/congestion_control.h", "reliability/reliability.h"},
+    "network": {"fabric.h", "fabric_part.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
+    "transport": {"endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h",
+                  "sender/timer_line.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
     "collectives": {"schedule.h", "algorithm.h", "collective_kind.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h"},

@@ -8,6 +8,7 @@ std::uint32_t Injectors::at(PortId first, PortId gate) {
   index = static_cast<std::uint32_t>(injectors_.size());
   Injector made;
   made.port = first;
+  made.wire = gate;
   if (gate != first) {
     std::uint32_t& gate_index = state_.gate_of_port[gate];
     if (gate_index == kNone) {

@@ -21,6 +21,7 @@ class Injectors {
   };
   struct Injector {
     PortId port = 0;
+    PortId wire = 0;             // `port`, or behind PCIe the NIC's
     std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
     std::uint32_t ready = 0;     // bit per class with a ring that is not empty
     std::array<Ring, kMaxClasses> rings;
@@ -33,6 +34,7 @@ class Injectors {
   // `first` itself.
   std::uint32_t at(PortId first, PortId gate);
   Injector& operator[](std::uint32_t index) { return injectors_[index]; }
+  const Injector& operator[](std::uint32_t index) const { return injectors_[index]; }
   Injector& of_port(PortId port) { return injectors_[state_.injector_of_port[port]]; }
 
   // The queue pair goes to the end of its ring.
