@@ -20,6 +20,22 @@ std::size_t switches(const Graph& graph) {
 
 std::string or_none(const std::string& name) { return name.empty() ? "none" : name; }
 
+// Each name once, in order.
+template <class Things, class Name>
+std::string names(const Things& things, Name name) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const auto& thing : things) {
+    if (seen.insert(name(thing)).second) text += (text.empty() ? "" : ", ") + name(thing);
+  }
+  return text;
+}
+
+std::string fabrics(const ConfigNode& root, const Cluster& cluster) {
+  if (cluster.fabrics.size() == 1) return or_none(configured(root, "topology"));
+  return names(cluster.fabrics, [](const ClusterFabric& fabric) { return fabric.name; });
+}
+
 std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
   std::set<std::uint32_t> hosts;
   for (const std::uint32_t gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
@@ -48,11 +64,11 @@ void log_decisions(Log& log, const Simulation& simulation) {
   const Cluster& cluster = simulation.cluster();
   const Engine& engine = simulation.system().engine();
   log.info(Room::core, fmt::format("{} sets of atoms on {} threads", engine.sets(), engine.threads()));
-  log.info(
-      Room::topology,
-      fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", or_none(configured(root, "topology")),
-                  or_none(configured(root, "host")), cluster.host_count, cluster.gpus.size(),
-                  switches(cluster.graph), cluster.graph.port_count() / 2));
+  log.info(Room::topology,
+           fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", fabrics(root, cluster),
+                       names(cluster.groups, [](const HostGroup& group) { return group.kind; }),
+                       cluster.host_count, cluster.gpus.size(), switches(cluster.graph),
+                       cluster.graph.port_count() / 2));
   if (simulation.system().packets() == nullptr) {
     log.info(Room::network, "ideal: every message takes no time but `network.delay`");
   } else {
@@ -69,7 +85,7 @@ void log_decisions(Log& log, const Simulation& simulation) {
                          hosts(cluster, simulation.placement(job))));
   }
   const std::string compute = configured(root, "compute");
-  log.info(Room::workload, "compute model " + or_none(compute.empty() ? cluster.gpu_model : compute));
+  log.info(Room::workload, "compute model " + or_none(compute.empty() ? common_gpu_model(cluster) : compute));
 }
 
 void log_results(Log& log, const Results& results) {

@@ -33,9 +33,12 @@
 #include "sim/import/ns3_config.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
+#include "sim/report/drawing.h"
 #include "sim/report/screen.h"
+#include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
+#include "sim/topology/structure.h"
 #include "sim/workload/workload.h"
 
 namespace {
@@ -127,7 +130,26 @@ SimulationSetup setup_of(Options& options) {
   return setup;
 }
 
+void draw(const Options& options) {
+  if (!options.subject.ends_with(".svg"))
+    throw ConfigError("--draw: '" + options.subject + "' was given; the name of an .svg file is expected");
+  const System system(read_configuration(options).config, options.seed, 1, nullptr);
+  OutputFile file(options.subject);
+  file.write(draw_cluster(system.cluster()));
+  file.commit();
+}
+
+// The cluster alone: nothing was said of what runs on it.
+void show_structure(const Options& options, const ConfigNode& config) {
+  const System system(config, options.seed, 1, nullptr);
+  const Structure structure = structure_of(system.cluster());
+  print(options.json ? structure_json_text(structure) : render_structure(structure, line_width(stdout)));
+  if (options.with_configuration) print("\n" + resolved_configuration(config, system.cluster()));
+}
+
 void dry_run(Options options) {
+  const ConfiguredRun run = read_configuration(options);
+  if (options.workload.empty() && run.workload.empty()) return show_structure(options, run.config);
   SimulationSetup setup = setup_of(options);
   setup.output_directory.clear();  // nothing is written
   Simulation simulation(std::move(setup));
@@ -135,11 +157,13 @@ void dry_run(Options options) {
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
   const Prediction prediction = simulation.predict(kCalibrationSeconds, watch);
+  const Structure structure = structure_of(simulation.cluster());
   if (options.json) {
-    print(prediction_json(prediction));
+    print(prediction_json(prediction, structure));
     return;
   }
   print(render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  print("\n" + render_structure(structure, line_width(stdout)));
   if (options.with_configuration)
     print("\n" + resolved_configuration(simulation.configuration(), simulation.cluster()));
 }
@@ -257,6 +281,9 @@ ExitCode act(const Options& options, Call& call) {
       return run(options, call);
     case Action::dry_run:
       dry_run(options);
+      break;
+    case Action::draw:
+      draw(options);
       break;
     case Action::print_config:
       options.json ? print_manifest(options, call) : print_configuration(options);

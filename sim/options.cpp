@@ -41,8 +41,10 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "for a room of the source too: warn,transport=info");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run",
-      "build everything, play about a second of it: time, memory, sizes; with --print-config the "
-      "configuration too");
+      "the shape of the cluster; with a workload also time, memory, sizes, out of about a second of it that "
+      "is "
+      "played; with --print-config the configuration too");
+  add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
       "of the run, which is not played");
@@ -134,9 +136,9 @@ Time time_limit(const std::string& text) {
 std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
   using Action = Options::Action;
   static constexpr std::pair<const char*, Action> kActions[] = {
-      {"help", Action::help},       {"version", Action::version},          {"schema", Action::schema},
-      {"list", Action::list},       {"describe", Action::describe},        {"compile", Action::compile},
-      {"dry-run", Action::dry_run}, {"print-config", Action::print_config}};
+      {"help", Action::help},       {"version", Action::version},   {"schema", Action::schema},
+      {"list", Action::list},       {"describe", Action::describe}, {"compile", Action::compile},
+      {"dry-run", Action::dry_run}, {"draw", Action::draw},         {"print-config", Action::print_config}};
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
     if (values.count(name) == 0) continue;
@@ -161,6 +163,7 @@ void check_complete(const Options& options) {
   switch (options.action) {
     case Action::run:
     case Action::dry_run:
+    case Action::draw:
     case Action::print_config:
       return require_config(options);
     case Action::compile:
@@ -185,7 +188,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
   const auto [action, action_name] = chosen_action(values);
   options.action = action;
-  if (action == Options::Action::describe || action == Options::Action::compile) {
+  if (action == Options::Action::describe || action == Options::Action::compile ||
+      action == Options::Action::draw) {
     options.subject = text_of(values, action_name.c_str());
   }
   if (action == Options::Action::list && parsed.operands.size() == 1) {

@@ -13,7 +13,7 @@
 namespace netsim {
 
 struct Options {
-  enum class Action { run, dry_run, print_config, list, describe, schema, compile, version, help };
+  enum class Action { run, dry_run, draw, print_config, list, describe, schema, compile, version, help };
 
   Action action = Action::run;
   std::string config;                    // --config: cluster, YAML
@@ -28,7 +28,8 @@ struct Options {
   bool with_configuration = false;  // --dry-run --print-config: what --print-config says too
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
   LogLevels log;                    // --log
-  std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb
+  std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb,
+                                    // --draw OUT.svg
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest

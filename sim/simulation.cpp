@@ -85,10 +85,15 @@ TransportSizes transport_sizes(const ConfigNode& root) {
   return sizes;
 }
 
-std::unique_ptr<ComputeModel> create_compute(const ConfigNode& root, const std::string& gpu_model) {
+// By group of hosts; null where neither the configuration nor the host names one.
+std::vector<std::unique_ptr<ComputeModel>> create_compute(const ConfigNode& root, const Cluster& cluster) {
   const ConfigNode& node = section(root, "compute");
-  if (node.is_null() && gpu_model.empty()) return nullptr;
-  return Registry<ComputeModel>::instance().create(node, gpu_model);
+  std::vector<std::unique_ptr<ComputeModel>> models;
+  for (const HostGroup& group : cluster.groups) {
+    const bool none = node.is_null() && group.gpu_model.empty();
+    models.push_back(none ? nullptr : Registry<ComputeModel>::instance().create(node, group.gpu_model));
+  }
+  return models;
 }
 
 // Without a model of the GPU only kernels of a given duration can be timed.
@@ -181,7 +186,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
       partition_(choose_partition(root, cluster_.graph, cores(threads))),
       engine_({partition_.sets, partition_.lookahead, cores(threads)}),
       output_(output_parameters().parse(section(root, "output"))),
-      compute_(create_compute(root, cluster_.gpu_model)) {
+      compute_(create_compute(root, cluster_)) {
   const auto gpus = static_cast<std::uint32_t>(cluster_.gpus.size());
   next_origin_ = static_cast<std::uint32_t>(cluster_.graph.port_count());
   if (network_kind(root) == "ideal") {
@@ -249,8 +254,6 @@ void Simulation::create_jobs() {
   transfer_reader_ = system_.engine().add_reader(*transfers_);
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
-    times_.push_back(std::make_unique<WorkDurations>(
-        durations_of_works(*job.source, system_.compute(), job.file, setup_.config.place())));
     place(job, taken, shared);
   }
 }
@@ -263,30 +266,40 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
                                  job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
   }
   const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
-  const bool shares = Registry<Placement>::instance().create(node, "packed")->shares();
-  std::vector<bool> not_for_it = taken;
-  for (std::size_t gpu = 0; gpu < taken.size() && !shares; ++gpu) {
-    if (shared[gpu]) not_for_it[gpu] = true;
-  }
-  PlacementView view{cluster, not_for_it, job.source->ranks(), {}, job.name, setup_.seed};
+  PlacementView view{cluster, taken, job.source->ranks(), {}, job.name, setup_.seed};
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
-  const PlacedRanks placed =
-      job.placement.is_null() ? place_ranks(node, view) : as_input([&] { return place_ranks(node, view); });
+  const auto find = [&] { return place_ranks(node, view, shared); };
+  const PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
   for (const std::uint32_t gpu : placed.gpus) (placed.shared ? shared : taken)[gpu] = true;
+  times_.push_back(compute_times(job, placed.gpus));
   jobs_->add(
       {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
 }
 
-void Simulation::start_job(std::uint32_t job) { jobs_->start(job); }
+// Of each kind of GPU that the job is on.
+std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& job,
+                                                        const std::vector<std::uint32_t>& gpus) const {
+  std::vector<std::vector<Time>> by_group(system_.cluster().groups.size());
+  std::vector<bool> known(by_group.size(), false);
+  std::vector<std::uint32_t> group_of_rank;
+  for (const std::uint32_t gpu : gpus) {
+    const std::uint32_t group = system_.group_of(gpu);
+    group_of_rank.push_back(group);
+    if (known[group]) continue;
+    known[group] = true;
+    by_group[group] = durations_of_works(*job.source, system_.compute(gpu), job.file, setup_.config.place());
+  }
+  return std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
+}
 
 void Simulation::begin() {
   if (tables_ != nullptr) tables_->begin();
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     const Time arrival = jobs_->job(job).plan().arrival;
     if (arrival == 0) {
-      start_job(job);
+      jobs_->start(job);
     } else {
-      system_.engine().call_at(arrival, [this, job] { start_job(job); });
+      system_.engine().call_at(arrival, [this, job] { jobs_->start(job); });
     }
   }
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
@@ -557,6 +570,21 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   return results;
 }
 
+// 0 where that of one of them is not known.
+double Simulation::mean_peak_flops(const std::vector<std::uint32_t>& gpus) const {
+  std::vector<std::size_t> of_group(system_.cluster().groups.size(), 0);
+  for (const std::uint32_t gpu : gpus) ++of_group[system_.group_of(gpu)];
+  double sum = 0;
+  for (const std::uint32_t gpu : gpus) {
+    std::size_t& count = of_group[system_.group_of(gpu)];
+    if (count == 0) continue;
+    if (system_.compute(gpu) == nullptr) return 0;
+    sum += system_.compute(gpu)->peak_flops() * static_cast<double>(count) / static_cast<double>(gpus.size());
+    count = 0;
+  }
+  return sum;
+}
+
 JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   const Job& job = jobs_->job(number);
   const TaskSource& source = *job.plan().source;
@@ -579,7 +607,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();
   result.model_flops = source.model_flops();
-  result.peak_flops = system_.compute() != nullptr ? system_.compute()->peak_flops() : 0;
+  result.peak_flops = mean_peak_flops(result.gpus);
   return result;
 }
 

@@ -49,7 +49,9 @@ class System {
   const PacketNetwork* packets() const { return packets_; }
   PacketNetwork* packets() { return packets_; }
   // Null where neither `compute` nor the host names a model.
-  const ComputeModel* compute() const { return compute_.get(); }
+  std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
+  // Null: there is none for this GPU.
+  const ComputeModel* compute(std::uint32_t gpu) const { return compute_[group_of(gpu)].get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }
   const TransportSizes& transport() const { return transport_; }
@@ -71,7 +73,7 @@ class System {
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<ComputeDevices> devices_;
-  std::unique_ptr<ComputeModel> compute_;
+  std::vector<std::unique_ptr<ComputeModel>> compute_;  // by group of hosts
   std::uint32_t next_origin_ = 0;
 };
 
@@ -159,7 +161,8 @@ class Simulation {
  private:
   void create_jobs();
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
-  void start_job(std::uint32_t job);
+  std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
+                                              const std::vector<std::uint32_t>& gpus) const;
   // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
   bool slice(Time until);
   Outcome play(const Watch& watch);
@@ -176,6 +179,7 @@ class Simulation {
   Volume whole_volume();
   Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
+  double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
   JobResult job_result(std::uint32_t number, Time now) const;
   std::vector<std::string> waiting() const;
   std::vector<std::string> notes(const Results& results) const;

@@ -357,6 +357,12 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
   return nullptr;
 }
 
+ConfigNode ConfigNode::without(std::string_view key) const {
+  ConfigNode result = *this;
+  std::erase_if(result.entries_, [&](const auto& entry) { return entry.first == key; });
+  return result;
+}
+
 ConfigNode& ConfigNode::at_or_add(const std::string& key) {
   if (is_null()) kind_ = Kind::map;
   if (!is_map()) fail("'" + key + "' cannot be set inside " + (is_scalar() ? "a single value" : "a list"));

@@ -46,6 +46,8 @@ class ConfigNode {
   const ConfigNode* find(std::string_view key) const;
   // The entry's node, created (null) if absent; the node becomes a map if it was null. For overlays.
   ConfigNode& at_or_add(const std::string& key);
+  // The same map without the entry `key`.
+  ConfigNode without(std::string_view key) const;
   void push_back(ConfigNode item) { items_.push_back(std::move(item)); }
 
   // Throws ConfigError at this node's place: "place: message".

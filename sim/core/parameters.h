@@ -36,13 +36,15 @@ struct Range {
 // What is known about one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  std::string type;          // bool integer real time bytes rate text choice names component section list
+  // bool integer real time bytes rate text choice names component section list; components: by name; groups:
+  // a number, or a list of components with a `count` each.
+  std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
   std::string computed;      // in words, where the default depends on other values: "by profile"
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
   std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
-  std::string component_kind;              // for component: the registry's name
+  std::string component_kind;              // for components: the registry's name
   std::string doc;
   std::vector<ParameterInfo> children;  // for section
 };

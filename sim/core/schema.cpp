@@ -69,6 +69,12 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "choice") return {{"enum", info.choices}};
   if (info.type == "section") return table_schema(info.children);
   if (info.type == "component") return component_schema(info);
+  if (info.type == "components")
+    return {{"type", "object"}, {"additionalProperties", component_schema(info)}};
+  if (info.type == "groups") {
+    Json list = {{"type", "array"}, {"items", {{"type", "object"}}}};
+    return {{"anyOf", {integer_schema(info), std::move(list)}}};
+  }
   if (info.type == "list") return {{"type", {"array", "string", "number"}}};  // a single item may stand alone
   // Text: YAML's own idea of its type does not matter.
   Json text = {{"type", {"string", "number", "boolean"}}};
@@ -149,7 +155,7 @@ Json definitions(const Catalogue& catalogue) {
 void add_missing(const ParameterTable& table, Json& definitions) {
   for (const ParameterInfo& info : table) {
     add_missing(info.children, definitions);
-    if (info.type != "component") continue;
+    if (info.type != "component" && info.type != "components") continue;
     const std::string standard = info.component_kind + "." + info.default_text;
     if (!definitions.contains(info.component_kind)) definitions[info.component_kind] = true;
     if (!info.default_text.empty() && !definitions.contains(standard)) definitions[standard] = true;

@@ -639,7 +639,7 @@ const FormatRegistration kConfiguration{{.name = "netsim_configuration",
                                          .use = Format::Use::configuration,
                                          .matches =
                                              [](const Excerpt& file) {
-                                               return file.has_key("topology") &&
+                                               return file.has_any_key({"topology", "fabrics"}) &&
                                                       !file.has_any_key(
                                                           {"kind", "npus_count", "msccl_type", "sccl_type"});
                                              },

@@ -62,7 +62,9 @@ const Parameters<FabricParameters>& fabric_parameters() {
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
           .list("faults", &FabricParameters::faults,
                 "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
-                "at: 1 ms}; outages of one link add up; classes with flow control need both directions")
+                "at: 1 ms}, or, with switch: NAME, to all links of a switch; outages of one link add up; "
+                "classes "
+                "with flow control need both directions")
           .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
                 "from a link's going down or coming up until routes follow")
           .choice("deadlock_check", &FabricParameters::deadlock_check,

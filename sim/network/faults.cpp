@@ -50,6 +50,33 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   return ports;
 }
 
+// All ports to and from the switch of that name.
+std::vector<PortId> ports_of_switch(const ConfigNode& node, const Graph& graph) {
+  const std::string name = read_text(node);
+  std::vector<std::string> names;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    if (graph.node(id).kind != NodeKind::fabric_switch) continue;
+    names.push_back(graph.node(id).name);
+    if (names.back() != name) continue;
+    std::vector<PortId> ports;
+    for (const PortId port : graph.ports_of(id)) {
+      ports.push_back(port);
+      ports.push_back(port ^ 1U);
+    }
+    return ports;
+  }
+  const std::string near = nearest(name, names);
+  node.fail("no switch of the fabric '" + name + "'" +
+            (near.empty() ? "" : ", did you mean '" + near + "'?"));
+}
+
+std::vector<PortId> ports_of_fault(const ConfigNode& fault, const Graph& graph) {
+  const ConfigNode *link = given(fault, "link"), *at = given(fault, "switch");
+  if (link != nullptr && at != nullptr) fault.fail("'link' and 'switch' exclude each other");
+  if (link == nullptr && at == nullptr) fault.fail("'link' is missing: \"a->b\" or \"a-b\"; or 'switch'");
+  return link != nullptr ? ports_of_link(*link, graph) : ports_of_switch(*at, graph);
+}
+
 template <class Value>
 Value in_range(const ConfigNode& node, Value value, Value low, Value high, const std::string& allowed) {
   if (value < low || value > high) node.fail("'" + node.text() + "' is out of range: " + allowed);
@@ -89,21 +116,20 @@ FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detecti
   if (faults.is_null()) return plan;
   if (!faults.is_sequence()) faults.fail("expected a list of faults");
   for (const ConfigNode& fault : faults.items()) {
-    fault.allow_keys({"link", "loss", "down", "up", "rate", "at"});
-    const ConfigNode* link = given(fault, "link");
-    if (link == nullptr) fault.fail("'link' is missing: \"a->b\" or \"a-b\"");
+    fault.allow_keys({"link", "switch", "loss", "down", "up", "rate", "at"});
+    const std::vector<PortId> ports = ports_of_fault(fault, graph);
     const ConfigNode* down = given(fault, "down");
     const ConfigNode* up = given(fault, "up");
     const ConfigNode* rate = given(fault, "rate");
     const ConfigNode* at = given(fault, "at");
     const ConfigNode* loss = given(fault, "loss");
     if (down == nullptr && up == nullptr && rate == nullptr && loss == nullptr) {
-      fault.fail("nothing happens to the link: give loss, down, up, or rate with at");
+      fault.fail("nothing happens to it: give loss, down, up, or rate with at");
     }
     if ((rate == nullptr) != (at == nullptr)) fault.fail("'rate' and 'at' belong together");
     if (up != nullptr && down == nullptr) fault.fail("'up' without 'down': links start up");
     if (up != nullptr && read_moment(*up) <= read_moment(*down)) up->fail("'up' must be later than 'down'");
-    for (const PortId port : ports_of_link(*link, graph)) {
+    for (const PortId port : ports) {
       if (loss != nullptr) {
         plan.losses.push_back({port, in_range(*loss, read_real(*loss), 0.0, 1.0, "0 to 1")});
       }

@@ -1,5 +1,5 @@
-// Faults of links over time, as the section `network.faults` gives them: loss rates, links that go down and
-// come back, rates that change.
+// Faults of links and switches over time, as the section `network.faults` gives them: loss rates, links that
+// go down and come back, rates that change.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct FaultPlan {
   std::vector<LinkChange> changes;  // `detected` follows every down and up, which alternate for each port
 };
 
-// `faults`: a list of {link: "a-b" (both directions) or "a->b", then any of loss: 0..1, down: TIME, up: TIME
-// and rate: RATE with at: TIME}; null: none. Outages of one link may overlap: it is down while any of them
-// lasts. `detection_delay`: from a link's going down or coming up until
-// routes know.
+// `faults`: a list of {link: "a-b" (both directions) or "a->b", or switch: NAME for all links of a switch;
+// then any of loss: 0..1, down: TIME, up: TIME and rate: RATE with at: TIME}; null: none. A switch that is
+// down takes with it what waits in it. Outages of one link may overlap: it is down while any of them lasts.
+// `detection_delay`: from a link's going down or coming up until routes know.
 FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
 
 }  // namespace netsim

@@ -1,8 +1,6 @@
 #include "sim/network/path.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
@@ -45,7 +43,9 @@ std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const R
 std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
                                            const RoutingPolicy& policy, std::uint64_t flow,
                                            std::uint64_t seed) {
-  std::vector<std::uint32_t> path{routes.next_hops(from, to).front()};
+  const auto first = routes.next_hops(from, to);
+  if (first.empty()) return {};
+  std::vector<std::uint32_t> path{first.front()};
   Waypoint packet{.came = {path[0], 0}, .destination = to};
   packet.via = intermediate(routes, from, to, policy, flow);
   packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
@@ -66,13 +66,6 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
 }
 
 }  // namespace
-
-PortId port_between(const Graph& graph, NodeId from, NodeId to) {
-  for (PortId port : graph.ports_of(from)) {
-    if (graph.port(port).peer_node == to) return port;
-  }
-  NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + graph.node(to).name);
-}
 
 std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
                                     NodeId from, NodeId to, const RoutingPolicy& policy,
@@ -113,23 +106,17 @@ std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps) {
   return steps;
 }
 
-std::vector<PortId> scale_up_path(const Graph& graph, NodeId from, NodeId to) {
-  std::map<NodeId, PortId> reached;  // by which port
-  std::deque<NodeId> frontier{from};
-  while (!frontier.empty() && !reached.contains(to)) {
-    const NodeId at = frontier.front();
-    frontier.pop_front();
-    for (PortId port : graph.ports_of(at)) {
-      const NodeId next = graph.port(port).peer_node;
-      if (graph.port(port).link.kind != LinkKind::nvlink || next == from || reached.contains(next)) continue;
-      reached[next] = port;
-      frontier.push_back(next);
-    }
-  }
+// Of equal ways over a fabric each pair of GPUs keeps to one.
+std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
+  if (cluster.way(from, to) != WayKind::nvlink_fabric) return cluster.way_inside(from, to);
   std::vector<PortId> path;
-  if (!reached.contains(to)) return path;
-  for (NodeId at = to; at != from; at = graph.port(path.back()).node) path.push_back(reached[at]);
-  std::reverse(path.begin(), path.end());
+  const NodeId end = cluster.gpus[to].node;
+  for (NodeId at = cluster.gpus[from].node; at != end; at = cluster.graph.port(path.back()).peer_node) {
+    const auto hops = cluster.routes->next_hops(at, end);
+    NETSIM_CHECK(!hops.empty() && path.size() < cluster.graph.node_count(),
+                 "no way over the scale-up fabric");
+    path.push_back(hops[(from + to) % hops.size()]);
+  }
   return path;
 }
 

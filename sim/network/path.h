@@ -1,4 +1,5 @@
-// Paths of flows: the steps from one GPU to another, with a routing policy's choice at every branch.
+// Paths of messages: the steps from one NIC or GPU to another, with a routing policy's choice at every
+// branch.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,8 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
 std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy);
 // The ports of such steps.
 std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps);
-// The link from a node to its neighbour.
-PortId port_between(const Graph& graph, NodeId from, NodeId to);
-// Within a host: over the scale-up links (NVLink) with fewest hops, never through a NIC. Empty if there is no
-// way.
-std::vector<PortId> scale_up_path(const Graph& graph, NodeId from, NodeId to);
+// From one GPU to another whose way is a scale-up one (is_scale_up(cluster.way())): within their host, or
+// over the scale-up fabric that joins them.
+std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to);
 
 }  // namespace netsim

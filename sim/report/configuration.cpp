@@ -24,9 +24,23 @@ namespace {
 ParameterInfo hosts_info() {
   ParameterInfo info;
   info.name = "hosts";
-  info.type = "integer";
+  info.type = "groups";
+  info.component_kind = "host";
   info.minimum_text = "1";
-  info.doc = "how many hosts; default: as many as the topology's host ports hold";
+  info.doc =
+      "how many hosts of the kind `host`, by default as many as the fabrics' host ports hold; or a list of "
+      "groups, {kind: ..., count: ..., parameters}, that take host ports one after the other";
+  return info;
+}
+
+ParameterInfo fabrics_info() {
+  ParameterInfo info;
+  info.name = "fabrics";
+  info.type = "components";
+  info.component_kind = "topology";
+  info.doc =
+      "several fabrics by name, {scale_out: {kind: ...}, rack: {kind: ...}}; `topology` is the short form of "
+      "one that is called scale_out";
   return info;
 }
 
@@ -46,6 +60,7 @@ bool add_network_kinds() {
 ParameterTable make_table() {
   return {
       component_info("topology", "topology", "", "the fabric: switches and links"),
+      fabrics_info(),
       component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
       hosts_info(),
       component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
@@ -141,7 +156,7 @@ void show_acknowledging(ParameterInfo& transport, const ConfigNode* given, const
   for (ParameterInfo& section : transport.children) {
     if (section.name != "acknowledge") continue;
     for (ParameterInfo& info : section.children) {
-      info.default_text = std::to_string(holds.every);
+      info.default_text = holds.every ? std::to_string(*holds.every) : "";
       info.computed = holds.because;
     }
   }
@@ -238,6 +253,18 @@ std::string title_of(const Subject& subject) {
   return subject.paths.back() + (shared ? " (" + subject.component->name + ")" : "");
 }
 
+bool is_given(const ConfigNode& root, const char* name) {
+  const ConfigNode* node = root.find(name);
+  return node != nullptr && !node->is_null();
+}
+
+// One of two forms of the same, where the other one was given.
+bool said_otherwise(const ConfigNode& root, const std::string& name) {
+  const bool fabrics = is_given(root, "fabrics");
+  if (name == "topology" || name == "fabrics") return (name == "topology") == fabrics;
+  return name == "host" && is_given(root, "hosts") && root.find("hosts")->is_sequence();
+}
+
 std::string describe_found(const Subject& subject, std::size_t width) {
   if (subject.parameter == nullptr) return describe(*subject.component, width);
   const ParameterInfo& info = *subject.parameter;
@@ -302,12 +329,20 @@ std::string configured(const ConfigNode& root, const std::string& path) {
   }
 }
 
+std::string common_gpu_model(const Cluster& cluster) {
+  const std::string& first = cluster.groups.front().gpu_model;
+  const bool common = std::all_of(cluster.groups.begin(), cluster.groups.end(),
+                                  [&](const HostGroup& group) { return group.gpu_model == first; });
+  return common ? first : "";
+}
+
 std::string resolved_configuration(const ConfigNode& root, const Cluster& cluster) {
   const bool ideal = network_kind(root) == "ideal";
   Resolver resolver;
   for (ParameterInfo info : configuration_table()) {
     if (info.name == "transport" && ideal) continue;
-    if (info.name == "compute") info.default_text = cluster.gpu_model;
+    if (said_otherwise(root, info.name)) continue;
+    if (info.name == "compute") info.default_text = common_gpu_model(cluster);
     if (info.name == "transport") show_acknowledging(info, root.find("transport"), cluster);
     resolver.write(info, root.find(info.name), 0);
   }

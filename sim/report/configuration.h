@@ -28,6 +28,9 @@ void check_sections(const ConfigNode& root);
 // "packet" or "ideal"; ConfigError for anything else.
 std::string network_kind(const ConfigNode& root);
 
+// The model of the GPU that all hosts name; "" where they differ, and each has its own.
+std::string common_gpu_model(const Cluster& cluster);
+
 // What the configuration holds at a dotted path ("transport.congestion_control"): the name of a component,
 // the text of another scalar, also where it is a default; "" for lists, maps and what does not exist.
 std::string configured(const ConfigNode& root, const std::string& path);

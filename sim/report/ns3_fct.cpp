@@ -37,10 +37,12 @@ std::uint32_t Ns3Fct::number(std::uint32_t gpu) const {
 
 std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {
   constexpr std::int64_t kPerSecond = 1'000'000'000;
-  const NodeId destination = cluster_.gpus[flow.destination].nic;
+  const Cluster::NicEnds ends = cluster_.nic_ends(flow.source, flow.destination, flow.traits.channel);
+  const NodeId destination = ends.to.nic;
   std::int64_t round_trip = 0;
   BitRate slowest = std::numeric_limits<BitRate>::max();
-  for (NodeId at = cluster_.gpus[flow.source].nic; at != destination;) {
+  NodeId at = ends.from.nic;
+  while (at != destination) {
     const auto hops = cluster_.routes->next_hops(at, destination);
     if (hops.empty()) break;
     const PortSpec& port = cluster_.graph.port(hops.front());

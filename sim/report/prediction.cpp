@@ -145,12 +145,12 @@ class RankVolume {
   Volume ask(const CommunicationRequest& request) {
     Volume cost;
     executor_.for_each_batch(gpu_, request, [&](const MessageBatch& batch) {
-      if (batch.reach != Reach::scale_up && batch.reach != Reach::scale_out) return;
+      if (batch.reach == Reach::self || batch.reach == Reach::ideal) return;
       const Way& way = way_to(batch.destination, batch.reach);
       const auto each = static_cast<std::uint64_t>((batch.bytes + way.mtu - 1) / way.mtu);
       cost.packets += each * batch.count;
       add(cost.packet_hops, way.links, each * batch.count);
-      if (batch.reach == Reach::scale_up) {
+      if (batch.reach != Reach::scale_out) {
         use_lane(batch.destination, 0, 0);
         return;
       }
@@ -171,15 +171,14 @@ class RankVolume {
 
   const Way& way_to(std::uint32_t destination, Reach reach) {
     const auto [it, fresh] = ways_.try_emplace(destination);
-    if (fresh) it->second = reach == Reach::scale_up ? scale_up_way(destination) : fabric_way(destination);
+    if (fresh) it->second = reach == Reach::scale_out ? fabric_way(destination) : scale_up_way(destination);
     return it->second;
   }
 
   Way scale_up_way(std::uint32_t destination) const {
     Way way;
     const Graph& graph = cluster_.graph;
-    for (const PortId port :
-         scale_up_path(graph, cluster_.gpus[gpu_].node, cluster_.gpus[destination].node)) {
+    for (const PortId port : scale_up_path(cluster_, gpu_, destination)) {
       if (way.mtu == 0) way.mtu = graph.port(port).link.mtu;
       count_link(way, port);
     }
@@ -191,15 +190,14 @@ class RankVolume {
     Way way;
     way.mtu = transport_.mtu;
     const Graph& graph = cluster_.graph;
-    const Gpu& from = cluster_.gpus[gpu_];
-    const Gpu& to = cluster_.gpus[destination];
-    if (from.node != from.nic) count_link(way, port_between(graph, from.node, from.nic));
+    const auto [from, to] = cluster_.nic_ends(gpu_, destination, 0);
+    for (const PortId port : from.ports) count_link(way, port);
     for (NodeId at = from.nic; at != to.nic;) {
       const PortId port = cluster_.routes->next_hops(at, to.nic).front();
       count_link(way, port);
       at = graph.port(port).peer_node;
     }
-    if (to.node != to.nic) count_link(way, port_between(graph, to.nic, to.node));
+    for (const PortId port : to.ports) count_link(way, port);
     return way;
   }
 

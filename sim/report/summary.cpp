@@ -202,10 +202,49 @@ std::string summary_json(const Results& results) {
   return text_of(json);
 }
 
-std::string prediction_json(const Prediction& prediction) {
+namespace {
+
+Json structure_json(const Structure& structure) {
+  Json tiers = Json::array(), links = Json::array();
+  for (const Structure::Tier& tier : structure.tiers) {
+    tiers.push_back({{"tier", tier.tier},
+                     {"switches", tier.switches},
+                     {"radix", tier.radix},
+                     {"down_bps", tier.down},
+                     {"across_bps", tier.across},
+                     {"up_bps", tier.up},
+                     {"oversubscription", tier.oversubscription()}});
+  }
+  for (const Structure::Links& of : structure.links) {
+    links.push_back(
+        {{"kind", to_string(of.kind)}, {"rate_bps", of.rate}, {"in_host", of.in_host}, {"count", of.count}});
+  }
+  return {{"hosts", structure.hosts},
+          {"gpus", structure.gpus},
+          {"nics", structure.nics},
+          {"tiers", tiers},
+          {"links", links},
+          {"diameter", structure.diameter},
+          {"mean_hops", structure.mean_hops},
+          {"sampled", structure.sampled},
+          {"unreachable_pairs", structure.unreachable_pairs},
+          {"injection_bps", structure.injection},
+          {"bisection_bps", structure.bisection},
+          {"cables", structure.cables},
+          {"transceivers", structure.transceivers()}};
+}
+
+}  // namespace
+
+std::string structure_json_text(const Structure& structure) {
+  return text_of({{"netsim", NETSIM_VERSION}, {"cluster", structure_json(structure)}});
+}
+
+std::string prediction_json(const Prediction& prediction, const Structure& structure) {
   const Volume& volume = prediction.volume;
   const Calibration& calibration = prediction.calibration;
   return text_of({{"netsim", NETSIM_VERSION},
+                  {"cluster", structure_json(structure)},
                   {"ranks", prediction.ranks},
                   {"tasks", volume.tasks},
                   {"scale_out_bytes", volume.scale_out_bytes},

@@ -10,6 +10,7 @@
 #include "sim/core/units.h"
 #include "sim/report/prediction.h"
 #include "sim/report/results.h"
+#include "sim/topology/structure.h"
 
 namespace netsim {
 
@@ -19,7 +20,9 @@ namespace netsim {
 std::string summary_json(const Results& results);
 
 // What --dry-run found out; minutes, memory and calibration are this machine's.
-std::string prediction_json(const Prediction& prediction);
+std::string prediction_json(const Prediction& prediction, const Structure& structure);
+// What it says where there is no workload: `cluster` only.
+std::string structure_json_text(const Structure& structure);
 
 // How to repeat a run.
 struct Manifest {

@@ -28,12 +28,16 @@ std::vector<std::uint32_t> enough_gpus(const PlacementView& view, const Place& w
   return gpus;
 }
 
-PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view) {
+PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const std::vector<bool>& shared) {
   const auto placement = Registry<Placement>::instance().create(node, "packed");
-  PlacedRanks placed{placement->place(view), placement->shares()};
-  std::vector<bool> used(view.taken.size(), false);
+  std::vector<bool> used = view.taken;
+  for (std::size_t gpu = 0; gpu < used.size() && !placement->shares(); ++gpu)
+    used[gpu] = used[gpu] || shared[gpu];
+  const std::vector<bool> taken = used;
+  PlacedRanks placed{placement->place({view.cluster, taken, view.ranks, view.axes, view.job, view.seed}),
+                     placement->shares()};
   for (const std::uint32_t gpu : placed.gpus) {
-    NETSIM_CHECK(gpu < used.size() && !used[gpu] && !view.taken[gpu],
+    NETSIM_CHECK(gpu < used.size() && !used[gpu],
                  fmt::format("a placement puts two ranks on GPU {}, or one where another job is", gpu));
     used[gpu] = true;
   }

@@ -61,8 +61,8 @@ struct PlacedRanks {
   std::vector<std::uint32_t> gpus;
   bool shared = false;
 };
-// By the placement that `node` names (null: packed). One that shares may take all GPUs but those that jobs
-// hold which do not share: `view.taken`. ConfigError.
-PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view);
+// By the placement that `node` names (null: packed). `view.taken`: GPUs that a job has for itself; `shared`:
+// by GPU, those that some jobs have together, which only a placement that shares may take too. ConfigError.
+PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const std::vector<bool>& shared);
 
 }  // namespace netsim

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <string>
 
+#include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
 #include "sim/topology/topology.h"
@@ -8,10 +10,9 @@ namespace netsim {
 
 namespace {
 
-// The section, or a null node at the place of the whole configuration.
-const ConfigNode& section(const ConfigNode& root, const char* key, const ConfigNode& absent) {
+const ConfigNode* given(const ConfigNode& root, const char* key) {
   const ConfigNode* node = root.find(key);
-  return node != nullptr ? *node : absent;
+  return node != nullptr && !node->is_null() ? node : nullptr;
 }
 
 void refuse_nothing(const ConfigNode* node, const std::string& type, const std::string& absent) {
@@ -21,65 +22,462 @@ void refuse_nothing(const ConfigNode* node, const std::string& type, const std::
   if (node != nullptr) refuse_empty(info, *node);
 }
 
-std::unique_ptr<Topology> create_topology(const ConfigNode& root) {
-  const ConfigNode* node = root.find("topology");
-  if (node == nullptr || node->is_null()) {
+std::string in_words(std::uint32_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// A fabric of the configuration while hosts are dealt out to it.
+struct FabricPlan {
+  std::string name;
+  std::unique_ptr<Topology> topology;
+  std::uint32_t taken = 0;  // host ports
+  std::uint32_t left() const { return topology->host_ports() - taken; }
+  // "the topology has 16 host ports", "fabric rack has 8 of its 72 host ports left"
+  std::string room(bool only) const {
+    const std::string ports = in_words(topology->host_ports(), "host port");
+    const std::string who = only ? "the topology" : "fabric " + name;
+    if (taken == 0) return who + " has " + ports;
+    return who + " has " + std::to_string(left()) + " of its " + ports + " left";
+  }
+};
+
+class ClusterBuilder {
+ public:
+  explicit ClusterBuilder(const ConfigNode& root) : root_(root) {}
+
+  Cluster build() {
+    plan_fabrics();
+    for (const FabricPlan& plan : plans_)
+      cluster_.fabrics.push_back({plan.name, plan.topology->scale_up(), {}});
+    const auto packets = std::find_if(plans_.begin(), plans_.end(),
+                                      [](const FabricPlan& plan) { return !plan.topology->scale_up(); });
+    if (packets != plans_.end()) numbered_ = &*packets;
+    if (numbered_ != nullptr) cluster_.host_numbers = numbered_->topology->host_numbers();
+    add_hosts();
+    build_fabrics();
+    check_joined();
+    return std::move(cluster_);
+  }
+
+ private:
+  // ---- Fabrics
+
+  void plan_fabrics() {
+    const ConfigNode* several = given(root_, "fabrics");
+    const ConfigNode* one = given(root_, "topology");
+    if (several == nullptr) {
+      if (one == nullptr) missing_topology();
+      plans_.push_back({kScaleOut, Registry<Topology>::instance().create(*one, ""), 0});
+      return;
+    }
+    if (one != nullptr) {
+      throw ConfigError(one->key_place(),
+                        "'topology' is the short form of 'fabrics: {scale_out: ...}': give one of them");
+    }
+    if (!several->is_map() || several->entries().empty())
+      several->fail("expected fabrics by name, {scale_out: {kind: ..., its parameters}, ...}");
+    for (const auto& [name, node] : several->entries())
+      plans_.push_back({name, Registry<Topology>::instance().create(node, ""), 0});
+  }
+
+  [[noreturn]] void missing_topology() const {
     std::string known;
     for (const std::string& name : Registry<Topology>::instance().names()) {
       known += (known.empty() ? "" : ", ") + name;
     }
-    root.fail("'topology' is missing: {kind: ..., its parameters} (known: " + known + ")");
+    root_.fail("'topology' is missing: {kind: ..., its parameters} (known: " + known + ")");
   }
-  return Registry<Topology>::instance().create(*node, "");
-}
 
-// What fits, in words.
-std::string capacity(std::uint32_t hosts, std::uint32_t nics, std::uint32_t host_ports) {
-  return "the topology has " + std::to_string(host_ports) + " host ports, room for " + std::to_string(hosts) +
-         " hosts of " + std::to_string(nics) + (nics == 1 ? " NIC" : " NICs");
-}
+  FabricPlan* plan_of(const std::string& name) {
+    const auto found =
+        std::find_if(plans_.begin(), plans_.end(), [&](const FabricPlan& plan) { return plan.name == name; });
+    return found == plans_.end() ? nullptr : &*found;
+  }
 
-std::uint32_t host_count(const ConfigNode& root, const Host& host, std::uint32_t host_ports) {
-  const std::uint32_t room = host_ports / host.nics();
-  const ConfigNode* hosts = root.find("hosts");
-  refuse_nothing(hosts, "integer", "as many as fit, " + std::to_string(room));
-  if (hosts == nullptr || hosts->is_null()) {
-    if (room == 0) root.fail("no host fits: " + capacity(room, host.nics(), host_ports));
-    return room;
+  // ---- Hosts
+
+  // One group of the configuration. `where`: what is wrong with it, is wrong there.
+  struct GroupPlan {
+    std::string kind;
+    std::unique_ptr<Host> host;
+    const ConfigNode* where;
+    const ConfigNode* count;  // null: as many as there is room for
+  };
+
+  static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count) {
+    return {Registry<Host>::instance().component_name(node, "single_nic"),
+            Registry<Host>::instance().create(node, "single_nic"), &where, count};
   }
-  const std::int64_t wanted = read_integer(*hosts);
-  if (wanted < 1 || wanted > std::int64_t{room}) {
-    hosts->fail(std::to_string(wanted) +
-                " hosts; allowed: " + (room == 0 ? "none" : "1 to " + std::to_string(room)) + " (" +
-                capacity(room, host.nics(), host_ports) + ")");
+
+  void add_hosts() {
+    const ConfigNode* hosts = root_.find("hosts");
+    if (hosts != nullptr && hosts->is_sequence()) return add_groups(*hosts);
+    refuse_nothing(root_.find("host"), "component", "single_nic");
+    const ConfigNode absent;
+    const ConfigNode* host = given(root_, "host");
+    const GroupPlan group =
+        group_plan(host != nullptr ? *host : absent, host != nullptr ? *host : root_, hosts);
+    refuse_nothing(hosts, "integer", "as many as fit, " + std::to_string(room_for(group)));
+    add_group(group);
   }
-  return static_cast<std::uint32_t>(wanted);
-}
+
+  void add_groups(const ConfigNode& list) {
+    if (const ConfigNode* host = given(root_, "host"); host != nullptr) {
+      throw ConfigError(host->key_place(),
+                        "'host' and a list of 'hosts' say the same: give {kind: ..., count: ...} for each "
+                        "group there");
+    }
+    if (list.items().empty()) list.fail("expected at least one group, {kind: ..., count: ...}");
+    for (const ConfigNode& item : list.items()) {
+      if (!item.is_map()) item.fail("expected a group of hosts, {kind: ..., count: ..., its parameters}");
+      const ConfigNode* count = item.find("count");
+      if (given(item, "count") == nullptr && &item != &list.items().back())
+        item.fail("'count' is missing: only the last group takes what room there is");
+      add_group(group_plan(item.without("count"), item, count));
+    }
+  }
+
+  // Fabrics that a kind of host goes to, as configured. ConfigError where one is not there.
+  std::vector<std::pair<FabricPlan*, HostFabric>> fabrics_of(const GroupPlan& group) {
+    std::vector<std::pair<FabricPlan*, HostFabric>> result;
+    for (const HostFabric& fabric : group.host->fabrics()) {
+      FabricPlan* plan = plan_of(fabric.name);
+      if (plan == nullptr) {
+        std::string known;
+        for (const FabricPlan& other : plans_) known += (known.empty() ? "" : ", ") + other.name;
+        group.where->fail("host " + group.kind + " has " + in_words(fabric.ports, "port") +
+                          " for a fabric '" + fabric.name + "', and there is none (fabrics: " + known + ")");
+      }
+      result.emplace_back(plan, fabric);
+    }
+    return result;
+  }
+
+  // Hosts of the kind that the host ports that are left hold; without any ports, one.
+  std::uint32_t room_for(const GroupPlan& group) {
+    std::uint32_t room = kNoId;
+    for (const auto& [plan, fabric] : fabrics_of(group)) {
+      if (fabric.ports != 0) room = std::min(room, plan->left() / fabric.ports);
+    }
+    return room == kNoId ? 1 : room;
+  }
+
+  // What fits, in words.
+  std::string capacity(const GroupPlan& group, std::uint32_t room) {
+    std::string text;
+    for (const auto& [plan, fabric] : fabrics_of(group)) {
+      if (fabric.ports != 0 && plan->left() / fabric.ports != room) continue;
+      text = plan->room(plans_.size() == 1) + ", room for " + in_words(room, "host") + " of " +
+             in_words(fabric.ports, plan->topology->scale_up() ? "port" : "NIC");
+      break;
+    }
+    return text.empty() ? "a host without NICs stands alone" : text;
+  }
+
+  std::uint32_t host_count(const GroupPlan& group) {
+    const std::uint32_t room = room_for(group);
+    if (group.count == nullptr || group.count->is_null()) {
+      if (room == 0) group.where->fail("no host fits: " + capacity(group, room));
+      return room;
+    }
+    const std::int64_t wanted = read_integer(*group.count);
+    if (wanted < 1 || wanted > std::int64_t{room}) {
+      group.count->fail(std::to_string(wanted) +
+                        " hosts; allowed: " + (room == 0 ? "none" : "1 to " + std::to_string(room)) + " (" +
+                        capacity(group, room) + ")");
+    }
+    return static_cast<std::uint32_t>(wanted);
+  }
+
+  void add_group(const GroupPlan& group) {
+    HostGroup& made = cluster_.groups.emplace_back();
+    made.kind = group.kind;
+    made.gpu_model = group.host->gpu_model();
+    made.acknowledge_every = group.host->acknowledge_every();
+    made.gpus = group.host->gpus();
+    made.hosts = host_count(group);
+    for (const auto& [plan, fabric] : fabrics_of(group))
+      made.fabrics.push_back(static_cast<std::uint32_t>(plan - plans_.data()));
+    places_.push_back(group.where->place());
+    for (std::uint32_t i = 0; i < made.hosts; ++i) add_host(group, made);
+  }
+
+  void add_host(const GroupPlan& group, HostGroup& made) {
+    const HostPlace place{static_cast<std::uint32_t>(cluster_.groups.size() - 1),
+                          static_cast<NodeId>(cluster_.graph.node_count()),
+                          static_cast<PortId>(cluster_.graph.port_count())};
+    const std::uint32_t host = cluster_.host_count++;
+    const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(*group.host));
+    if (cluster_.hosts.empty() || cluster_.hosts.back().group != place.group)
+      made.ways = HostWays(cluster_.graph, built, place.first_node, place.first_port);
+    cluster_.hosts.push_back(place);
+    for (std::uint32_t local = 0; local < built.gpus.size(); ++local) {
+      const NodeId node = built.gpus[local];
+      cluster_.gpus.push_back(
+          {.node = node, .host = host, .local = local, .nic = default_nic(made, place, local, node)});
+    }
+    for (std::size_t i = 0; i < built.ports.size(); ++i) join(made.fabrics[i], host, built.ports[i]);
+  }
+
+  // What the file of the first packet fabric calls the next host's ports there.
+  std::span<const std::uint32_t> numbers_for(const Host& host) const {
+    if (cluster_.host_numbers.empty()) return {};
+    for (const HostFabric& fabric : host.fabrics()) {
+      if (fabric.name != numbered_->name) continue;
+      return std::span<const std::uint32_t>(cluster_.host_numbers).subspan(numbered_->taken, fabric.ports);
+    }
+    return {};
+  }
+
+  // The nearest of a packet fabric, of scale_out where it has one.
+  NodeId default_nic(const HostGroup& group, const HostPlace& place, std::uint32_t local, NodeId gpu) const {
+    NodeId nic = kNoId;
+    for (std::uint32_t i = 0; i < group.fabrics.size(); ++i) {
+      const ClusterFabric& fabric = cluster_.fabrics[group.fabrics[i]];
+      const auto ways = group.ways.nics(local, i);
+      if (fabric.scale_up || ways.empty() || (nic != kNoId && fabric.name != kScaleOut)) continue;
+      nic = place.first_node + ways.front().nic;
+    }
+    return nic == kNoId ? gpu : nic;
+  }
+
+  void join(std::uint32_t fabric, std::uint32_t host, const std::vector<NodeId>& nodes) {
+    for (std::uint32_t rail = 0; rail < nodes.size(); ++rail)
+      cluster_.fabrics[fabric].ports.push_back({.nic = nodes[rail], .host = host, .rail = rail});
+    plans_[fabric].taken += static_cast<std::uint32_t>(nodes.size());
+  }
+
+  // ---- Both together
+
+  // Of several fabrics: which one's routes lead to a destination, or go on from a switch. Where a number of them
+  // all is asked for, the greatest; each takes it as one of its own.
+  class JoinedRoutes final : public Routes {
+   public:
+    // `first`: the first node of each fabric.
+    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
+                 const std::vector<NodeId>& first)
+        : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
+      for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
+        for (const HostPort& port : cluster.fabrics[i].ports)
+          fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
+        for (NodeId id = first[i]; id < fabric_of_.size(); ++id) fabric_of_[id] = static_cast<std::uint8_t>(i);
+      }
+    }
+    std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
+      return of(destination).next_hops(at, destination);
+    }
+    std::uint32_t channels(Freedom freedom) const override {
+      return greatest([&](const Routes& routes) { return routes.channels(freedom); });
+    }
+    void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+      of(packet.at).add_hops(own(packet), hops);
+    }
+    // One channel of the network is the adaptive one: fabrics that have different ones have none.
+    std::uint32_t adaptive_channel() const override {
+      std::uint32_t channel = kNoId;
+      for (const auto& routes : routes_) {
+        const std::uint32_t other = routes->adaptive_channel();
+        if (channel != kNoId && other != kNoId && other != channel) return kNoId;
+        channel = std::min(channel, other);
+      }
+      return channel;
+    }
+    void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+      if (adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
+    }
+    std::uint32_t choices() const override {
+      return greatest([](const Routes& routes) { return routes.choices(); });
+    }
+    std::uint32_t intermediates() const override {
+      return greatest([](const Routes& routes) { return routes.intermediates(); });
+    }
+    bool passes(NodeId node, std::uint32_t via) const override {
+      const Routes& routes = of(node);
+      return routes.intermediates() == 0 || routes.passes(node, via % routes.intermediates());
+    }
+    const char* free_of_circles() const override {
+      const auto free = [](const auto& routes) { return *routes->free_of_circles() != '\0'; };
+      return std::all_of(routes_.begin(), routes_.end(), free) ? "each fabric is" : "";
+    }
+
+   private:
+    const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
+    Waypoint own(Waypoint packet) const {
+      const Routes& routes = of(packet.at);
+      packet.choice %= routes.choices();
+      if (packet.via != kNoId) packet.via %= std::max(routes.intermediates(), 1U);
+      return packet;
+    }
+    template <class Number>
+    std::uint32_t greatest(Number number) const {
+      std::uint32_t most = 0;
+      for (const auto& routes : routes_) most = std::max(most, number(*routes));
+      return most;
+    }
+
+    std::vector<std::unique_ptr<Routes>> routes_;
+    std::vector<std::uint8_t> fabric_of_;  // by node: of a switch its own, of a NIC the one it is joined to
+  };
+
+  void build_fabrics() {
+    std::vector<std::unique_ptr<Routes>> routes;
+    std::vector<NodeId> first;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      ClusterFabric& fabric = cluster_.fabrics[i];
+      first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
+      if (plans_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
+      routes.push_back(plans_[i].topology->build(cluster_.graph, fabric.ports));
+      cluster_.graph.set_name_prefix("");
+      if (fabric.scale_up) {
+        find_domains(fabric, first.back());
+      } else {
+        cluster_.nics.insert(cluster_.nics.end(), fabric.ports.begin(), fabric.ports.end());
+      }
+    }
+    cluster_.routes = routes.size() == 1 ? std::move(routes.front())
+                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes), first);
+  }
+
+  // GPUs that the fabric's switches, the nodes from first_switch on, join.
+  void find_domains(const ClusterFabric& fabric, NodeId first_switch) {
+    std::vector<std::uint32_t> gpu_of(cluster_.graph.node_count(), kNoId);
+    for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu) gpu_of[cluster_.gpus[gpu].node] = gpu;
+    std::vector<bool> seen(cluster_.graph.node_count(), false);
+    for (const HostPort& port : fabric.ports) {
+      if (seen[port.nic]) continue;
+      std::vector<NodeId> reached{port.nic};
+      seen[port.nic] = true;
+      for (std::size_t i = 0; i < reached.size(); ++i) {
+        if (const std::uint32_t gpu = gpu_of[reached[i]]; gpu != kNoId) cluster_.gpus[gpu].domain = domains_;
+        for (const PortId out : cluster_.graph.ports_of(reached[i])) {
+          const NodeId next = cluster_.graph.port(out).peer_node;
+          const bool inside = cluster_.graph.port(out).node >= first_switch || next >= first_switch;
+          if (!inside || seen[next]) continue;
+          seen[next] = true;
+          reached.push_back(next);
+        }
+      }
+      ++domains_;
+    }
+  }
+
+  // Every GPU has a way to every other one: within its host, or by NICs of a fabric that all hosts have.
+  void check_joined() const {
+    const auto of_first = [this](const Gpu& gpu) {
+      return gpu.domain != kNoId && gpu.domain == cluster_.gpus.front().domain;
+    };
+    if (std::all_of(cluster_.gpus.begin(), cluster_.gpus.end(), of_first)) return;
+    for (std::size_t i = 0; i < cluster_.groups.size(); ++i) {
+      for (std::uint32_t gpu = 0; gpu < cluster_.groups[i].gpus; ++gpu)
+        check_gpu(cluster_.groups[i], places_[i], gpu);
+      for (std::size_t j = 0; j < i; ++j) check_groups(i, j);
+    }
+  }
+
+  void check_groups(std::size_t i, std::size_t j) const {
+    const HostGroup &a = cluster_.groups[i], &b = cluster_.groups[j];
+    const bool common = std::any_of(a.fabrics.begin(), a.fabrics.end(), [&](std::uint32_t fabric) {
+      return !cluster_.fabrics[fabric].scale_up &&
+             std::find(b.fabrics.begin(), b.fabrics.end(), fabric) != b.fabrics.end();
+    });
+    if (!common)
+      throw ConfigError(places_[i],
+                        "hosts " + a.kind + " and " + b.kind + " have no fabric of NICs in common");
+  }
+
+  void check_gpu(const HostGroup& group, const Place& where, std::uint32_t gpu) const {
+    if (has_nics(group, gpu)) return;
+    const std::string name = "GPU " + std::to_string(gpu) + " of host " + group.kind;
+    if (cluster_.host_count > 1)
+      throw ConfigError(where, name + " has no way to a NIC, but there are other hosts");
+    for (std::uint32_t other = 0; other < group.gpus; ++other) {
+      if (other == gpu || group.ways.between(gpu, other).kind != HostWayKind::none) continue;
+      throw ConfigError(where, name + " has no way to GPU " + std::to_string(other) +
+                                   ": neither NVLink nor PCIe nor a NIC");
+    }
+  }
+
+  // Of each packet fabric that its host goes to.
+  bool has_nics(const HostGroup& group, std::uint32_t gpu) const {
+    bool any = false;
+    for (std::uint32_t i = 0; i < group.fabrics.size(); ++i) {
+      if (cluster_.fabrics[group.fabrics[i]].scale_up) continue;
+      if (group.ways.nearest(gpu, i) == 0) return false;
+      any = true;
+    }
+    return any;
+  }
+
+  const ConfigNode& root_;
+  std::vector<FabricPlan> plans_;
+  const FabricPlan* numbered_ = nullptr;  // the first packet fabric
+  std::vector<Place> places_;             // by group
+  Cluster cluster_;
+  std::uint32_t domains_ = 0;
+};
 
 }  // namespace
 
-Cluster build_cluster(const ConfigNode& root) {
-  const std::unique_ptr<Topology> topology = create_topology(root);
-  const ConfigNode absent;
-  refuse_nothing(root.find("host"), "component", "single_nic");
-  const std::unique_ptr<Host> host =
-      Registry<Host>::instance().create(section(root, "host", absent), "single_nic");
-  Cluster cluster;
-  cluster.host_count = host_count(root, *host, topology->host_ports());
-  cluster.gpu_model = host->gpu_model();
-  cluster.acknowledge_every = host->acknowledge_every();
-  cluster.host_numbers = topology->host_numbers();
-  for (std::uint32_t h = 0; h < cluster.host_count; ++h) {
-    const auto numbers = std::span<const std::uint32_t>(cluster.host_numbers);
-    const HostBuild built =
-        host->build(cluster.graph, h,
-                    numbers.empty() ? numbers : numbers.subspan(std::size_t{h} * host->nics(), host->nics()));
-    cluster.gpus.insert(cluster.gpus.end(), built.gpus.begin(), built.gpus.end());
-    for (std::uint32_t rail = 0; rail < built.nics.size(); ++rail)
-      cluster.nics.push_back({.nic = built.nics[rail], .host = h, .rail = rail});
+Cluster build_cluster(const ConfigNode& root) { return ClusterBuilder(root).build(); }
+
+// ---- Ways
+
+WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
+  const Gpu &a = gpus[from], &b = gpus[to];
+  const HostWayKind inside =
+      a.host == b.host ? group_of(from).ways.between(a.local, b.local).kind : HostWayKind::none;
+  if (inside == HostWayKind::nvlink) return WayKind::nvlink;
+  if (a.domain != kNoId && a.domain == b.domain) return WayKind::nvlink_fabric;
+  return inside == HostWayKind::pcie ? WayKind::pcie : WayKind::packets;
+}
+
+std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) const {
+  std::vector<PortId> ports = group_of(from).ways.between(gpus[from].local, gpus[to].local).ports;
+  for (PortId& port : ports) port += hosts[gpus[from].host].first_port;
+  return ports;
+}
+
+// The first of the fabrics of one that the other one has too.
+std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const {
+  const std::vector<std::uint32_t>& theirs = group_of(to).fabrics;
+  for (const std::uint32_t fabric : group_of(from).fabrics) {
+    if (!fabrics[fabric].scale_up && std::find(theirs.begin(), theirs.end(), fabric) != theirs.end())
+      return fabric;
   }
-  cluster.routes = topology->build(cluster.graph, cluster.nics);
-  return cluster;
+  NETSIM_CHECK(false, "hosts of no common fabric");
+}
+
+std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
+                                                                              std::uint32_t fabric) const {
+  const HostGroup& group = group_of(gpu);
+  const auto at = std::find(group.fabrics.begin(), group.fabrics.end(), fabric);
+  const auto index = static_cast<std::uint32_t>(at - group.fabrics.begin());
+  return {group.ways.nics(gpus[gpu].local, index), group.ways.nearest(gpus[gpu].local, index)};
+}
+
+Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+  const HostPlace& place = hosts[gpus[gpu].host];
+  NicEnd end{place.first_node + way.nic, way.ports};
+  for (PortId& port : end.ports) port += place.first_port;
+  return end;
+}
+
+// Whether the fabric has a way from one NIC to the other while all links are up.
+bool Cluster::joins(NodeId from, NodeId to) const {
+  const auto hops = routes->next_hops(from, to);
+  if (hops.empty()) return false;
+  const NodeId next = graph.port(hops.front()).peer_node;
+  return next == to || !routes->next_hops(next, to).empty();
+}
+
+Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
+  const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
+  const auto [there, equal_there] = nic_ways(to, fabric);
+  const auto [here, equal_here] = nic_ways(from, fabric);
+  NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};
+  for (std::size_t i = 0; i < here.size() && !joins(ends.from.nic, ends.to.nic); ++i)
+    ends.from = nic_end(from, here[i]);
+  return ends;
 }
 
 }  // namespace netsim

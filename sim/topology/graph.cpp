@@ -35,9 +35,9 @@ const char* to_string(LinkKind kind) {
   return "?";
 }
 
-NodeId Graph::add_node(NodeKind kind, AtomId atom, std::string name, int tier) {
+NodeId Graph::add_node(NodeKind kind, AtomId atom, const std::string& name, int tier) {
   const auto id = static_cast<NodeId>(nodes_.size());
-  nodes_.push_back({kind, atom, std::move(name), tier});
+  nodes_.push_back({kind, atom, prefix_ + name, tier});
   node_ports_.emplace_back();
   return id;
 }

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -21,7 +23,9 @@ using PortId = std::uint32_t;
 using AtomId = std::uint32_t;
 inline constexpr std::uint32_t kNoId = UINT32_MAX;
 
-enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch };
+enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch, pcie_switch, cpu };
+// pcie: also what joins CPUs with each other and, beside PCIe, with GPUs (UPI, Infinity Fabric, NVLink-C2C).
+// nvlink: also what AMD calls xGMI.
 enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
 inline constexpr int kLinkKinds = 4;
 const char* to_string(LinkKind kind);
@@ -46,6 +50,11 @@ struct LinkSpec {
           // its own (what the fabric's switches do for their links is the network's business)
 };
 
+// Where a drawing puts a node, in units of the distance of neighbours; y grows downward.
+struct DrawnAt {
+  double x = 0, y = 0;
+};
+
 struct PortSpec {
   NodeId node;
   NodeId peer_node;
@@ -54,11 +63,20 @@ struct PortSpec {
 
 class Graph {
  public:
-  NodeId add_node(NodeKind kind, AtomId atom, std::string name, int tier = 0);
+  NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
   AtomId add_atom() { return atoms_++; }
+  // Stands before the names of the nodes that are added from now on.
+  void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+
+  // For drawings only: nodes without a place are laid out by tier, or on a circle.
+  void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
+  const DrawnAt* drawn_at(NodeId id) const {
+    const auto found = drawn_at_.find(id);
+    return found != drawn_at_.end() ? &found->second : nullptr;
+  }
 
   std::size_t node_count() const { return nodes_.size(); }
   std::size_t port_count() const { return ports_.size(); }
@@ -81,6 +99,8 @@ class Graph {
   std::vector<PortSpec> ports_;
   std::vector<std::vector<PortId>> node_ports_;
   AtomId atoms_ = 0;
+  std::string prefix_;
+  std::map<NodeId, DrawnAt> drawn_at_;
 };
 
 }  // namespace netsim

@@ -16,6 +16,9 @@ constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be evened out
 // What sets need of each other grows with the square of their number, and finding it out with the cube.
 constexpr std::uint32_t kMostSets = 512;
 
+// Messages over NVLink are not acknowledged: their sender learns of the delivery at once, in its own set.
+bool stays_whole(const LinkSpec& link) { return link.delay < kShortestCut || link.kind == LinkKind::nvlink; }
+
 // Atoms that stay together.
 struct AtomGroup {
   std::uint64_t ports = 0;
@@ -29,7 +32,7 @@ class Partitioner {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (PortId id = 0; id < graph.port_count(); ++id) {
       const std::uint32_t a = near_end(id), b = far_end(id);
-      if (graph.port(id).link.delay < kShortestCut) parent_[std::max(a, b)] = std::min(a, b);
+      if (stays_whole(graph.port(id).link)) parent_[std::max(a, b)] = std::min(a, b);
     }
     groups_.resize(graph.atom_count());
     for (PortId id = 0; id < graph.port_count(); ++id) ++groups_[near_end(id)].ports;
@@ -78,7 +81,7 @@ class Partitioner {
   // Hosts in the order of their atoms, which is that of their numbers.
   void find_hosts() {
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
-      if (graph_.node(id).kind == NodeKind::fabric_switch) continue;
+      if (graph_.node(id).kind != NodeKind::gpu && graph_.node(id).kind != NodeKind::nic) continue;
       AtomGroup& c = groups_[root(graph_.node(id).atom)];
       if (c.level == 0) continue;
       c = {c.ports, 0, hosts_, hosts_};

@@ -27,7 +27,8 @@ struct EngineParameters {
 const Parameters<EngineParameters>& engine_parameters();
 
 // About `sets` sets, or as many as suit `threads` threads and their caches (0). Links of a delay below 100 ns
-// are never cut: there would be too little to do between two exchanges.
+// are never cut: there would be too little to do between two exchanges; nor are NVLinks, whose messages end
+// at both ends at once.
 Partition partition(const Graph& graph, std::uint32_t threads, std::uint32_t sets = 0);
 
 }  // namespace netsim

@@ -1,5 +1,10 @@
-// Next hops of any fabric: one breadth-first search from every switch that has NICs. Memory: switches with
-// NICs x switches x equal-cost ports, so arithmetic routes are the better choice for large regular shapes.
+// Next hops of any fabric: a breadth-first search from a switch that has NICs, when the first packet or path
+// asks for a way there. Memory: switches that are destinations x switches x equal-cost ports, so arithmetic
+// routes are the better choice for large regular shapes.
+#include <atomic>
+#include <memory>
+#include <mutex>
+
 #include "sim/core/errors.h"
 #include "sim/topology/topology.h"
 
@@ -12,17 +17,18 @@ class ShortestPathRoutes final : public Routes {
   ShortestPathRoutes(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& down)
       : down_ports_(down), access_(graph.node_count(), {kNoId, kNoId}) {
     index_switches(graph);
+    for (NodeId id = 0; id < graph.node_count(); ++id) ports_.push_back(graph.ports_of(id));
+    for (PortId id = 0; id < graph.port_count(); ++id) peer_.push_back(graph.port(id).peer_node);
     for (const HostPort& port : nics) attach(graph, port.nic);
-    for (std::size_t column = 0; column < access_switches_.size(); ++column)
-      search(graph, access_switches_[column]);
+    columns_ = std::vector<Slot>(access_switches_.size());
   }
 
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
     if (row_[at] == kNoId) return {&access_[at].port, 1};
     const Access& target = access_[destination];
-    const std::size_t cell = std::size_t{target.column} * switches_.size() + row_[at];
     if (switches_[row_[at]] == access_switches_[target.column]) return {&down_[destination], 1};
-    return {hops_.data() + begin_[cell], begin_[cell + 1] - begin_[cell]};
+    const Column& column = column_of(target.column);
+    return {column.hops.data() + column.begin[row_[at]], column.begin[row_[at] + 1] - column.begin[row_[at]]};
   }
 
  private:
@@ -30,6 +36,16 @@ class ShortestPathRoutes final : public Routes {
   struct Access {
     PortId port;
     std::uint32_t column;
+  };
+  // Next hops of all switches towards one of them.
+  struct Column {
+    std::vector<std::uint32_t> begin{0};  // by row: range of hops
+    std::vector<PortId> hops;
+  };
+  // Made by whichever thread asks first, while the others wait; it stays where it is.
+  struct Slot {
+    std::atomic<const Column*> made{nullptr};
+    std::unique_ptr<const Column> column;
   };
 
   void index_switches(const Graph& graph) {
@@ -61,13 +77,13 @@ class ShortestPathRoutes final : public Routes {
   bool usable(PortId port) const { return down_ports_.empty() || !down_ports_[port]; }
 
   // Links between a switch and `target` over switches and links that are up; kNoId where there is no way.
-  std::vector<std::uint32_t> distances(const Graph& graph, NodeId target) const {
-    std::vector<std::uint32_t> distance(graph.node_count(), kNoId);
+  std::vector<std::uint32_t> distances(NodeId target) const {
+    std::vector<std::uint32_t> distance(ports_.size(), kNoId);
     std::vector<NodeId> reached{target};
     distance[target] = 0;
     for (std::size_t i = 0; i < reached.size(); ++i) {
-      for (PortId port : graph.ports_of(reached[i])) {
-        const NodeId from = graph.port(port).peer_node;
+      for (PortId port : ports_[reached[i]]) {
+        const NodeId from = peer_[port];
         if (row_[from] == kNoId || distance[from] != kNoId || !usable(port ^ 1U)) continue;
         distance[from] = distance[reached[i]] + 1;
         reached.push_back(from);
@@ -76,19 +92,37 @@ class ShortestPathRoutes final : public Routes {
     return distance;
   }
 
-  // Appends the next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
-  void search(const Graph& graph, NodeId target) {
-    const std::vector<std::uint32_t> distance = distances(graph, target);
-    for (NodeId at : switches_) {
-      for (PortId port : graph.ports_of(at)) {
-        if (!usable(port)) continue;
-        const std::uint32_t peer_distance = distance[graph.port(port).peer_node];
-        if (peer_distance != kNoId && peer_distance + 1 == distance[at]) hops_.push_back(port);
-      }
-      begin_.push_back(hops_.size());
+  const Column& column_of(std::uint32_t column) const {
+    Slot& slot = columns_[column];
+    const Column* made = slot.made.load(std::memory_order_acquire);
+    if (made != nullptr) [[likely]]
+      return *made;
+    const std::lock_guard lock(making_);
+    if (slot.column == nullptr) {
+      slot.column = std::make_unique<const Column>(search(access_switches_[column]));
+      slot.made.store(slot.column.get(), std::memory_order_release);
     }
+    return *slot.column;
   }
 
+  // The next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
+  Column search(NodeId target) const {
+    const std::vector<std::uint32_t> distance = distances(target);
+    Column column;
+    for (NodeId at : switches_) {
+      for (PortId port : ports_[at]) {
+        if (!usable(port)) continue;
+        const std::uint32_t peer_distance = distance[peer_[port]];
+        if (peer_distance != kNoId && peer_distance + 1 == distance[at]) column.hops.push_back(port);
+      }
+      column.begin.push_back(static_cast<std::uint32_t>(column.hops.size()));
+    }
+    return column;
+  }
+
+  // By node and port: the graph may be moved, but its lists stay where they are.
+  std::vector<std::span<const PortId>> ports_;
+  std::vector<NodeId> peer_;
   std::vector<bool> down_ports_;
   std::vector<NodeId> switches_;         // row -> node
   std::vector<std::uint32_t> row_;       // node -> row; kNoId for other than fabric switches
@@ -96,8 +130,8 @@ class ShortestPathRoutes final : public Routes {
   std::vector<NodeId> access_switches_;  // column -> node
   std::vector<Access> access_;           // by node
   std::vector<PortId> down_;             // by node: the port from the switch to the NIC
-  std::vector<std::size_t> begin_{0};    // cell (column, row) -> range of hops_
-  std::vector<PortId> hops_;
+  mutable std::vector<Slot> columns_;
+  mutable std::mutex making_;
 };
 
 }  // namespace

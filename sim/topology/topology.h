@@ -6,10 +6,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
 #include "sim/topology/graph.h"
+#include "sim/topology/host_ways.h"
 #include "sim/topology/routes.h"
 
 namespace netsim {
@@ -19,12 +21,24 @@ struct Gpu {
   NodeId node;          // its node in the graph
   std::uint32_t host;   // host number
   std::uint32_t local;  // number within the host
-  NodeId nic;           // the NIC that it uses; equal to `node` for hosts without PCIe (single_nic)
+  NodeId nic;           // the NIC that it uses by default (packet_nics() has all); `node` if it is one
+  std::uint32_t domain = kNoId;  // GPUs of one number are joined by a scale-up fabric beyond their hosts
 };
 
+// What a host has for one fabric.
+struct HostFabric {
+  std::string name;     // of the fabric, as in the configuration's `fabrics`
+  std::uint32_t ports;  // so many host ports of it
+};
+
+// The fabric that NICs go to, and the one that the short form `topology` describes.
+inline constexpr const char* kScaleOut = "scale_out";
+
 struct HostBuild {
-  std::vector<Gpu> gpus;
-  std::vector<NodeId> nics;  // in the order in which they are joined to the fabric's host ports
+  std::vector<NodeId> gpus;  // by local number
+  // By Host::fabrics(): the nodes that it joins, in the order of its host ports: NICs, or where GPUs have
+  // links of their own into it, GPUs. A NIC of several ports is a node for each, behind a PCIe switch.
+  std::vector<std::vector<NodeId>> ports;
 };
 
 class Host {
@@ -32,9 +46,11 @@ class Host {
   static constexpr const char* kComponentKind = "host";
   virtual ~Host() = default;
   virtual std::uint32_t gpus() const = 0;
-  virtual std::uint32_t nics() const = 0;
-  // Adds one host (one atom) to the graph. `numbers`: what the file of the fabric calls the host ports of its
-  // NICs, for their names; empty: it calls them nothing.
+  // The fabrics that it has ports for, the nearest first.
+  virtual std::vector<HostFabric> fabrics() const = 0;
+  // Adds one host (one atom) to the graph: its GPUs and NICs and what lies between them, as links;
+  // host_ways.h finds the ways. The same nodes and links in the same order each time. `numbers`: what the
+  // file of the first fabric calls its host ports, for the names of NICs; empty: it calls them nothing.
   virtual HostBuild build(Graph& graph, std::uint32_t host_index,
                           std::span<const std::uint32_t> numbers) const = 0;
   // Its NICs ask for an acknowledgement at least every so many packets of a queue pair, a power of two,
@@ -45,7 +61,7 @@ class Host {
   virtual std::string gpu_model() const = 0;
 };
 
-// A NIC as the fabric that joins it sees it.
+// A NIC (or what else has the port) as the fabric that joins it sees it.
 struct HostPort {
   NodeId nic;
   std::uint32_t host;  // host number
@@ -56,31 +72,98 @@ class Topology {
  public:
   static constexpr const char* kComponentKind = "topology";
   virtual ~Topology() = default;
-  // How many NICs it can join.
+  // How many NICs, or GPUs, it can join.
   virtual std::uint32_t host_ports() const = 0;
+  // Whether it joins GPUs rather than NICs: its links are NVLinks into switches of the kind scale_up_switch.
+  virtual bool scale_up() const { return false; }
   // What the file or list that describes the fabric calls its hosts, by host port; empty: no file does.
   virtual std::vector<std::uint32_t> host_numbers() const { return {}; }
   // Adds switches and links; nics[i] is at host port i. nics.size() <= host_ports().
   virtual std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const = 0;
 };
 
-// A whole cluster, as built from the sections `topology`, `host` and `hosts` of the configuration.
+// Hosts of one kind with the same parameters: what is known of them once for all.
+struct HostGroup {
+  std::string kind;
+  std::string gpu_model;               // Host::gpu_model
+  std::int64_t acknowledge_every = 1;  // Host::acknowledge_every
+  std::uint32_t gpus = 0;              // of a host
+  std::uint32_t hosts = 0;
+  std::vector<std::uint32_t> fabrics;  // by Host::fabrics(): which of the cluster's
+  HostWays ways;
+};
+
+struct HostPlace {
+  std::uint32_t group;
+  NodeId first_node;
+  PortId first_port;
+};
+
+// One fabric of a cluster.
+struct ClusterFabric {
+  std::string name;
+  bool scale_up = false;        // Topology::scale_up
+  std::vector<HostPort> ports;  // in host port order
+};
+
+// What carries messages from one GPU to another, the nearest first.
+enum class WayKind : std::uint8_t {
+  nvlink,         // links and switches of their host, or another GPU of it
+  nvlink_fabric,  // a scale-up fabric beyond the hosts
+  pcie,           // PCIe switches and CPUs of their host
+  packets,        // NICs and a packet fabric
+};
+// Whether messages travel in pieces, without headers and acknowledgements.
+constexpr bool is_scale_up(WayKind kind) { return kind != WayKind::packets; }
+
+// A whole cluster, as built from the sections `topology` or `fabrics`, `host` and `hosts` of the
+// configuration.
 struct Cluster {
   Graph graph;
-  std::unique_ptr<Routes> routes;
-  std::vector<Gpu> gpus;       // global numbering: host-major, then local
-  std::vector<HostPort> nics;  // global numbering: host port order
+  std::unique_ptr<Routes> routes;  // of all fabrics: a destination is in one of them
+  std::vector<Gpu> gpus;           // global numbering: host-major, then local
+  std::vector<HostPort> nics;      // of all packet fabrics, one after the other, in host port order
+  std::vector<ClusterFabric> fabrics;
+  std::vector<HostGroup> groups;
+  std::vector<HostPlace> hosts;
   std::uint32_t host_count = 0;
-  std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers
-  std::string gpu_model;
-  std::int64_t acknowledge_every = 1;  // Host::acknowledge_every
+  std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers of the first packet fabric
+
   bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
     return gpus[gpu_a].host == gpus[gpu_b].host;
   }
+  const HostGroup& group_of(std::uint32_t gpu) const { return groups[hosts[gpus[gpu].host].group]; }
+  // Of two different GPUs.
+  WayKind way(std::uint32_t from, std::uint32_t to) const;
+  // The way within their host, for WayKind::nvlink and pcie.
+  std::vector<PortId> way_inside(std::uint32_t from, std::uint32_t to) const;
+
+  // One end of a way of packets: the NIC, and the ports from the GPU to it (none: the GPU is its own NIC).
+  struct NicEnd {
+    NodeId nic;
+    std::vector<PortId> ports;
+  };
+  struct NicEnds {
+    NicEnd from, to;
+  };
+  // The ends of a way in the packet fabric that joins two GPUs. Each takes one of its nearest NICs by the
+  // message's `lane`: all of them are used by lanes in a row. Where the fabric does not join the two, as
+  // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
+  // another GPU where need be, as NCCL does (PXN, since 2.12).
+  NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
+
+ private:
+  std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
+  std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
+                                                                       std::uint32_t fabric) const;
+  NicEnd nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  bool joins(NodeId from, NodeId to) const;
 };
 
-// `root` is the whole configuration; reads `topology` (required), `host` (default single_nic) and `hosts`
-// (how many; default: as many as the topology's host ports hold). ConfigError where they do not fit.
+// `root` is the whole configuration; reads `topology` or `fabrics` (one of them is required), `host` and
+// `hosts`: a kind (default single_nic) and how many (default: as many as the fabrics' host ports hold), or a
+// list of groups. ConfigError where they do not fit.
 Cluster build_cluster(const ConfigNode& root);
 
 // Equal-cost shortest-path next hops for any graph, by breadth-first search from every NIC's switch: for

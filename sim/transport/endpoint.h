@@ -9,10 +9,12 @@
 
 namespace netsim {
 
-// What joins two GPUs: decides which latencies, channels and queue pairs a collective uses there.
+// What joins two GPUs, from near to far: decides which latencies, channels and queue pairs a collective uses
+// there.
 enum class Reach : std::uint8_t {
   self,
-  scale_up,   // same host: NVLink through the host's switch stage
+  scale_up,   // NVLink, within a host or beyond it
+  pcie,       // PCIe of their host
   scale_out,  // through NICs and the fabric
   ideal       // `network: ideal`: no cost anywhere
 };

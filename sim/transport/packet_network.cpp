@@ -130,21 +130,20 @@ PathObjection PacketNetworkImpl::worst_path() const {
 std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
   if (state_.senders[id].scale_up) return "";
   const std::vector<bool>& down = fabric_.down_ports();
-  const auto tell = [&](std::span<const PortId> path, std::uint32_t from, std::uint32_t to,
-                        const char* what) {
+  const QueuePairIdentity& n = state_.records[id].identity;
+  const auto [sender, receiver] = cluster_.nic_ends(n.source, n.destination, n.number);
+  const auto tell = [&](std::span<const PortId> path, NodeId from, NodeId to, const char* what) {
     const auto dead = std::find_if(path.begin(), path.end(), [&](PortId port) { return down[port]; });
     if (dead == path.end()) return std::string();
     const Graph& graph = cluster_.graph;
-    const bool fixed = fabric_.routing().fixed_path(graph.node(cluster_.gpus[from].nic).name,
-                                                    graph.node(cluster_.gpus[to].nic).name) != nullptr;
+    const bool fixed = fabric_.routing().fixed_path(graph.node(from).name, graph.node(to).name) != nullptr;
     return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };
-  const QueuePairIdentity& n = state_.records[id].identity;
   const std::string data =
-      tell(fabric_.ports_of_path(state_.records[id].idle.first), n.source, n.destination, "its");
+      tell(fabric_.ports_of_path(state_.records[id].idle.first), sender.nic, receiver.nic, "its");
   if (!data.empty()) return data;
-  return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), n.destination, n.source,
+  return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,
               "its ACKs'");
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,8 @@ struct NetworkCounters {
 
 // How often queue pairs ask for acknowledgements: every so many packets at most.
 struct Acknowledging {
-  std::int64_t every;
-  std::string because;  // of the default, in words; "": configured
+  std::optional<std::int64_t> every;  // empty: hosts of different kinds have different ones
+  std::string because;                // of the default, in words; "": configured
 };
 
 class PacketNetwork : public Endpoint {

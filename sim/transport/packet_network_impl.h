@@ -35,7 +35,9 @@ class PacketNetworkImpl final : public PacketNetwork {
   void tell_idle_times() override { state_.told = &ideal_times_; }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
-    return cluster_.same_host(source, destination) ? Reach::scale_up : Reach::scale_out;
+    const WayKind way = cluster_.way(source, destination);
+    if (way == WayKind::packets) return Reach::scale_out;
+    return way == WayKind::pcie ? Reach::pcie : Reach::scale_up;
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   NetworkCounters counters() const override;

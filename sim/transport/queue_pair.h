@@ -32,7 +32,8 @@ struct alignas(64) SenderState {
   std::uint32_t mtu = 0;
   std::uint16_t overhead = 0;  // of the wire, which pacing counts
   std::uint8_t traffic_class = 0;
-  bool scale_up = false;
+  bool scale_up : 1 = false;       // in pieces, without headers and acknowledgements
+  std::uint8_t ask_shift : 5 = 0;  // asks for an ACK in one of at most 1 << ask_shift packets
 
   Time pace_at = 0;
   std::uint64_t digest = 0;
@@ -73,7 +74,7 @@ struct alignas(64) ReceiverState {
   std::uint32_t latest = 0;     // psn of the last packet that came out of order
   std::uint32_t back_path = 0;  // of ACKs, after the first port
   PortId back_port = kNoId;     // the NIC's port; kNoId: within a host, where nothing is acknowledged
-  PortId gpu_port = 0;          // the NIC's port to the GPU
+  PortId gpu_port = 0;          // the NIC's port towards the GPU
   bool cnp_sent : 1 = false;
   bool nack_sent : 1 = false;
   bool pcie : 1 = false;     // goes on to the GPU over PCIe

@@ -90,7 +90,11 @@ Acknowledging acknowledging(const TransportParameters& parameters, const Congest
   if (parameters.acknowledge.every) return {*parameters.acknowledge.every, ""};
   if (needs.every_ack) return {1, "congestion control needs every ACK"};
   if (parameters.ecn_echo == EcnEcho::ack) return {1, "marks come back in ACKs"};
-  return {cluster.acknowledge_every, "the host's NIC"};
+  const std::int64_t first = cluster.groups.front().acknowledge_every;
+  for (const HostGroup& group : cluster.groups) {
+    if (group.acknowledge_every != first) return {std::nullopt, "each host's NIC"};
+  }
+  return {first, "the host's NIC"};
 }
 
 std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters) {

@@ -26,7 +26,7 @@ class TransportPart {
   static constexpr std::size_t kCacheLine = 64;
 
   void on_deliver(const Event& event) {
-    if (receiver_.on_deliver(event)) sender_.delivered_within_host(event.target);
+    if (receiver_.on_deliver(event)) sender_.delivered_over_scale_up(event.target);
   }
 
   NetworkCounters counts_;

@@ -1,10 +1,23 @@
 #include "sim/transport/transport_state.h"
 
+#include <bit>
+
 namespace netsim {
 namespace {
 
 // Address space is set aside for so many.
 constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26;
+
+std::vector<std::uint8_t> ask_shifts(const TransportParameters& parameters, const CongestionNeeds& needs,
+                                     const Cluster& cluster) {
+  std::vector<std::uint8_t> shifts;
+  const Acknowledging common = acknowledging(parameters, needs, cluster);
+  for (const HostGroup& group : cluster.groups) {
+    const std::int64_t every = common.every.value_or(group.acknowledge_every);
+    shifts.push_back(static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(every))));
+  }
+  return shifts;
+}
 
 }  // namespace
 
@@ -15,7 +28,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       reliability(reliability_plan(parameters)),
       congestion_control(make_congestion_control(parameters)),
       needs(congestion_control->needs()),
-      acknowledge_every(static_cast<std::uint32_t>(acknowledging(parameters, needs, cluster).every)),
+      ask_shift(ask_shifts(parameters, needs, cluster)),
       echo_in_acks(needs.ack_echo || parameters.ecn_echo == EcnEcho::ack),
       stamps(needs.telemetry || needs.timestamps),
       senders(kMaxQueuePairs),

@@ -28,7 +28,7 @@ struct TransportState {
   ReliabilityPlan reliability;
   std::unique_ptr<CongestionControl> congestion_control;
   CongestionNeeds needs;
-  std::uint32_t acknowledge_every;
+  std::vector<std::uint8_t> ask_shift;  // by group of hosts: see SenderState
   bool echo_in_acks = false, stamps = false;
   MessageListener* listener = nullptr;
   bool observed = false;             // flows are written into the journal

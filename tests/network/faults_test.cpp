@@ -55,6 +55,37 @@ TEST_P(LinkDown, IsRoutedAroundAndUsedAgain) {
   EXPECT_EQ(f.network->counters().pfc_pauses, f.network->counters().pfc_resumes);
 }
 
+// A core switch fails with all that waits in it, and comes back: ways lead around it meanwhile, at three
+// quarters of the middle's rate.
+TEST_P(LinkDown, SoIsASwitchWithAllItsLinks) {
+  PacketFixture f(
+      std::string(kFatTree) +
+      "transport: {congestion_control: none, retransmission_timeout: 500 us, retries: 100, reliability: " +
+      GetParam().reliability +
+      "}\nnetwork:\n  switch: {marker: none, flow_control: " + GetParam().flow_control +
+      "}\n  faults: [{switch: core0, down: 100 us, up: 600 us}]\n  detection_delay: 100 us\n");
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    for (std::uint32_t channel = 0; channel < 4; ++channel) f.send(i, (i + 8) % 16, 3'000'000, 0, channel);
+  }
+  const auto data = [&] {
+    std::uint64_t packets = 0;
+    for (const char* agg : {"agg0", "agg2", "agg4", "agg6"})
+      packets += f.at("core0", agg).data_packets + f.at(agg, "core0").data_packets;
+    return packets;
+  };
+  f.loop.run(95 * kMicrosecond);
+  EXPECT_GT(data(), 0u);
+  f.loop.run(350 * kMicrosecond);
+  EXPECT_GT(f.network->counters().lost, 0u);
+  EXPECT_EQ(f.at("core1", "agg0").lost, 0u);
+  const std::uint64_t before = data();
+  f.loop.run(690 * kMicrosecond);
+  EXPECT_EQ(data(), before);
+  f.loop.run();
+  EXPECT_GT(data(), before) << "the old paths are back";
+  EXPECT_TRUE(f.all_delivered());
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, LinkDown,
                          ::testing::Values(Kind{"go_back_n", "pfc"}, Kind{"irn", "pfc"},
                                            Kind{"go_back_n", "credits"}, Kind{"irn", "credits"}));
@@ -216,7 +247,9 @@ TEST_F(FaultPlans, WhatIsWrongIsToldWithItsPlace) {
   };
   expect("link: a-b", "expected a list of faults");
   expect("- {loss: 0.1}", "'link' is missing");
-  expect("- {link: host0-switch0}", "nothing happens to the link");
+  expect("- {switch: switch7, loss: 0.1}", "no switch of the fabric 'switch7'");
+  expect("- {switch: switch0, link: host0-switch0, loss: 0.1}", "exclude each other");
+  expect("- {link: host0-switch0}", "nothing happens to it");
   expect("- {link: host0-switch0, rate: 1 Gbps}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, loss: 0, at: 1 us}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, up: 1 us}", "'up' without 'down'");

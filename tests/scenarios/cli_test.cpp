@@ -294,6 +294,27 @@ TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
                {"--print-config and --json"});
 }
 
+TEST_F(NetsimProgram, DryRunShowsTheClusterWithAndWithoutAWorkload) {
+  for (const char* workload : {"", "--workload incast.yaml "}) {
+    const Ended ended = run(std::string("--config star.yaml ") + workload + "--dry-run");
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("switches           tier 0: 1 switch of 4 ports, 400 Gb/s down\n"));
+    EXPECT_THAT(ended.out, HasSubstr("hops between NICs  at most 2, 2 on average\n"));
+    EXPECT_THAT(ended.out, HasSubstr("cables             4, 8 transceivers\n"));
+    const json shape =
+        json::parse(run(std::string("--config star.yaml ") + workload + "--dry-run --json -").out);
+    EXPECT_EQ(shape["cluster"]["bisection_bps"], 200'000'000'000);
+  }
+}
+
+TEST_F(NetsimProgram, DrawsTheCluster) {
+  EXPECT_EQ(run("--config star.yaml --draw star.svg").code, 0);
+  EXPECT_THAT(directory_.text("star.svg"), HasSubstr(">switch0<"));
+  expect_error("--config star.yaml --draw star.png", ExitCode::usage, {"--draw: 'star.png'", ".svg"});
+  expect_error("--draw star.svg", ExitCode::usage, {"--config is missing"});
+  expect_error("--config star.yaml --draw nowhere/star.svg", ExitCode::io, {"nowhere/star.svg"});
+}
+
 TEST_F(NetsimProgram, DryRunPredictsAsJson) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --json -");
   ASSERT_EQ(ended.code, 0) << ended.err;

@@ -35,7 +35,8 @@ struct Request {
 
   std::vector<std::uint32_t> place(const std::string& placement) const {
     const PlacementView view{cluster(), taken, ranks, axes, job, 1};
-    return place_ranks(parse_config(placement, "config.yaml"), view).gpus;
+    return place_ranks(parse_config(placement, "config.yaml"), view, std::vector<bool>(taken.size(), false))
+        .gpus;
   }
   std::string refusal(const std::string& placement) const {
     try {

@@ -48,4 +48,35 @@ inline std::uint32_t walk(const Cluster& cluster, NodeId from, NodeId to, std::u
   return 0;
 }
 
+// The switch that a NIC is joined to.
+inline NodeId access_switch(const Graph& graph, NodeId nic) {
+  return graph.port(graph.ports_of(nic).back()).peer_node;
+}
+
+// Compares with a breadth-first search over the fabric: at every switch and NIC, for every destination, the
+// same set of next hops; and walks end at the destination after the shortest distance, or nowhere where there
+// is no way.
+inline void expect_shortest_paths(const Cluster& cluster) {
+  const Graph& graph = cluster.graph;
+  const auto search = shortest_path_routes(graph, cluster.nics);
+  for (NodeId to : nic_nodes(cluster)) {
+    const auto distance = graph.fabric_distances(access_switch(graph, to));
+    const auto expect_hops = [&](NodeId at, NodeId from) {
+      const auto hops = next_hop_set(*cluster.routes, at, to);
+      EXPECT_EQ(hops, distance[from] != kNoId ? next_hop_set(*search, at, to) : std::set<PortId>())
+          << graph.node(at).name << " to " << graph.node(to).name;
+    };
+    for (NodeId at = 0; at < graph.node_count(); ++at) {
+      if (graph.node(at).kind == NodeKind::fabric_switch) expect_hops(at, at);
+    }
+    for (NodeId from : nic_nodes(cluster)) {
+      if (from == to) continue;
+      const std::uint32_t links = distance[access_switch(graph, from)];
+      expect_hops(from, access_switch(graph, from));
+      for (std::uint64_t choice : {0, 1, 5})
+        EXPECT_EQ(walk(cluster, from, to, choice), links != kNoId ? links + 2 : 0);
+    }
+  }
+}
+
 }  // namespace netsim

@@ -21,7 +21,7 @@ const std::string kMainJob = "topology: {kind: fat_tree, k: 8, rate: 200 Gbps}\n
 TEST(Cluster, HostsAreSingleNicAndFillTheFabricByDefault) {
   const Cluster cluster = cluster_of("topology: {kind: star, hosts: 5}\n");
   EXPECT_EQ(cluster.host_count, 5u);
-  EXPECT_EQ(cluster.gpu_model, "");
+  EXPECT_EQ(cluster.groups[0].gpu_model, "");
   ASSERT_EQ(cluster.gpus.size(), 5u);
   for (std::uint32_t i = 0; i < 5; ++i) {
     EXPECT_EQ(cluster.gpus[i].node, cluster.gpus[i].nic);
@@ -37,7 +37,7 @@ TEST(Cluster, OfTheMainJobHas128GpusOnOneFatTree) {
   EXPECT_EQ(cluster.host_count, 16u);
   EXPECT_EQ(cluster.gpus.size(), 128u);
   EXPECT_EQ(cluster.nics.size(), 128u);
-  EXPECT_EQ(cluster.gpu_model, "a100_80gb");
+  EXPECT_EQ(cluster.groups[0].gpu_model, "a100_80gb");
   EXPECT_EQ(cluster.graph.atom_count(), 16u + 80u);
   EXPECT_EQ(cluster.graph.port_count(), 2u * (384 + 16 * 16));
   EXPECT_TRUE(cluster.same_host(8, 15));
@@ -183,6 +183,128 @@ TEST(Cluster, RefusesWhatDoesNotFit) {
   EXPECT_THAT(cluster_error("topology: {kind: star, hosts: 7}\nhost: dgx_a100\n"), HasSubstr("no host fits"));
   EXPECT_THAT(cluster_error("topology: {kind: star, hosts: 7}\nhost: dgx_a100\nhosts: 1\n"),
               HasSubstr("none"));
+}
+
+TEST(Cluster, IsMadeOfGroupsOfHosts) {
+  const Cluster cluster = cluster_of(
+      "topology: {kind: star, hosts: 40}\n"
+      "hosts:\n  - {kind: dgx_a100, count: 2, nvlink_piece: 64 KiB}\n  - {kind: pcie_server, count: 1}\n"
+      "  - {kind: single_nic}\n");
+  ASSERT_EQ(cluster.groups.size(), 3u);
+  EXPECT_EQ(cluster.groups[0].kind, "dgx_a100");
+  EXPECT_EQ(cluster.groups[0].gpu_model, "a100_80gb");
+  EXPECT_EQ(cluster.groups[1].acknowledge_every, 256);
+  EXPECT_EQ(cluster.groups[2].acknowledge_every, 1);
+  EXPECT_EQ(cluster.groups[2].hosts, 20u);  // what room is left
+  EXPECT_EQ(cluster.host_count, 23u);
+  EXPECT_EQ(cluster.gpus.size(), 2u * 8 + 8 + 20);
+  ASSERT_EQ(cluster.nics.size(), 40u);
+  for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[i].nic);
+  for (std::uint32_t i = 16; i < 24; ++i) EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[16 + (i - 16) / 2].nic);
+  for (std::uint32_t i = 24; i < 44; ++i) EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[20 + i - 24].nic);
+  EXPECT_EQ(cluster.graph.port(cluster.way_inside(8, 9)[0]).link.mtu, 64 * kKibibyte);
+  EXPECT_EQ(cluster.way(8, 9), WayKind::nvlink);
+  EXPECT_EQ(cluster.way(16, 17), WayKind::pcie);
+  EXPECT_EQ(cluster.way(15, 16), WayKind::packets);
+}
+
+// A way's ports are those of the host that it is in, whichever it is.
+TEST(Cluster, FindsTheWaysOfEveryHost) {
+  const Cluster cluster = cluster_of("topology: {kind: star, hosts: 12}\nhost: pcie_server\nhosts: 3\n");
+  for (std::uint32_t from = 0; from < 24; ++from) {
+    const Cluster::NicEnd end = cluster.nic_ends(from, (from + 8) % 24, 0).from;
+    EXPECT_EQ(end.nic, cluster.gpus[from].nic);
+    NodeId at = cluster.gpus[from].node;
+    for (const PortId port : end.ports) {
+      EXPECT_EQ(cluster.graph.port(port).node, at);
+      at = cluster.graph.port(port).peer_node;
+    }
+    EXPECT_EQ(at, end.nic);
+    const std::uint32_t peer = from / 8 * 8 + (from + 3) % 8;
+    at = cluster.gpus[from].node;
+    for (const PortId port : cluster.way_inside(from, peer)) {
+      EXPECT_EQ(cluster.graph.port(port).node, at);
+      at = cluster.graph.port(port).peer_node;
+    }
+    EXPECT_EQ(at, cluster.gpus[peer].node);
+  }
+}
+
+TEST(Cluster, HasSeveralFabrics) {
+  const Cluster cluster = cluster_of(
+      "fabrics:\n  rack: {kind: nvl_rack, racks: 2}\n  scale_out: {kind: star, hosts: 100}\n"
+      "hosts:\n  - {kind: gb200, count: 20}\n  - {kind: single_nic, count: 4}\n");
+  ASSERT_EQ(cluster.fabrics.size(), 2u);
+  EXPECT_TRUE(cluster.fabrics[0].scale_up);
+  EXPECT_EQ(cluster.fabrics[0].ports.size(), 80u);
+  EXPECT_EQ(cluster.fabrics[1].ports.size(), 84u);
+  EXPECT_EQ(cluster.nics.size(), 84u);
+  EXPECT_EQ(cluster.way(0, 71), WayKind::nvlink_fabric);
+  EXPECT_EQ(cluster.way(71, 72), WayKind::packets);  // the other rack
+  EXPECT_EQ(cluster.way(72, 79), WayKind::nvlink_fabric);
+  EXPECT_EQ(cluster.way(0, 80), WayKind::packets);
+  EXPECT_EQ(cluster.way(80, 81), WayKind::packets);
+  std::vector<std::string> switches;
+  for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
+    const NodeKind kind = cluster.graph.node(node).kind;
+    if (kind == NodeKind::scale_up_switch || kind == NodeKind::fabric_switch)
+      switches.push_back(cluster.graph.node(node).name);
+  }
+  EXPECT_THAT(switches, testing::ElementsAre("rack/nvswitch0", "rack/nvswitch1", "switch0"));
+  for (std::uint32_t i = 0; i < 83; ++i)
+    EXPECT_EQ(walk(cluster, cluster.gpus[i].nic, cluster.gpus[83].nic, 0), 2u);
+}
+
+// Figures of NVL72: 18 NVLinks of 50 GB/s, of which NCCL counts 40.1.
+TEST(NvlRack, GivesEachGpuItsLinks) {
+  const Cluster cluster =
+      cluster_of("fabrics:\n  rack: {kind: nvl_rack}\n  scale_out: {kind: star, hosts: 72}\nhost: gb200\n");
+  EXPECT_EQ(cluster.host_count, 18u);
+  for (const Gpu& gpu : cluster.gpus) {
+    BitRate rate = 0;
+    for (const PortId port : cluster.graph.ports_of(gpu.node)) {
+      const PortSpec& spec = cluster.graph.port(port);
+      if (spec.link.kind == LinkKind::nvlink) rate += spec.link.rate;
+      if (cluster.graph.node(spec.node).atom != cluster.graph.node(spec.peer_node).atom) {
+        EXPECT_GE(spec.link.delay, kNanosecond);
+      }
+    }
+    EXPECT_EQ(rate, 18 * 8 * 40'100 * kMbps);
+    EXPECT_EQ(gpu.domain, 0u);
+  }
+}
+
+TEST(Cluster, RefusesGroupsAndFabricsThatDoNotFit) {
+  const std::string star = "topology: {kind: star, hosts: 10}\n";
+  EXPECT_THAT(cluster_error(star + "host: dgx_a100\nhosts: [{kind: single_nic, count: 1}]\n"),
+              AllOf(HasSubstr("test.yaml:2:1"), HasSubstr("'host' and a list of 'hosts'")));
+  EXPECT_THAT(
+      cluster_error(star + "hosts:\n  - {kind: dgx_a100, count: 1}\n  - {kind: single_nic, count: 3}\n"),
+      AllOf(HasSubstr("test.yaml:4:"), HasSubstr("3 hosts; allowed: 1 to 2"),
+            HasSubstr("2 of its 10 host ports left")));
+  EXPECT_THAT(cluster_error(star + "hosts:\n  - {kind: dgx_a100}\n  - {kind: single_nic}\n"),
+              AllOf(HasSubstr("test.yaml:3:"), HasSubstr("'count' is missing")));
+  EXPECT_THAT(cluster_error(star + "hosts: []\n"), HasSubstr("at least one group"));
+  EXPECT_THAT(cluster_error(star + "hosts: [dgx_a100]\n"), HasSubstr("expected a group"));
+  EXPECT_THAT(cluster_error(star + "hosts: [{kind: dgx_a100, count: 1, cuont: 2}]\n"), HasSubstr("cuont"));
+  EXPECT_THAT(cluster_error(star + "hosts: [{kind: dgx_a10, count: 1}]\n"),
+              HasSubstr("did you mean 'dgx_a100'"));
+  EXPECT_THAT(cluster_error(star + "host: gb200\n"),
+              AllOf(HasSubstr("4 ports for a fabric 'rack'"), HasSubstr("fabrics: scale_out")));
+  EXPECT_THAT(cluster_error(star + "fabrics: {scale_out: {kind: star, hosts: 2}}\n"),
+              AllOf(HasSubstr("test.yaml:1:1"), HasSubstr("give one of them")));
+  EXPECT_THAT(cluster_error("fabrics: {}\n"), HasSubstr("expected fabrics by name"));
+  EXPECT_THAT(
+      cluster_error("fabrics: {scale_out: {kind: star, hosts: 4}, rack: {kind: nvl_rack}}\nhost: gb200\n"
+                    "hosts: 2\n"),
+      AllOf(HasSubstr("1 to 1"), HasSubstr("fabric scale_out has 4 host ports"), HasSubstr("4 NICs")));
+  EXPECT_THAT(cluster_error("topology: {kind: nvl_rack, gpus: 8, racks: 2}\nhost: dgx_a100\n"),
+              HasSubstr("GPU 0 of host dgx_a100 has no way to a NIC, but there are other hosts"));
+  EXPECT_THAT(cluster_error("fabrics: {a: {kind: star, hosts: 4}, scale_out: {kind: star, hosts: 4}}\n"
+                            "hosts: [{kind: single_nic, count: 2}, {kind: tpu_v4, count: 1, fabric: a}]\n"),
+              HasSubstr("tpu_v4 and single_nic have no fabric of NICs in common"));
+  EXPECT_THAT(cluster_error("fabrics: {rack: {kind: nvl_rack, nvlink_delay: 0}, scale_out: {kind: star}}\n"),
+              HasSubstr("at least 1 ns"));
 }
 
 TEST(Cluster, RefusesUnknownKindsWithTheNearestName) {

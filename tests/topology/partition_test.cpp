@@ -214,5 +214,20 @@ TEST(Partition, HostsWithAllTheirGpusAreOne) {
     EXPECT_EQ(p.set_of(cluster.gpus[i].node), p.set_of(cluster.gpus[i / 8 * 8].node));
 }
 
+// A message over NVLink ends at both ends at once, whatever the cable's delay.
+TEST(Partition, HostsOfAnNvlinkRackAreOne) {
+  const Cluster cluster = cluster_of(
+      "fabrics:\n  rack: {kind: nvl_rack, racks: 3, gpus: 8, nvlink_delay: 1 us}\n"
+      "  scale_out: {kind: star, hosts: 24, delay: 1 us}\nhost: gb200\n");
+  const Partition p = partition(cluster.graph, 1, 1000);
+  ASSERT_EQ(cluster.gpus.size(), 24u);
+  std::set<std::uint32_t> sets;
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(p.set_of(cluster.gpus[i].node), p.set_of(cluster.gpus[i / 8 * 8].node));
+    sets.insert(p.set_of(cluster.gpus[i].node));
+  }
+  EXPECT_EQ(sets.size(), 3u);
+}
+
 }  // namespace
 }  // namespace netsim

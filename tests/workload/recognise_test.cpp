@@ -321,8 +321,8 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
       continue;
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found, testing::AnyOf("netsim_workload", "netsim_jobs", "netsim_configuration",
-                                      "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "ns3_config",
-                                      "ns3_flows", "ns3_topology", "size_distribution"))
+                                      "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "nccl_topology",
+                                      "ns3_config", "ns3_flows", "ns3_topology", "size_distribution"))
         << path;
   }
 }

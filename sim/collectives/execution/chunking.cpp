@@ -5,11 +5,10 @@
 namespace netsim {
 
 Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
-  for (std::size_t i = 1; i < members.size(); ++i) {
-    const Reach reach = endpoint.reach(members[0], members[i]);
-    if (reach != Reach::scale_up) return reach;
-  }
-  return Reach::scale_up;
+  Reach farthest = Reach::scale_up;
+  for (std::size_t i = 1; i < members.size(); ++i)
+    farthest = std::max(farthest, endpoint.reach(members[0], members[i]));
+  return farthest;
 }
 
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
@@ -18,6 +17,7 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
   const auto window = static_cast<std::uint32_t>(parameters.send_window);
   switch (farthest_reach(*request.members, endpoint)) {
     case Reach::scale_up:
+    case Reach::pcie:
       return {1, parameters.slice * parameters.scale_up_channels, window};
     case Reach::scale_out:
       return {static_cast<std::uint32_t>(parameters.scale_out_channels), parameters.slice, window};

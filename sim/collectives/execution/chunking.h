@@ -36,7 +36,7 @@ struct Chunking {
 // By where the farthest member of the group is from its first one.
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
                      const Endpoint& endpoint);
-// The same at every member. Reach::scale_up for a group within a host.
+// The same at every member. Reach::scale_up for a group that NVLink joins.
 Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
 
 // Rounds of a channel that carries `channel_bytes`; at least 1.

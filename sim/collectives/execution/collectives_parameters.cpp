@@ -24,10 +24,15 @@ void add_latencies(Parameters<P>& p) {
       .time("base_latency_tree", &P::base_latency_tree, latency,
             "start of a tree collective (NCCL tuning.cc baseLatencies, Tree Simple)")
       .time("hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
-            "per step within a host, ring (NCCL tuning.cc hwLatencies, NVLINK Ring Simple); also "
+            "per step over NVLink, ring (NCCL tuning.cc hwLatencies, NVLINK Ring Simple); also "
             "point-to-point")
       .time("hop_latency_nvlink_tree", &P::hop_latency_nvlink_tree, latency,
-            "per step within a host, tree (NCCL tuning.cc hwLatencies, NVLINK Tree Simple)")
+            "per step over NVLink, tree (NCCL tuning.cc hwLatencies, NVLINK Tree Simple)")
+      .time("hop_latency_pcie_ring", &P::hop_latency_pcie_ring, latency,
+            "per step over the host's PCIe, ring (NCCL tuning.cc hwLatencies, PCI Ring Simple); also "
+            "point-to-point")
+      .time("hop_latency_pcie_tree", &P::hop_latency_pcie_tree, latency,
+            "per step over the host's PCIe, tree (NCCL tuning.cc hwLatencies, PCI Tree Simple)")
       .time("hop_latency_net_ring", &P::hop_latency_net_ring, latency,
             "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring Simple); also point-to-point")
       .time("hop_latency_net_tree", &P::hop_latency_net_tree, latency,

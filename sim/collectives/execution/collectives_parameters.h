@@ -38,6 +38,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   Time base_latency_tree = 8'400 * kNanosecond;
   Time hop_latency_nvlink_ring = 3'400 * kNanosecond;
   Time hop_latency_nvlink_tree = 4'000 * kNanosecond;
+  Time hop_latency_pcie_ring = 5'700 * kNanosecond;
+  Time hop_latency_pcie_tree = 4 * kMicrosecond;
   Time hop_latency_net_ring = 14 * kMicrosecond;
   Time hop_latency_net_tree = 14 * kMicrosecond;
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.

@@ -17,6 +17,8 @@ Time LatencyModel::hop(const CommunicationRequest& request, CostFamily family, s
   switch (endpoint_.reach(source, destination)) {
     case Reach::scale_up:
       return tree ? parameters_.hop_latency_nvlink_tree : parameters_.hop_latency_nvlink_ring;
+    case Reach::pcie:
+      return tree ? parameters_.hop_latency_pcie_tree : parameters_.hop_latency_pcie_ring;
     case Reach::scale_out:
       return tree ? parameters_.hop_latency_net_tree : parameters_.hop_latency_net_ring;
     case Reach::self:

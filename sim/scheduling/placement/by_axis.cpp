@@ -70,17 +70,18 @@ class ByAxis final : public Placement {
   void check_hosts(const PlacementView& view) const {
     if (along_.empty()) return;
     const Cluster& cluster = view.cluster;
-    const std::size_t in_host = cluster.gpus.size() / cluster.host_count;
     std::size_t filled = 1;
     for (const auto& [name, size] : view.axes) {
       const auto is = [&name = name](const ConfigNode& node) { return read_text(node) == name; };
       if (std::any_of(inside_.begin(), inside_.end(), is)) filled *= size;
     }
-    if (filled % in_host == 0) return;
-    along_.front().fail(
-        fmt::format("the axes inside hosts have {} ranks together, which do not fill hosts of {} GPUs: "
-                    "neighbours along this axis would not be on one rail",
-                    filled, in_host));
+    for (const HostGroup& group : cluster.groups) {
+      if (filled % group.gpus == 0) continue;
+      along_.front().fail(
+          fmt::format("the axes inside hosts have {} ranks together, which do not fill hosts of {} GPUs: "
+                      "neighbours along this axis would not be on one rail",
+                      filled, group.gpus));
+    }
   }
 
   // The rank's number where the axes are counted in that order.

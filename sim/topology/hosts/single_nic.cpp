@@ -15,7 +15,7 @@ struct SingleNicParameters {};
 class SingleNic final : public Host {
  public:
   std::uint32_t gpus() const override { return 1; }
-  std::uint32_t nics() const override { return 1; }
+  std::vector<HostFabric> fabrics() const override { return {{kScaleOut, 1}}; }
   std::int64_t acknowledge_every() const override { return 1; }
   std::string gpu_model() const override { return {}; }
 
@@ -24,7 +24,7 @@ class SingleNic final : public Host {
                   std::span<const std::uint32_t> numbers) const override {
     const std::uint32_t number = numbers.empty() ? host_index : numbers.front();
     const NodeId node = graph.add_node(NodeKind::nic, graph.add_atom(), "host" + std::to_string(number));
-    return {.gpus = {{.node = node, .host = host_index, .local = 0, .nic = node}}, .nics = {node}};
+    return {.gpus = {node}, .ports = {{node}}};
   }
 };
 

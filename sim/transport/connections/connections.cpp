@@ -29,14 +29,14 @@ void Connections::add_sender(Sender& sender) {
 
 std::uint32_t Connections::queue_pair(const SendRequest& request) {
   const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
-  const bool same_host = cluster_.same_host(request.source, request.destination);
+  const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
   std::uint32_t number = 0;
-  if (!same_host)
+  if (!scale_up)
     number = request.traits.own_queue_pair ? request.traits.channel : request.traits.channel % shared;
   // Each class has queue pairs of its own.
-  const std::uint8_t traffic_class = same_host ? std::uint8_t{0} : request.traits.traffic_class;
+  const std::uint8_t traffic_class = scale_up ? std::uint8_t{0} : request.traits.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
-  if (request.traits.only_message && !same_host) return new_pair(request, number, lane);
+  if (request.traits.only_message && !scale_up) return new_pair(request, number, lane);
   auto& known = known_[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const std::uint64_t job = static_cast<std::uint64_t>(request.traits.job) << 32;
@@ -57,7 +57,7 @@ std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t nu
   record.identity = {request.source, request.destination, request.traits.job, number, record.identity.use};
   state_.receivers[id].key =
       hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
-  if (cluster_.same_host(request.source, request.destination)) {
+  if (is_scale_up(cluster_.way(request.source, request.destination))) {
     connect_scale_up(id);
     return id;
   }
@@ -107,12 +107,10 @@ void Connections::make_halves(std::uint32_t id) {
 }
 
 void Connections::connect_scale_up(std::uint32_t id) {
-  const Gpu& from = source(id);
-  const Gpu& to = destination(id);
-  std::vector<std::uint32_t> path = scale_up_path(cluster_.graph, from.node, to.node);
-  NETSIM_CHECK(!path.empty(), "GPUs of one host are not joined: " + cluster_.graph.node(from.node).name);
+  const QueuePairIdentity& pair = state_.records[id].identity;
+  std::vector<std::uint32_t> path = scale_up_path(cluster_, pair.source, pair.destination);
   SenderState& s = state_.senders[id];
-  s.injector = sender_of(state_.records[id].identity.source).injector(path.front(), path.front());
+  s.injector = sender_of(pair.source).injector(path.front(), path.front());
   s.scale_up = true;
   s.mtu = static_cast<std::uint32_t>(cluster_.graph.port(path.front()).link.mtu);
   s.rate = s.line_rate = cluster_.graph.port(path.front()).link.rate;
@@ -121,23 +119,28 @@ void Connections::connect_scale_up(std::uint32_t id) {
   s.path = fabric_.add_path(path) + 1;
 }
 
+Connections::Ends Connections::ends(std::uint32_t id) const {
+  const QueuePairIdentity& pair = state_.records[id].identity;
+  return cluster_.nic_ends(pair.source, pair.destination, pair.number);
+}
+
 // From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
-std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = source(id);
-  const Gpu& to = destination(id);
+std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends,
+                                                   const Routes& routes) const {
   std::vector<std::uint32_t> steps =
-      nic_path(cluster_.graph, routes, fabric_.down_ports(), from.nic, to.nic, fabric_.routing(),
+      nic_path(cluster_.graph, routes, fabric_.down_ports(), ends.from.nic, ends.to.nic, fabric_.routing(),
                fabric_.channels(), state_.receivers[id].key, fabric_.routing_seed());
   if (steps.empty()) return steps;
-  if (from.node != from.nic) steps.insert(steps.begin(), port_between(cluster_.graph, from.node, from.nic));
-  if (to.node != to.nic) steps.push_back(port_between(cluster_.graph, to.nic, to.node));
+  steps.insert(steps.begin(), ends.from.ports.begin(), ends.from.ports.end());
+  const std::vector<PortId> onward = reversed(ends.to.ports);
+  steps.insert(steps.end(), onward.begin(), onward.end());
   return steps;
 }
 
 // The ACKs' five-tuple is another one, so they may take another way.
-std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Routes& routes) const {
-  const Gpu& from = source(id);
-  const Gpu& to = destination(id);
+std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& ends,
+                                                  const Routes& routes) const {
+  const Cluster::NicEnd &from = ends.from, &to = ends.to;
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
                   fabric_.channels(), hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
 }
@@ -147,8 +150,9 @@ std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Routes
 bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   ReceiverState& r = state_.receivers[id];
   QueuePairRecord& record = state_.records[id];
-  const std::vector<std::uint32_t> data = data_steps(id, routes);
-  std::vector<std::uint32_t> back = ack_steps(id, routes);
+  const Ends way = ends(id);
+  const std::vector<std::uint32_t> data = data_steps(id, way, routes);
+  std::vector<std::uint32_t> back = ack_steps(id, way, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
   back.push_back(make_step(StepKind::control, id));
@@ -158,21 +162,21 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   std::vector<std::uint32_t> idle = ports_of_steps(data);
   idle.push_back(make_step(StepKind::deliver, id));
   if (!keep_path(record.idle, idle, nullptr)) put_path(record.idle, idle, nullptr);
-  route_data(id, data, in_use);
+  route_data(id, way, data, in_use);
   return true;
 }
 
-// The path of its packets: `ports`, or only those before the first switch where packets are routed one by
+// The path of its packets: `steps`, or only those before the first switch where packets are routed one by
 // one.
-void Connections::route_data(std::uint32_t id, std::vector<std::uint32_t> steps, bool in_use) {
+void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use) {
   PathPlace& place = state_.records[id].data;
-  const QueuePairIdentity& pair = state_.records[id].identity;
-  const Gpu& from = cluster_.gpus[pair.source];
-  const std::size_t before_switch = from.node != from.nic ? 2 : 1;
+  const std::size_t before_switch = ends.from.ports.size() + 1;
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
   if (state_.receivers[id].pcie) {  // the receiver hands packets on to gpu_port itself
-    steps.pop_back();
+    const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
+    last.insert(last.end(), onward + 1, steps.end());
     last.push_back(make_step(StepKind::deliver, id));
+    steps.erase(onward, steps.end());
   }
   const bool routed = fabric_.routes_packets() && steps.size() > before_switch;
   if (routed) {
@@ -183,7 +187,7 @@ void Connections::route_data(std::uint32_t id, std::vector<std::uint32_t> steps,
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
   if (!keep_path(place, steps, former)) {
     if (routed) {
-      steps.push_back(fabric_.route_step(cluster_.gpus[pair.destination].nic));
+      steps.push_back(fabric_.route_step(ends.to.nic));
       steps.insert(steps.end(), last.begin(), last.end());
     }
     put_path(place, steps, former);
@@ -243,8 +247,6 @@ void Connections::put_path(PathPlace& place, const std::vector<std::uint32_t>& s
 }
 
 void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class) {
-  const Gpu& from = source(id);
-  const Gpu& to = destination(id);
   if (traffic_class >= fabric_.classes()) {
     throw ConfigError("a flow is of class " + std::to_string(traffic_class) +
                       ", but network.switch.classes is " + std::to_string(fabric_.classes()));
@@ -253,32 +255,34 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   ReceiverState& r = state_.receivers[id];
   s.traffic_class = r.traffic_class = traffic_class;
   s.mtu = static_cast<std::uint32_t>(state_.parameters.mtu);
-  r.pcie = to.node != to.nic;
-  if (r.pcie) r.gpu_port = port_between(cluster_.graph, to.nic, to.node);
+  const std::uint32_t source = state_.records[id].identity.source;
+  const Ends way = ends(id);
+  r.pcie = !way.to.ports.empty();
+  if (r.pcie) r.gpu_port = way.to.ports.back() ^ 1U;
   // Where links that are down leave no way, on the way of old.
   if (!route(id, *routes_, false)) {
-    NETSIM_CHECK(route(id, *cluster_.routes, false), "no route from " + cluster_.graph.node(from.nic).name);
+    NETSIM_CHECK(route(id, *cluster_.routes, false),
+                 "no route from " + cluster_.graph.node(way.from.nic).name);
   }
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
-  const PortId first = ports[0], wire = ports[from.node != from.nic ? 1 : 0];
-  s.injector = sender_of(state_.records[id].identity.source).injector(first, wire);
+  const PortId first = ports[0], wire = ports[way.from.ports.size()];
+  s.injector = sender_of(source).injector(first, wire);
+  s.ask_shift = state_.ask_shift[cluster_.hosts[cluster_.gpus[source].host].group] & 31U;
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   PathConstants& path = state_.path_constants(id);
-  path.hops = static_cast<std::uint32_t>(ports.size()) - (from.node != from.nic ? 1 : 0) - (r.pcie ? 1 : 0);
-  const Time round_trip = idle_round_trip(id);
+  path.hops = static_cast<std::uint32_t>(ports.size() - way.from.ports.size() - way.to.ports.size());
+  const Time round_trip = idle_round_trip(id, way);
   path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : round_trip;
-  sender_of(state_.records[id].identity.source).begin(id, round_trip);
+  sender_of(source).begin(id, round_trip);
 }
 
 // A full packet from NIC to NIC and its ACK back, in an idle network.
-Time Connections::idle_round_trip(std::uint32_t id) const {
-  const Gpu& from = source(id);
+Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
-  const std::span<const PortId> wires =
-      ports.subspan(from.node != from.nic ? 1 : 0, state_.path_constants(id).hops);
+  const std::span<const PortId> wires = ports.subspan(ends.from.ports.size(), state_.path_constants(id).hops);
   const Bytes data = state_.parameters.mtu + state_.framing.header;
-  const std::vector<PortId> back = ports_of_steps(ack_steps(id, *cluster_.routes));
+  const std::vector<PortId> back = ports_of_steps(ack_steps(id, ends, *cluster_.routes));
   return fabric_.ideal_time(wires, 1, data, data, data) +
          fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }

@@ -53,11 +53,10 @@ class Connections {
     void set_free();
   };
 
+  // The NICs of a queue pair, and the ports between them and its GPUs.
+  using Ends = Cluster::NicEnds;
+
   Sender& sender_of(std::uint32_t gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
-  const Gpu& source(std::uint32_t id) const { return cluster_.gpus[state_.records[id].identity.source]; }
-  const Gpu& destination(std::uint32_t id) const {
-    return cluster_.gpus[state_.records[id].identity.destination];
-  }
 
   std::uint32_t new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane);
   std::uint32_t take_number(std::uint32_t set);
@@ -65,11 +64,12 @@ class Connections {
   void connect_scale_up(std::uint32_t id);
   void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class);
 
-  std::vector<std::uint32_t> data_steps(std::uint32_t id, const Routes& routes) const;
-  std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Routes& routes) const;
-  Time idle_round_trip(std::uint32_t id) const;
+  Ends ends(std::uint32_t id) const;
+  std::vector<std::uint32_t> data_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
+  std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
+  Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
-  void route_data(std::uint32_t id, std::vector<std::uint32_t> steps, bool in_use);
+  void route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use);
   FormerPaths& former_paths(std::uint32_t id);
   bool begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const;
   bool keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,

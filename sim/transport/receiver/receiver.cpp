@@ -172,10 +172,7 @@ bool Receiver::on_deliver(const Event& event) {
   r.digest = FabricPart::digest(r.digest, event);
   const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
-  if (r.back_port == kNoId) {
-    ++counts_.packets;
-    return k.last;
-  }
+  if (r.back_port == kNoId) return k.last;
   if (k.last) deliver(id, reliability_.selective ? k.message : 1);
   return false;
 }

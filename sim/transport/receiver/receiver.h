@@ -37,8 +37,8 @@ class Receiver {
 
   // Events of the loop. A packet is at the NIC.
   void on_receive(const Event& event);
-  // It is at the GPU, behind the NIC or within the host. Returns true for the last one of a message within
-  // the host, which is the sender's business.
+  // It is at the GPU, behind the NIC or a scale-up link. Returns true for the last one of a message over
+  // scale-up links, which is the sender's business.
   bool on_deliver(const Event& event);
 
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }

@@ -1,13 +1,17 @@
 #include "sim/transport/sender/injectors.h"
 
+#include <utility>
+
 namespace netsim {
 
 std::uint32_t Injectors::at(PortId first, PortId gate) {
-  std::uint32_t& index = state_.injector_of_port[first];
-  if (index != kNone) return index;
-  index = static_cast<std::uint32_t>(injectors_.size());
+  std::uint32_t& turn = state_.injector_of_port[first];
+  if (const std::uint32_t known = find(turn, first, gate); known != kNone) return known;
+  const auto index = static_cast<std::uint32_t>(injectors_.size());
   Injector made;
   made.port = first;
+  made.next = turn == kNone ? index : std::exchange(injectors_[turn].next, index);
+  if (turn == kNone) turn = index;
   if (gate != first) {
     std::uint32_t& gate_index = state_.gate_of_port[gate];
     if (gate_index == kNone) {
@@ -20,6 +24,28 @@ std::uint32_t Injectors::at(PortId first, PortId gate) {
   }
   injectors_.push_back(made);
   return index;
+}
+
+// Of those at the port `first`, of which `any` is one, the one for this gate; kNone: there is none.
+std::uint32_t Injectors::find(std::uint32_t any, PortId first, PortId gate) const {
+  if (any == kNone) return kNone;
+  const std::uint32_t wanted = gate == first ? kNone : state_.gate_of_port[gate];
+  std::uint32_t index = any;
+  do {
+    if (injectors_[index].gate == wanted && (gate == first || wanted != kNone)) return index;
+    index = injectors_[index].next;
+  } while (index != any);
+  return kNone;
+}
+
+bool Injectors::any_waiting(PortId port) const {
+  const std::uint32_t first = state_.injector_of_port[port];
+  std::uint32_t index = first;
+  do {
+    if (injectors_[index].ready != 0 && open(injectors_[index])) return true;
+    index = injectors_[index].next;
+  } while (index != first);
+  return false;
 }
 
 void Injectors::departed(PortId port, Bytes bytes) {

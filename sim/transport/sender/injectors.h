@@ -1,5 +1,5 @@
 // Injectors: what makes packets for one first port each, of one set of atoms: a NIC (its Ethernet port, or
-// the PCIe link that feeds it), or a GPU's NVLink port. Queue pairs that may send stand in its rings, one per
+// the PCIe link towards it), or a GPU's NVLink port. Queue pairs that may send stand in its rings, one per
 // class, and are served round robin; PCIe's flow control limits what a NIC holds ahead of its wire.
 #pragma once
 
@@ -22,6 +22,7 @@ class Injectors {
   struct Injector {
     PortId port = 0;
     std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
+    std::uint32_t next = 0;      // at the same port, in a circle
     std::uint32_t ready = 0;     // bit per class with a ring that is not empty
     std::array<Ring, kMaxClasses> rings;
   };
@@ -29,11 +30,21 @@ class Injectors {
   Injectors(FabricPart& fabric, TransportState& state)
       : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
 
-  // The number of the injector at `first`, made at its first use; `gate`: the wire's port behind PCIe, or
-  // `first` itself.
+  // The number of the injector at `first` for `gate`, made at its first use: the wire's port behind PCIe, or
+  // `first` itself. A GPU with several NICs behind one PCIe link has one for each of them there.
   std::uint32_t at(PortId first, PortId gate);
   Injector& operator[](std::uint32_t index) { return injectors_[index]; }
+  // Of those at the port, the one whose turn it is.
   Injector& of_port(PortId port) { return injectors_[state_.injector_of_port[port]]; }
+  // The next one's turn has come. False: there is only one.
+  bool turn(const Injector& in) {
+    std::uint32_t& now = state_.injector_of_port[in.port];
+    const bool other = in.next != now;
+    now = in.next;
+    return other;
+  }
+  // Whether one at the port has a queue pair waiting and room for a packet.
+  bool any_waiting(PortId port) const;
 
   // The queue pair goes to the end of its ring.
   void join(std::uint32_t id);
@@ -60,6 +71,8 @@ class Injectors {
   void departed(PortId port, Bytes bytes);
 
  private:
+  std::uint32_t find(std::uint32_t any, PortId first, PortId gate) const;
+
   // PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
   struct Gate {
     Bytes credit = 0;

@@ -22,7 +22,6 @@ Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver
       reliability_(state.reliability),
       congestion_control_(state.congestion_control.get()),
       needs_(state.needs),
-      acknowledge_every_(state.acknowledge_every),
       selective_(state.reliability.selective),
       stamps_(state.stamps),
       senders_(state.senders.data()),
@@ -134,26 +133,40 @@ void Sender::make_ready(std::uint32_t id) {
   injectors_.wake(injectors_[s.injector]);
 }
 
-void Sender::port_free(PortId port) {
-  Injectors::Injector& in = injectors_.of_port(port);
+[[gnu::always_inline]] inline Sender::Made Sender::make_one(Injectors::Injector& in) {
   while (in.ready != 0 && injectors_.open(in)) {
     const std::uint32_t traffic_class = injectors_.next_class(
         in, [this](std::uint32_t id) { return has_work(id); },
         [this](std::uint32_t id) { return next_packet_bytes(id); });
-    if (traffic_class == kNone) return;  // held back: the resume, or the credit, wakes the port
+    if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     const std::uint32_t psn = fabric_.packets()[packet].psn;
     injectors_.fill(in, bytes);
-    fabric_.transmit(port, packet);
+    fabric_.transmit(in.port, packet);
     pace(id, bytes + senders_[id].overhead, psn);
-    if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(port, traffic_class);
-    if (in.ready == 0 || !injectors_.open(in)) break;
-    fabric_.wake(port);
-    return;
+    if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
+    return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
+  return Made::none;
+}
+
+// Of several injectors at the port each makes a packet in turn.
+void Sender::port_free(PortId port) {
+  const Injectors::Injector* const first = &injectors_.of_port(port);
+  bool held = false;
+  do {
+    Injectors::Injector& in = injectors_.of_port(port);
+    const Made made = make_one(in);
+    const bool several = injectors_.turn(in);
+    if (made == Made::more || (made == Made::last && several && injectors_.any_waiting(port)))
+      return fabric_.wake(port);
+    if (made == Made::last) break;
+    held = held || made == Made::held;
+  } while (&injectors_.of_port(port) != first);
+  if (held) return;                       // the resume, or the credit, wakes the port
   fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
 }
 
@@ -163,7 +176,7 @@ void Sender::port_free(PortId port) {
 // many that the NIC's setting says, and one after which the window lets nothing out. Counted since the last
 // request, as Linux's rxe does; the vendor's register only promises one in 2^n packets.
 [[gnu::always_inline]] inline bool Sender::asks(std::uint32_t id, SenderState& s, bool last) const {
-  if (s.unrequested + 1U < acknowledge_every_ && !last && window_open(id, s)) {
+  if (s.unrequested + 1U < 1U << s.ask_shift && !last && window_open(id, s)) {
     ++s.unrequested;
     return false;
   }
@@ -385,13 +398,12 @@ void Sender::control(std::uint32_t id, Call call) {
 // up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
 // (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
 void Sender::set_window(std::uint32_t id, Bytes window) {
-  __extension__ using Wide = __int128;
   SenderState& s = senders_[id];
   s.congestion_window = window;
   Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
   if (parameters_.window != 0) {
     const Bytes own = parameters_.window_scales
-                          ? static_cast<Bytes>(static_cast<Wide>(parameters_.window) * s.rate / s.line_rate)
+                          ? static_cast<Bytes>(static_cast<Int128>(parameters_.window) * s.rate / s.line_rate)
                           : parameters_.window;
     least = std::min(least, own);
   }
@@ -494,11 +506,15 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
   return whole + static_cast<Bytes>(s.acknowledged - queues_.segment(s.oldest).first) * s.mtu;
 }
 
-// Nothing is acknowledged within a host: what came before the packet has come too.
-void Sender::delivered_within_host(std::uint32_t id) {
+// Nothing is acknowledged over scale-up links: what came before the packet has come too.
+void Sender::delivered_over_scale_up(std::uint32_t id) {
   SenderState& s = senders_[id];
   Segment done = queues_.take_oldest(s);
-  while (!queues_.ends_message(done)) done = queues_.take_oldest(s);
+  counts_.packets += done.end - done.first;
+  while (!queues_.ends_message(done)) {
+    done = queues_.take_oldest(s);
+    counts_.packets += done.end - done.first;
+  }
   SendRequest request = queues_.message(done.message).request;
   queues_.forget(done.message);
   if (state_.told != nullptr) state_.told->tell(id, request);
@@ -509,7 +525,7 @@ void Sender::delivered_within_host(std::uint32_t id) {
 // Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.
 void Sender::go_back(SenderState& s) {
   queues_.go_back(s);
-  s.unrequested = static_cast<std::uint16_t>(acknowledge_every_ - 1);
+  s.unrequested = static_cast<std::uint16_t>((1U << s.ask_shift) - 1);
 }
 
 // ---- Timeouts: timers stand in line, or are events of their own (argument 0) where they end before others.

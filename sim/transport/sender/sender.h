@@ -54,8 +54,8 @@ class Sender final : public PacketSource {
   // Nothing of the queue pair is left but a timer that stands in line.
   void end(std::uint32_t id);
 
-  // The last packet that has been made of a message within the host has arrived.
-  void delivered_within_host(std::uint32_t id);
+  // The last packet that has been made of a message over scale-up links has arrived.
+  void delivered_over_scale_up(std::uint32_t id);
 
   // Events of the loop. A reply is here; a pace, a timer has ended.
   void on_control(const Event& event);
@@ -81,6 +81,14 @@ class Sender final : public PacketSource {
     std::uint32_t segment, base, end;
   };
 
+  // What became of a chance to send.
+  enum class Made : std::uint8_t {
+    none,  // no packet: nothing may be sent
+    held,  // no packet: the port holds back the classes that have any
+    last,  // one, after which nothing may be sent
+    more   // one, and there are more
+  };
+  Made make_one(Injectors::Injector& in);
   void port_free(PortId port) override;
   void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
 
@@ -156,7 +164,6 @@ class Sender final : public PacketSource {
   const ReliabilityPlan& reliability_;
   CongestionControl* congestion_control_;
   const CongestionNeeds needs_;
-  const std::uint32_t acknowledge_every_;
   const bool selective_, stamps_;
   SenderState* senders_;
   Outstanding* outstanding_;

@@ -53,7 +53,7 @@ class ComputeDevices {
   Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
 
  private:
-  __extension__ using Amount = __int128;  // of work, in 2^-20 ps at full rate
+  using Amount = Int128;  // of work, in 2^-20 ps at full rate
   static constexpr int kAmountShift = 20, kFactorShift = 16;
   struct Running {
     std::uint32_t job, handle;

@@ -18,14 +18,20 @@ class ComputeTimes {
   virtual Time duration(std::uint32_t rank, std::uint32_t iteration, std::uint32_t work) const = 0;
 };
 
-// The same at every rank and in every iteration.
+// The same in every iteration, and at every rank with the same kind of GPU.
 class WorkDurations final : public ComputeTimes {
  public:
-  explicit WorkDurations(std::vector<Time> by_work) : by_work_(std::move(by_work)) {}
-  Time duration(std::uint32_t, std::uint32_t, std::uint32_t work) const override { return by_work_[work]; }
+  explicit WorkDurations(std::vector<Time> by_work) : by_kind_{std::move(by_work)} {}
+  // `by_kind`: of the kinds that ranks have, by work.
+  WorkDurations(std::vector<std::vector<Time>> by_kind, std::vector<std::uint32_t> kind_of_rank)
+      : by_kind_(std::move(by_kind)), kind_of_rank_(std::move(kind_of_rank)) {}
+  Time duration(std::uint32_t rank, std::uint32_t, std::uint32_t work) const override {
+    return by_kind_[kind_of_rank_.empty() ? 0 : kind_of_rank_[rank]][work];
+  }
 
  private:
-  std::vector<Time> by_work_;
+  std::vector<std::vector<Time>> by_kind_;
+  std::vector<std::uint32_t> kind_of_rank_;  // empty: all have the first
 };
 
 }  // namespace netsim

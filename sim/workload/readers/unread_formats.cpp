@@ -441,8 +441,6 @@ const FormatRegistration kFormats[] = {
                                     [](std::string_view key) { return key.starts_with("NPKIT_EVENT_"); });
                               },
                               {".json"})),
-    FormatRegistration(unread("nccl_topology", "a topology of NCCL (XML)",
-                              [](const Excerpt& f) { return f.xml_root() == "system"; }, {".xml"})),
     FormatRegistration(unread("nccl_graph", "a graph of NCCL's rings and trees (XML)",
                               [](const Excerpt& f) { return f.xml_root() == "graphs"; }, {".xml"})),
     FormatRegistration(unread("nccl_tuner", "a table of NCCL's tuner", is_nccl_tuner, {".conf"})),

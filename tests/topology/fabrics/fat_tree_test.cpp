@@ -64,35 +64,15 @@ TEST(FatTree, OversubscriptionAddsHostPortsToTheEdges) {
   EXPECT_EQ(cluster_of(fat_tree(8, "oversubscription: 1.25")).host_count, 32u * 5u);
 }
 
-// Compares with a breadth-first search: at every switch and NIC, for every destination, the same set of next
-// hops; and walks end at the destination after the shortest distance.
-void expect_shortest_paths(const std::string& yaml) {
-  const Cluster cluster = cluster_of(yaml);
-  const auto search = shortest_path_routes(cluster.graph, cluster.nics);
-  for (NodeId to : nic_nodes(cluster)) {
-    const auto distance = cluster.graph.distances(to);
-    for (NodeId at = 0; at < cluster.graph.node_count(); ++at) {
-      const NodeKind kind = cluster.graph.node(at).kind;
-      if (at == to || (kind != NodeKind::fabric_switch && kind != NodeKind::nic)) continue;
-      EXPECT_EQ(next_hop_set(*cluster.routes, at, to), next_hop_set(*search, at, to))
-          << cluster.graph.node(at).name << " to " << cluster.graph.node(to).name;
-    }
-    for (NodeId from : nic_nodes(cluster)) {
-      if (from == to) continue;
-      for (std::uint64_t choice : {0, 1, 5}) EXPECT_EQ(walk(cluster, from, to, choice), distance[from]);
-    }
-  }
-}
-
-TEST(FatTree, NextHopsAreAllShortestPaths2) { expect_shortest_paths(fat_tree(2)); }
-TEST(FatTree, NextHopsAreAllShortestPaths4) { expect_shortest_paths(fat_tree(4)); }
-TEST(FatTree, NextHopsAreAllShortestPaths6) { expect_shortest_paths(fat_tree(6)); }
+TEST(FatTree, NextHopsAreAllShortestPaths2) { expect_shortest_paths(cluster_of(fat_tree(2))); }
+TEST(FatTree, NextHopsAreAllShortestPaths4) { expect_shortest_paths(cluster_of(fat_tree(4))); }
+TEST(FatTree, NextHopsAreAllShortestPaths6) { expect_shortest_paths(cluster_of(fat_tree(6))); }
 TEST(FatTree, NextHopsAreAllShortestPathsOversubscribed) {
-  expect_shortest_paths(fat_tree(4, "oversubscription: 3"));
-  expect_shortest_paths(fat_tree(6, "oversubscription: 5/3"));
+  expect_shortest_paths(cluster_of(fat_tree(4, "oversubscription: 3")));
+  expect_shortest_paths(cluster_of(fat_tree(6, "oversubscription: 5/3")));
 }
 TEST(FatTree, NextHopsAreAllShortestPathsWithFreePorts) {
-  expect_shortest_paths(fat_tree(4) + "hosts: 11\n");
+  expect_shortest_paths(cluster_of(fat_tree(4) + "hosts: 11\n"));
 }
 
 TEST(FatTree, DistancesAreTwoFourOrSixLinks) {
@@ -180,6 +160,12 @@ TEST(FatTree, RefusesWhatHasNoShape) {
   EXPECT_THAT(cluster_error(fat_tree(4, "uplink_rate: 10 bps")), HasSubstr("topology.uplink_rate"));
   EXPECT_THAT(cluster_error(fat_tree(4, "oversubscribtion: 2")), HasSubstr("oversubscription"));
   EXPECT_THAT(cluster_error(fat_tree(128, "oversubscription: 64")), HasSubstr("host ports"));
+  EXPECT_THAT(cluster_error(fat_tree(8, "links: 3")),
+              AllOf(HasSubstr("topology.links"), HasSubstr("k/2 = 4")));
+  EXPECT_THAT(cluster_error(fat_tree(8, "tiers: 2, core_oversubscription: 2")),
+              HasSubstr("topology.core_oversubscription"));
+  EXPECT_THAT(cluster_error(fat_tree(8, "core_oversubscription: 3")),
+              AllOf(HasSubstr("topology.core_oversubscription"), HasSubstr("4 / n")));
 }
 
 }  // namespace

@@ -1,0 +1,484 @@
+#include "sim/report/drawing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <pugixml.hpp>
+#include <set>
+#include <sstream>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config.h"
+
+namespace netsim {
+namespace {
+
+constexpr double kWidth = 1200, kMargin = 40, kRow = 120, kBoxHeight = 22, kWidestBox = 90;
+constexpr std::size_t kLongestRow = 32, kOfLongerRows = 14;
+constexpr std::size_t kMostPlaced = 2048;  // switches of a drawing that is not by tier
+constexpr std::size_t kMostHostKinds = 4;  // whose inside is shown
+constexpr double kLetter = 6.2, kFont = 10;
+
+// From slow to fast; further rates take the last.
+constexpr const char* kColours[] = {"#7a8aa0", "#2b7bba", "#2a9d5c", "#e08a1e", "#c8402f", "#7b3fa0"};
+constexpr std::size_t kColourCount = std::size(kColours);
+
+struct Point {
+  double x = 0, y = 0;
+};
+
+// What stands for a node or a whole host in the picture.
+struct Box {
+  Point centre;
+  double width = kWidestBox;
+};
+
+enum class Style { network, gpu, nic, other };
+
+constexpr const char* fill(Style style) {
+  switch (style) {
+    case Style::network:
+      return "#dfe9f5";
+    case Style::gpu:
+      return "#e4f3df";
+    case Style::nic:
+      return "#fdf0d5";
+    default:
+      return "#eeeeee";
+  }
+}
+
+Style style_of(NodeKind kind) {
+  if (kind == NodeKind::gpu) return Style::gpu;
+  if (kind == NodeKind::nic) return Style::nic;
+  return kind == NodeKind::fabric_switch || kind == NodeKind::scale_up_switch ? Style::network : Style::other;
+}
+
+std::string number(double value) { return fmt::format("{:.1f}", value); }
+
+// The elements of an SVG document, from behind to before in the order in which they are added.
+class Canvas {
+ public:
+  Canvas() : svg_(document_.append_child("svg")) {
+    svg_.append_attribute("xmlns") = "http://www.w3.org/2000/svg";
+    svg_.append_attribute("font-family") = "sans-serif";
+    svg_.append_attribute("font-size") = number(kFont).c_str();
+    background_ = svg_.append_child("rect");
+    lines_ = svg_.append_child("g");
+    boxes_ = svg_.append_child("g");
+  }
+
+  // `bend`: how far the middle is from the straight line, downward.
+  void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
+            double bend = 0) {
+    pugi::xml_node path = lines_.append_child("path");
+    const Point middle{(from.x + to.x) / 2, (from.y + to.y) / 2 + 2 * bend};
+    path.append_attribute("d") = fmt::format("M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y,
+                                             middle.x, middle.y, to.x, to.y)
+                                     .c_str();
+    path.append_attribute("fill") = "none";
+    path.append_attribute("stroke") = colour;
+    path.append_attribute("stroke-width") =
+        number(std::min(4.0, 0.6 + 0.4 * static_cast<double>(links))).c_str();
+    path.append_child("title").text().set(title.c_str());
+  }
+
+  void box(const Box& box, Style style, const std::string& name, const std::string& title) {
+    pugi::xml_node rect = boxes_.append_child("rect");
+    const double height = std::min(kBoxHeight, std::max(4.0, box.width));
+    set(rect, "x", box.centre.x - box.width / 2);
+    set(rect, "y", box.centre.y - height / 2);
+    set(rect, "width", box.width);
+    set(rect, "height", height);
+    rect.append_attribute("rx") = "3";
+    rect.append_attribute("fill") = fill(style);
+    rect.append_attribute("stroke") = "#555555";
+    rect.append_attribute("stroke-width") = "0.6";
+    rect.append_child("title").text().set(title.c_str());
+    const auto letters = static_cast<double>(name.size());
+    const double font = std::min(kFont, kFont * (box.width - 4) / (kLetter * letters));
+    if (font >= 4) text({box.centre.x, box.centre.y + font / 3}, name, font, "middle");
+  }
+
+  void text(Point at, const std::string& words, double font = kFont, const char* anchor = "start") {
+    pugi::xml_node text = boxes_.append_child("text");
+    set(text, "x", at.x);
+    set(text, "y", at.y);
+    set(text, "font-size", font);
+    text.append_attribute("text-anchor") = anchor;
+    text.text().set(words.c_str());
+  }
+
+  std::string finish(double width, double height) {
+    svg_.append_attribute("viewBox") = fmt::format("0 0 {:.0f} {:.0f}", width, height).c_str();
+    set(svg_, "width", width);
+    set(svg_, "height", height);
+    set(background_, "width", width);
+    set(background_, "height", height);
+    background_.append_attribute("fill") = "white";
+    std::ostringstream out;
+    document_.save(out, " ");
+    return out.str();
+  }
+
+ private:
+  static void set(pugi::xml_node node, const char* name, double value) {
+    node.append_attribute(name) = number(value).c_str();
+  }
+
+  pugi::xml_document document_;
+  pugi::xml_node svg_, background_, lines_, boxes_;
+};
+
+class Picture {
+ public:
+  explicit Picture(const Cluster& cluster) : cluster_(cluster), graph_(cluster.graph) {
+    find_hosts();
+    find_switches();
+    find_rates();
+  }
+
+  std::string draw() {
+    const bool placed = std::all_of(switches_.begin(), switches_.end(),
+                                    [&](NodeId id) { return graph_.drawn_at(id) != nullptr; });
+    if (placed) {
+      draw_placed();
+    } else if (tiers_.size() == 1 && switches_.size() > 2) {
+      draw_circle();
+    } else {
+      draw_tiers();
+    }
+    draw_links();
+    draw_insides();
+    draw_legend();
+    return canvas_.finish(kWidth, bottom_ + kMargin);
+  }
+
+ private:
+  // ---- What there is
+
+  void find_hosts() {
+    host_of_atom_.assign(graph_.atom_count(), kNoId);
+    for (const Gpu& gpu : cluster_.gpus) host_of_atom_[graph_.node(gpu.node).atom] = gpu.host;
+    nodes_of_host_.resize(cluster_.host_count);
+    for (NodeId id = 0; id < graph_.node_count(); ++id) {
+      const std::uint32_t host = host_of(id);
+      if (host != kNoId) nodes_of_host_[host].push_back(id);
+    }
+  }
+  std::uint32_t host_of(NodeId id) const { return host_of_atom_[graph_.node(id).atom]; }
+
+  void find_switches() {
+    for (NodeId id = 0; id < graph_.node_count(); ++id) {
+      const NodeKind kind = graph_.node(id).kind;
+      const bool outside = kind == NodeKind::scale_up_switch && host_of(id) == kNoId;
+      if (kind != NodeKind::fabric_switch && !outside) continue;
+      switches_.push_back(id);
+      tiers_[graph_.node(id).tier].push_back(id);
+    }
+  }
+
+  void find_rates() {
+    std::set<BitRate> rates;
+    for (PortId id = 0; id < graph_.port_count(); ++id) rates.insert(graph_.port(id).link.rate);
+    for (const BitRate rate : rates) {
+      const std::size_t index = colour_.size();
+      colour_[rate] = kColours[std::min(index, kColourCount - 1)];
+    }
+  }
+
+  std::string host_name(std::uint32_t host) const {
+    const std::string& name = graph_.node(nodes_of_host_[host].front()).name;
+    return name.substr(0, name.find('/'));
+  }
+
+  // ---- Where it lies
+
+  // Entries of a row: numbers from 0 to count, with a gap (nothing) where some are left out.
+  static std::vector<std::optional<std::size_t>> shown(std::size_t count) {
+    std::vector<std::optional<std::size_t>> entries;
+    const std::size_t first = count <= kLongestRow ? count : kOfLongerRows;
+    for (std::size_t i = 0; i < first; ++i) entries.emplace_back(i);
+    if (first < count) {
+      entries.emplace_back();
+      entries.emplace_back(count - 1);
+    }
+    return entries;
+  }
+
+  // Calls draw(number, box) for what is shown of a row.
+  template <class Draw>
+  void row(std::size_t count, double y, Draw draw) {
+    const auto entries = shown(count);
+    const double step = (kWidth - 2 * kMargin) / static_cast<double>(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Box box{{kMargin + (static_cast<double>(i) + 0.5) * step, y}, std::min(kWidestBox, 0.8 * step)};
+      if (entries[i]) {
+        draw(*entries[i], box);
+      } else {
+        canvas_.text(box.centre, fmt::format("+{}", count + 1 - entries.size()), kFont, "middle");
+      }
+    }
+  }
+
+  const Box* keep(const Box& box) { return &boxes_.emplace_back(box); }
+
+  void draw_switch(NodeId id, const Box& box) {
+    box_of_node_[id] = keep(box);
+    const Node& node = graph_.node(id);
+    canvas_.box(box, Style::network, node.name,
+                fmt::format("{}: {} ports", node.name, graph_.ports_of(id).size()));
+  }
+
+  // One box for some hosts that follow one another.
+  void draw_hosts(const std::vector<std::uint32_t>& hosts, const Box& box) {
+    const Box* kept = keep(box);
+    for (const std::uint32_t host : hosts) box_of_host_[host] = kept;
+    const std::string first = host_name(hosts.front());
+    const std::string name = hosts.size() == 1 ? first : fmt::format("{} hosts", hosts.size());
+    canvas_.box(box, Style::gpu, name, hosts.size() == 1 ? first : first + " to " + host_name(hosts.back()));
+  }
+
+  // Hosts that are joined to the same switches, in the order of the first of each; one by one where they fit.
+  std::vector<std::vector<std::uint32_t>> host_groups() const {
+    std::vector<std::set<NodeId>> joined(cluster_.host_count);
+    for (const HostPort& port : cluster_.nics)
+      joined[port.host].insert(graph_.port(graph_.ports_of(port.nic).back()).peer_node);
+    std::vector<std::vector<std::uint32_t>> groups;
+    std::map<std::set<NodeId>, std::size_t> known;
+    for (std::uint32_t host = 0; host < cluster_.host_count; ++host) {
+      const bool alone = cluster_.host_count <= kLongestRow;
+      const auto [at, fresh] = known.try_emplace(joined[host], groups.size());
+      if (alone || fresh) groups.emplace_back();
+      (alone ? groups.back() : groups[at->second]).push_back(host);
+    }
+    return groups;
+  }
+
+  void draw_tiers() {
+    double y = kMargin;
+    for (auto tier = tiers_.rbegin(); tier != tiers_.rend(); ++tier) {
+      row(tier->second.size(), y, [&](std::size_t i, const Box& box) { draw_switch(tier->second[i], box); });
+      y += kRow;
+    }
+    const auto groups = host_groups();
+    row(groups.size(), y, [&](std::size_t i, const Box& box) { draw_hosts(groups[i], box); });
+    bottom_ = y + kBoxHeight;
+  }
+
+  // A switch in a host's atom is the host; other hosts lie behind their switch, seen from `centre`.
+  void draw_with_hosts(const std::vector<Point>& places, double space, Point centre) {
+    const double width = std::min(kWidestBox, 0.6 * space);
+    for (std::size_t i = 0; i < places.size(); ++i) draw_switch(switches_[i], {places[i], width});
+    std::map<NodeId, std::vector<std::uint32_t>> hosts;
+    for (const HostPort& port : cluster_.nics) {
+      const NodeId at = graph_.port(graph_.ports_of(port.nic).back()).peer_node;
+      if (host_of(at) == kNoId) hosts[at].push_back(port.host);
+    }
+    for (const auto& [at, here] : hosts) {
+      const auto found = box_of_node_.find(at);
+      if (found == box_of_node_.end()) continue;
+      const Point from = found->second->centre;
+      const double length = std::max(1.0, std::hypot(from.x - centre.x, from.y - centre.y));
+      const Point away{(from.x - centre.x) / length, (from.y - centre.y) / length};
+      const double part = width / static_cast<double>(here.size());
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        const double aside = (static_cast<double>(i) - static_cast<double>(here.size() - 1) / 2) * part * 1.1;
+        draw_hosts({here[i]}, {{from.x + away.x * 0.5 * space - away.y * aside,
+                                from.y + away.y * 0.5 * space + away.x * aside},
+                               std::min(part, width / 2)});
+      }
+    }
+  }
+
+  std::size_t keep_first_switches() {
+    const std::size_t all = switches_.size();
+    if (all > kMostPlaced) {
+      canvas_.text({kMargin, 20}, fmt::format("the first {} of {} switches", kMostPlaced, all));
+      switches_.resize(kMostPlaced);
+    }
+    return switches_.size();
+  }
+
+  void draw_circle() {
+    const std::size_t count = keep_first_switches();
+    const double radius = kWidth / 2 - 3 * kMargin;
+    const Point centre{kWidth / 2, kWidth / 2};
+    std::vector<Point> places;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
+      places.push_back({centre.x + radius * std::sin(angle), centre.y - radius * std::cos(angle)});
+    }
+    draw_with_hosts(places, 2 * std::numbers::pi * radius / static_cast<double>(count), centre);
+    bottom_ = kWidth - kMargin;
+  }
+
+  void draw_placed() {
+    const std::size_t count = keep_first_switches();
+    Point low{1e300, 1e300}, high{-1e300, -1e300};
+    for (const NodeId id : switches_) {
+      const DrawnAt& at = *graph_.drawn_at(id);
+      low = {std::min(low.x, at.x), std::min(low.y, at.y)};
+      high = {std::max(high.x, at.x), std::max(high.y, at.y)};
+    }
+    const double scale = std::min(120.0, (kWidth - 4 * kMargin) / std::max(1.0, high.x - low.x));
+    std::vector<Point> places;
+    for (std::size_t i = 0; i < count; ++i) {
+      const DrawnAt& at = *graph_.drawn_at(switches_[i]);
+      places.push_back({2 * kMargin + (at.x - low.x) * scale, 2 * kMargin + (at.y - low.y) * scale});
+    }
+    bottom_ = 3 * kMargin + (high.y - low.y) * scale;
+    draw_with_hosts(places, scale, {kWidth / 2, bottom_ / 2});
+  }
+
+  // ---- Links
+
+  const Box* box_of(NodeId id) const {
+    const auto node = box_of_node_.find(id);
+    if (node != box_of_node_.end()) return node->second;
+    const auto host = box_of_host_.find(host_of(id));
+    return host != box_of_host_.end() ? host->second : nullptr;
+  }
+
+  // Parallel links between two boxes are one line.
+  void draw_links() {
+    struct Bundle {
+      std::uint64_t links = 0;
+      PortId port = 0;
+    };
+    std::map<std::tuple<const Box*, const Box*, BitRate>, Bundle> bundles;
+    std::vector<std::tuple<const Box*, const Box*, BitRate>> order;
+    for (PortId id = 0; id < graph_.port_count(); id += 2) {
+      const PortSpec& port = graph_.port(id);
+      const Box *from = box_of(port.node), *to = box_of(port.peer_node);
+      if (from == nullptr || to == nullptr || from == to) continue;
+      const std::tuple key{from, to, port.link.rate};
+      Bundle& bundle = bundles[key];
+      if (bundle.links++ == 0) {
+        bundle.port = id;
+        order.push_back(key);
+      }
+    }
+    for (const auto& key : order) {
+      const auto& [from, to, rate] = key;
+      const Bundle& bundle = bundles.at(key);
+      canvas_.line(from->centre, to->centre, colour_.at(rate), bundle.links,
+                   link_title(bundle.port, bundle.links), bend_of(*from, *to));
+    }
+  }
+
+  // Links between boxes of a row, not neighbours, would hide behind those between them.
+  static double bend_of(const Box& from, const Box& to) {
+    const double distance = std::abs(from.centre.x - to.centre.x);
+    const bool level = std::abs(from.centre.y - to.centre.y) < 1;
+    return level && distance > 1.8 * from.width ? std::min(30.0, distance / 12) : 0;
+  }
+
+  std::string link_title(PortId id, std::uint64_t links) const {
+    const LinkSpec& link = graph_.port(id).link;
+    return fmt::format("{}: {} x {} {}, {}", graph_.port_name(id), links, format_rate(link.rate),
+                       to_string(link.kind), format_time(link.delay));
+  }
+
+  // ---- Inside hosts
+
+  // What two hosts of a kind have in common: their nodes' kinds and links, by place in the host.
+  std::string signature(std::uint32_t host) const {
+    std::string text;
+    const std::vector<NodeId>& nodes = nodes_of_host_[host];
+    for (const NodeId id : nodes) {
+      text += std::to_string(static_cast<int>(graph_.node(id).kind));
+      for (const PortId port : graph_.ports_of(id)) {
+        const NodeId peer = graph_.port(port).peer_node;
+        if (host_of(peer) == host)
+          text += fmt::format(",{}:{}", peer - nodes.front(), graph_.port(port).link.rate);
+      }
+      text += ";";
+    }
+    return text;
+  }
+
+  void draw_insides() {
+    std::set<std::string> seen;
+    for (std::uint32_t host = 0; host < cluster_.host_count && seen.size() < kMostHostKinds; ++host) {
+      const bool simple = std::none_of(nodes_of_host_[host].begin(), nodes_of_host_[host].end(),
+                                       [&](NodeId id) { return graph_.node(id).kind == NodeKind::gpu; });
+      if (!simple && seen.insert(signature(host)).second) draw_inside(host);
+    }
+  }
+
+  // NVSwitches above, GPUs, what leads to the NICs, NICs.
+  static int row_of(NodeKind kind) {
+    return kind == NodeKind::scale_up_switch ? 0 : kind == NodeKind::gpu ? 1 : kind == NodeKind::nic ? 3 : 2;
+  }
+
+  void draw_inside(std::uint32_t host) {
+    bottom_ += 1.5 * kMargin;
+    canvas_.text({kMargin, bottom_}, "inside " + host_name(host), 12);
+    std::map<int, std::vector<NodeId>> rows;
+    for (const NodeId id : nodes_of_host_[host]) {
+      if (graph_.node(id).kind != NodeKind::fabric_switch) rows[row_of(graph_.node(id).kind)].push_back(id);
+    }
+    std::map<NodeId, Box> boxes;
+    double y = bottom_ + kMargin;
+    for (const auto& [level, nodes] : rows) {
+      row(nodes.size(), y, [&](std::size_t i, const Box& box) {
+        boxes[nodes[i]] = box;
+        const Node& node = graph_.node(nodes[i]);
+        canvas_.box(box, style_of(node.kind), node.name.substr(node.name.find('/') + 1), node.name);
+      });
+      y += kRow;
+    }
+    for (const auto& [id, box] : boxes) draw_links_inside(id, box, boxes);
+    bottom_ = y - kRow + kBoxHeight;
+  }
+
+  void draw_links_inside(NodeId id, const Box& box, const std::map<NodeId, Box>& boxes) {
+    for (const PortId port : graph_.ports_of(id)) {
+      const auto peer = boxes.find(graph_.port(port).peer_node);
+      if (peer == boxes.end() || (port & 1U) != 0) continue;
+      canvas_.line(box.centre, peer->second.centre, colour_.at(graph_.port(port).link.rate), 1,
+                   link_title(port, 1), bend_of(box, peer->second));
+    }
+  }
+
+  void draw_legend() {
+    bottom_ += 1.2 * kMargin;
+    double x = kMargin;
+    for (const auto& [rate, colour] : colour_) {
+      canvas_.line({x, bottom_}, {x + 30, bottom_}, colour, 4, format_rate(rate));
+      canvas_.text({x + 36, bottom_ + 4}, format_rate(rate));
+      x += 130;
+      if (x + 130 < kWidth) continue;
+      x = kMargin;
+      bottom_ += 18;
+    }
+  }
+
+  const Cluster& cluster_;
+  const Graph& graph_;
+  std::vector<std::uint32_t> host_of_atom_;  // kNoId: of a switch
+  std::vector<std::vector<NodeId>> nodes_of_host_;
+  std::vector<NodeId> switches_;
+  std::map<int, std::vector<NodeId>> tiers_;
+  std::map<BitRate, const char*> colour_;
+  std::deque<Box> boxes_;
+  std::map<NodeId, const Box*> box_of_node_;
+  std::map<std::uint32_t, const Box*> box_of_host_;
+  Canvas canvas_;
+  double bottom_ = 0;
+};
+
+}  // namespace
+
+std::string draw_cluster(const Cluster& cluster) { return Picture(cluster).draw(); }
+
+}  // namespace netsim

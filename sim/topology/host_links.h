@@ -1,0 +1,168 @@
+// What the links inside hosts have in common, for the host kinds: NVLink and PCIe, their parameters and the
+// links they describe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "sim/core/parameters.h"
+#include "sim/topology/ethernet.h"
+#include "sim/topology/graph.h"
+
+namespace netsim {
+
+inline constexpr Range<Time> kHostDelays{0, 1 * kMillisecond};
+
+// How often ConnectX NICs are asked for acknowledgements: their Linux driver sets the QP context's
+// log_ack_req_freq to MLX5_IB_ACK_REQ_FREQ = 8 (drivers/infiniband/hw/mlx5/qp.c), a logarithm: every 256
+// packets. Libraries that make their own queue pairs for GPUs set 0, every packet (NVSHMEM's IBGDA); NCCL
+// uses the driver's.
+inline constexpr std::int64_t kConnectXAcknowledgeEvery = 1 << 8;
+
+// Usable part of an NVLink, each way, by what NCCL counts of it (src/graph/topo.h, SM*_NVLINK_BW): 18 of 20
+// GB/s (NVLink1, P100), 20 of 25 (NVLink2 and 3, V100 and A100), 20.6 of 25 (NVLink4, H100), 40.1 of 50
+// (NVLink5, B200). RCCL counts 48 of MI300X's 64 GB/s (GFX94X_XGMI_WIDTH).
+inline constexpr double kNvlink1 = 0.9, kNvlink2 = 0.8, kNvlink3 = 0.8, kNvlink4 = 0.824, kNvlink5 = 0.802;
+inline constexpr double kXgmiMi300 = 0.75;
+
+// PCIe, raw, each way: lanes x GT/s x 128/130 (PCI Express Base Specification, Gen3 and later).
+inline constexpr BitRate kPcieGen3x16 = 126 * kGbps, kPcieGen4x16 = 252 * kGbps, kPcieGen5x16 = 504 * kGbps;
+
+// - nvlink_efficiency: of what is raw; see above. Bulk copies move in pieces of nvlink_piece, which an
+// NVSwitch
+//   passes on cut-through and a GPU in between when it has the whole piece.
+// - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Assumed: four
+//   pieces, with which a link is never idle for want of credits while its pieces leave, and a GPU whose
+//   pieces nobody takes stops. GPUs have room for what comes: their memory.
+// - nvlink_delay: 25 ns, what SimAI's topology generator takes for an NVLink (gen_Topo_Template.py, 0.000025
+//   ms).
+// - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
+//   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel
+//   it: NCCL's 3.4 us per hop of the library's own (tuning.cc) is 30 times as much.
+struct NvlinkParameters {
+  BitRate nvlink_rate = 8 * 300 * kGbps;
+  double nvlink_efficiency = kNvlink3;
+  Bytes nvlink_piece = 512 * kKibibyte;
+  std::int64_t nvlink_credits = 4;
+  Time nvlink_delay = 25 * kNanosecond;
+  Time nvswitch_latency = 100 * kNanosecond;
+
+  // `links` of nvlink_rate as one.
+  LinkSpec nvlink(std::int64_t links = 1) const {
+    const double usable = static_cast<double>(nvlink_rate) * nvlink_efficiency;
+    return {.kind = LinkKind::nvlink,
+            .rate = static_cast<BitRate>(usable + 0.5) * links,
+            .delay = nvlink_delay,
+            .mtu = nvlink_piece};
+  }
+  // The same into an NVSwitch.
+  LinkSpec into_nvswitch(std::int64_t links = 1) const {
+    LinkSpec link = nvlink(links);
+    link.delay += nvswitch_latency;
+    link.cut_through = true;
+    link.credits = nvlink_credits * nvlink_piece * links;
+    return link;
+  }
+};
+
+// Adds rate, efficiency, piece and delay (P derives from NvlinkParameters). `rate_doc`: what nvlink_rate is
+// of.
+template <class P>
+Parameters<P>&& with_nvlink(Parameters<P>&& parameters, const std::string& rate_doc) {
+  parameters.rate("nvlink_rate", &P::nvlink_rate, kLinkRates, rate_doc)
+      .real("nvlink_efficiency", &P::nvlink_efficiency, {0.01, 1},
+            "usable part of nvlink_rate (NCCL counts 20 of 25 GB/s per NVLink3)")
+      .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "bulk copies move in pieces of so many bytes (an NCCL slice is 256 KiB to 1 MiB)")
+      .time("nvlink_delay", &P::nvlink_delay, kHostDelays, "propagation of one NVLink (SimAI: 25 ns)");
+  return std::move(parameters);
+}
+
+// Adds what NVSwitches have as well.
+template <class P>
+Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rate_doc) {
+  with_nvlink(std::move(parameters), rate_doc)
+      .integer(
+          "nvlink_credits", &P::nvlink_credits, {0, 1024},
+          "pieces that the NVSwitch stage has room for of each GPU, given back as credits; at least 2; 0: "
+          "no limit")
+      .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
+            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
+  return std::move(parameters);
+}
+
+// - pcie_rate: raw, each way. Every pcie_tlp_payload bytes cost pcie_tlp_overhead more (Gen3 and later: 4 B
+//   framing, 16 B header with 64-bit address, 4 B LCRC); the link's rate is what that leaves. Not modelled: a
+//   last, shorter TLP, flow-control and acknowledgement DLLPs, read requests.
+// - pcie_delay: 300 ns = a PCIe switch's 105 ns (PEX88000, Linley Newsletter, 2019-09-24) and, an assumption,
+//   100 ns for each of the two end points. Half a DMA read's round trip, the order measured in "Understanding
+//   PCIe performance for end host networking" (SIGCOMM 2018). Where switches and CPUs are nodes of their own
+//   each link has half of it: an end point and its half of the switch.
+struct PcieParameters {
+  BitRate pcie_rate = kPcieGen4x16;
+  Bytes pcie_tlp_payload = 256;
+  Bytes pcie_tlp_overhead = 24;
+  Time pcie_delay = 300 * kNanosecond;
+
+  LinkSpec pcie() const {
+    const BitRate on_wire = pcie_tlp_payload + pcie_tlp_overhead;
+    return {.kind = LinkKind::pcie, .rate = pcie_rate * pcie_tlp_payload / on_wire, .delay = pcie_delay};
+  }
+};
+
+template <class P>
+Parameters<P>&& with_pcie(Parameters<P>&& parameters) {
+  parameters.rate("pcie_rate", &P::pcie_rate, kLinkRates, "PCIe between a GPU and its NIC, each way, raw")
+      .bytes("pcie_tlp_payload", &P::pcie_tlp_payload, {64, 4096}, "payload of a PCIe packet (TLP)")
+      .bytes("pcie_tlp_overhead", &P::pcie_tlp_overhead, {0, 64}, "framing, header and LCRC of a TLP")
+      .time(
+          "pcie_delay", &P::pcie_delay, kHostDelays,
+          "latency of PCIe from GPU to NIC behind one PCIe switch, one way: the switch (105 ns) and two end "
+          "points");
+  return std::move(parameters);
+}
+
+// PCIe where its switches and CPUs are nodes, which carries messages between GPUs too, in pieces.
+// - pcie_piece: what a GPU's copy engine is asked for at a time; assumed. NCCL's slices are 4 times as large
+//   and more; smaller ones only let other traffic in between.
+// - cpu_rate: between CPUs, usable, each way: NCCL counts 10 GB/s for Skylake's UPI (src/graph/topo.h,
+//   SKL_QPI_BW) and 16 for AMD; cpu_delay is an assumption of the order of a remote memory access.
+struct PcieTreeParameters : PcieParameters {
+  Bytes pcie_piece = 128 * kKibibyte;
+  BitRate cpu_rate = 8 * 10 * kGbps;
+  Time cpu_delay = 150 * kNanosecond;
+
+  // One of the links that a way through a switch is made of. `lanes_of`: links in one.
+  LinkSpec pcie_link() const {
+    LinkSpec link = pcie();
+    link.delay = pcie_delay / 2;
+    link.mtu = pcie_piece;
+    return link;
+  }
+  LinkSpec cpu_link() const {
+    return {.kind = LinkKind::pcie, .rate = cpu_rate, .delay = cpu_delay, .mtu = pcie_piece};
+  }
+};
+
+template <class P>
+Parameters<P>&& with_pcie_tree(Parameters<P>&& parameters) {
+  with_pcie(std::move(parameters))
+      .bytes("pcie_piece", &P::pcie_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "messages between GPUs over PCIe move in pieces of so many bytes (assumed)")
+      .rate("cpu_rate", &P::cpu_rate, kLinkRates, "between CPUs, each way, usable (NCCL: Skylake 10 GB/s)")
+      .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
+  return std::move(parameters);
+}
+
+// "host3/gpu5"; "host3/nic1(9)" where the file of the fabric calls the host port 9.
+inline std::string host_name(std::uint32_t host_index) { return "host" + std::to_string(host_index); }
+inline std::string nic_name(const std::string& host, std::size_t nic,
+                            std::span<const std::uint32_t> numbers) {
+  const std::string number = numbers.empty() ? "" : "(" + std::to_string(numbers[nic]) + ")";
+  return host + "/nic" + std::to_string(nic) + number;
+}
+
+}  // namespace netsim

@@ -1,0 +1,477 @@
+// nccl_xml: a host from a topology file of NCCL or RCCL: what NCCL_TOPO_DUMP_FILE writes, and the files that
+// cloud vendors ship for NCCL_TOPO_FILE. Elements and attributes as of NCCL's src/graph/xml.cc, and what
+// follows from them as of src/graph/topo.cc and topo.h:
+//
+// - cpu: a node; every CPU is joined with every other at a rate by its model (GB/s: Intel by modelid 6, 10,
+// 22
+//   or 40, AMD 16, POWER9 32, ARM 6).
+// - pci: a link to what it is inside, at link_speed x link_width (12 GB/s for Gen3 x16; width 0 is 16, an
+//   unknown speed Gen3). By what it holds or by its class it is a GPU (0x03, 0x12), a NIC (0x02), an NVSwitch
+//   (0x0680, left out: NVLinks say where they lead), else a PCIe switch. Some vendors' files give bus ids
+//   only: then `nics` says which are NICs, and the others are GPUs.
+// - gpu: in the order of `dev`, else of the file. nvlink and xgmi: `count` links to the GPU `target`, each at
+//   what NCCL counts for the GPU's `sm` (`gcn`); to an NVSwitch (tclass 0x0680) they are one port into one
+//   switch stage. Links to what is not in the file lead nowhere, as in NCCL. c2c: to the GPU's CPU.
+// - net: a host port of the fabric, whose rate is that of the fabric's link. Of several speeds only the
+// fastest
+//   nets count; the ports of one NIC share its PCIe link. A NIC without nets has one port.
+//
+// Rates are what NCCL takes for usable. Delays and pieces are the host kinds' own (host_links.h).
+#include <pugixml.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "sim/core/errors.h"
+#include "sim/core/input_file.h"
+#include "sim/core/output.h"
+#include "sim/core/recognise.h"
+#include "sim/core/registry.h"
+#include "sim/topology/host_links.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+namespace {
+
+constexpr std::uint64_t kLargestFile = 16 << 20;
+constexpr std::int64_t kMostDevices = 4096;
+
+struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
+  std::string file;
+  std::int64_t sm = 80;
+  ConfigNode nics;
+  std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
+};
+
+Parameters<NcclXmlParameters> parameters() {
+  using P = NcclXmlParameters;
+  Parameters<P> p;
+  p.text("file", &P::file, "the XML file, relative to this configuration").required();
+  p.integer("sm", &P::sm, {10, 999},
+            "compute capability of GPUs of which the file does not say it (80: A100)")
+      .list("nics", &P::nics, "bus ids of NICs, where the file does not tell what its devices are")
+      .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "bulk copies over NVLink move in pieces of so many bytes")
+      .time("nvlink_delay", &P::nvlink_delay, kHostDelays, "propagation of one NVLink (SimAI: 25 ns)")
+      .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
+            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)")
+      .bytes("pcie_piece", &P::pcie_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "messages between GPUs over PCIe move in pieces of so many bytes (assumed)")
+      .time("pcie_delay", &P::pcie_delay, kHostDelays, "from GPU to NIC behind one PCIe switch, one way")
+      .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
+  return p;
+}
+
+// A host as the file describes it.
+struct Device {
+  enum class Kind { cpu, pci_switch, gpu, nic_ports, nic } kind = Kind::pci_switch;
+  std::string bus_id;
+  std::uint32_t parent = kNoId;  // device; kNoId: a CPU
+  BitRate rate = 0;              // of the link to it
+  std::int64_t order = 0;        // GPUs and nets: `dev`
+  std::int64_t speed = 0;        // nets
+  std::int64_t sm = 0;
+  std::string gcn;
+  BitRate cpu_rate = 0;  // CPUs: to others
+};
+
+struct Joint {
+  std::uint32_t gpu;  // device
+  std::string target;
+  std::int64_t count;
+  bool to_switch;
+};
+
+struct Described {
+  std::vector<Device> devices;  // parents before their children
+  std::vector<Joint> nvlinks;
+  std::vector<std::pair<std::uint32_t, BitRate>> c2c;  // GPUs with links to their CPU
+};
+
+constexpr BitRate giga_bytes(double rate) { return static_cast<BitRate>(rate * 8e9 + 0.5); }
+
+BitRate nvlink_rate(std::int64_t sm) {
+  constexpr std::array<std::pair<int, double>, 6> kBySm{
+      {{60, 18.0}, {70, 20.0}, {80, 20.0}, {86, 12.0}, {90, 20.6}, {100, 40.1}}};
+  double rate = kBySm[0].second;
+  for (const auto& [from, value] : kBySm) {
+    if (from == 86 ? sm == 86 || sm == 89 : sm >= from) rate = value;
+  }
+  return giga_bytes(rate);
+}
+
+BitRate xgmi_rate(std::string_view gcn) {
+  if (gcn.find("94") != std::string_view::npos || gcn.find("95") != std::string_view::npos)
+    return giga_bytes(48);
+  return giga_bytes(gcn == "910" || gcn.find("90a") != std::string_view::npos ? 36 : 24);
+}
+
+class XmlReader {
+ public:
+  XmlReader(const std::string& text, std::string file, const NcclXmlParameters& p)
+      : text_(text), file_(std::move(file)), p_(p) {
+    if (!p.nics.is_null()) {
+      for (const ConfigNode& item : read_names(p.nics, "")) named_nics_.push_back(lower(read_text(item)));
+    }
+  }
+
+  Described read() {
+    pugi::xml_document document;
+    const pugi::xml_parse_result parsed = document.load_buffer(text_.data(), text_.size());
+    if (!parsed) fail(parsed.offset, parsed.description());
+    const pugi::xml_node root = document.child("system");
+    if (!root) fail(0, "expected the element 'system'");
+    for (const pugi::xml_node cpu : root.children("cpu")) add_cpu(cpu);
+    if (result_.devices.empty()) fail(root, "a system without CPUs");
+    keep_fastest_nets();
+    const auto is_gpu = [](const Device& device) { return device.kind == Device::Kind::gpu; };
+    if (std::none_of(result_.devices.begin(), result_.devices.end(), is_gpu))
+      fail(root, "a system without GPUs");
+    return std::move(result_);
+  }
+
+ private:
+  // ---- Elements
+
+  void add_cpu(pugi::xml_node node) {
+    Device cpu;
+    cpu.kind = Device::Kind::cpu;
+    cpu.cpu_rate = cpu_rate(node);
+    const std::uint32_t index = add(node, std::move(cpu));
+    for (const pugi::xml_node child : node.children()) add_child(child, index);
+  }
+
+  void add_child(pugi::xml_node node, std::uint32_t parent) {
+    const std::string_view name = node.name();
+    if (name == "pci") add_pci(node, parent);
+    if (name == "nic") add_nic(node, parent, giga_bytes(12), "");
+  }
+
+  void add_pci(pugi::xml_node node, std::uint32_t parent) {
+    const std::string bus_id = lower(attribute(node, "busid"));
+    if (bus_id.empty()) fail(node, "'busid' is missing");
+    if (!bus_ids_.emplace(bus_id, 0).second) fail(node, "bus id " + bus_id + " is there twice");
+    const BitRate rate = pci_rate(node);
+    if (const pugi::xml_node gpu = node.child("gpu")) return add_gpu(node, gpu, parent, rate, bus_id);
+    if (const pugi::xml_node nic = node.child("nic")) return add_nic(nic, parent, rate, bus_id);
+    const std::string device_class = attribute(node, "class");
+    if (device_class.starts_with("0x0680")) return;
+    if (device_class.starts_with("0x03") || device_class.starts_with("0x12"))
+      return add_gpu(node, {}, parent, rate, bus_id);
+    if (device_class.starts_with("0x02")) return add_port(node, parent, rate, bus_id);
+    if (device_class.empty() && !node.child("pci")) return add_unknown(node, parent, rate, bus_id);
+    Device bridge;
+    bridge.parent = parent;
+    bridge.rate = rate;
+    const std::uint32_t index = add(node, std::move(bridge));
+    for (const pugi::xml_node child : node.children()) add_child(child, index);
+  }
+
+  // A device that the file gives the bus id of, and nothing else.
+  void add_unknown(pugi::xml_node node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+    if (named_nics_.empty()) {
+      fail(node, "the file does not tell what device " + bus_id +
+                     " is: name those that are NICs in the host's parameter `nics`");
+    }
+    const bool nic = std::find(named_nics_.begin(), named_nics_.end(), bus_id) != named_nics_.end();
+    if (nic) return add_port(node, parent, rate, bus_id);
+    add_gpu(node, {}, parent, rate, bus_id);
+  }
+
+  void add_gpu(pugi::xml_node node, pugi::xml_node gpu, std::uint32_t parent, BitRate rate,
+               const std::string& bus_id) {
+    Device device;
+    device.kind = Device::Kind::gpu;
+    device.bus_id = bus_id;
+    device.parent = parent;
+    device.rate = rate;
+    device.order = integer(gpu, "dev", static_cast<std::int64_t>(result_.devices.size()), 0, 1 << 20);
+    device.sm = integer(gpu, "sm", p_.sm, 1, 100'000);
+    device.gcn = attribute(gpu, "gcn");
+    const std::uint32_t index = add(node, std::move(device));
+    for (const char* kind : {"nvlink", "xgmi"}) {
+      for (const pugi::xml_node link : gpu.children(kind)) add_nvlink(link, index, bus_id);
+    }
+    for (const pugi::xml_node link : gpu.children("c2c")) {
+      const std::int64_t mega_bytes = integer(link, "bw", 0, 1, 100'000'000);
+      result_.c2c.emplace_back(index, integer(link, "count", 1, 1, 1024) * mega_bytes * 8 * kMbps);
+    }
+  }
+
+  void add_nvlink(pugi::xml_node node, std::uint32_t gpu, const std::string& bus_id) {
+    const std::string target = lower(attribute(node, "target"));
+    if (target.empty()) fail(node, "'target' is missing");
+    const std::int64_t count = integer(node, "count", 1, 1, 1024);
+    const bool to_switch = attribute(node, "tclass").starts_with("0x0680");
+    if (to_switch || target != bus_id) result_.nvlinks.push_back({gpu, target, count, to_switch});
+  }
+
+  void add_nic(pugi::xml_node nic, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+    const auto nets = nic.children("net");
+    if (nets.begin() == nets.end()) return add_port(nic, parent, rate, bus_id);
+    Device ports;
+    ports.kind = Device::Kind::nic_ports;
+    ports.parent = parent;
+    ports.rate = rate;
+    const std::uint32_t index = add(nic, std::move(ports));
+    for (const pugi::xml_node net : nets) {
+      Device port;
+      port.kind = Device::Kind::nic;
+      port.bus_id = bus_id;
+      port.parent = index;
+      port.rate = rate;
+      port.order = integer(net, "dev", 0, 0, 1 << 20);
+      port.speed = integer(net, "speed", 0, INT32_MIN, 1LL << 40);
+      if (port.speed <= 0) port.speed = 10'000;
+      add(net, std::move(port));
+    }
+  }
+
+  void add_port(pugi::xml_node node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+    Device port;
+    port.kind = Device::Kind::nic;
+    port.bus_id = bus_id;
+    port.parent = parent;
+    port.rate = rate;
+    port.order = static_cast<std::int64_t>(result_.devices.size());
+    add(node, std::move(port));
+  }
+
+  std::uint32_t add(pugi::xml_node node, Device device) {
+    if (static_cast<std::int64_t>(result_.devices.size()) >= kMostDevices)
+      fail(node, "more than " + std::to_string(kMostDevices) + " devices");
+    result_.devices.push_back(std::move(device));
+    return static_cast<std::uint32_t>(result_.devices.size() - 1);
+  }
+
+  // NCCL's channels use the fastest; a management port would be a host port of the fabric.
+  void keep_fastest_nets() {
+    std::int64_t fastest = 0;
+    for (const Device& device : result_.devices) fastest = std::max(fastest, device.speed);
+    for (Device& device : result_.devices) {
+      if (device.kind == Device::Kind::nic && device.speed != 0 && device.speed < fastest)
+        device.kind = Device::Kind::nic_ports;  // a dead end
+    }
+  }
+
+  // ---- Values
+
+  static BitRate cpu_rate(pugi::xml_node cpu) {
+    const std::string arch = cpu.attribute("arch").value(), vendor = cpu.attribute("vendor").value();
+    const int family = cpu.attribute("familyid").as_int(), model = cpu.attribute("modelid").as_int();
+    if (arch == "arm64") return giga_bytes(6);
+    if (arch == "ppc64") return giga_bytes(32);
+    if (vendor == "AuthenticAMD") return giga_bytes(16);
+    if (vendor != "GenuineIntel" || family != 6) return giga_bytes(10);
+    return giga_bytes(model >= 0xCF ? 40 : model >= 0x8F ? 22 : model >= 0x55 ? 10 : 6);
+  }
+
+  // In 100 Mb/s a lane and GT/s; a GB/s for each 80 of them and each lane.
+  BitRate pci_rate(pugi::xml_node node) const {
+    constexpr std::array<std::pair<std::string_view, int>, 6> kLanes{
+        {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
+    std::int64_t width = integer(node, "link_width", 16, 0, 64);
+    if (width == 0) width = 16;
+    std::string_view speed = node.attribute("link_speed").value();
+    speed = speed.substr(0, speed.find(' '));
+    if (speed.ends_with(".0")) speed.remove_suffix(2);
+    int lane = 60;
+    for (const auto& [name, rate] : kLanes) {
+      if (speed == name) lane = rate;
+    }
+    return width * lane * kGbps / 10;
+  }
+
+  static std::string lower(std::string text) {
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return text;
+  }
+  static std::string attribute(pugi::xml_node node, const char* name) { return node.attribute(name).value(); }
+
+  std::int64_t integer(pugi::xml_node node, const char* name, std::int64_t absent, std::int64_t least,
+                       std::int64_t most) const {
+    const pugi::xml_attribute given = node.attribute(name);
+    if (!given) return absent;
+    const std::string_view text = given.value();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+      fail(node, std::string(name) + " is '" + std::string(text) + "'; allowed: an integer from " +
+                     std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(pugi::xml_node node, const std::string& message) const {
+    fail(node.offset_debug(), std::string("<") + node.name() + ">: " + message);
+  }
+  [[noreturn]] void fail(std::ptrdiff_t offset, const std::string& message) const {
+    const std::string_view before =
+        std::string_view(text_).substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
+    const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+    const std::size_t start = before.rfind('\n');
+    const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1);
+    throw InputError(Place{file_, line, static_cast<int>(column) + 1, ""}, message);
+  }
+
+  const std::string& text_;
+  std::string file_;
+  const NcclXmlParameters& p_;
+  std::vector<std::string> named_nics_;
+  std::map<std::string, int> bus_ids_;
+  Described result_;
+};
+
+class NcclXml final : public Host {
+ public:
+  NcclXml(Described described, const NcclXmlParameters& p) : host_(std::move(described)), p_(p) {
+    gpus_ = in_order(Device::Kind::gpu);
+    nics_ = in_order(Device::Kind::nic);
+  }
+
+  std::uint32_t gpus() const override { return static_cast<std::uint32_t>(gpus_.size()); }
+  std::vector<HostFabric> fabrics() const override {
+    return {{kScaleOut, static_cast<std::uint32_t>(nics_.size())}};
+  }
+  std::int64_t acknowledge_every() const override { return p_.acknowledge_every; }
+  std::string gpu_model() const override { return {}; }
+
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
+    const std::string host = host_name(host_index);
+    const AtomId atom = graph.add_atom();
+    HostBuild result;
+    std::vector<NodeId> nodes(host_.devices.size(), kNoId);
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      nodes[gpus_[i]] = graph.add_node(NodeKind::gpu, atom, host + "/gpu" + std::to_string(i));
+      result.gpus.push_back(nodes[gpus_[i]]);
+    }
+    std::vector<NodeId>& nics = result.ports.emplace_back();
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+      nodes[nics_[i]] = graph.add_node(NodeKind::nic, atom, nic_name(host, i, numbers));
+      nics.push_back(nodes[nics_[i]]);
+    }
+    add_pcie(graph, atom, host, nodes);
+    add_nvlinks(graph, atom, host, nodes);
+    return result;
+  }
+
+ private:
+  std::vector<std::uint32_t> in_order(Device::Kind kind) const {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < host_.devices.size(); ++i) {
+      if (host_.devices[i].kind == kind) found.push_back(i);
+    }
+    std::stable_sort(found.begin(), found.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return host_.devices[a].order < host_.devices[b].order;
+    });
+    return found;
+  }
+
+  LinkSpec pcie_at(BitRate rate) const {
+    LinkSpec link = p_.pcie_link();
+    link.rate = rate;
+    return link;
+  }
+
+  void add_pcie(Graph& graph, AtomId atom, const std::string& host, std::vector<NodeId>& nodes) const {
+    std::vector<std::uint32_t> cpus;
+    std::uint32_t bridges = 0;
+    for (std::uint32_t i = 0; i < host_.devices.size(); ++i) {
+      const Device& device = host_.devices[i];
+      if (device.kind == Device::Kind::cpu) {
+        nodes[i] = graph.add_node(NodeKind::cpu, atom, host + "/cpu" + std::to_string(cpus.size()));
+        for (const std::uint32_t other : cpus) join_cpus(graph, other, i, nodes);
+        cpus.push_back(i);
+        continue;
+      }
+      if (nodes[i] == kNoId)
+        nodes[i] = graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + std::to_string(bridges++));
+      graph.add_link(nodes[i], nodes[device.parent], pcie_at(device.rate));
+    }
+    for (const auto& [gpu, rate] : host_.c2c) {
+      std::uint32_t cpu = gpu;
+      while (host_.devices[cpu].parent != kNoId) cpu = host_.devices[cpu].parent;
+      graph.add_link(nodes[gpu], nodes[cpu], pcie_at(rate));
+    }
+  }
+
+  void join_cpus(Graph& graph, std::uint32_t a, std::uint32_t b, const std::vector<NodeId>& nodes) const {
+    LinkSpec link = p_.cpu_link();
+    link.rate = std::min(host_.devices[a].cpu_rate, host_.devices[b].cpu_rate);
+    graph.add_link(nodes[a], nodes[b], link);
+  }
+
+  BitRate link_rate(std::uint32_t gpu) const {
+    const Device& device = host_.devices[gpu];
+    return device.gcn.empty() ? nvlink_rate(device.sm) : xgmi_rate(device.gcn);
+  }
+
+  // Both ends list what joins them: once. To NVSwitches all of a GPU's links together.
+  void add_nvlinks(Graph& graph, AtomId atom, const std::string& host,
+                   const std::vector<NodeId>& nodes) const {
+    std::map<std::string, std::uint32_t> by_bus_id;
+    for (const std::uint32_t gpu : gpus_) by_bus_id[host_.devices[gpu].bus_id] = gpu;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, BitRate> joined;
+    std::map<std::uint32_t, BitRate> to_switch;
+    for (const Joint& joint : host_.nvlinks) {
+      const BitRate rate = joint.count * link_rate(joint.gpu);
+      if (joint.to_switch) {
+        to_switch[joint.gpu] += rate;
+      } else if (const auto target = by_bus_id.find(joint.target); target != by_bus_id.end()) {
+        BitRate& sum = joined[std::minmax(joint.gpu, target->second)];
+        sum = std::max(sum, rate);
+      }
+    }
+    for (const auto& [pair, rate] : joined)
+      graph.add_link(nodes[pair.first], nodes[pair.second], at(p_.nvlink(), rate));
+    if (to_switch.empty()) return;
+    const NodeId stage = graph.add_node(NodeKind::scale_up_switch, atom, host + "/nvswitch");
+    const BitRate widest =
+        std::max_element(to_switch.begin(), to_switch.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->second;
+    for (const auto& [gpu, rate] : to_switch) {
+      LinkSpec up = at(p_.into_nvswitch(), rate);
+      up.cut_through = rate == widest;  // a faster way out would overtake what still comes in
+      graph.add_link(nodes[gpu], stage, up, at(p_.nvlink(), rate));
+    }
+  }
+
+  static LinkSpec at(LinkSpec link, BitRate rate) {
+    link.rate = rate;
+    return link;
+  }
+
+  Described host_;
+  NcclXmlParameters p_;
+  std::vector<std::uint32_t> gpus_, nics_;  // devices
+};
+
+const FormatRegistration kFormat{
+    {.name = "nccl_topology",
+     .what = "a topology of NCCL (XML)",
+     .use = Format::Use::part,
+     .matches = [](const Excerpt& file) { return file.xml_root() == "system"; },
+     .component = "nccl_xml",
+     .advice = "name it in the configuration: `host: {kind: nccl_xml, file: ...}`",
+     .endings = {".xml"}}};
+
+const Registration<Host> kRegistration{
+    "nccl_xml", "a host as a topology file of NCCL describes it (NCCL_TOPO_DUMP_FILE, cloud vendors' files)",
+    parameters(), [](const NcclXmlParameters& p, const ConfigNode& where) {
+      const std::string path = find_input_file(p.file, where.find("file")->place().file);
+      const std::string text = read_file(path, kLargestFile);
+      require_format(text, path, "nccl_topology");
+      return std::make_unique<NcclXml>(XmlReader(text, path, p).read(), p);
+    }};
+
+}  // namespace
+
+}  // namespace netsim

@@ -1,0 +1,164 @@
+// Hosts whose GPUs are joined by NVSwitches, one class for all of them: GPUs with their NVLinks into a
+// non-blocking switch stage, and PCIe to NICs. What differs is in the presets.
+//
+// A GPU's NVLinks are spread over all NVSwitches and every transfer over all of them (addresses are
+// interleaved), so they are one port into one switch stage. Figures of the links: host_links.h.
+//
+// - dgx_a100: 8 A100, 12 NVLink3 of 25 GB/s each way over 6 NVSwitches, 8 ConnectX-6 HDR (200 Gb/s); GPU and
+//   NIC under one PCIe switch of Gen4 x16 (NVIDIA DGX A100 data sheet and user guide).
+// - dgx_h100, dgx_h200: 8 GPUs, 18 NVLink4 of 25 GB/s over 4 NVSwitches, 8 ConnectX-7 (400 Gb/s), PCIe Gen5
+//   (NVIDIA DGX H100/H200 user guide).
+// - dgx_b200: 8 B200, 18 NVLink5 of 50 GB/s over 2 NVSwitches, 8 ConnectX-7, PCIe Gen5 (NVIDIA DGX B200 user
+//   guide).
+// - dgx_2: 16 V100, 6 NVLink2 of 25 GB/s: one into each of the 6 NVSwitches of its board of 8 GPUs; the
+// boards'
+//   switches are joined by 8 links a pair, 48 in all, which is as much as the GPUs of a board have (NVIDIA
+//   NVSwitch technical overview, 2018). 8 ConnectX-5 EDR (100 Gb/s), each with two GPUs under a PCIe switch
+//   of Gen3 x16 (DGX-2 user guide).
+// - aws_p4de: 8 A100 80 GB as in a DGX A100, but 4 EFA NICs of 100 Gb/s, each with two GPUs under a PCIe
+// switch;
+//   8 GT/s x16 as AWS's own topology file says (aws-ofi-nccl, topology/p4d-24xl-topo.xml).
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/host_links.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+namespace {
+
+struct NvswitchHostParameters : NvlinkParameters, PcieParameters {};
+
+// What is not a parameter.
+struct Preset {
+  std::uint32_t gpus = 8;
+  std::uint32_t boards = 1;        // with an NVSwitch stage each
+  std::uint32_t gpus_per_nic = 1;  // more: they and the NIC are at one PCIe switch
+  const char* gpu_model = "";
+  std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
+  NvswitchHostParameters defaults;
+};
+
+constexpr NvswitchHostParameters figures(BitRate nvlink, double efficiency, BitRate pcie) {
+  NvswitchHostParameters p;
+  p.nvlink_rate = nvlink;
+  p.nvlink_efficiency = efficiency;
+  p.pcie_rate = pcie;
+  return p;
+}
+
+constexpr BitRate kGBps = 8 * kGbps;
+constexpr Preset kDgxA100{.gpu_model = "a100_80gb",
+                          .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen4x16)};
+constexpr Preset kDgxH100{.defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16)};
+constexpr Preset kDgxB200{.defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16)};
+constexpr Preset kDgx2{
+    .gpus = 16, .boards = 2, .gpus_per_nic = 2, .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
+// EFA's protocol acknowledges on its own (SRD); nothing is published. Assumed: as ConnectX.
+constexpr Preset kAwsP4de{.gpus_per_nic = 2,
+                          .gpu_model = "a100_80gb",
+                          .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen3x16)};
+
+class NvswitchHost final : public Host {
+ public:
+  NvswitchHost(const Preset& preset, const NvswitchHostParameters& p)
+      : preset_(preset),
+        to_switch_(p.into_nvswitch()),
+        from_switch_(p.nvlink()),
+        trunk_(p.into_nvswitch(preset.gpus / preset.boards)),
+        pcie_(p.pcie()) {}
+
+  std::uint32_t gpus() const override { return preset_.gpus; }
+  std::vector<HostFabric> fabrics() const override {
+    return {{kScaleOut, preset_.gpus / preset_.gpus_per_nic}};
+  }
+  std::int64_t acknowledge_every() const override { return preset_.acknowledge_every; }
+  std::string gpu_model() const override { return preset_.gpu_model; }
+
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
+    const std::string host = host_name(host_index);
+    const AtomId atom = graph.add_atom();
+    HostBuild result;
+    std::vector<NodeId>& nics = result.ports.emplace_back();
+    for (std::uint32_t g = 0; g < preset_.gpus; ++g) {
+      result.gpus.push_back(graph.add_node(NodeKind::gpu, atom, host + "/gpu" + std::to_string(g)));
+      if (g % preset_.gpus_per_nic == 0)
+        nics.push_back(graph.add_node(NodeKind::nic, atom, nic_name(host, nics.size(), numbers)));
+    }
+    const std::vector<NodeId> stages = add_stages(graph, atom, host);
+    const std::vector<NodeId> ends = pcie_ends(graph, atom, host, nics);
+    for (std::uint32_t g = 0; g < preset_.gpus; ++g) {
+      graph.add_link(result.gpus[g], stages[g * preset_.boards / preset_.gpus], to_switch_, from_switch_);
+      graph.add_link(result.gpus[g], ends[g / preset_.gpus_per_nic], gpu_pcie());
+    }
+    return result;
+  }
+
+ private:
+  std::vector<NodeId> add_stages(Graph& graph, AtomId atom, const std::string& host) const {
+    std::vector<NodeId> stages;
+    for (std::uint32_t board = 0; board < preset_.boards; ++board) {
+      const std::string number = preset_.boards == 1 ? "" : std::to_string(board);
+      stages.push_back(graph.add_node(NodeKind::scale_up_switch, atom, host + "/nvswitch" + number));
+    }
+    if (preset_.boards == 2) graph.add_link(stages[0], stages[1], trunk_);
+    return stages;
+  }
+
+  // What the GPUs' PCIe leads to: the NIC of one GPU, or the PCIe switch of several with the NIC behind.
+  std::vector<NodeId> pcie_ends(Graph& graph, AtomId atom, const std::string& host,
+                                const std::vector<NodeId>& nics) const {
+    if (preset_.gpus_per_nic == 1) return nics;
+    std::vector<NodeId> switches;
+    for (const NodeId nic : nics) {
+      const std::string number = std::to_string(switches.size());
+      switches.push_back(graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + number));
+      graph.add_link(switches.back(), nic, gpu_pcie());
+    }
+    return switches;
+  }
+
+  // The delay is that of the whole way between GPU and NIC.
+  LinkSpec gpu_pcie() const {
+    LinkSpec link = pcie_;
+    if (preset_.gpus_per_nic > 1) link.delay /= 2;
+    return link;
+  }
+
+  Preset preset_;
+  LinkSpec to_switch_, from_switch_, trunk_, pcie_;
+};
+
+// The parameters with the preset's values as defaults.
+template <const Preset& preset>
+struct PresetParameters : NvswitchHostParameters {
+  PresetParameters() : NvswitchHostParameters(preset.defaults) {}
+};
+
+template <const Preset& preset>
+Registration<Host> registration(const char* name, const char* summary, int line = __builtin_LINE()) {
+  using P = PresetParameters<preset>;
+  return Registration<Host>(
+      name, summary, with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw")),
+      [](const P& p, const ConfigNode&) { return std::make_unique<NvswitchHost>(preset, p); }, __FILE__,
+      line);
+}
+
+const Registration<Host> kRegistrations[] = {
+    registration<kDgxA100>("dgx_a100",
+                           "DGX A100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
+    registration<kDgxH100>("dgx_h100",
+                           "DGX H100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
+    registration<kDgxH100>("dgx_h200", "DGX H200: the links of a DGX H100"),
+    registration<kDgxB200>("dgx_b200",
+                           "DGX B200: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
+    registration<kDgx2>("dgx_2",
+                        "DGX-2: 16 V100 on two boards with an NVSwitch stage each, a NIC for two GPUs"),
+    registration<kAwsP4de>("aws_p4de",
+                           "AWS p4de.24xlarge: 8 A100 on one NVSwitch stage, a NIC for two GPUs")};
+
+}  // namespace
+
+}  // namespace netsim

@@ -1,0 +1,55 @@
+// tpu_v4: a TPU v4 board: 4 chips, each a host port of its own for its inter-chip links (ICI), whose shape
+// and rate (50 GB/s each way and link: Jouppi et al., TPU v4, ISCA 2023, section 2) are those of the fabric
+// that they are joined to, a torus. Between chips of a board there is nothing but that fabric. An
+// acknowledgement for each packet: the links' own protocol is not published.
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/host_links.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+namespace {
+
+constexpr std::uint32_t kChips = 4;
+
+struct TpuV4Parameters {
+  std::string fabric = kScaleOut;
+};
+
+class TpuV4 final : public Host {
+ public:
+  explicit TpuV4(const TpuV4Parameters& p) : fabric_(p.fabric) {}
+
+  std::uint32_t gpus() const override { return kChips; }
+  std::vector<HostFabric> fabrics() const override { return {{fabric_, kChips}}; }
+  std::int64_t acknowledge_every() const override { return 1; }
+  std::string gpu_model() const override { return {}; }
+
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
+    const AtomId atom = graph.add_atom();
+    HostBuild result;
+    for (std::uint32_t i = 0; i < kChips; ++i) {
+      const std::string number = numbers.empty() ? "" : "(" + std::to_string(numbers[i]) + ")";
+      result.gpus.push_back(
+          graph.add_node(NodeKind::nic, atom, host_name(host_index) + "/chip" + std::to_string(i) + number));
+    }
+    result.ports = {result.gpus};
+    return result;
+  }
+
+ private:
+  std::string fabric_;
+};
+
+const Registration<Host> kRegistration{
+    "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus",
+    Parameters<TpuV4Parameters>().text("fabric", &TpuV4Parameters::fabric,
+                                       "the one that the chips' links go to"),
+    [](const TpuV4Parameters& p, const ConfigNode&) { return std::make_unique<TpuV4>(p); }};
+
+}  // namespace
+
+}  // namespace netsim

@@ -1,0 +1,58 @@
+// Structure: a fabric in figures: switches by tier, links by kind and rate, distances, bisection bandwidth,
+// oversubscription, cables. For people who want to know what a configuration describes before they run it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/topology/graph.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+
+struct Structure {
+  // Switches of one tier.
+  struct Tier {
+    int tier = 0;
+    std::uint64_t switches = 0;
+    std::uint32_t radix = 0;  // ports of the switch that has most
+    // All links of the tier towards hosts and lower tiers, towards its own tier, and upward, one way.
+    BitRate down = 0, across = 0, up = 0;
+    // down / up; 0 where nothing goes upward.
+    double oversubscription() const;
+  };
+  // Links of one kind and rate.
+  struct Links {
+    LinkKind kind = LinkKind::ethernet;
+    BitRate rate = 0;
+    bool in_host = false;
+    std::uint64_t count = 0;
+  };
+
+  std::uint64_t hosts = 0, gpus = 0, nics = 0;
+  std::vector<Tier> tiers;   // from below
+  std::vector<Links> links;  // of the fabric, then within hosts; the fastest first
+  // Links between two different NICs: of the farthest pair, and on average over all pairs. Over shortest
+  // ways.
+  std::uint32_t diameter = 0;
+  double mean_hops = 0;
+  bool sampled = false;                 // from some switches only, spread over all that have NICs
+  std::uint64_t unreachable_pairs = 0;  // ordered; between rails that nothing joins
+  // The least that one half of the NICs can send to the other, of the halvings that are tried: the lower half
+  // of their numbers, and those that have a bit set. An upper bound of the bisection bandwidth, which is
+  // exact for trees, and for tori and cubes whose sizes are powers of two.
+  BitRate bisection = 0;
+  BitRate injection = 0;  // of all NICs together
+  // Cables of the fabric outside hosts, and the transceivers at their ends.
+  std::uint64_t cables = 0;
+  std::uint64_t transceivers() const { return 2 * cables; }
+};
+
+Structure structure_of(const Cluster& cluster);
+
+// What the fabric's links can carry at once from the NICs of which `side` is true to the others (maximum
+// flow, by Boost.Graph); `side` by host port.
+BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& side);
+
+}  // namespace netsim

@@ -1,0 +1,176 @@
+// Are the ways inside a host those that its links allow: the nearest NICs, NVLink before PCIe, one GPU
+// between at most, and a way for every pair, whatever the host looks like?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "sim/topology/host_ways.h"
+#include "sim/topology/topology.h"
+
+namespace netsim {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr LinkSpec kNvlink{.kind = LinkKind::nvlink, .rate = 200 * kGbps};
+constexpr LinkSpec kPcie{.kind = LinkKind::pcie, .rate = 100 * kGbps};
+
+// A host by hand, behind other nodes and ports, as a later host of a cluster is.
+class SmallHost {
+ public:
+  SmallHost() {
+    const AtomId before = graph.add_atom();
+    graph.add_link(graph.add_node(NodeKind::nic, before, "a"), graph.add_node(NodeKind::nic, before, "b"),
+                   {});
+    first_node = static_cast<NodeId>(graph.node_count());
+    first_port = static_cast<PortId>(graph.port_count());
+    atom = graph.add_atom();
+    host.ports.emplace_back();
+  }
+  NodeId add(NodeKind kind) {
+    const NodeId node = graph.add_node(kind, atom, std::to_string(graph.node_count()));
+    if (kind == NodeKind::gpu) host.gpus.push_back(node);
+    if (kind == NodeKind::nic) host.ports[0].push_back(node);
+    return node;
+  }
+  HostWays ways() const { return HostWays(graph, host, first_node, first_port); }
+  // The nodes of a way after the first.
+  std::vector<NodeId> through(const std::vector<PortId>& ports) const {
+    std::vector<NodeId> nodes;
+    for (const PortId port : ports) nodes.push_back(graph.port(first_port + port).peer_node);
+    return nodes;
+  }
+
+  Graph graph;
+  HostBuild host;
+  NodeId first_node = 0;
+  PortId first_port = 0;
+  AtomId atom = 0;
+};
+
+TEST(HostWays, TakeNvlinkThenAnotherGpuThenPcie) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), c = h.add(NodeKind::gpu),
+               d = h.add(NodeKind::gpu), hub = h.add(NodeKind::pcie_switch);
+  for (const NodeId gpu : h.host.gpus) h.graph.add_link(gpu, hub, kPcie);
+  h.graph.add_link(a, b, kNvlink);
+  h.graph.add_link(b, c, kNvlink);
+  h.graph.add_link(c, d, kNvlink);
+  const HostWays ways = h.ways();
+  EXPECT_EQ(ways.between(0, 1).kind, HostWayKind::nvlink);
+  EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(b));
+  EXPECT_EQ(ways.between(0, 2).kind, HostWayKind::nvlink);
+  EXPECT_THAT(h.through(ways.between(0, 2).ports), ElementsAre(b, c));
+  EXPECT_EQ(ways.between(0, 3).kind, HostWayKind::pcie);  // two GPUs would have to forward
+  EXPECT_THAT(h.through(ways.between(0, 3).ports), ElementsAre(hub, d));
+  EXPECT_EQ(ways.between(0, 0).kind, HostWayKind::none);
+}
+
+TEST(HostWays, ForwardOverTheWidestGpuAndInTurns) {
+  SmallHost h;
+  for (int i = 0; i < 6; ++i) h.add(NodeKind::gpu);
+  LinkSpec wide = kNvlink;
+  wide.rate = 2 * kNvlink.rate;
+  for (const std::uint32_t end : {0U, 1U, 5U}) {  // 0, 1 and 5 are joined by way of 2, 3 and 4 only
+    h.graph.add_link(h.host.gpus[end], h.host.gpus[2], kNvlink);
+    h.graph.add_link(h.host.gpus[end], h.host.gpus[3], wide);
+    h.graph.add_link(h.host.gpus[end], h.host.gpus[4], wide);
+  }
+  const HostWays ways = h.ways();
+  EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(h.host.gpus[4], h.host.gpus[1]));
+  EXPECT_THAT(h.through(ways.between(1, 5).ports), ElementsAre(h.host.gpus[3], h.host.gpus[5]));
+  EXPECT_THAT(h.through(ways.between(0, 5).ports), ElementsAre(h.host.gpus[4], h.host.gpus[5]));
+}
+
+TEST(HostWays, CrossFromCpuToCpuAsSeldomAsTheyCan) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), one = h.add(NodeKind::cpu),
+               two = h.add(NodeKind::cpu), far = h.add(NodeKind::nic), near = h.add(NodeKind::nic);
+  const NodeId outer = h.add(NodeKind::pcie_switch), inner = h.add(NodeKind::pcie_switch);
+  h.graph.add_link(one, two, kPcie);
+  h.graph.add_link(a, one, kPcie);
+  h.graph.add_link(b, two, kPcie);
+  h.graph.add_link(far, two, kPcie);  // three links from a, one crossing
+  h.graph.add_link(one, outer, kPcie);
+  h.graph.add_link(outer, inner, kPcie);
+  h.graph.add_link(inner, near, kPcie);  // four links, none
+  const HostWays ways = h.ways();
+  ASSERT_EQ(ways.nics(0, 0).size(), 2u);
+  EXPECT_EQ(h.first_node + ways.nics(0, 0)[0].nic, near);
+  EXPECT_EQ(h.first_node + ways.nics(0, 0)[1].nic, far);
+  EXPECT_EQ(ways.nearest(0, 0), 1u);
+  EXPECT_THAT(h.through(ways.nics(0, 0)[0].ports), ElementsAre(one, outer, inner, near));
+  EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(one, two, b));
+}
+
+TEST(HostWays, GpusTakeTurnsAmongEquallyNearNics) {
+  SmallHost h;
+  const NodeId hub = h.add(NodeKind::pcie_switch);
+  for (int i = 0; i < 4; ++i) h.graph.add_link(h.add(NodeKind::gpu), hub, kPcie);
+  for (int i = 0; i < 2; ++i) h.graph.add_link(h.add(NodeKind::nic), hub, kPcie);
+  const HostWays ways = h.ways();
+  for (std::uint32_t gpu = 0; gpu < 4; ++gpu) {
+    EXPECT_EQ(ways.nearest(gpu, 0), 2u);
+    EXPECT_EQ(h.first_node + ways.nics(gpu, 0)[0].nic, h.host.ports[0][gpu % 2]);
+    EXPECT_EQ(h.first_node + ways.nics(gpu, 0)[1].nic, h.host.ports[0][1 - gpu % 2]);
+  }
+}
+
+// Whether the ports are a way from one node to another that visits none twice and keeps to one kind of link.
+void expect_way(const SmallHost& h, const std::vector<PortId>& ports, NodeId from, NodeId to, LinkKind kind) {
+  NodeId at = from;
+  std::set<NodeId> seen{from};
+  for (const PortId port : ports) {
+    const PortSpec& spec = h.graph.port(h.first_port + port);
+    RC_ASSERT(spec.node == at);
+    RC_ASSERT(spec.link.kind == kind);
+    RC_ASSERT(seen.insert(spec.peer_node).second);
+    at = spec.peer_node;
+  }
+  RC_ASSERT(at == to);
+}
+
+RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
+  SmallHost h;
+  const auto gpus = *rc::gen::inRange<std::uint32_t>(1, 9), others = *rc::gen::inRange<std::uint32_t>(1, 7);
+  std::vector<NodeId> tree{h.add(NodeKind::cpu)};
+  for (std::uint32_t i = 0; i < others; ++i) {
+    const auto kind = *rc::gen::element(NodeKind::cpu, NodeKind::pcie_switch, NodeKind::scale_up_switch);
+    const NodeId node = h.add(kind);
+    if (kind == NodeKind::scale_up_switch) continue;
+    h.graph.add_link(node, *rc::gen::elementOf(tree), kPcie);
+    tree.push_back(node);
+  }
+  for (std::uint32_t i = 0; i < gpus; ++i)
+    h.graph.add_link(h.add(NodeKind::gpu), *rc::gen::elementOf(tree), kPcie);
+  for (std::uint32_t i = *rc::gen::inRange(1, 4); i > 0; --i)
+    h.graph.add_link(h.add(NodeKind::nic), *rc::gen::elementOf(tree), kPcie);
+  const auto nodes = static_cast<NodeId>(h.graph.node_count());
+  for (int i = *rc::gen::inRange(0, 20); i > 0; --i) {
+    const NodeId a = *rc::gen::inRange(h.first_node, nodes), b = *rc::gen::inRange(h.first_node, nodes);
+    if (a != b) h.graph.add_link(a, b, *rc::gen::arbitrary<bool>() ? kNvlink : kPcie);
+  }
+  const HostWays ways = h.ways();
+  for (std::uint32_t from = 0; from < gpus; ++from) {
+    for (std::uint32_t to = 0; to < gpus; ++to) {
+      const HostWays::GpuWay& way = ways.between(from, to);
+      RC_ASSERT((way.kind == HostWayKind::none) == (from == to));
+      if (from == to) continue;
+      expect_way(h, way.ports, h.host.gpus[from], h.host.gpus[to],
+                 way.kind == HostWayKind::nvlink ? LinkKind::nvlink : LinkKind::pcie);
+      RC_ASSERT(ways.between(to, from).kind == way.kind);
+      RC_ASSERT(ways.between(to, from).ports.size() == way.ports.size());
+    }
+    RC_ASSERT(ways.nics(from, 0).size() == h.host.ports[0].size());
+    for (const HostWays::NicWay& way : ways.nics(from, 0))
+      expect_way(h, way.ports, h.host.gpus[from], h.first_node + way.nic, LinkKind::pcie);
+  }
+}
+
+}  // namespace
+}  // namespace netsim
