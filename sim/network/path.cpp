@@ -1,6 +1,8 @@
 #include "sim/network/path.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
@@ -43,7 +45,9 @@ std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const R
 std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
                                            const RoutingPolicy& policy, std::uint64_t flow,
                                            std::uint64_t seed) {
-  std::vector<std::uint32_t> path{routes.next_hops(from, to).front()};
+  const auto first = routes.next_hops(from, to);
+  if (first.empty()) return {};
+  std::vector<std::uint32_t> path{first.front()};
   Waypoint packet{.came = {path[0], 0}, .destination = to};
   packet.via = intermediate(routes, from, to, policy, flow);
   packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());

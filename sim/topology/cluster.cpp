@@ -249,81 +249,94 @@ class ClusterBuilder {
 
   // ---- Both together
 
-  // Which of several fabrics' routes lead to a destination.
+  // Of several fabrics: which one's routes lead to a destination, or go on from a switch. Where a number of
+  // them all is asked for, the greatest; each takes it as one of its own.
   class JoinedRoutes final : public Routes {
    public:
-    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes)
+    // `first`: the first node of each fabric.
+    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
+                 const std::vector<NodeId>& first)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
-        if (!cluster.fabrics[i].scale_up) packets_.push_back(routes_[i].get());
         for (const HostPort& port : cluster.fabrics[i].ports)
           fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
+        for (NodeId id = first[i]; id < fabric_of_.size(); ++id)
+          fabric_of_[id] = static_cast<std::uint8_t>(i);
       }
     }
     std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
       return of(destination).next_hops(at, destination);
     }
     std::uint32_t channels(Freedom freedom) const override {
-      std::uint32_t most = 1;
-      for (const Routes* routes : packets_) most = std::max(most, routes->channels(freedom));
-      return most;
+      return greatest([&](const Routes& routes) { return routes.channels(freedom); });
     }
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      Waypoint here = packet;
-      here.choice %= of(packet.destination).choices();
-      of(packet.destination).add_hops(here, hops);
+      of(packet.at).add_hops(own(packet), hops);
+    }
+    // One channel of the network is the adaptive one: fabrics that have different ones have none.
+    std::uint32_t adaptive_channel() const override {
+      std::uint32_t channel = kNoId;
+      for (const auto& routes : routes_) {
+        const std::uint32_t other = routes->adaptive_channel();
+        if (channel != kNoId && other != kNoId && other != channel) return kNoId;
+        channel = std::min(channel, other);
+      }
+      return channel;
+    }
+    void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+      if (adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
     std::uint32_t choices() const override {
-      std::uint32_t product = 1;
-      for (const Routes* routes : packets_) product *= routes->choices();
-      return product;
-    }
-    // Detours and adaptive ways are those of one fabric; where packets have several, they go straight.
-    void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      if (packets_.size() == 1) packets_[0]->add_adaptive_hops(packet, hops);
-    }
-    std::uint32_t adaptive_channel() const override {
-      return packets_.size() == 1 ? packets_[0]->adaptive_channel() : kNoId;
+      return greatest([](const Routes& routes) { return routes.choices(); });
     }
     std::uint32_t intermediates() const override {
-      return packets_.size() == 1 ? packets_[0]->intermediates() : 0;
+      return greatest([](const Routes& routes) { return routes.intermediates(); });
     }
-    bool passes(NodeId at, std::uint32_t via) const override {
-      return packets_.size() != 1 || packets_[0]->passes(at, via);
+    bool passes(NodeId node, std::uint32_t via) const override {
+      const Routes& routes = of(node);
+      return routes.intermediates() == 0 || routes.passes(node, via % routes.intermediates());
     }
     const char* free_of_circles() const override {
-      const char* reason = "";
-      for (const Routes* routes : packets_) {
-        reason = routes->free_of_circles();
-        if (*reason == 0) return "";
-      }
-      return reason;
+      const auto free = [](const auto& routes) { return *routes->free_of_circles() != '\0'; };
+      return std::all_of(routes_.begin(), routes_.end(), free) ? "each fabric is" : "";
     }
 
    private:
-    const Routes& of(NodeId destination) const { return *routes_[fabric_of_[destination]]; }
+    const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
+    Waypoint own(Waypoint packet) const {
+      const Routes& routes = of(packet.at);
+      packet.choice %= routes.choices();
+      if (packet.via != kNoId) packet.via %= std::max(routes.intermediates(), 1U);
+      return packet;
+    }
+    template <class Number>
+    std::uint32_t greatest(Number number) const {
+      std::uint32_t most = 0;
+      for (const auto& routes : routes_) most = std::max(most, number(*routes));
+      return most;
+    }
 
     std::vector<std::unique_ptr<Routes>> routes_;
-    std::vector<const Routes*> packets_;   // those of packet fabrics
-    std::vector<std::uint8_t> fabric_of_;  // by node
+    std::vector<std::uint8_t> fabric_of_;  // by node: of a switch its own, of a NIC the one it is joined to
   };
 
   void build_fabrics() {
     std::vector<std::unique_ptr<Routes>> routes;
+    std::vector<NodeId> first;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       ClusterFabric& fabric = cluster_.fabrics[i];
-      const auto first_node = static_cast<NodeId>(cluster_.graph.node_count());
+      first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
       if (plans_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
       routes.push_back(plans_[i].topology->build(cluster_.graph, fabric.ports));
       cluster_.graph.set_name_prefix("");
       if (fabric.scale_up) {
-        find_domains(fabric, first_node);
+        find_domains(fabric, first.back());
       } else {
         cluster_.nics.insert(cluster_.nics.end(), fabric.ports.begin(), fabric.ports.end());
       }
     }
     cluster_.routes = routes.size() == 1 ? std::move(routes.front())
-                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes));
+                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes), first);
   }
 
   // GPUs that the fabric's switches, the nodes from first_switch on, join.

@@ -194,6 +194,23 @@ TEST_F(Threads, DoNotShowInTraffic) {
   for (const Scenario& scenario : scenarios) expect_same(scenario, {{2, 1}, {7, 1}, {16, 2}});
 }
 
+// What a packet remembers of its way, and what escapes from one channel to another, at the edges of sets.
+TEST_F(Threads, DoNotShowInVirtualChannels) {
+  const std::string all_to_all = write("all_to_all.yaml", "{kind: all_to_all, bytes: 20 KB}");
+  const std::vector<std::string> small{"network.switch.flow_control=credits",
+                                       "network.switch.credit_buffer=10 KB"};
+  for (const char* routing : {"ecmp", "adaptive", "valiant", "ugal"}) {
+    std::vector<std::string> overlays = small;
+    overlays.push_back(std::string("network.switch.routing=") + routing);
+    for (const char* config : {"network/valiant.yaml", "network/ugal.yaml"})
+      expect_same({routing, config, all_to_all, overlays}, {{2, 1}, {5, 1}, {16, 1}, {16, 2}});
+  }
+  std::vector<std::string> overlays = small;
+  overlays.push_back("network.faults=[{link: router0_0-router1_0, down: 10 us, up: 60 us}]");
+  overlays.push_back("network.detection_delay=5 us");
+  expect_same({"outage", "network/valiant.yaml", all_to_all, overlays}, {{5, 1}, {16, 2}});
+}
+
 // Links that go down in one direction or both, more than once, in the middle of PFC and credits, and parts of
 // the network that cannot be reached.
 TEST_F(Threads, DoNotShowInOutages) {
