@@ -126,16 +126,17 @@ Parameters<P>&& with_pcie(Parameters<P>&& parameters) {
 }
 
 // PCIe where its switches and CPUs are nodes, which carries messages between GPUs too, in pieces.
-// - pcie_piece: what a GPU's copy engine is asked for at a time; assumed. NCCL's slices are 4 times as large
-//   and more; smaller ones only let other traffic in between.
+// - pcie_piece: assumed. PCIe mixes the traffic of several senders TLP by TLP; pieces of 16 KiB hold up a
+// NIC's
+//   packets for half a microsecond at Gen4 x16, less than the NIC has in store (transport.nic_buffer).
 // - cpu_rate: between CPUs, usable, each way: NCCL counts 10 GB/s for Skylake's UPI (src/graph/topo.h,
 //   SKL_QPI_BW) and 16 for AMD; cpu_delay is an assumption of the order of a remote memory access.
 struct PcieTreeParameters : PcieParameters {
-  Bytes pcie_piece = 128 * kKibibyte;
+  Bytes pcie_piece = 16 * kKibibyte;
   BitRate cpu_rate = 8 * 10 * kGbps;
   Time cpu_delay = 150 * kNanosecond;
 
-  // One of the links that a way through a switch is made of. `lanes_of`: links in one.
+  // One of the two links that a way through a switch is made of.
   LinkSpec pcie_link() const {
     LinkSpec link = pcie();
     link.delay = pcie_delay / 2;

@@ -53,6 +53,9 @@ YAML_PAIRS = [
     ("sampling.yaml", "workloads/incast_1MB.yaml"),
     ("deadlock_ring.yaml", "workloads/deadlock_ring.yaml"),
     ("pipeline/accelerator.yaml", "pipeline/interleaved.yaml"),
+    ("topologies/mixed.yaml", "collectives/all_reduce.yaml"),
+    ("topologies/gb200.yaml", "collectives/all_reduce.yaml"),
+    ("topologies/dgx_1v.yaml", "collectives/all_reduce.yaml"),
 ]
 VALUES = ["-1", "0", "1e99", "99999999999999999999", "''", "~", "[]", "{}", "nan", "inf", "-0", "0x10", "1 us", "5 Gbps",
           "3 MB", "true", "maybe", "1e-300", "[1, 2", "{a: 1}", "*missing", "!!binary x", "'\\e[31mred'", '"\\u202e"',

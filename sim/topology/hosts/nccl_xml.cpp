@@ -215,16 +215,19 @@ class XmlReader {
   void add_nic(pugi::xml_node nic, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
     const auto nets = nic.children("net");
     if (nets.begin() == nets.end()) return add_port(nic, parent, rate, bus_id);
-    Device ports;
-    ports.kind = Device::Kind::nic_ports;
-    ports.parent = parent;
-    ports.rate = rate;
-    const std::uint32_t index = add(nic, std::move(ports));
+    std::uint32_t at = parent;
+    if (std::next(nets.begin()) != nets.end()) {
+      Device ports;
+      ports.kind = Device::Kind::nic_ports;
+      ports.parent = parent;
+      ports.rate = rate;
+      at = add(nic, std::move(ports));
+    }
     for (const pugi::xml_node net : nets) {
       Device port;
       port.kind = Device::Kind::nic;
       port.bus_id = bus_id;
-      port.parent = index;
+      port.parent = at;
       port.rate = rate;
       port.order = integer(net, "dev", 0, 0, 1 << 20);
       port.speed = integer(net, "speed", 0, INT32_MIN, 1LL << 40);

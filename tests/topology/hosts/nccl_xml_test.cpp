@@ -95,7 +95,7 @@ TEST_F(NcclXml, TakesTheFastestNetsAndThePortsOfOneNic) {
   ASSERT_EQ(cluster.nics.size(), 2u);
   const auto first = cluster.groups[0].ways.nics(0, 0)[0].ports;
   const auto second = cluster.groups[0].ways.nics(0, 0)[1].ports;
-  ASSERT_EQ(first.size(), 4u);  // CPU, NIC, its port
+  ASSERT_EQ(first.size(), 3u);  // CPU, NIC, its port
   EXPECT_EQ(first[1], second[1]);
   EXPECT_EQ(cluster.groups[0].ways.nearest(0, 0), 2u);
 }
@@ -137,14 +137,15 @@ TEST_F(NcclXml, ReadsTheSamples) {
         Sample{"aws/g5.48xl-topo.xml", ", nics: ['0000:00:15.0']", 8, 1},
         Sample{"azure/ndv4-topo.xml", "", 8, 8}, Sample{"azure/ndv2-topo.xml", "", 8, 1},
         Sample{"azure/ncv4-topo.xml", "", 4, 1}, Sample{"rccl/topo_16p1h.xml", "", 16, 8},
-        Sample{"rccl/topo_4p1h_1.xml", "", 4, 2}, Sample{"rccl/topo_8p_940vm.xml", "", 8, 1},
-        Sample{"rccl/topo_8p_rome_n4.xml", "", 8, 1}, Sample{"rccl/topo_collnet_n4.xml", "", 8, 1}}) {
+        Sample{"rccl/topo_4p1h_1.xml", "", 4, 2}, Sample{"rccl/topo_8p_940vm.xml", "", 8, 8},
+        Sample{"rccl/topo_8p_rome_n4.xml", "", 8, 1}, Sample{"rccl/topo_collnet_n4.xml", "", 8, 4}}) {
     const Cluster cluster = of_file(folder + sample.file, sample.more);
     EXPECT_EQ(cluster.gpus.size(), sample.gpus) << sample.file;
     EXPECT_EQ(cluster.nics.size(), sample.nics) << sample.file;
     for (std::uint32_t from = 0; from < cluster.gpus.size(); ++from) {
       for (std::uint32_t to = 0; to < cluster.gpus.size(); ++to) {
-        if (from != to) EXPECT_NE(cluster.way(from, to), WayKind::packets) << sample.file;
+        if (from == to) continue;
+        EXPECT_NE(cluster.way(from, to), WayKind::packets) << sample.file;
       }
     }
   }
