@@ -125,7 +125,8 @@ class ClassArbiter {
   DisciplinePlan plan_;
   std::uint32_t classes_ = 1, channels_ = 1;
   std::vector<State> states_;
-  std::vector<std::array<std::uint8_t, kMaxClasses>> turns_;  // by port and class: the channel whose turn it is
+  std::vector<std::array<std::uint8_t, kMaxClasses>>
+      turns_;  // by port and class: the channel whose turn it is
 };
 
 }  // namespace netsim

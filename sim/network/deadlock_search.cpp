@@ -35,8 +35,8 @@ bool DeadlockSearch::any_due(Time now) const {
   return false;
 }
 
-// The queues of the node behind the link of `queue`'s port that hold packets which came over it in that queue's
-// class and channel.
+// The queues of the node behind the link of `queue`'s port that hold packets which came over it in that
+// queue's class and channel.
 std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   const PortId port = state_.port_of_queue(queue);
   const std::uint32_t came_in = state_.priority_of_queue(queue);

@@ -27,8 +27,8 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       routing_(Registry<RoutingPolicy>::instance().create(parameters.switches.routing, "ecmp")),
       deadlock_check_(parameters.deadlock_check),
-      state_(graph, parameters.switches, routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1,
-             node),
+      state_(graph, parameters.switches,
+             routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1, node),
       faults_(engine, state_, parts_, read_faults(parameters.faults, graph, parameters.detection_delay),
               seed),
       deadlock_(state_, parts_, faults_) {
@@ -57,8 +57,10 @@ void Fabric::check_routing(const ConfigNode& node) const {
   if (state_.routes->intermediates() > 0) return;
   const ConfigNode* given = node.find("routing");
   (given != nullptr ? *given : node)
-      .fail("the topology has no intermediates to lead packets over; those that have: torus, hyperx, dragonfly, "
-            "dragonfly_plus");
+      .fail(
+          "the topology has no intermediates to lead packets over; those that have: torus, hyperx, "
+          "dragonfly, "
+          "dragonfly_plus");
 }
 
 void Fabric::build_choices(std::uint64_t seed) {
@@ -73,8 +75,8 @@ void Fabric::build_choices(std::uint64_t seed) {
 
 void Fabric::build_ports(std::uint64_t seed) {
   const auto discipline = Registry<QueueDiscipline>::instance().create(state_.parameters.scheduler, "strict");
-  state_.arbiter = ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes,
-                                state_.channels);
+  state_.arbiter =
+      ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes, state_.channels);
   const auto marker = Registry<Marker>::instance().create(state_.parameters.marker, "red");
   for (PortId id = 0; id < graph_.port_count(); ++id) {
     state_.marking[id].random = RandomStream(seed, "ecn", id);
@@ -152,10 +154,10 @@ void Fabric::check_circles(const ConfigNode& node) {
   std::string found = find_circles();
   if (found.empty()) return;
   if (deadlock_check_ == DeadlockCheck::note) return circles_.push_back(std::move(found));
-  node.fail(found + "; allowed: more virtual channels (`channels` of a topology that has them), ways without "
-                    "circles, flow_control: none, or network.deadlock_check: note or off");
+  node.fail(found +
+            "; allowed: more virtual channels (`channels` of a topology that has them), ways without "
+            "circles, flow_control: none, or network.deadlock_check: note or off");
 }
-
 
 // ---- Paths
 
@@ -181,7 +183,8 @@ std::span<const PortId> Fabric::ports_of_path(std::uint32_t first) const {
 
 std::vector<PortId> Fabric::ports_of_hops(std::uint32_t first) const {
   std::vector<PortId> ports;
-  for (std::size_t i = first; is_port_step(state_.paths[i]); ++i) ports.push_back(port_of_step(state_.paths[i]));
+  for (std::size_t i = first; is_port_step(state_.paths[i]); ++i)
+    ports.push_back(port_of_step(state_.paths[i]));
   return ports;
 }
 

@@ -58,13 +58,14 @@ class Fabric {
   // reserves beyond the buffer, unknown links in `faults`, routes on which lossless packets can come to wait
   // for each other in a circle).
   Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
-         const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet, std::uint64_t seed);
+         const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
+         std::uint64_t seed);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
   FabricPart& part(std::uint32_t set) { return *parts_[set]; }
-  // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where lossless
-  // packets can come to wait for each other in a circle on them, a note says so.
+  // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
+  // lossless packets can come to wait for each other in a circle on them, a note says so.
   void set_routes(const Routes* routes);
   // Called when a link went down or came back `detection_delay` ago: down_ports() tells which are to be
   // avoided.

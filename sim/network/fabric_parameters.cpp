@@ -67,11 +67,12 @@ const Parameters<FabricParameters>& fabric_parameters() {
                 "with flow control need both directions")
           .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
                 "from a link's going down or coming up until routes follow")
-          .choice("deadlock_check", &FabricParameters::deadlock_check,
-                  {{"error", DeadlockCheck::error}, {"note", DeadlockCheck::note}, {"off", DeadlockCheck::off}},
-                  "lossless networks: whether routes on which packets can come to wait for each other in a "
-                  "circle (channel dependency graph; of large networks a sample) are refused, told in a note, or "
-                  "not looked for")
+          .choice(
+              "deadlock_check", &FabricParameters::deadlock_check,
+              {{"error", DeadlockCheck::error}, {"note", DeadlockCheck::note}, {"off", DeadlockCheck::off}},
+              "lossless networks: whether routes on which packets can come to wait for each other in a "
+              "circle (channel dependency graph; of large networks a sample) are refused, told in a note, or "
+              "not looked for")
           .time("transmission_resolution", &FabricParameters::transmission_resolution, {0, 1 * kMicrosecond},
                 "serialisation and pacing times are rounded to multiples of it, as a simulator with a clock "
                 "of 1 ns "

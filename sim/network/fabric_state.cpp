@@ -9,9 +9,10 @@ std::uint32_t checked_queues(std::uint32_t classes, std::uint32_t channels, cons
   if (classes * channels > kMaxClasses) {
     const ConfigNode* given = node.find("classes");
     (given != nullptr ? *given : node)
-        .fail(fmt::format("{} data classes in {} virtual channels, which the topology needs with this routing, "
-                          "are {} data queues of a port; allowed are {}",
-                          classes, channels, classes * channels, kMaxClasses));
+        .fail(
+            fmt::format("{} data classes in {} virtual channels, which the topology needs with this routing, "
+                        "are {} data queues of a port; allowed are {}",
+                        classes, channels, classes * channels, kMaxClasses));
   }
   return classes * channels;
 }

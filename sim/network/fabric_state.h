@@ -24,8 +24,8 @@ namespace netsim {
 
 namespace fabric {
 
-// What a node holds of one link's packets of one data queue: indexed by the port at the link's far end (who is
-// paused or given credits).
+// What a node holds of one link's packets of one data queue: indexed by the port at the link's far end (who
+// is paused or given credits).
 struct alignas(32) Ingress {
   Bytes used = 0;           // pfc: reserve and shared pool; credits: what waits
   Bytes headroom_used = 0;  // credits: freed and not yet returned

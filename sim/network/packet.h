@@ -21,10 +21,10 @@ struct alignas(32) Packet {
   std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
-  std::uint8_t came_in;   // the queue that it was last transmitted from: whose room it takes if it has to wait
-  bool marked : 1;        // ECN congestion experienced
-  bool last : 1;          // of its message
-  bool ack_request : 1;   // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
+  std::uint8_t came_in;  // the queue that it was last transmitted from: whose room it takes if it has to wait
+  bool marked : 1;       // ECN congestion experienced
+  bool last : 1;         // of its message
+  bool ack_request : 1;  // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
 
   // Its queue at all ports of a way that has no virtual channels.
   void set_priority(std::uint8_t value) { priority = came_in = value; }

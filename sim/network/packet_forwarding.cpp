@@ -88,7 +88,8 @@ Hop PacketForwarding::choose_adaptive(const Waypoint& packet, std::uint8_t prior
     state_.routes->add_hops(anew, other_hops_);
     if (other_hops_.empty()) return {};
     const Hop escape = other_hops_.front();
-    if (state_.queue(escape.port, state_.in_channel[escape.channel][priority]).head == kNoIndex) return escape;
+    if (state_.queue(escape.port, state_.in_channel[escape.channel][priority]).head == kNoIndex)
+      return escape;
   } else {
     std::erase_if(hops_, held);
   }
@@ -111,8 +112,10 @@ void PacketForwarding::take_via(Waypoint& packet, std::uint8_t priority, const P
   if (count == 0) return;
   Waypoint detour = packet;
   detour.via = static_cast<std::uint32_t>(state_.choices[packet.at].below(count));
-  if (state_.routes->passes(packet.at, detour.via) || state_.routes->passes(packet.destination, detour.via)) return;
-  if (state_.routing.detour == RoutingPlan::Detour::always || detour_is_shorter(packet, detour, priority, ports))
+  if (state_.routes->passes(packet.at, detour.via) || state_.routes->passes(packet.destination, detour.via))
+    return;
+  if (state_.routing.detour == RoutingPlan::Detour::always ||
+      detour_is_shorter(packet, detour, priority, ports))
     packet.via = detour.via;
 }
 

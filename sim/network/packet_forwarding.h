@@ -26,8 +26,8 @@ class PacketForwarding {
   // its path set to the step after that; port kNoId where links are down and no way is left. `ports`: of the
   // switch.
   Hop choose(std::uint32_t routed, std::uint32_t index, PacketArena& packets, const PortArbiter& ports);
-  // Of a packet that waits in an adaptive channel at a switch: the hop that it may wait for; port kNoId: links
-  // that are down leave none.
+  // Of a packet that waits in an adaptive channel at a switch: the hop that it may wait for; port kNoId:
+  // links that are down leave none.
   Hop escape_hop(const Packet& packet);
 
   // For EventLoop::prefetch_behind.

@@ -27,7 +27,8 @@ void PacketMail::post(PortId port, std::uint32_t packet, Time arrival, std::uint
   mail.event.kind = static_cast<EventKind>(step >> kStepShift);
   std::memcpy(mail.data.data(), &packets_[packet], sizeof(Packet));
   // In place of the link to the next packet of a queue: it is in none.
-  if (state_.routing.detours()) std::memcpy(mail.data.data() + offsetof(Packet, next), &packets_.via(packet), sizeof(Packet::next));
+  if (state_.routing.detours())
+    std::memcpy(mail.data.data() + offsetof(Packet, next), &packets_.via(packet), sizeof(Packet::next));
   if (state_.telemetry) mail.event.argument = set_.attach(to, packets_.telemetry(packet));
   packets_.release(packet);
 }

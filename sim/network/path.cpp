@@ -51,7 +51,8 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
   packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
   std::vector<Hop> hops;
   for (packet.at = graph.port(path[0]).peer_node; packet.at != to;) {
-    NETSIM_CHECK(path.size() <= graph.node_count(), "routes run in a circle at " + graph.node(packet.at).name);
+    NETSIM_CHECK(path.size() <= graph.node_count(),
+                 "routes run in a circle at " + graph.node(packet.at).name);
     packet.turned = packet.via != kNoId && routes.passes(packet.at, packet.via);
     if (packet.turned) packet.via = kNoId;
     hops.clear();

@@ -16,8 +16,8 @@ namespace netsim {
 // that prescribes ways may. Empty if they leave no way. Steps (port.h): ports, or hops where the fabric has
 // `channels` > 1 of them, but for the first, which is the NIC's port.
 std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
-                             NodeId from, NodeId to, const RoutingPolicy& policy, std::uint32_t channels,
-                             std::uint64_t flow, std::uint64_t seed);
+                                    NodeId from, NodeId to, const RoutingPolicy& policy,
+                                    std::uint32_t channels, std::uint64_t flow, std::uint64_t seed);
 // All paths that the policy prescribes.
 std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy);
 // The ports of such steps.

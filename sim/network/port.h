@@ -11,8 +11,8 @@
 namespace netsim {
 
 // Priorities of a port: link control (never paused), congestion notifications (lossy, tiny), then the data
-// queues, each with its acknowledgements: all classes of virtual channel 0, all of channel 1, ... The first two
-// always go first.
+// queues, each with its acknowledgements: all classes of virtual channel 0, all of channel 1, ... The first
+// two always go first.
 inline constexpr std::uint8_t kControlPriority = 0;
 inline constexpr std::uint8_t kCnpPriority = 1;
 inline constexpr std::uint8_t kDataPriority = 2;  // of class 0 in channel 0
@@ -26,8 +26,8 @@ inline constexpr unsigned kStepShift = 29;
 constexpr std::uint32_t make_step(StepKind kind, std::uint32_t target) {
   return static_cast<std::uint32_t>(kind) << kStepShift | target;
 }
-// The target of a route step: a destination, which the switch chooses the hop to, or the hop itself, where the
-// fabric has virtual channels. A port step keeps the packet in its channel.
+// The target of a route step: a destination, which the switch chooses the hop to, or the hop itself, where
+// the fabric has virtual channels. A port step keeps the packet in its channel.
 inline constexpr std::uint32_t kGivenHop = 1U << 28;
 inline constexpr unsigned kChannelShift = 25;
 constexpr std::uint32_t make_hop_step(Hop hop) {
@@ -74,7 +74,7 @@ inline constexpr std::uint32_t kArbitrated = 512;      // its classes are not se
 inline constexpr std::uint32_t kLeavesSet = 1024;      // its far end belongs to another set
 inline constexpr std::uint32_t kReadsHeader = 2048;    // cut-through, once a packet's header is there
 inline constexpr std::uint32_t kOnlyLast = 4096;       // only a message's last packet matters at the far end
-inline constexpr std::uint32_t kEscapes = 8192;        // of a switch that packets may leave by an escape channel
+inline constexpr std::uint32_t kEscapes = 8192;  // of a switch that packets may leave by an escape channel
 // Those behind PortArbiter::transmit_examined().
 inline constexpr std::uint32_t kExamined = kTelemetry | kFaulty | kCredits;
 

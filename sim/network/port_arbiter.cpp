@@ -97,9 +97,9 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
 }
 
-// ---- Escape (Duato, IEEE TPDS 1993): what waits in an adaptive channel that is held back takes its way in the
-// channels of Routes::add_hops() as soon as the queue there is empty. So nothing waits for good but in those
-// channels, which do not run in circles.
+// ---- Escape (Duato, IEEE TPDS 1993): what waits in an adaptive channel that is held back takes its way in
+// the channels of Routes::add_hops() as soon as the queue there is empty. So nothing waits for good but in
+// those channels, which do not run in circles.
 
 // From the front of the queue, which is held back.
 void PortArbiter::escape_all(PortId port, std::uint32_t priority) {

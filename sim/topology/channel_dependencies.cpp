@@ -42,8 +42,8 @@ class Dependencies {
     return {static_cast<PortId>(vertex / channels_), static_cast<std::uint32_t>(vertex % channels_)};
   }
 
-  // Of NICs at the same switch one stands for all: their ways differ in the last link only. That is not so of a
-  // NIC with several links.
+  // Of NICs at the same switch one stands for all: their ways differ in the last link only. That is not so of
+  // a NIC with several links.
   void find_ends() {
     std::vector<bool> has_nic(graph_.node_count(), false);
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
@@ -94,7 +94,8 @@ class Dependencies {
   }
   // The packet as its source sends it, at its first switch.
   Waypoint entering(PortId port, NodeId destination, std::uint32_t choice) const {
-    return {.at = graph_.port(port).peer_node, .came = {port, 0}, .destination = destination, .choice = choice};
+    return {
+        .at = graph_.port(port).peer_node, .came = {port, 0}, .destination = destination, .choice = choice};
   }
 
   // From all that is open; those that have passed their intermediate are put aside.
@@ -227,7 +228,8 @@ class Dependencies {
     }
     return {};
   }
-  std::vector<Hop> closed(const std::vector<std::pair<std::size_t, std::size_t>>& way, std::size_t first) const {
+  std::vector<Hop> closed(const std::vector<std::pair<std::size_t, std::size_t>>& way,
+                          std::size_t first) const {
     std::vector<Hop> hops;
     auto at = std::find_if(way.begin(), way.end(), [&](const auto& entry) { return entry.first == first; });
     for (; at != way.end(); ++at) hops.push_back(hop_of(at->first));
@@ -239,10 +241,10 @@ class Dependencies {
   Freedom freedom_;
   std::uint64_t left_;
   std::uint32_t channels_ = 1;
-  std::vector<PortId> entries_;        // of NICs into the fabric
-  std::vector<NodeId> destinations_;   // NICs
+  std::vector<PortId> entries_;                   // of NICs into the fabric
+  std::vector<NodeId> destinations_;              // NICs
   std::vector<std::vector<std::uint32_t>> next_;  // by vertex
-  std::vector<std::uint32_t> seen_;    // by vertex and turned: the round
+  std::vector<std::uint32_t> seen_;               // by vertex and turned: the round
   std::uint32_t round_ = 0;
   std::vector<Waypoint> open_, turned_;
   std::vector<Hop> hops_;

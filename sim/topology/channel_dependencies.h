@@ -1,8 +1,8 @@
 // The channel dependency graph of a fabric with its routing (Dally and Seitz, IEEE Transactions on Computers,
 // 1987): its nodes are the virtual channels of all links; one depends on another where a packet may hold the
-// buffer behind the one and wait for the other. Lossless traffic can deadlock only where it has a circle. Where
-// packets escape from adaptive channels, those are left out, and one escape channel depends on another also where
-// adaptive hops lie between them (Duato, IEEE TPDS, 1993).
+// buffer behind the one and wait for the other. Lossless traffic can deadlock only where it has a circle.
+// Where packets escape from adaptive channels, those are left out, and one escape channel depends on another
+// also where adaptive hops lie between them (Duato, IEEE TPDS, 1993).
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace netsim {
 
 struct DependencyCircle {
   std::vector<Hop> hops;  // each waits for the next, the last for the first; empty: there is none
-  // Destinations whose ways were followed, of those that there are: fewer where the effort ended it. The ways to
-  // some destinations do not show every circle.
+  // Destinations whose ways were followed, of those that there are: fewer where the effort ended it. The ways
+  // to some destinations do not show every circle.
   std::size_t followed = 0, destinations = 0;
 };
 
-// Follows the ways from all NICs to one destination after the other, spread over the fabric, until all are done
-// or so many hops have been looked at. `fixed`: paths that packets take besides, in channel 0.
+// Follows the ways from all NICs to one destination after the other, spread over the fabric, until all are
+// done or so many hops have been looked at. `fixed`: paths that packets take besides, in channel 0.
 DependencyCircle find_circle(const Graph& graph, const Routes& routes, Freedom freedom,
                              std::span<const std::vector<PortId>> fixed, std::uint64_t effort);
 

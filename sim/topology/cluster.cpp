@@ -249,8 +249,8 @@ class ClusterBuilder {
 
   // ---- Both together
 
-  // Of several fabrics: which one's routes lead to a destination, or go on from a switch. Where a number of them
-  // all is asked for, the greatest; each takes it as one of its own.
+  // Of several fabrics: which one's routes lead to a destination, or go on from a switch. Where a number of
+  // them all is asked for, the greatest; each takes it as one of its own.
   class JoinedRoutes final : public Routes {
    public:
     // `first`: the first node of each fabric.
@@ -260,7 +260,8 @@ class ClusterBuilder {
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
         for (const HostPort& port : cluster.fabrics[i].ports)
           fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
-        for (NodeId id = first[i]; id < fabric_of_.size(); ++id) fabric_of_[id] = static_cast<std::uint8_t>(i);
+        for (NodeId id = first[i]; id < fabric_of_.size(); ++id)
+          fabric_of_[id] = static_cast<std::uint8_t>(i);
       }
     }
     std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {

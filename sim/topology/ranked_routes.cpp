@@ -33,8 +33,8 @@ std::span<const PortId> RankedRoutes::next_hops(NodeId at, NodeId destination) c
 
 void RankedRoutes::add_hops(const Waypoint& packet, std::vector<Hop>& hops) const {
   const bool led = packet.via != kNoId;
-  const std::span<const PortId> ports = led ? hops_to_via(packet.at - first_switch_, packet.via)
-                                            : next_hops(packet.at, packet.destination);
+  const std::span<const PortId> ports =
+      led ? hops_to_via(packet.at - first_switch_, packet.via) : next_hops(packet.at, packet.destination);
   for (const PortId port : ports) hops.push_back({port, channel(packet.came, port)});
 }
 

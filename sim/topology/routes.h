@@ -1,9 +1,9 @@
 // Routes: where packets may go in a fabric, and in which virtual channels.
 //
 // A virtual channel is a queue and a buffer of its own on a link (Dally, Virtual-Channel Flow Control, ISCA
-// 1990). Where ways turn back on themselves, as round a ring, packets change their channel on the way, so that
-// no circle of full buffers can come to wait for itself (Dally and Seitz, IEEE Transactions on Computers,
-// 1987). Fabrics without such circles need one channel, and none of what is said of channels here.
+// 1990). Where ways turn back on themselves, as round a ring, packets change their channel on the way, so
+// that no circle of full buffers can come to wait for itself (Dally and Seitz, IEEE Transactions on
+// Computers, 1987). Fabrics without such circles need one channel, and none of what is said of channels here.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ enum class Freedom : std::uint8_t {
 // A packet at a fabric switch, as far as routing has to know it.
 struct Waypoint {
   NodeId at = kNoId;
-  Hop came;                   // the link that it came over and its channel there
+  Hop came;                    // the link that it came over and its channel there
   NodeId destination = kNoId;  // NIC
-  std::uint32_t via = kNoId;  // the intermediate that it still has to pass
-  bool turned = false;        // it has passed its intermediate here
-  std::uint32_t choice = 0;   // below Routes::choices(); the same all the way
+  std::uint32_t via = kNoId;   // the intermediate that it still has to pass
+  bool turned = false;         // it has passed its intermediate here
+  std::uint32_t choice = 0;    // below Routes::choices(); the same all the way
 };
 
 class Routes {

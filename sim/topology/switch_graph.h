@@ -1,6 +1,6 @@
 // SwitchGraph: fabrics whose switches are all alike and joined as some graph says: random regular graphs, de
-// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in as many virtual channels as the longest way has
-// links between switches, by hops.
+// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in as many virtual channels as the longest
+// way has links between switches, by hops.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,9 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
                                      std::uint64_t seed, FlowObserver observer)
     : cluster_(cluster),
       state_(cluster, transport_node),
-      fabric_(engine, cluster.graph, cluster.routes.get(), partition, fabric_parameters().parse(network_node, {"kind"}),
-              switch_section(network_node), largest_packet(state_), seed),
+      fabric_(engine, cluster.graph, cluster.routes.get(), partition,
+              fabric_parameters().parse(network_node, {"kind"}), switch_section(network_node),
+              largest_packet(state_), seed),
       flows_(engine, state_, connections_, std::move(observer)) {
   state_.framing.header += state_.needs.data_header;
   state_.framing.ack += state_.needs.ack_header;

@@ -1,5 +1,5 @@
-// Virtual channels, detours and escapes in the running network: nothing deadlocks, everything arrives, and the
-// capacities are those of theory.
+// Virtual channels, detours and escapes in the running network: nothing deadlocks, everything arrives, and
+// the capacities are those of theory.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -23,7 +23,8 @@ TEST(ClassArbiter, ServesTheChannelsOfAClassInTurn) {
   const auto head = [](std::uint32_t) { return Bytes{1000}; };
   std::vector<std::uint32_t> served;
   for (int i = 0; i < 6; ++i) served.push_back(arbiter.select(0, 0b111111, head));
-  EXPECT_EQ(served, (std::vector<std::uint32_t>{0, 2, 4, 0, 2, 4})) << "class 0 goes first, its channels in turn";
+  EXPECT_EQ(served, (std::vector<std::uint32_t>{0, 2, 4, 0, 2, 4}))
+      << "class 0 goes first, its channels in turn";
   served.clear();
   for (int i = 0; i < 4; ++i) served.push_back(arbiter.select(0, 0b101010, head));
   EXPECT_EQ(served, (std::vector<std::uint32_t>{1, 3, 5, 1}));
@@ -36,7 +37,8 @@ TEST(ClassArbiter, ChannelsShareTheirClassesQuantum) {
   plan.shares = {{0, 3000}, {1, 1000}};
   ClassArbiter arbiter(plan, 1, 2, 2);
   std::vector<int> served(4, 0);
-  for (int i = 0; i < 4000; ++i) ++served[arbiter.select(0, 0b1111, [](std::uint32_t) { return Bytes{1000}; })];
+  for (int i = 0; i < 4000; ++i)
+    ++served[arbiter.select(0, 0b1111, [](std::uint32_t) { return Bytes{1000}; })];
   EXPECT_NEAR(served[0], 1500, 2);
   EXPECT_NEAR(served[2], 1500, 2);
   EXPECT_NEAR(served[1], 500, 2);
@@ -57,12 +59,14 @@ const char* const kFabrics[] = {
     "{kind: dragonfly, p: 1, a: 3, h: 2, g: 4}",
     "{kind: dragonfly_plus, p: 2, leaves: 2, spines: 2, h: 2, g: 4}",
 };
-const char* const kRouting[] = {"ecmp", "spray", "{kind: spray, choice: round_robin}", "adaptive", "valiant",
-                                "{kind: valiant, per: flow}", "ugal"};
+const char* const kRouting[] = {"ecmp",     "spray",   "{kind: spray, choice: round_robin}",
+                                "adaptive", "valiant", "{kind: valiant, per: flow}",
+                                "ugal"};
 
 std::string network(const std::string& topology, const std::string& routing, const std::string& more) {
   return "topology: " + topology +
-         "\ntransport: {congestion_control: none, mtu: 1 KB, reliability: {kind: irn, reorder_tolerance: 100000, "
+         "\ntransport: {congestion_control: none, mtu: 1 KB, reliability: {kind: irn, reorder_tolerance: "
+         "100000, "
          "bdp_cap: 0, timeout_high: 10 s, timeout_low: 10 s}}\nnetwork: {switch: {marker: none, routing: " +
          routing + ", " + more + "}}\n";
 }
@@ -75,9 +79,10 @@ constexpr const char* kSmallBuffers[] = {
 
 TEST(Channels, NothingDeadlocksWithBuffersOfAFewPackets) {
   EXPECT_TRUE(rc::check("all messages arrive, each once", [] {
-    const std::string yaml = network(*rc::gen::elementOf(std::vector<std::string>(std::begin(kFabrics), std::end(kFabrics))),
-                                     *rc::gen::elementOf(std::vector<std::string>(std::begin(kRouting), std::end(kRouting))),
-                                     *rc::gen::elementOf(std::vector<std::string>(std::begin(kSmallBuffers), std::end(kSmallBuffers))));
+    const std::string yaml = network(
+        *rc::gen::elementOf(std::vector<std::string>(std::begin(kFabrics), std::end(kFabrics))),
+        *rc::gen::elementOf(std::vector<std::string>(std::begin(kRouting), std::end(kRouting))),
+        *rc::gen::elementOf(std::vector<std::string>(std::begin(kSmallBuffers), std::end(kSmallBuffers))));
     PacketFixture f(yaml);
     const auto count = static_cast<std::uint32_t>(f.cluster.gpus.size());
     const bool everyone = *rc::gen::arbitrary<bool>();
@@ -111,7 +116,8 @@ TEST(Channels, OneChannelDeadlocksWhereTheCheckSaysSo) {
 }
 
 TEST(Channels, AClassHasAllOfThem) {
-  const std::string two = network("{kind: torus, sizes: [6]}", "ecmp", std::string(kSmallBuffers[0]) + ", classes: 2");
+  const std::string two =
+      network("{kind: torus, sizes: [6]}", "ecmp", std::string(kSmallBuffers[0]) + ", classes: 2");
   PacketFixture f(two);
   for (std::uint32_t i = 0; i < 6; ++i) {
     f.send_class(i, (i + 2) % 6, 200'000, 0);
@@ -139,12 +145,14 @@ TEST(Channels, DetoursNeedIntermediates) {
   }
 }
 
-// Links that are down: packets go round them, whatever the routing, and a note tells where that is no longer safe.
+// Links that are down: packets go round them, whatever the routing, and a note tells where that is no longer
+// safe.
 TEST(Channels, PacketsGoRoundLinksThatAreDown) {
   for (const char* routing : {"ecmp", "adaptive", "valiant", "ugal"}) {
     std::string yaml = network("{kind: torus, sizes: [4, 4]}", routing, "flow_control: credits");
-    yaml.replace(yaml.find("network: {"), 10,
-                 "network: {detection_delay: 1 us, faults: [{link: router0_0-router1_0, down: 10 us, up: 300 us}], ");
+    yaml.replace(
+        yaml.find("network: {"), 10,
+        "network: {detection_delay: 1 us, faults: [{link: router0_0-router1_0, down: 10 us, up: 300 us}], ");
     PacketFixture f(yaml);
     for (std::uint32_t i = 0; i < 16; ++i) f.send(i, (i + 5) % 16, 1'000'000);
     f.loop.run();
@@ -154,8 +162,8 @@ TEST(Channels, PacketsGoRoundLinksThatAreDown) {
 
 // ---- Capacity
 
-// What the network delivers of what all hosts inject, when host i of a group sends to hosts of the next one (or to
-// all hosts) at a part of its rate.
+// What the network delivers of what all hosts inject, when host i of a group sends to hosts of the next one
+// (or to all hosts) at a part of its rate.
 double delivered(const std::string& topology, std::uint32_t group, const std::string& routing, double load,
                  bool adversarial) {
   constexpr Time kBegin = 300 * kMicrosecond, kEnd = 600 * kMicrosecond;
@@ -168,8 +176,7 @@ double delivered(const std::string& topology, std::uint32_t group, const std::st
       const std::uint32_t other = 1 + static_cast<std::uint32_t>(random.below(count - 1));
       SendRequest request;
       request.source = from;
-      request.destination =
-          adversarial ? (next + (from + i) % group) % count : (from + other) % count;
+      request.destination = adversarial ? (next + (from + i) % group) % count : (from + other) % count;
       request.bytes = 10'000'000;
       request.traits.channel = i;
       request.traits.own_queue_pair = true;
@@ -183,7 +190,8 @@ double delivered(const std::string& topology, std::uint32_t group, const std::st
   };
   const std::uint64_t before = packets_at(kBegin), after = packets_at(kEnd);
   const double wire = 8.0 * 1062 + 8 * 20;  // payload, RoCE headers, Ethernet's gap
-  return static_cast<double>(after - before) * wire / (1e-12 * static_cast<double>(kEnd - kBegin)) / (100e9 * count);
+  return static_cast<double>(after - before) * wire / (1e-12 * static_cast<double>(kEnd - kBegin)) /
+         (100e9 * count);
 }
 
 // Kim et al.: all of group i to group i + 1, one cable between two groups.

@@ -14,7 +14,8 @@ namespace netsim {
 namespace {
 
 // Switches with a host each, and links between them.
-std::string graph_of(std::uint32_t switches, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& links) {
+std::string graph_of(std::uint32_t switches,
+                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& links) {
   std::string names, text;
   for (std::uint32_t i = 0; i < switches; ++i) {
     names += (i == 0 ? "s" : ", s") + std::to_string(i);
@@ -54,7 +55,8 @@ TEST(ChannelDependencies, PrescribedPathsCount) {
       {port("host1->s1"), port("s1->s2"), port("s2->s0"), port("s0->host0")},
       {port("host2->s2"), port("s2->s0"), port("s0->s1"), port("s1->host1")}};
   EXPECT_EQ(find_circle(line.graph, *line.routes, Freedom::none, round, UINT64_MAX).hops.size(), 3U);
-  EXPECT_TRUE(find_circle(line.graph, *line.routes, Freedom::none, {round.data(), 2}, UINT64_MAX).hops.empty());
+  EXPECT_TRUE(
+      find_circle(line.graph, *line.routes, Freedom::none, {round.data(), 2}, UINT64_MAX).hops.empty());
 }
 
 TEST(ChannelDependencies, EffortEndsTheSearchAndSaysSo) {
@@ -70,10 +72,12 @@ TEST(HopOrderedRoutes, HaveNoCirclesOnAnyGraphWithAsManyChannelsAsHops) {
   EXPECT_TRUE(rc::check("random connected graphs", [] {
     const auto switches = *rc::gen::inRange<std::uint32_t>(2, 14);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> links;
-    for (std::uint32_t i = 1; i < switches; ++i) links.emplace_back(i, *rc::gen::inRange<std::uint32_t>(0, i));
+    for (std::uint32_t i = 1; i < switches; ++i)
+      links.emplace_back(i, *rc::gen::inRange<std::uint32_t>(0, i));
     const auto more = *rc::gen::inRange(0, 12);
     for (int i = 0; i < more; ++i) {
-      const auto a = *rc::gen::inRange<std::uint32_t>(0, switches), b = *rc::gen::inRange<std::uint32_t>(0, switches);
+      const auto a = *rc::gen::inRange<std::uint32_t>(0, switches),
+                 b = *rc::gen::inRange<std::uint32_t>(0, switches);
       if (a != b) links.emplace_back(a, b);
     }
     const Cluster cluster = cluster_of(graph_of(switches, links));

@@ -10,10 +10,10 @@
 
 namespace netsim {
 
-// From one NIC to another, always the first hop that there is; over an intermediate if one is given. The hop from
-// the NIC to its switch is not counted among them.
-inline std::vector<Hop> way_of(const Cluster& cluster, std::uint32_t from, std::uint32_t to, std::uint32_t choice,
-                               std::uint32_t via = kNoId) {
+// From one NIC to another, always the first hop that there is; over an intermediate if one is given. The hop
+// from the NIC to its switch is not counted among them.
+inline std::vector<Hop> way_of(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
+                               std::uint32_t choice, std::uint32_t via = kNoId) {
   const Routes& routes = *cluster.routes;
   std::vector<Hop> way, hops;
   const PortId first = routes.next_hops(cluster.nics[from].nic, cluster.nics[to].nic).front();

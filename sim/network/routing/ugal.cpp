@@ -1,6 +1,6 @@
-// UGAL-L (Singh, Load-Balanced Routing in Interconnection Networks, thesis, Stanford 2005; for dragonflies Kim et
-// al., ISCA 2008): at its first switch a packet goes straight, or over an intermediate taken by chance, whichever
-// has the smaller product of the bytes waiting before it there and the hops to its end.
+// UGAL-L (Singh, Load-Balanced Routing in Interconnection Networks, thesis, Stanford 2005; for dragonflies
+// Kim et al., ISCA 2008): at its first switch a packet goes straight, or over an intermediate taken by
+// chance, whichever has the smaller product of the bytes waiting before it there and the hops to its end.
 #include "sim/core/registry.h"
 #include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"

@@ -1,7 +1,7 @@
-// Valiant's routing (Valiant and Brebner, Universal Schemes for Parallel Communication, STOC 1981): every packet
-// goes straight to an intermediate taken by chance, and from there straight to its destination, which makes any
-// traffic look uniform and costs twice the links. In a dragonfly the intermediate is a group (Kim, Dally, Scott,
-// Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+// Valiant's routing (Valiant and Brebner, Universal Schemes for Parallel Communication, STOC 1981): every
+// packet goes straight to an intermediate taken by chance, and from there straight to its destination, which
+// makes any traffic look uniform and costs twice the links. In a dragonfly the intermediate is a group (Kim,
+// Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
 #include "sim/core/registry.h"
 #include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
@@ -36,7 +36,8 @@ class Valiant final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kValiant{
     "valiant",
-    "packets (or flows) go to an intermediate by chance first: torus, hyperx, dragonfly; per packet it needs a "
+    "packets (or flows) go to an intermediate by chance first: torus, hyperx, dragonfly; per packet it needs "
+    "a "
     "transport that accepts packets in any order (reliability: irn)",
     parameters(), [](const ValiantParameters& p, const ConfigNode&) { return std::make_unique<Valiant>(p); }};
 

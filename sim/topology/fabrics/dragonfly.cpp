@@ -1,14 +1,14 @@
-// dragonfly: groups of switches, joined to each other by global cables (Kim, Dally, Scott, Abts, Technology-Driven,
-// Highly-Scalable Dragonfly Topology, ISCA 2008): within a group every switch to every other. dragonfly_plus:
-// within a group leaves below spines, which hold the global cables (Shpiner, Haramaty, Eliad, Zdornov, Gafni,
-// Zahavi, Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINEB 2017; Megafly: Flajslik, Borch, Parker,
-// ISC 2018).
+// dragonfly: groups of switches, joined to each other by global cables (Kim, Dally, Scott, Abts,
+// Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008): within a group every switch to every
+// other. dragonfly_plus: within a group leaves below spines, which hold the global cables (Shpiner, Haramaty,
+// Eliad, Zdornov, Gafni, Zahavi, Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINEB 2017;
+// Megafly: Flajslik, Borch, Parker, ISC 2018).
 //
-// Cable n of a group to the group d places on is at its global port n (groups - 1) + d - 1, ports counted switch by
-// switch (the circulant arrangement). Straight ways go to a switch that holds a cable to the destination's group,
-// over it, and to the destination's switch; others over a third group first, which is the intermediate. Ranks of
-// links give the virtual channels: in a dragonfly within 0, global 1: two channels, three with an intermediate; in
-// a dragonfly+ up 0, global 1, down 2: one, and two.
+// Cable n of a group to the group d places on is at its global port n (groups - 1) + d - 1, ports counted
+// switch by switch (the circulant arrangement). Straight ways go to a switch that holds a cable to the
+// destination's group, over it, and to the destination's switch; others over a third group first, which is
+// the intermediate. Ranks of links give the virtual channels: in a dragonfly within 0, global 1: two
+// channels, three with an intermediate; in a dragonfly+ up 0, global 1, down 2: one, and two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct DragonflyPlusParameters : DragonflyParameters {
 
 template <class P>
 Parameters<P>&& with_groups(Parameters<P>&& parameters) {
-  parameters.integer("p", static_cast<std::int64_t P::*>(&P::p), {1, 1024}, "host ports of a switch (of a leaf)");
+  parameters.integer("p", static_cast<std::int64_t P::*>(&P::p), {1, 1024},
+                     "host ports of a switch (of a leaf)");
   parameters.integer("h", static_cast<std::int64_t P::*>(&P::h), {1, 1024},
                      "ports for global cables of a switch (of a spine)");
   parameters.integer("g", static_cast<std::int64_t P::*>(&P::g), {1, 65536}, "groups");
@@ -54,8 +55,8 @@ Parameters<P>&& with_groups(Parameters<P>&& parameters) {
 
 const Parameters<DragonflyParameters>& parameters() {
   using P = DragonflyParameters;
-  static const auto p =
-      with_groups(Parameters<P>().integer("a", &P::a, {1, 1024}, "switches of a group, each joined to all others"));
+  static const auto p = with_groups(
+      Parameters<P>().integer("a", &P::a, {1, 1024}, "switches of a group, each joined to all others"));
   return p;
 }
 
@@ -90,7 +91,8 @@ struct Shape {
 
 class DragonflyRoutes final : public RankedRoutes {
  public:
-  // `within`: ports by switch and the number in its group of the other one; `cables`: by group and global port.
+  // `within`: ports by switch and the number in its group of the other one; `cables`: by group and global
+  // port.
   DragonflyRoutes(const Graph& graph, const Shape& shape, NodeId first_switch, std::span<const HostPort> nics,
                   std::vector<PortId> within, std::vector<PortId> cables, std::vector<std::uint8_t> ranks,
                   std::uint32_t channels)
@@ -117,8 +119,7 @@ class DragonflyRoutes final : public RankedRoutes {
     return {&within(at, shape_.lower), shape_.spines};
   }
   std::span<const PortId> hops_to_via(std::uint32_t at, std::uint32_t via) const override {
-    const std::size_t entry =
-        std::size_t{at} * (shape_.groups - 1) + shape_.places(group(at), via) - 1;
+    const std::size_t entry = std::size_t{at} * (shape_.groups - 1) + shape_.places(group(at), via) - 1;
     return {ways_.data() + begin_[entry], begin_[entry + 1] - begin_[entry]};
   }
 
@@ -131,8 +132,8 @@ class DragonflyRoutes final : public RankedRoutes {
     return within_[std::size_t{at} * shape_.per_group() + other];
   }
 
-  // Towards each other group, the nearest first: 1, 2, ... places on. Over a cable of its own, or to a switch that
-  // holds one, or from a spine without one to any leaf.
+  // Towards each other group, the nearest first: 1, 2, ... places on. Over a cable of its own, or to a switch
+  // that holds one, or from a spine without one to any leaf.
   void add_ways_out(std::uint32_t at) {
     const std::uint32_t own = at % shape_.per_group();
     for (std::uint32_t places = 1; places < shape_.groups; ++places) {
@@ -148,7 +149,8 @@ class DragonflyRoutes final : public RankedRoutes {
       }
       for (std::uint32_t cable = 0; cable < shape_.links; ++cable) {
         const PortId way = within(at, shape_.holder(shape_.port(cable, places)));
-        if (std::find(ways_.begin() + static_cast<std::ptrdiff_t>(begin_.back()), ways_.end(), way) == ways_.end())
+        if (std::find(ways_.begin() + static_cast<std::ptrdiff_t>(begin_.back()), ways_.end(), way) ==
+            ways_.end())
           ways_.push_back(way);
       }
     }
@@ -166,7 +168,9 @@ class DragonflyRoutes final : public RankedRoutes {
 class Dragonfly final : public Topology {
  public:
   Dragonfly(const DragonflyParameters& p, const Shape& shape)
-      : shape_(shape), link_(p.link()), cable_(p.link(p.global_rate == 0 ? p.rate : p.global_rate)),
+      : shape_(shape),
+        link_(p.link()),
+        cable_(p.link(p.global_rate == 0 ? p.rate : p.global_rate)),
         channels_(static_cast<std::uint32_t>(p.channels)) {
     cable_.delay = p.global_delay.value_or(p.delay);
   }
@@ -181,8 +185,10 @@ class Dragonfly final : public Topology {
     std::vector<PortId> within(std::size_t{shape_.switches()} * shape_.per_group(), kNoId);
     std::vector<PortId> cables(std::size_t{shape_.groups} * shape_.links * (shape_.groups - 1), kNoId);
     std::vector<std::uint8_t> ranks;
-    for (std::uint32_t group = 0; group < shape_.groups; ++group) join_group(graph, first, group, within, ranks);
-    for (std::uint32_t group = 0; group < shape_.groups; ++group) join_groups(graph, first, group, cables, ranks);
+    for (std::uint32_t group = 0; group < shape_.groups; ++group)
+      join_group(graph, first, group, within, ranks);
+    for (std::uint32_t group = 0; group < shape_.groups; ++group)
+      join_groups(graph, first, group, cables, ranks);
     return std::make_unique<DragonflyRoutes>(graph, shape_, first, nics, std::move(within), std::move(cables),
                                              std::move(ranks), channels_);
   }
@@ -242,16 +248,19 @@ std::unique_ptr<Topology> make(const DragonflyParameters& p, std::int64_t lower,
   const std::int64_t ports = holders * p.h, others = std::max<std::int64_t>(p.g - 1, 1);
   const std::int64_t links = p.links != 0 ? p.links : ports / others;
   if (p.g > 1 && (links == 0 || links * others > ports)) {
-    where.fail(fmt::format("{} groups need {} global cables of each, with {} between each two; its {} switches with "
-                           "h = {} have ports for {}: allowed are fewer groups or links, or more ports",
-                           p.g, std::max<std::int64_t>(links, 1) * others, std::max<std::int64_t>(links, 1), holders,
-                           p.h, ports));
+    where.fail(
+        fmt::format("{} groups need {} global cables of each, with {} between each two; its {} switches with "
+                    "h = {} have ports for {}: allowed are fewer groups or links, or more ports",
+                    p.g, std::max<std::int64_t>(links, 1) * others, std::max<std::int64_t>(links, 1), holders,
+                    p.h, ports));
   }
   if (p.g * lower * p.p > kMaxHostPorts) {
-    where.fail(fmt::format("a dragonfly of {} host ports; at most {} are allowed", p.g * lower * p.p, kMaxHostPorts));
+    where.fail(fmt::format("a dragonfly of {} host ports; at most {} are allowed", p.g * lower * p.p,
+                           kMaxHostPorts));
   }
   const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-  return std::make_unique<Dragonfly>(p, Shape{u(p.p), u(lower), u(spines), u(p.h), u(p.g), u(p.g > 1 ? links : 0)});
+  return std::make_unique<Dragonfly>(
+      p, Shape{u(p.p), u(lower), u(spines), u(p.h), u(p.g), u(p.g > 1 ? links : 0)});
 }
 
 const Registration<Topology> kDragonfly{
@@ -260,7 +269,9 @@ const Registration<Topology> kDragonfly{
 
 const Registration<Topology> kDragonflyPlus{
     "dragonfly_plus", "groups of leaves and spines, joined by global cables of the spines", plus_parameters(),
-    [](const DragonflyPlusParameters& p, const ConfigNode& where) { return make(p, p.leaves, p.spines, where); }};
+    [](const DragonflyPlusParameters& p, const ConfigNode& where) {
+      return make(p, p.leaves, p.spines, where);
+    }};
 
 }  // namespace
 }  // namespace netsim

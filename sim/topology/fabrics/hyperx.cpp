@@ -1,11 +1,11 @@
 // hyperx: switches in a grid of any dimensions, each joined to all others of its row in every dimension (Ahn,
-// Binkert, Davis, McLaren, Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale Networks,
-// SC 2009). One dimension is a full mesh, all sizes 2 a hypercube, two or more of one size a flattened butterfly
-// (Kim, Dally, Abts, ISCA 2007).
+// Binkert, Davis, McLaren, Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale
+// Networks, SC 2009). One dimension is a full mesh, all sizes 2 a hypercube, two or more of one size a
+// flattened butterfly (Kim, Dally, Abts, ISCA 2007).
 //
-// Ways go in the order of the dimensions, one hop in each, and so need one virtual channel; on the way from an
-// intermediate a second one. Adaptive ways take the dimensions in any order in a second channel, and escape into
-// the first.
+// Ways go in the order of the dimensions, one hop in each, and so need one virtual channel; on the way from
+// an intermediate a second one. Adaptive ways take the dimensions in any order in a second channel, and
+// escape into the first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ const Parameters<HyperxParameters>& parameters() {
   using P = HyperxParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
-          .list("sizes", &P::sizes, "switches along each dimension: [8] is a full mesh, [2, 2, 2] a cube; required")
+          .list("sizes", &P::sizes,
+                "switches along each dimension: [8] is a full mesh, [2, 2, 2] a cube; required")
           .required()
           .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024}, "host ports of each switch")
           .integer("links", &P::links, {1, 64}, "links between each two switches of a row")
@@ -185,7 +186,8 @@ std::unique_ptr<Topology> make(const HyperxParameters& p, const ConfigNode&) {
     shape.sizes.push_back(static_cast<std::uint32_t>(size));
     switches *= size;
     if (switches > kMostSwitches || switches * p.hosts_per_switch > kMaxHostPorts)
-      p.sizes.fail(fmt::format("more than {} host ports were given, which is all that are allowed", kMaxHostPorts));
+      p.sizes.fail(
+          fmt::format("more than {} host ports were given, which is all that are allowed", kMaxHostPorts));
   }
   return std::make_unique<Hyperx>(p, std::move(shape));
 }

@@ -1,15 +1,17 @@
-// torus: a grid of routers, one at each host, in one to four dimensions; `wrap` closes dimensions to rings, so
-// that ring, mesh and torus are the same. Twisted tori shift the other coordinates where the short dimensions wrap
-// (Camara, Moreto, Vallejo, Beivide, Miguel-Alonso, Martinez, Navaridas, Twisted Torus Topologies for Enhanced
-// Interconnection Networks, IEEE TPDS 2010; TPU v4: Jouppi et al., ISCA 2023).
+// torus: a grid of routers, one at each host, in one to four dimensions; `wrap` closes dimensions to rings,
+// so that ring, mesh and torus are the same. Twisted tori shift the other coordinates where the short
+// dimensions wrap (Camara, Moreto, Vallejo, Beivide, Miguel-Alonso, Martinez, Navaridas, Twisted Torus
+// Topologies for Enhanced Interconnection Networks, IEEE TPDS 2010; TPU v4: Jouppi et al., ISCA 2023).
 //
-// Ways go in the order of the dimensions, the short ones first where there is a twist. In one that wraps, packets that have yet to cross the place where it
-// closes are in channel 0, the others in channel 1 (Dally and Seitz, 1987), so that neither channel's packets run
-// in a circle. On the way to an intermediate the same, and from there in two channels more. An adaptive way takes
-// any shortest way in one channel more, and escapes from it into those of the dimensions' order.
+// Ways go in the order of the dimensions, the short ones first where there is a twist. In one that wraps,
+// packets that have yet to cross the place where it closes are in channel 0, the others in channel 1 (Dally
+// and Seitz, 1987), so that neither channel's packets run in a circle. On the way to an intermediate the
+// same, and from there in two channels more. An adaptive way takes any shortest way in one channel more, and
+// escapes from it into those of the dimensions' order.
 //
-// All next hops are arithmetic: of a shortest way only the displacement matters, links along each dimension. In a
-// twisted torus that is looked up by the difference of two places, which is the same for all pairs so far apart.
+// All next hops are arithmetic: of a shortest way only the displacement matters, links along each dimension.
+// In a twisted torus that is looked up by the difference of two places, which is the same for all pairs so
+// far apart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,14 +44,17 @@ const Parameters<TorusParameters>& parameters() {
           .list("sizes", &P::sizes, "routers along each dimension, one to four of them: [4, 4, 8]; required")
           .required()
           .list("wrap", &P::wrap,
-                "which dimensions are closed to rings: true or false for all, or a list of one for each; default "
+                "which dimensions are closed to rings: true or false for all, or a list of one for each; "
+                "default "
                 "true. One of two routers or fewer has nothing to close")
-          .flag("twist", &P::twist,
-                "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
-                "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
-          .integer("channels", &P::channels, {0, 6},
-                   "virtual channels of each link; 0: as many as the routing needs: 2 where a dimension wraps, "
-                   "else 1; twice as many for valiant and ugal, one more for adaptive and spray"));
+          .flag(
+              "twist", &P::twist,
+              "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
+              "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
+          .integer(
+              "channels", &P::channels, {0, 6},
+              "virtual channels of each link; 0: as many as the routing needs: 2 where a dimension wraps, "
+              "else 1; twice as many for valiant and ugal, one more for adaptive and spray"));
   return p;
 }
 
@@ -81,15 +86,16 @@ class Shape {
   // The router at these coordinates, which may lie outside the grid where it is closed.
   std::uint32_t router(Displacement at) const {
     for (std::size_t d = 0; d < dimensions(); ++d) turn_back(at, d);
-    for (std::size_t d = 0; twist_ && d < dimensions(); ++d) turn_back(at, d);  // what the others have shifted
+    for (std::size_t d = 0; twist_ && d < dimensions(); ++d)
+      turn_back(at, d);  // what the others have shifted
     std::uint32_t router = 0;
     for (std::size_t d = dimensions(); d-- > 0;)
       router = router * static_cast<std::uint32_t>(sizes_[d]) + static_cast<std::uint32_t>(at[d]);
     return router;
   }
 
-  // In how many ways ties are decided: which direction of each dimension, and in a twisted torus which dimension
-  // is to have the longest part.
+  // In how many ways ties are decided: which direction of each dimension, and in a twisted torus which
+  // dimension is to have the longest part.
   std::uint32_t choices() const {
     std::uint32_t count = 1U << dimensions();
     for (std::uint32_t i = 2; twist_ && i <= dimensions(); ++i) count *= i;
@@ -122,8 +128,8 @@ class Shape {
     }
     return mask;
   }
-  // The dimension that the way goes along next: short ones first, because going round one of those moves a packet
-  // along the long ones.
+  // The dimension that the way goes along next: short ones first, because going round one of those moves a
+  // packet along the long ones.
   std::size_t first_dimension(const Displacement& way) const {
     std::size_t first = dimensions();
     for (std::size_t d = dimensions(); d-- > 0;) {
@@ -132,7 +138,8 @@ class Shape {
     }
     return first;
   }
-  // Whether a way that has yet to go so far from this router in a dimension crosses the place where it closes.
+  // Whether a way that has yet to go so far from this router in a dimension crosses the place where it
+  // closes.
   bool crosses(std::uint32_t router, std::size_t dimension, std::int32_t links) const {
     const std::int32_t end = coordinate(router, dimension) + links;
     return end < 0 || end >= sizes_[dimension];
@@ -192,8 +199,8 @@ class Shape {
     return false;
   }
 
-  // All shortest displacements from router 0 to each other one: by how often it goes round the short dimensions,
-  // and then straight to it in the long ones.
+  // All shortest displacements from router 0 to each other one: by how often it goes round the short
+  // dimensions, and then straight to it in the long ones.
   void build_table() {
     for (std::uint32_t to = 0; to < routers_; ++to) {
       std::vector<Displacement> ways{place(to)};
@@ -295,7 +302,8 @@ class TorusRoutes final : public Routes {
     const std::uint32_t phase = packet.turned || packet.came.channel >= per_phase_ ? per_phase_ : 0;
     const std::uint32_t beyond = per_phase_ == 2 && !shape_.crosses(router, d, way[d]) ? 1 : 0;
     const std::uint32_t channel = phase + beyond;
-    hops.push_back({links_[index(router, d, way[d] > 0)], given_ == 0 ? channel : std::min(channel, given_ - 1)});
+    hops.push_back(
+        {links_[index(router, d, way[d] > 0)], given_ == 0 ? channel : std::min(channel, given_ - 1)});
   }
 
   std::uint32_t adaptive_channel() const override {
@@ -418,15 +426,18 @@ std::vector<bool> read_wrap(const ConfigNode& node, const std::vector<std::int32
   return wrap;
 }
 
-void check_twist(const ConfigNode& where, const std::vector<std::int32_t>& sizes, const std::vector<bool>& wrap) {
+void check_twist(const ConfigNode& where, const std::vector<std::int32_t>& sizes,
+                 const std::vector<bool>& wrap) {
   const auto [low, high] = std::minmax_element(sizes.begin(), sizes.end());
   const std::int32_t k = *low;
-  const bool fits = *high == 2 * k && k >= 3 &&
-                    std::all_of(sizes.begin(), sizes.end(), [k](std::int32_t s) { return s == k || s == 2 * k; });
+  const bool fits = *high == 2 * k && k >= 3 && std::all_of(sizes.begin(), sizes.end(), [k](std::int32_t s) {
+    return s == k || s == 2 * k;
+  });
   const bool closed = std::find(wrap.begin(), wrap.end(), false) == wrap.end();
   if (fits && closed) return;
   where.find("twist")->fail(
-      "a twisted torus has sizes k and 2 k only, at least one of each, k at least 3, and wraps in all dimensions: "
+      "a twisted torus has sizes k and 2 k only, at least one of each, k at least 3, and wraps in all "
+      "dimensions: "
       "[4, 4, 8], [4, 8, 8], [4, 8]");
 }
 
@@ -437,10 +448,10 @@ std::unique_ptr<Topology> make(const TorusParameters& p, const ConfigNode& where
   return std::make_unique<Torus>(p, Shape(std::move(sizes), std::move(wrap), p.twist));
 }
 
-const Registration<Topology> kRegistration{
-    "torus",
-    "a router at each host, joined to its neighbours in one to four dimensions: ring, mesh, torus, twisted torus",
-    parameters(), make};
+const Registration<Topology> kRegistration{"torus",
+                                           "a router at each host, joined to its neighbours in one to four "
+                                           "dimensions: ring, mesh, torus, twisted torus",
+                                           parameters(), make};
 
 }  // namespace
 }  // namespace netsim

@@ -168,7 +168,8 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
 
 // The path of its packets: `steps`, or only those before the first switch where packets are routed one by
 // one.
-void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use) {
+void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
+                             bool in_use) {
   PathPlace& place = state_.records[id].data;
   const std::size_t before_switch = ends.from.ports.size() + 1;
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};

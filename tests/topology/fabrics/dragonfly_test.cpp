@@ -21,7 +21,8 @@ std::string dragonfly(std::uint32_t p, std::uint32_t a, std::uint32_t h, std::ui
 std::string dragonfly_plus(std::uint32_t p, std::uint32_t leaves, std::uint32_t spines, std::uint32_t h,
                            std::uint32_t g) {
   return "topology: {kind: dragonfly_plus, p: " + std::to_string(p) + ", leaves: " + std::to_string(leaves) +
-         ", spines: " + std::to_string(spines) + ", h: " + std::to_string(h) + ", g: " + std::to_string(g) + "}\n";
+         ", spines: " + std::to_string(spines) + ", h: " + std::to_string(h) + ", g: " + std::to_string(g) +
+         "}\n";
 }
 
 // The group of a switch, out of its name: what stands between its kind and the underscore.
@@ -53,7 +54,8 @@ void expect_evenly_joined(const Cluster& cluster, std::size_t groups, std::size_
     const PortSpec& spec = cluster.graph.port(port);
     const bool between = cluster.graph.node(spec.node).kind == NodeKind::fabric_switch &&
                          cluster.graph.node(spec.peer_node).kind == NodeKind::fabric_switch;
-    if (between && group_of(cluster.graph, spec.node) != group_of(cluster.graph, spec.peer_node)) ++held[spec.node];
+    if (between && group_of(cluster.graph, spec.node) != group_of(cluster.graph, spec.peer_node))
+      ++held[spec.node];
   }
   for (const auto& [node, cables_held] : held) RC_ASSERT(cables_held <= ports);
 }
@@ -61,15 +63,17 @@ void expect_evenly_joined(const Cluster& cluster, std::size_t groups, std::size_
 // Straight ways have at most so many links, and over any third group at most so many.
 void expect_ways(const Cluster& cluster, std::uint32_t straight, std::uint32_t detour) {
   const auto count = static_cast<std::uint32_t>(cluster.nics.size());
-  const auto from = *rc::gen::inRange<std::uint32_t>(0, count), to = *rc::gen::inRange<std::uint32_t>(0, count);
+  const auto from = *rc::gen::inRange<std::uint32_t>(0, count),
+             to = *rc::gen::inRange<std::uint32_t>(0, count);
   if (from == to) return;
   const std::uint32_t links = links_of_way(cluster, from, to, 0);
   RC_ASSERT(links >= 2u && links <= straight);
-  const std::uint32_t walked = walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic,
-                                    *rc::gen::arbitrary<std::uint64_t>());
+  const std::uint32_t walked =
+      walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic, *rc::gen::arbitrary<std::uint64_t>());
   RC_ASSERT(walked >= 2u && walked <= straight);
   for (std::uint32_t via = 0; via < cluster.routes->intermediates(); ++via) {
-    if (cluster.routes->passes(cluster.nics[from].nic, via) || cluster.routes->passes(cluster.nics[to].nic, via))
+    if (cluster.routes->passes(cluster.nics[from].nic, via) ||
+        cluster.routes->passes(cluster.nics[to].nic, via))
       continue;
     const std::uint32_t round = links_of_way(cluster, from, to, 0, via);
     RC_ASSERT(round >= 4u && round <= detour);
@@ -134,14 +138,16 @@ TEST(Dragonfly, NeedsItsChannels) {
 }
 
 TEST(Dragonfly, RefusesWhatHasNoShape) {
-  EXPECT_THAT(cluster_error(dragonfly(2, 4, 2, 10)),
-              HasSubstr("10 groups need 9 global cables of each, with 1 between each two; its 4 switches with h = 2 "
-                        "have ports for 8"));
+  EXPECT_THAT(
+      cluster_error(dragonfly(2, 4, 2, 10)),
+      HasSubstr("10 groups need 9 global cables of each, with 1 between each two; its 4 switches with h = 2 "
+                "have ports for 8"));
   EXPECT_THAT(cluster_error("topology: {kind: dragonfly, p: 2, a: 4, h: 2, g: 5, links: 3}"),
               HasSubstr("need 12 global cables"));
   EXPECT_THAT(cluster_error(dragonfly(0, 4, 2, 9)), HasSubstr("topology.p"));
   EXPECT_THAT(cluster_error(dragonfly(1024, 1024, 1024, 9)), HasSubstr("host ports"));
-  EXPECT_THAT(cluster_error(dragonfly_plus(1, 2, 2, 1, 4)), HasSubstr("its 2 switches with h = 1 have ports for 2"));
+  EXPECT_THAT(cluster_error(dragonfly_plus(1, 2, 2, 1, 4)),
+              HasSubstr("its 2 switches with h = 1 have ports for 2"));
 }
 
 }  // namespace

@@ -31,25 +31,27 @@ TEST(Hyperx, HasTheShapeOfItsSizes) {
       diameter += size > 1 ? 1 : 0;
       sizes += (d == 0 ? "[" : ", ") + std::to_string(size);
     }
-    const Cluster cluster = cluster_of(hyperx(sizes + "]", "links: " + std::to_string(links) +
-                                                               ", hosts_per_switch: " + std::to_string(hosts)));
+    const Cluster cluster = cluster_of(hyperx(
+        sizes + "]", "links: " + std::to_string(links) + ", hosts_per_switch: " + std::to_string(hosts)));
     const Graph& graph = cluster.graph;
     RC_ASSERT(cluster.nics.size() == std::size_t{switches} * hosts);
     RC_ASSERT(graph.port_count() == std::size_t{switches} * (2 * hosts + degree));
     std::uint32_t farthest = 0;
     const auto distance = graph.distances(cluster.nics[0].nic);
     for (NodeId id = 0; id < graph.node_count(); ++id) {
-      if (graph.node(id).kind == NodeKind::fabric_switch) RC_ASSERT(graph.ports_of(id).size() == degree + hosts);
+      if (graph.node(id).kind == NodeKind::fabric_switch)
+        RC_ASSERT(graph.ports_of(id).size() == degree + hosts);
       if (graph.node(id).kind != NodeKind::fabric_switch) farthest = std::max(farthest, distance[id]);
     }
     RC_ASSERT(switches == 1 || farthest == diameter + 2);
     const auto count = static_cast<std::uint32_t>(cluster.nics.size());
-    const auto from = *rc::gen::inRange<std::uint32_t>(0, count), to = *rc::gen::inRange<std::uint32_t>(0, count);
+    const auto from = *rc::gen::inRange<std::uint32_t>(0, count),
+               to = *rc::gen::inRange<std::uint32_t>(0, count);
     if (from == to) return;
     const auto apart = graph.distances(cluster.nics[from].nic)[cluster.nics[to].nic];
     RC_ASSERT(links_of_way(cluster, from, to, 0) == apart);
-    RC_ASSERT(walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic, *rc::gen::arbitrary<std::uint64_t>()) ==
-              apart);
+    RC_ASSERT(walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic,
+                   *rc::gen::arbitrary<std::uint64_t>()) == apart);
     const auto via = *rc::gen::inRange<std::uint32_t>(0, switches);
     RC_ASSERT(links_of_way(cluster, from, to, 0, via) <= 2 * diameter + 2);
   }));

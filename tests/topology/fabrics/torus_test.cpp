@@ -1,4 +1,5 @@
-// Tori, meshes, rings and twisted tori: their shape, their ways, their channels, and how evenly ways load links.
+// Tori, meshes, rings and twisted tori: their shape, their ways, their channels, and how evenly ways load
+// links.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -25,7 +26,8 @@ struct Size {
   std::uint32_t routers = 1, links = 0, diameter = 0;
 };
 
-// Any sizes and wraps, with the closed forms: a ring of k has k links and diameter k / 2, a line k - 1 of both.
+// Any sizes and wraps, with the closed forms: a ring of k has k links and diameter k / 2, a line k - 1 of
+// both.
 Size any_size(std::size_t most_routers) {
   Size size;
   std::vector<std::uint32_t> sizes, own;
@@ -33,7 +35,8 @@ Size any_size(std::size_t most_routers) {
   const auto dimensions = *rc::gen::inRange(1, 5);
   for (int d = 0; d < dimensions; ++d) {
     const std::size_t room = most_routers / size.routers;
-    sizes.push_back(*rc::gen::inRange<std::uint32_t>(1, static_cast<std::uint32_t>(std::min<std::size_t>(room, 7)) + 1));
+    sizes.push_back(
+        *rc::gen::inRange<std::uint32_t>(1, static_cast<std::uint32_t>(std::min<std::size_t>(room, 7)) + 1));
     const bool wrap = *rc::gen::arbitrary<bool>();
     const bool ring = wrap && sizes.back() > 2;
     own.push_back(ring ? sizes.back() : sizes.back() - 1);
@@ -73,14 +76,15 @@ TEST(Torus, WaysAreShortestWithAllChoices) {
     const auto distance = cluster.graph.distances(cluster.nics[to].nic)[cluster.nics[from].nic];
     for (std::uint32_t choice = 0; choice < cluster.routes->choices(); ++choice)
       RC_ASSERT(links_of_way(cluster, from, to, choice) == distance);
-    RC_ASSERT(walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic, *rc::gen::arbitrary<std::uint64_t>()) ==
-              distance);
+    RC_ASSERT(walk(cluster, cluster.nics[from].nic, cluster.nics[to].nic,
+                   *rc::gen::arbitrary<std::uint64_t>()) == distance);
   }));
 }
 
 TEST(Torus, AdaptiveHopsAreThoseOfAllShortestWays) {
-  for (const char* sizes : {"[4, 3, 5]", "[4, 4, 8], twist: true", "[3, 6], twist: true", "[6, 3], twist: true",
-                            "[4, 8, 8], twist: true", "[5, 2, 2], wrap: false", "[2, 2, 2, 3]"}) {
+  for (const char* sizes :
+       {"[4, 3, 5]", "[4, 4, 8], twist: true", "[3, 6], twist: true", "[6, 3], twist: true",
+        "[4, 8, 8], twist: true", "[5, 2, 2], wrap: false", "[2, 2, 2, 3]"}) {
     const Cluster cluster = cluster_of(torus(sizes));
     const auto search = shortest_path_routes(cluster.graph, cluster.nics);
     const std::uint32_t count = static_cast<std::uint32_t>(cluster.nics.size());
@@ -92,7 +96,8 @@ TEST(Torus, AdaptiveHopsAreThoseOfAllShortestWays) {
         cluster.routes->add_adaptive_hops({.at = at, .came = {}, .destination = cluster.nics[to].nic}, hops);
         std::set<PortId> ports;
         for (const Hop& hop : hops) ports.insert(hop.port);
-        EXPECT_EQ(ports, next_hop_set(*search, at, cluster.nics[to].nic)) << sizes << " " << from << " " << to;
+        EXPECT_EQ(ports, next_hop_set(*search, at, cluster.nics[to].nic))
+            << sizes << " " << from << " " << to;
       }
     }
   }
@@ -167,7 +172,8 @@ TEST(Torus, RefusesWhatHasNoShape) {
   EXPECT_THAT(cluster_error(torus("[2, 2, 2, 2, 2]")), HasSubstr("one to four"));
   EXPECT_THAT(cluster_error(torus("[4096, 4096]")), HasSubstr("1048576"));
   EXPECT_THAT(cluster_error(torus("[4, 4]", "wrap: [true]")), HasSubstr("1 entries for 2 dimensions"));
-  EXPECT_THAT(cluster_error(torus("[4, 4]", "twist: true")), HasSubstr("topology.twist: a twisted torus has sizes"));
+  EXPECT_THAT(cluster_error(torus("[4, 4]", "twist: true")),
+              HasSubstr("topology.twist: a twisted torus has sizes"));
   EXPECT_THAT(cluster_error(torus("[4, 8]", "twist: true, wrap: [true, false]")), HasSubstr("wraps in all"));
   EXPECT_THAT(cluster_error(torus("[4]", "channels: 7")), HasSubstr("topology.channels"));
 }
