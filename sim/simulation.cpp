@@ -228,7 +228,7 @@ Simulation::Simulation(SimulationSetup setup)
         setup_.output_directory, system_.output(), sources, nic_names(cluster),
         ports != nullptr ? std::make_unique<Ns3Fct>(cluster, system_.transport().mtu, *ports) : nullptr);
   }
-  recorder_ = std::make_unique<Recorder>(tables_.get(), descriptions_.size());
+  recorder_ = std::make_unique<Recorder>(tables_.get(), system_.cluster().graph, descriptions_.size());
   if (const SampleParameters& sample = system_.output().sample; sample.interval > 0) {
     sampler_ = std::make_unique<Sampler>(sample, *system_.packets(), system_.cluster().graph, tables_.get());
   }
@@ -603,6 +603,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.paths = job.paths();
   result.path_shares = recorder_->path_shares(number, source);
   result.path_ways = recorder_->path_ways(number);
+  result.path_ports = recorder_->path_ports(number);
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace netsim {
@@ -34,6 +35,36 @@ class Arena {
  private:
   std::vector<T> slots_;
   std::vector<std::uint32_t> free_;
+};
+
+// The same in pages: what is there stays where it is, so that a large one costs no copies, nor memory for
+// both, when it grows.
+template <class T>
+class PagedArena {
+ public:
+  std::uint32_t add(const T& value) {
+    const std::uint32_t index = take();
+    (*this)[index] = value;
+    return index;
+  }
+  std::uint32_t take() {
+    if (!free_.empty()) {
+      const std::uint32_t index = free_.back();
+      free_.pop_back();
+      return index;
+    }
+    if (size_ % kPage == 0) pages_.push_back(std::make_unique<T[]>(kPage));
+    return size_++;
+  }
+  void release(std::uint32_t index) { free_.push_back(index); }
+  T& operator[](std::uint32_t index) { return pages_[index / kPage][index % kPage]; }
+  const T& operator[](std::uint32_t index) const { return pages_[index / kPage][index % kPage]; }
+
+ private:
+  static constexpr std::uint32_t kPage = 256;  // values
+  std::vector<std::unique_ptr<T[]>> pages_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t size_ = 0;
 };
 
 }  // namespace netsim

@@ -10,14 +10,14 @@ namespace netsim {
 // The kind selects the handler in the event loop. One list for the whole house, because a kind is part of the
 // event's plain data (a message to another process is the event itself).
 enum class EventKind : std::uint32_t {
-  arrival,       // target: egress port that the packet wants next, argument: packet
-  receive,       // target: queue pair at the destination's NIC, argument: packet
-  control,       // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
-  deliver,       // target: queue pair at the destination's GPU, argument: packet
-  route,         // target: destination or hop (network/port.h), argument: packet at a switch
-  link_control,  // target: port to pause, resume or give credit, argument: see LinkControl
-  departure,     // target: port that may transmit again
-  pace,          // target: queue pair that may send again
+  arrival,           // target: egress port that the packet wants next, argument: packet
+  receive,           // target: queue pair at the destination's NIC, argument: packet
+  control,           // target: queue pair at the source's NIC, argument: packet (ACK, NACK, CNP)
+  deliver,           // target: queue pair at the destination's GPU, argument: packet
+  route,             // target: destination or hop (network/port.h), argument: packet at a switch
+  link_control,      // target: port to pause, resume or give credit, argument: see LinkControl
+  departure,         // target: port that may transmit again
+  pace,              // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number
   retransmission,    // target: queue pair, argument: 0; or argument: 1 + the timer's place in the TimerLine
   ideal_delivery,    // target: rank's endpoint, argument: message

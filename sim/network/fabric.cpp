@@ -128,6 +128,10 @@ void Fabric::enable_timestamps() {
   for (auto& part : parts_) part->packets().enable_telemetry();
 }
 
+void Fabric::enable_traces() {
+  for (auto& part : parts_) part->packets().enable_traces();
+}
+
 void Fabric::set_routes(const Routes* routes) {
   if (routes == state_.routes) return;
   state_.routes = routes;

@@ -74,6 +74,8 @@ class Fabric {
   void enable_telemetry();
   // Packets have a place for time stamps only.
   void enable_timestamps();
+  // Packets have a place for a PacketTrace from now on; before the first packet.
+  void enable_traces();
 
   std::uint32_t classes() const { return state_.classes; }
   // Virtual channels of each link; `ordered`: without the one that packets escape from.
@@ -107,9 +109,10 @@ class Fabric {
   const std::vector<bool>& down_ports() const { return faults_.known_down(); }
   // As of ideal_time.h.
   Time ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes, Bytes full_bytes,
-                  Bytes last_bytes) const {
-    return netsim::ideal_time(state_, path, packets, first_bytes, full_bytes, last_bytes);
+                  Bytes last_bytes, std::span<Time> waits = {}) const {
+    return netsim::ideal_time(state_, path, packets, first_bytes, full_bytes, last_bytes, waits);
   }
+  BitRate rate(PortId port) const { return graph_.port(port).link.rate; }
 
   // Counters and state, for tables, laws and reports: between events.
   PortCounters counters(PortId port) const;

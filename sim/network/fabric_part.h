@@ -37,6 +37,7 @@ class FabricPart {
   void wake(PortId port, std::uint32_t packet = 0) { ports_.wake(port, packet); }
   Origin& origin(PortId port) { return ports_.origin(port); }
   std::uint64_t held_back() const { return ports_.held_back(); }
+  Time held_time(PortId port, std::uint32_t priority) const { return ports_.held_time(port, priority); }
 
   // A congestion notification is about to leave by this port, alone or in an ACK.
   void count_cnp(PortId port) { ++state_.tallies[port].cnps; }

@@ -31,6 +31,7 @@ FabricState::FabricState(const Graph& graph_in, const SwitchParameters& paramete
       far_set(ports.size(), 0),
       queues(ports.size() * priorities),
       paused_since(queues.size()),
+      held_time(queues.size()),
       pauses(ports.size()),
       ingress(ports.size() * data_queues),
       marking(ports.size()),

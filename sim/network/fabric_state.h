@@ -157,6 +157,7 @@ struct FabricState {
   std::vector<std::uint32_t> far_set;  // by port: the set of its far end
   std::vector<fabric::Queue> queues;
   std::vector<Time> paused_since;      // like queues
+  std::vector<Time> held_time;         // like queues: held back until it was last released, in all
   std::vector<fabric::Pauses> pauses;  // by slot of the port
   std::vector<fabric::Ingress> ingress;
   std::vector<fabric::Credits> credits;  // like ingress; empty where no link has credits

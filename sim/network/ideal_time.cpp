@@ -1,8 +1,19 @@
 #include "sim/network/ideal_time.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 namespace netsim {
+namespace {
+
+// What a full packet and the last one of a message take on a link: on its wire, and from their start there to
+// that on the next one.
+struct Passages {
+  Time full_wire, full, last;
+};
+
+}  // namespace
 
 // When the last packet starts on each link in turn: when it is there and the one before it has been sent.
 // That one, the last of a train of equal packets behind the first, starts when the longest of these chains
@@ -10,31 +21,55 @@ namespace netsim {
 // between there and here (a tandem of queues as a longest path: Glynn and Whitt, Departures from many queues
 // in series, Annals of Applied Probability, 1991).
 Time ideal_time(const FabricState& state, std::span<const PortId> path, std::uint64_t packets,
-                Bytes first_bytes, Bytes full_bytes, Bytes last_bytes) {
-  const auto time = [&state](PortId port, Bytes bytes) {
+                Bytes first_bytes, Bytes full_bytes, Bytes last_bytes, std::span<Time> waits) {
+  const auto wire = [&state](PortId port, Bytes bytes) {
     const LinkSpec& link = state.graph.port(port).link;
     return state.serialisation(bytes + link.overhead, link.rate);
   };
-  const auto head = [&](PortId port, Bytes bytes) {
-    if (!state.links[port].cut_through) return time(port, bytes);
-    return state.links[port].header != 0 ? state.header_time(port, bytes) : 0;
+  const auto passage = [&](PortId port, Bytes bytes, Time on_wire) {
+    Time head = on_wire;
+    if (state.links[port].cut_through)
+      head = state.links[port].header != 0 ? state.header_time(port, bytes) : 0;
+    return head + state.ports[port].delay;
   };
-  const auto passage = [&](PortId port, Bytes bytes) { return head(port, bytes) + state.ports[port].delay; };
-  // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is.
+  constexpr std::size_t kFew = 16;
+  std::array<Passages, kFew> few;
+  std::vector<Passages> many(path.size() > kFew ? path.size() : 0);
+  Passages* const links = many.empty() ? few.data() : many.data();
+  for (std::size_t link = 0; link < path.size(); ++link) {
+    const PortId port = path[link];
+    links[link].last = passage(port, last_bytes, wire(port, last_bytes));
+    if (packets <= 2) continue;
+    links[link].full_wire = wire(port, full_bytes);
+    links[link].full = passage(port, full_bytes, links[link].full_wire);
+  }
+  // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is; by
+  // link it can only grow, by what it waits there.
   Time first = 0, alone = 0, behind = 0;  // first, alone: when these two are at the present link
+  std::fill(waits.begin(), waits.end(), 0);
+  const auto is_behind = [&](std::size_t link, Time later) {
+    behind = std::max(behind, later);
+    if (!waits.empty()) waits[link] = std::max(waits[link], later);
+  };
   for (std::size_t from = 0; from < path.size(); ++from) {
-    const Time second = first + time(path[from], first_bytes);
-    if (packets == 2) behind = std::max(behind, second - alone);
+    const Time first_wire = packets > 1 ? wire(path[from], first_bytes) : 0;
+    const Time second = first + first_wire;
+    if (packets == 2) is_behind(from, second - alone);
     Time chain = second, slowest = 0, last = alone;
     for (std::size_t to = from; packets > 2 && to < path.size(); ++to) {
-      const Time full = time(path[to], full_bytes);
-      slowest = std::max(slowest, full);
-      behind = std::max(behind, chain + static_cast<Time>(packets - 3) * slowest + full - last);
-      chain += passage(path[to], full_bytes);
-      last += passage(path[to], last_bytes);
+      slowest = std::max(slowest, links[to].full_wire);
+      is_behind(to, chain + static_cast<Time>(packets - 3) * slowest + links[to].full_wire - last);
+      chain += links[to].full;
+      last += links[to].last;
     }
-    first += passage(path[from], first_bytes);
-    alone += passage(path[from], last_bytes);
+    first += passage(path[from], first_bytes, first_wire);
+    alone += links[from].last;
+  }
+  Time before = 0;
+  for (Time& wait : waits) {
+    const Time here = std::max(wait, before);
+    wait = here - before;
+    before = here;
   }
   return alone + behind;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/network/packet_trace.h"
 #include "sim/network/telemetry.h"
 
 namespace netsim {
@@ -17,7 +18,8 @@ struct alignas(32) Packet {
   std::uint32_t bytes;    // as buffers, PFC and ECN count them: payload + headers
   std::uint32_t path;     // index in Fabric's paths of where the packet goes after its present port
   std::uint32_t ingress;  // the port that it was last transmitted from: who is paused if it has to wait
-  // Data: the message it belongs to; ack: marks it echoes; link control: see LinkControl.
+  // Data on its way from a NIC to its GPU, where order is restored: messages that it completes; ack: marks it
+  // echoes; nack: the psn that arrived; link control: see LinkControl.
   std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
@@ -25,6 +27,7 @@ struct alignas(32) Packet {
   bool marked : 1;       // ECN congestion experienced
   bool last : 1;         // of its message
   bool ack_request : 1;  // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
+  bool traced : 1;       // writes a PacketTrace
 
   // Its queue at all ports of a way that has no virtual channels.
   void set_priority(std::uint8_t value) { priority = came_in = value; }
@@ -41,6 +44,7 @@ class PacketArena {
       base_ = packets_.data();
       if (has_telemetry_) telemetry_.emplace_back();
       if (has_detours_) via_.push_back(UINT32_MAX);
+      if (has_traces_) traces_.emplace_back();
       return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t index = free_.back();
@@ -57,6 +61,13 @@ class PacketArena {
   // The same for intermediates: where a packet is led before its destination (Waypoint::via).
   void enable_detours() { has_detours_ = true; }
   std::uint32_t& via(std::uint32_t index) { return via_[index]; }
+  // The same for traces.
+  void enable_traces() { has_traces_ = true; }
+  PacketTrace& trace(std::uint32_t index) { return traces_[index]; }
+  // Null where the packet writes none. Also of one that has been released, until the next allocate().
+  const PacketTrace* trace_of(std::uint32_t index) const {
+    return packets_[index].traced ? &traces_[index] : nullptr;
+  }
   // For EventLoop::set_prefetch: there is always an element 0 to look at.
   const void* const* base() const { return &base_; }
 
@@ -64,7 +75,8 @@ class PacketArena {
   std::vector<Packet> packets_;
   std::vector<Telemetry> telemetry_;
   std::vector<std::uint32_t> via_;
-  bool has_telemetry_ = false, has_detours_ = false;
+  std::vector<PacketTrace> traces_;
+  bool has_telemetry_ = false, has_detours_ = false, has_traces_ = false;
   static constexpr std::size_t kAhead = 4;  // allocations
   std::vector<std::uint32_t> free_;
   static constexpr Packet kNoPacket{};

@@ -30,6 +30,10 @@ void PacketMail::post(PortId port, std::uint32_t packet, Time arrival, std::uint
   if (state_.routing.detours())
     std::memcpy(mail.data.data() + offsetof(Packet, next), &packets_.via(packet), sizeof(Packet::next));
   if (state_.telemetry) mail.event.argument = set_.attach(to, packets_.telemetry(packet));
+  if (packets_[packet].traced) {
+    const std::uint64_t at = set_.attach(to, packets_.trace(packet));
+    if (!state_.telemetry) mail.event.argument = at;
+  }
   packets_.release(packet);
 }
 
@@ -37,8 +41,12 @@ void PacketMail::take(const Mail& mail, const std::byte* attached) {
   const std::uint32_t index = packets_.allocate();
   std::memcpy(&packets_[index], mail.data.data(), sizeof(Packet));
   if (state_.routing.detours()) packets_.via(index) = packets_[index].next;
-  if (state_.telemetry)
+  if (state_.telemetry) {
     std::memcpy(&packets_.telemetry(index), attached + mail.event.argument, sizeof(Telemetry));
+    attached += sizeof(Telemetry);  // the trace is behind it
+  }
+  if (packets_[index].traced)
+    std::memcpy(&packets_.trace(index), attached + mail.event.argument, sizeof(PacketTrace));
   set_.loop().insert({mail.event.time, mail.event.key, mail.event.target, mail.event.kind, index});
 }
 

@@ -1,6 +1,8 @@
 #include "sim/network/path.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"

@@ -1,4 +1,4 @@
-// Paths of messages: the steps from one NIC or GPU to another, with a routing policy's choice at every
+// Paths of messages: the ports from one NIC or GPU to another, with a routing policy's choice at every
 // branch.
 #pragma once
 

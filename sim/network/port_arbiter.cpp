@@ -52,6 +52,15 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
   return true;
 }
 
+void PortArbiter::trace_queued(PortId port, std::uint32_t packet) {
+  packets_.trace(packet).queued(held_time(port, packets_[packet].priority));
+}
+
+void PortArbiter::trace_sent(PortId port, std::uint32_t packet, Time arrival) {
+  packets_.trace(packet).sent(port, loop_.now(), arrival,
+                              [&] { return held_time(port, packets_[packet].priority); });
+}
+
 // The credit last: its frame may leave by the same port and then comes after the packet.
 void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) {
   const Packet k = packets_[packet];
@@ -85,13 +94,17 @@ void PortArbiter::discard(std::uint32_t packet) {
 void PortArbiter::hold(PortId port, std::uint32_t priority) {
   Port& p = ports_[port];
   if ((p.flags & fabric::kBuffered) != 0 && !is_held(port, priority)) ++held_back_;
+  const std::size_t index = queue_index(port, priority);
+  if (is_held(port, priority)) state_.held_time[index] += loop_.now() - state_.paused_since[index];
   p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
-  state_.paused_since[queue_index(port, priority)] = loop_.now();
+  state_.paused_since[index] = loop_.now();
   if (may_escape(port, priority)) escape_all(port, priority);
 }
 
 void PortArbiter::release(PortId port, std::uint32_t priority) {
   Port& p = ports_[port];
+  const std::size_t index = queue_index(port, priority);
+  state_.held_time[index] += loop_.now() - state_.paused_since[index];
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
@@ -134,6 +147,7 @@ void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::ui
   Queue& to = queue(by, into);
   const std::uint32_t packet = from.head;
   Packet& k = packets_[packet];
+  if (k.traced) trace_sent(port, packet, loop_.now());
   from.head = k.next;
   --from.packets;
   from.bytes -= k.bytes;
@@ -143,6 +157,7 @@ void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::ui
   }
   k.next = kNoIndex;
   k.priority = static_cast<std::uint8_t>(into);
+  if (k.traced) trace_queued(by, packet);
   to.head = to.tail = packet;
   to.packets = 1;
   to.bytes = k.bytes;

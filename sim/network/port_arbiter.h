@@ -75,6 +75,11 @@ class PortArbiter {
   bool is_held(PortId port, std::uint32_t priority) const {
     return (ports_[port].paused >> priority & 1) != 0;
   }
+  // For how long it has been held back, in all.
+  Time held_time(PortId port, std::uint32_t priority) const {
+    const std::size_t index = queue_index(port, priority);
+    return state_.held_time[index] + (is_held(port, priority) ? loop_.now() - state_.paused_since[index] : 0);
+  }
   // Queues of switches that are held back now.
   std::uint64_t held_back() const { return held_back_; }
 
@@ -107,6 +112,8 @@ class PortArbiter {
 
   void prefetch();
   void transmit(PortId port, std::uint32_t packet, std::uint32_t step);
+  void trace_queued(PortId port, std::uint32_t packet);
+  void trace_sent(PortId port, std::uint32_t packet, Time arrival);
   bool transmit_examined(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
   void transmit_and_return_credit(PortId port, std::uint32_t packet);
   std::uint32_t next_priority(PortId port, std::uint32_t ready);
@@ -159,6 +166,8 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   if ((p.flags & fabric::kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data) {
     buffers_.mark(port, k, q.bytes);
   }
+  if (k.traced) [[unlikely]]
+    trace_queued(port, packet);
   k.next = kNoIndex;
   k.step = forwarding_.next_step(k);  // nothing waits for it here; at the departure the next event would
   if (q.head == kNoIndex) {
@@ -273,6 +282,8 @@ inline void PortArbiter::transmit(PortId port, std::uint32_t packet, std::uint32
     packets_.release(packet);
     return;
   }
+  if (k.traced) [[unlikely]]
+    trace_sent(port, packet, from + p.delay);
   k.ingress = port;
   ++k.path;
   if ((p.flags & (fabric::kLeavesSet | fabric::kTellsDepartures | fabric::kOnlyLast)) == 0) [[likely]] {

@@ -76,11 +76,13 @@ class Canvas {
     boxes_ = svg_.append_child("g");
   }
 
-  // `bend`: how far the middle is from the straight line, downward.
+  // `bend`: how far the middle is from the straight line, to its right.
   void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
             double bend = 0) {
     pugi::xml_node path = lines_.append_child("path");
-    const Point middle{(from.x + to.x) / 2, (from.y + to.y) / 2 + 2 * bend};
+    const double length = std::max(1.0, std::hypot(to.x - from.x, to.y - from.y));
+    const Point middle{(from.x + to.x) / 2 - 2 * bend * (to.y - from.y) / length,
+                       (from.y + to.y) / 2 + 2 * bend * (to.x - from.x) / length};
     path.append_attribute("d") = fmt::format("M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y,
                                              middle.x, middle.y, to.x, to.y)
                                      .c_str();
@@ -375,11 +377,12 @@ class Picture {
     }
   }
 
-  // Links between boxes of a row, not neighbours, would hide behind those between them.
+  // Links between boxes of a row or a column, not neighbours, would hide behind those between them.
   static double bend_of(const Box& from, const Box& to) {
-    const double distance = std::abs(from.centre.x - to.centre.x);
-    const bool level = std::abs(from.centre.y - to.centre.y) < 1;
-    return level && distance > 1.8 * from.width ? std::min(30.0, distance / 12) : 0;
+    const double across = std::abs(from.centre.x - to.centre.x), down = std::abs(from.centre.y - to.centre.y);
+    const bool straight = across < 1 || down < 1;
+    return straight && std::max(across, down) > 1.8 * from.width ? std::min(30.0, std::max(across, down) / 12)
+                                                                 : 0;
   }
 
   std::string link_title(PortId id, std::uint64_t links) const {

@@ -52,12 +52,25 @@ void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep
   auto& [steps, time] = path_[job][{step.kind, step.stream, step.collective, step.name}];
   ++steps;
   time += step.end - step.begin;
-  if (step.source != PathStep::kNoGpu) {
+  if (step.source != kNoIndex) {
     auto& [transfers, moving] = ways_[job][{step.source, step.destination}];
     ++transfers;
     moving += step.end - step.begin;
   }
-  if (tables_ != nullptr) tables_->add(job, iteration, step);
+  for (const PortDelay& delay : step.ports) {
+    auto& [transfers, sum] = ports_[job][delay.port];
+    ++transfers;
+    sum.transmission += delay.transmission;
+    sum.queueing += delay.queueing;
+    sum.paused += delay.paused;
+  }
+  if (tables_ == nullptr) return;
+  tables_->add(job, iteration, step);
+  for (const PortDelay& delay : step.ports) tables_->add(job, iteration, step, port_name(delay.port), delay);
+}
+
+std::string Recorder::port_name(PortId port) const {
+  return port == kNoId ? "further ports" : graph_.port_name(port);
 }
 
 std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource& source) const {
@@ -78,6 +91,14 @@ std::vector<PathWay> Recorder::path_ways(std::uint32_t job) const {
   std::stable_sort(ways.begin(), ways.end(),
                    [](const PathWay& a, const PathWay& b) { return a.time > b.time; });
   return ways;
+}
+
+std::vector<PathPort> Recorder::path_ports(std::uint32_t job) const {
+  std::vector<PathPort> ports;
+  for (const auto& [port, sum] : ports_[job]) ports.push_back({port_name(port), sum.first, sum.second});
+  std::stable_sort(ports.begin(), ports.end(),
+                   [](const PathPort& a, const PathPort& b) { return a.delay.sum() > b.delay.sum(); });
+  return ports;
 }
 
 Slowdowns Recorder::slowdowns() const { return statistics(TogetherQuantiles(slowdowns_by_size_)); }

@@ -19,8 +19,9 @@ namespace netsim {
 
 class Recorder {
  public:
-  // `tables`: may be null; must outlive the recorder.
-  Recorder(Tables* tables, std::size_t jobs) : tables_(tables), ends_(jobs), path_(jobs), ways_(jobs) {}
+  // `tables`: may be null; must outlive the recorder, as must `graph`, which names ports.
+  Recorder(Tables* tables, const Graph& graph, std::size_t jobs)
+      : tables_(tables), graph_(graph), ends_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
   void record(const TaskRecord& task);
   void record(const CommunicationRecord& communication);
@@ -29,6 +30,7 @@ class Recorder {
   // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
   std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;
   std::vector<PathWay> path_ways(std::uint32_t job) const;
+  std::vector<PathPort> path_ports(std::uint32_t job) const;
 
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
@@ -38,13 +40,18 @@ class Recorder {
   std::uint64_t fingerprint(const NetworkCounters& network, const std::vector<LinkResult>& links) const;
 
  private:
+  std::string port_name(PortId port) const;
+
   Tables* tables_;
+  const Graph& graph_;
   std::vector<Fingerprint> ends_;                                                     // by job
   using PathKey = std::tuple<PathStep::Kind, Stream, CollectiveKind, std::uint32_t>;  // and name
   using StepsAndTime = std::pair<std::uint64_t, Time>;
   std::vector<std::map<PathKey, StepsAndTime>> path_;                                  // by job
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
-  ValueList flow_times_;                                                               // 8 B a flow
+  using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
+  std::vector<std::map<PortId, StepsAndDelay>> ports_;         // by job
+  ValueList flow_times_;                                       // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 

@@ -38,6 +38,13 @@ struct PathWay {
   Time time = 0;
 };
 
+// What ports took of them.
+struct PathPort {
+  std::string name;         // "edge1->agg2"
+  std::uint64_t steps = 0;  // transfers that it took some of
+  PortDelay delay;          // added up
+};
+
 struct JobResult {
   std::string name;
   std::optional<std::uint32_t> iterations =
@@ -53,6 +60,7 @@ struct JobResult {
   std::vector<RankTimes> rank_times;   // of each rank, over [begin, end]
   std::vector<PathSummary> paths;      // of the iterations that ended, where critical paths were asked for
   std::vector<PathWay> path_ways;      // between which GPUs, the largest first
+  std::vector<PathPort> path_ports;    // at which ports, the largest first
   std::vector<PathShare> path_shares;  // what was on them, the largest first
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end

@@ -89,13 +89,15 @@ std::vector<std::pair<const char*, Time>> path_parts(const JobResult& job) {
                                                   {"library latency", 0},
                                                   {"transmission", 0},
                                                   {"propagation", 0},
-                                                  {"queues, pauses, pacing", 0},
+                                                  {"queueing", 0},
+                                                  {"pauses, no credits", 0},
+                                                  {"at the sender: window, pace", 0},
                                                   {"acknowledgements", 0},
                                                   {"communication", 0},
                                                   {"nothing ran", 0}};
   for (const PathSummary& path : job.paths) {
-    const Time times[] = {path.compute, path.launch,          path.transmission, path.propagation,
-                          path.waiting, path.acknowledgement, path.undivided,    path.held};
+    const Time times[] = {path.compute, path.launch,    path.transmission,    path.propagation, path.queueing,
+                          path.paused,  path.at_sender, path.acknowledgement, path.undivided,   path.held};
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i].second += times[i];
   }
   std::stable_sort(parts.begin(), parts.end(),
@@ -110,6 +112,27 @@ std::string share_text(const PathShare& share) {
   return fmt::format("{}: {} {} ({})", to_string(share.kind),
                      message ? "message" : to_string(share.collective), printable(share.name),
                      to_string(share.stream));
+}
+
+// The ports that took most of the iterations' paths.
+void path_ports(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
+  constexpr std::size_t kPorts = 5;
+  if (job.path_ports.empty()) return;
+  TableColumn name{"ports on it", 0, true, {}}, time{"time", 0, false, {}},
+      transmission{"transmission", 3, false, {}}, queueing{"queueing", 0, false, {}},
+      paused{"held back", 1, false, {}}, without{"without it, at least", 2, false, {}};
+  const double iterations = static_cast<double>(job.paths.size());
+  const auto mean = [iterations](Time all) { return to_seconds(all) / iterations; };
+  for (std::size_t i = 0; i < std::min(kPorts, job.path_ports.size()); ++i) {
+    const auto& [port, steps, delay] = job.path_ports[i];
+    name.cells.push_back(printable(port));
+    time.cells.push_back(human_seconds(mean(delay.sum())));
+    transmission.cells.push_back(human_seconds(mean(delay.transmission)));
+    queueing.cells.push_back(human_seconds(mean(delay.queueing)));
+    paused.cells.push_back(human_seconds(mean(delay.paused)));
+    without.cells.push_back(human_seconds(*summary.iteration_time_s - mean(delay.sum())));
+  }
+  fmt::format_to(out, "\n{}", text_table({name, time, transmission, queueing, paused, without}, 2, width));
 }
 
 // What the iterations' paths consist of, and what an iteration could take at least without each of the
@@ -141,6 +164,7 @@ void critical_path(Text out, const Results& results, const JobResult& job, const
       fmt::format("{} from {} to {}", human_seconds(to_seconds(way.time) / iterations),
                   printable(results.gpu_names[way.source]), printable(results.gpu_names[way.destination])),
       width, 15);
+  path_ports(out, job, summary, width);
 }
 
 std::vector<const LinkResult*> busiest(const Results& results) {
@@ -361,6 +385,8 @@ std::string render_screen(const Results& results, std::size_t width) {
   const Text out = std::back_inserter(text);
   if (only_traffic(results)) {
     traffic(out, results, width);
+    const JobResult& job = results.jobs.front();
+    if (results.jobs.size() == 1) critical_path(out, results, job, summarise(job), width);
     links(out, results, width);
     fmt::format_to(out, "\n");
   } else {

@@ -39,7 +39,9 @@ Json critical_path_json(const JobResult& job) {
     sum.launch += path.launch;
     sum.propagation += path.propagation;
     sum.transmission += path.transmission;
-    sum.waiting += path.waiting;
+    sum.queueing += path.queueing;
+    sum.paused += path.paused;
+    sum.at_sender += path.at_sender;
     sum.acknowledgement += path.acknowledgement;
     sum.undivided += path.undivided;
   }
@@ -53,7 +55,9 @@ Json critical_path_json(const JobResult& job) {
   json["launch_s"] = mean(sum.launch);
   json["propagation_s"] = mean(sum.propagation);
   json["transmission_s"] = mean(sum.transmission);
-  json["waiting_s"] = mean(sum.waiting);
+  json["queueing_s"] = mean(sum.queueing);
+  json["paused_s"] = mean(sum.paused);
+  json["at_sender_s"] = mean(sum.at_sender);
   json["acknowledgement_s"] = mean(sum.acknowledgement);
   json["undivided_s"] = mean(sum.undivided);
   Json causes = Json::array();
@@ -78,6 +82,17 @@ Json critical_path_json(const JobResult& job) {
                     {"time_s", to_seconds(way.time) / iterations}});
   }
   json["ways"] = std::move(ways);
+  Json ports = Json::array();
+  for (std::size_t i = 0; i < std::min(kWays, job.path_ports.size()); ++i) {
+    const auto& [name, steps, delay] = job.path_ports[i];
+    ports.push_back({{"port", name},
+                     {"steps", steps},
+                     {"time_s", mean(delay.sum())},
+                     {"transmission_s", mean(delay.transmission)},
+                     {"queueing_s", mean(delay.queueing)},
+                     {"paused_s", mean(delay.paused)}});
+  }
+  json["ports"] = std::move(ports);
   return json;
 }
 

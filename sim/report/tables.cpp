@@ -100,7 +100,10 @@ constexpr const char* kFlowsHeader =
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
 constexpr const char* kCriticalPathHeader =
     "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication,"
-    "source_gpu,destination_gpu,propagation_ps,transmission_ps,waiting_ps\n";
+    "source_gpu,destination_gpu,propagation_ps,transmission_ps,queueing_ps,paused_ps,at_sender_ps\n";
+constexpr const char* kCriticalPathPortsHeader =
+    "job,iteration,begin_ps,end_ps,stream,name,communication,source_gpu,destination_gpu,port,"
+    "transmission_ps,queueing_ps,paused_ps\n";
 constexpr const char* kQueueSamplesHeader = "time_ps,port,queue_bytes\n";
 constexpr const char* kLinkSamplesHeader =
     "time_ps,link,wire_bytes,utilisation,pauses,credit_stalls,ecn_marks,drops,no_route\n";
@@ -124,10 +127,14 @@ const Parameters<OutputParameters>& output_parameters() {
 }
 
 const std::vector<std::string>& output_files() {
-  static const std::vector<std::string> names = {
-      "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv", "ranks.csv",
-      "tasks.csv",        "collectives.csv",  "flows.csv",         "links.csv",      "queue_samples.csv",
-      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "fct.txt",        "run.log"};
+  static const std::vector<std::string> names = {"summary.json",      "manifest.json",
+                                                 "jobs.csv",          "iterations.csv",
+                                                 "ranks.csv",         "tasks.csv",
+                                                 "collectives.csv",   "flows.csv",
+                                                 "links.csv",         "queue_samples.csv",
+                                                 "link_samples.csv",  "flow_samples.csv",
+                                                 "critical_path.csv", "critical_path_ports.csv",
+                                                 "fct.txt",           "run.log"};
   return names;
 }
 
@@ -178,7 +185,10 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
   tasks_ = open("tasks.csv", kTasksHeader);
   collectives_ = open("collectives.csv", kCollectivesHeader);
   flows_ = open("flows.csv", kFlowsHeader);
-  if (parameters.critical_path) critical_path_ = open("critical_path.csv", kCriticalPathHeader);
+  if (parameters.critical_path) {
+    critical_path_ = open("critical_path.csv", kCriticalPathHeader);
+    critical_path_ports_ = open("critical_path_ports.csv", kCriticalPathPortsHeader);
+  }
   if (fct_ != nullptr) fct_lines_ = open("fct.txt", "");
   const SampleParameters& sample = parameters.sample;
   if (sample.interval == 0) return;
@@ -189,8 +199,8 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
 
 std::vector<Tables::Rows*> Tables::streamed() const {
   std::vector<Rows*> tables;
-  for (const auto* table : {&tasks_, &collectives_, &flows_, &critical_path_, &fct_lines_, &queue_samples_,
-                            &link_samples_, &flow_samples_}) {
+  for (const auto* table : {&tasks_, &collectives_, &flows_, &critical_path_, &critical_path_ports_,
+                            &fct_lines_, &queue_samples_, &link_samples_, &flow_samples_}) {
     if (*table != nullptr) tables.push_back(table->get());
   }
   return tables;
@@ -300,9 +310,27 @@ void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& ste
   rows.cell(held ? "" : fmt::format("t{}.{}", step.rank, step.task));
   communication ? rows.cell_id('c', step.id) : rows.cell("");
   for (const std::uint32_t gpu : {step.source, step.destination})
-    rows.cell(gpu == PathStep::kNoGpu ? "" : fmt::format("{}", gpu));
-  for (const Time part : {step.propagation, step.transmission, step.waiting})
+    rows.cell(gpu == kNoIndex ? "" : fmt::format("{}", gpu));
+  for (const Time part : {step.propagation, step.transmission, step.queueing, step.paused, step.at_sender})
     step.kind == PathStep::Kind::transfer ? rows.cell(part) : rows.cell("");
+  rows.end_row();
+}
+
+void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& step, std::string_view port,
+                 const PortDelay& delay) {
+  Rows& rows = *critical_path_ports_;
+  if (!rows.begin_row()) return;
+  rows.cell(jobs_[job].name);
+  rows.cell(std::int64_t{iteration});
+  rows.cell(step.begin);
+  rows.cell(step.end);
+  rows.cell(to_string(step.stream));
+  name_cell(rows, job, step.name);
+  rows.cell_id('c', step.id);
+  rows.cell(std::int64_t{step.source});
+  rows.cell(std::int64_t{step.destination});
+  rows.cell(csv_cell(std::string(port)));
+  for (const Time part : {delay.transmission, delay.queueing, delay.paused}) rows.cell(part);
   rows.end_row();
 }
 

@@ -52,6 +52,9 @@ class Tables {
   void add(const FlowRecord& record);
   // Only where OutputParameters::critical_path asks for it.
   void add(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
+  // What the step, a transfer, spent at a port.
+  void add(std::uint32_t job, std::uint32_t iteration, const PathStep& step, std::string_view port,
+           const PortDelay& delay);
   // Only what OutputParameters::sample asks for.
   void add(const QueueSample& sample);
   void add(const LinkSample& sample);
@@ -99,7 +102,7 @@ class Tables {
   std::vector<std::string> nics_;  // by GPU, ready as cells
   std::unique_ptr<Ns3Fct> fct_;
   std::unique_ptr<Rows> tasks_, collectives_, flows_;
-  std::unique_ptr<Rows> critical_path_;                                // null: not asked for
+  std::unique_ptr<Rows> critical_path_, critical_path_ports_;          // null: not asked for
   std::unique_ptr<Rows> fct_lines_;                                    // null: no fct.txt
   std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for
 };

@@ -70,7 +70,6 @@ class ClosRoutes final : public Routes {
     if (plane != to.plane) return {};
     return hops(at, number - plane * numbers_.switches, destination);
   }
-
   const char* free_of_circles() const override { return "packets go up, then down"; }
 
  private:

@@ -24,22 +24,28 @@ LinkList link_list(const SwitchGraph& graph, const SwitchGraphParameters& parame
 
 class SwitchGraphTopology final : public Topology {
  public:
-  // `longest`: links of the longest way between switches.
-  SwitchGraphTopology(LinkList list, std::uint32_t longest)
-      : list_(std::move(list)), channels_(std::clamp(longest, 1U, kMostChannels)) {}
+  SwitchGraphTopology(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    return hop_ordered_routes(graph, list_.build(graph, nics), channels_);
+    auto shortest = list_.build(graph, nics);
+    return hop_ordered_routes(graph, std::move(shortest), channels_);
   }
 
  private:
-  // With fewer than the longest way has links, the search for circles tells whether it is safe.
-  static constexpr std::uint32_t kMostChannels = 6;
   LinkList list_;
   std::uint32_t channels_;
 };
 
-// Links to every switch by breadth-first search; kNoId where there is no way.
+std::vector<std::vector<std::uint32_t>> neighbours_of(const SwitchGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> neighbours(graph.switches);
+  for (const auto& [a, b] : graph.links) {
+    neighbours[a].push_back(b);
+    neighbours[b].push_back(a);
+  }
+  return neighbours;
+}
+
+// Links from one switch to all others; kNoId where there is no way.
 std::vector<std::uint32_t> distances(const std::vector<std::vector<std::uint32_t>>& neighbours,
                                      std::uint32_t from) {
   std::vector<std::uint32_t> distance(neighbours.size(), kNoId), reached{from};
@@ -54,8 +60,6 @@ std::vector<std::uint32_t> distances(const std::vector<std::vector<std::uint32_t
   return distance;
 }
 
-constexpr std::uint32_t kSearches = 1000;
-
 }  // namespace
 
 void SwitchGraph::tidy() {
@@ -67,26 +71,16 @@ void SwitchGraph::tidy() {
   std::erase_if(links, [](const auto& link) { return link.first == link.second; });
 }
 
-std::vector<std::vector<std::uint32_t>> SwitchGraph::neighbours() const {
-  std::vector<std::vector<std::uint32_t>> lists(switches);
-  for (const auto& [a, b] : links) {
-    lists[a].push_back(b);
-    lists[b].push_back(a);
-  }
-  return lists;
-}
-
 bool SwitchGraph::is_connected() const {
-  const std::vector<std::uint32_t> distance = distances(neighbours(), 0);
+  const std::vector<std::uint32_t> distance = distances(neighbours_of(*this), 0);
   return std::find(distance.begin(), distance.end(), kNoId) == distance.end();
 }
 
-std::uint32_t SwitchGraph::longest_way() const {
-  const auto lists = neighbours();
-  const std::uint32_t step = 1 + switches / kSearches;
+std::uint32_t SwitchGraph::diameter() const {
+  const auto neighbours = neighbours_of(*this);
   std::uint32_t longest = 0;
-  for (std::uint32_t from = 0; from < switches; from += step) {
-    const std::vector<std::uint32_t> distance = distances(lists, from);
+  for (std::uint32_t from = 0; from < switches; ++from) {
+    const std::vector<std::uint32_t> distance = distances(neighbours, from);
     longest = std::max(longest, *std::max_element(distance.begin(), distance.end()));
   }
   return longest;
@@ -101,7 +95,10 @@ std::unique_ptr<Topology> switch_graph(SwitchGraph graph, const SwitchGraphParam
   }
   graph.tidy();
   if (!graph.is_connected()) where.fail("the switches are not all joined: more links are needed");
-  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters), graph.longest_way());
+  std::int64_t channels = parameters.channels;
+  if (channels == 0) channels = std::clamp<std::int64_t>(graph.diameter(), 1, kMostOrderedChannels);
+  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters),
+                                               static_cast<std::uint32_t>(channels));
 }
 
 }  // namespace netsim

@@ -1,6 +1,6 @@
 // SwitchGraph: fabrics whose switches are all alike and joined as some graph says: random regular graphs, de
-// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in as many virtual channels as the longest
-// way has links between switches, by hops.
+// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in virtual channels by
+// hops (hop_ordered_routes.h).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,23 @@
 
 namespace netsim {
 
+// As many channels as a port has data queues.
+inline constexpr std::int64_t kMostOrderedChannels = 6;
+
 // What they have in common for the user.
 struct SwitchGraphParameters : EthernetParameters {
   std::optional<BitRate> switch_rate;
+  std::int64_t channels = 0;
 };
 // Adds them to the parameters of a topology (P derives from SwitchGraphParameters).
 template <class P>
 Parameters<P>&& with_switch_graph(Parameters<P>&& parameters) {
   parameters.rate("switch_rate", static_cast<std::optional<BitRate> P::*>(&P::switch_rate), kLinkRates,
                   "the same as rate", "rate of the links between switches");
+  parameters.integer(
+      "channels", static_cast<std::int64_t P::*>(&P::channels), {0, kMostOrderedChannels},
+      "virtual channels of each link: a packet takes the next one with every hop, so that lossless "
+      "traffic has no deadlock; 0: as many as the longest way has links between switches, at most 6");
   return with_ethernet(std::move(parameters));
 }
 
@@ -34,9 +42,8 @@ struct SwitchGraph {
   // The links with the smaller end first, in order, each once, without those from a switch to itself.
   void tidy();
   bool is_connected() const;
-  // Links of the longest of all shortest ways; of very many switches, from a thousand of them.
-  std::uint32_t longest_way() const;
-  std::vector<std::vector<std::uint32_t>> neighbours() const;
+  // Links between the two switches that are farthest apart; kNoId where they are not all joined.
+  std::uint32_t diameter() const;
 };
 
 // ConfigError at `where` where the graph falls apart or has more host ports than any cluster.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sim/core/units.h"
+#include "sim/transport/message_delays.h"
 #include "sim/transport/transfer_traits.h"
 
 namespace netsim {
@@ -28,10 +29,10 @@ struct SendRequest {
   bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
+  std::uint64_t number = 0;         // the sender's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
-  // The endpoint's, in message_delivered() where tell_idle_times() asked for it: what the message takes from
-  // send() to its last byte alone in an idle network, and what its first byte alone would.
-  Time idle = 0, idle_first_byte = 0;
+  // The endpoint's, in message_delivered() where tell_delays() asked for it, and as long as that call lasts.
+  DelayTeller* delays = nullptr;
 };
 
 // Names a message that has been handed to an endpoint, as plain data. It may be kept as long as one likes:
@@ -84,8 +85,8 @@ class Endpoint {
   // pair; if none has, the message vanishes.
   virtual Bytes cancel(const MessageHandle& message) = 0;
 
-  // From now on message_delivered() is told SendRequest::idle. Before the first message.
-  virtual void tell_idle_times() = 0;
+  // From now on message_delivered() is told SendRequest::delays. Before the first message.
+  virtual void tell_delays() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   virtual std::uint32_t gpu_count() const = 0;
 };

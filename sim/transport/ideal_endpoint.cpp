@@ -3,7 +3,7 @@
 namespace netsim {
 
 IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, std::uint32_t first_origin)
-    : loop_(loop), delay_(delay) {
+    : loop_(loop), delay_(delay), told_(delay) {
   for (std::uint32_t g = 0; g < gpus; ++g) origins_.emplace_back(first_origin + g);
   loop_.set_handler(
       EventKind::ideal_delivery,
@@ -34,7 +34,7 @@ void IdealEndpoint::deliver(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument);
   if (slots_[index].starts != event.argument >> 32) return;  // held or cancelled since
   SendRequest request = slots_[index].request;
-  request.idle = request.idle_first_byte = delay_;
+  request.delays = &told_;
   free(index);
   listener_->message_delivered(request);
   listener_->message_sent(request);

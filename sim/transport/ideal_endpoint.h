@@ -20,7 +20,7 @@ class IdealEndpoint final : public Endpoint {
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
   Bytes cancel(const MessageHandle& message) override;
-  void tell_idle_times() override {}  // they are the delay, always told
+  void tell_delays() override {}  // there is only the delay, always told
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
   }
@@ -42,6 +42,13 @@ class IdealEndpoint final : public Endpoint {
 
   EventLoop& loop_;
   Time delay_;
+  // A message takes its delay.
+  struct Delay final : DelayTeller {
+    explicit Delay(Time delay_in) : delay(delay_in) {}
+    MessageDelays tell() override { return {delay, {}}; }
+    Time delay;
+  };
+  Delay told_;
   MessageListener* listener_ = nullptr;
   std::vector<Origin> origins_;
   std::vector<Slot> slots_;

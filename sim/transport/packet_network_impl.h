@@ -32,7 +32,10 @@ class PacketNetworkImpl final : public PacketNetwork {
     return sender_of(message.source).set_priority(message, priority);
   }
   Bytes cancel(const MessageHandle& message) override { return sender_of(message.source).cancel(message); }
-  void tell_idle_times() override { state_.told = &ideal_times_; }
+  void tell_delays() override {
+    state_.traced = true;
+    fabric_.enable_traces();
+  }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     const WayKind way = cluster_.way(source, destination);

@@ -5,6 +5,7 @@
 
 #include "sim/core/atom_set.h"
 #include "sim/network/fabric_part.h"
+#include "sim/transport/connections/delay_division.h"
 #include "sim/transport/receiver/receiver.h"
 #include "sim/transport/sender/sender.h"
 
@@ -26,10 +27,12 @@ class TransportPart {
   static constexpr std::size_t kCacheLine = 64;
 
   void on_deliver(const Event& event) {
-    if (receiver_.on_deliver(event)) sender_.delivered_over_scale_up(event.target);
+    if (!receiver_.on_deliver(event)) return;
+    sender_.delivered_over_scale_up(event.target, static_cast<std::uint32_t>(event.argument));
   }
 
   NetworkCounters counts_;
+  DelayDivision delays_;
   Receiver receiver_;
   Sender sender_;
   // What the loop prefetches from.

@@ -16,8 +16,6 @@
 
 namespace netsim {
 
-class IdealTimes;
-
 struct TransportState {
   // `node`: the section `transport`.
   TransportState(const Cluster& cluster_in, const ConfigNode& node);
@@ -31,8 +29,8 @@ struct TransportState {
   std::vector<std::uint8_t> ask_shift;  // by group of hosts: see SenderState
   bool echo_in_acks = false, stamps = false;
   MessageListener* listener = nullptr;
-  bool observed = false;             // flows are written into the journal
-  const IdealTimes* told = nullptr;  // at delivery, where somebody asks for them
+  bool observed = false;  // flows are written into the journal
+  bool traced = false;    // deliveries are told with their delays: last packets write traces
   std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;
   // By queue pair.

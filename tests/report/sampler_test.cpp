@@ -25,7 +25,7 @@ class FakeNetwork final : public PacketNetwork {
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
-  void tell_idle_times() override {}
+  void tell_delays() override {}
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }
   NetworkCounters counters() const override { return {}; }

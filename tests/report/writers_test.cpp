@@ -332,7 +332,8 @@ TEST(ReportBandwidth, FollowsNcclTests) {
 }
 
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
-  Recorder forward(nullptr, 1), backward(nullptr, 1), later(nullptr, 1);
+  const Graph graph;
+  Recorder forward(nullptr, graph, 1), backward(nullptr, graph, 1), later(nullptr, graph, 1);
   FlowRecord second = flow_record();
   second.id = 2;
   forward.record(flow_record());
@@ -350,7 +351,8 @@ TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
 }
 
 TEST(ReportRecorder, KeepsSlowdownsBySize) {
-  Recorder recorder(nullptr, 1);
+  const Graph graph;
+  Recorder recorder(nullptr, graph, 1);
   FlowRecord flow = flow_record();
   recorder.record(flow);  // ideal time unknown
   flow.ideal = 10;
@@ -370,7 +372,8 @@ TEST(ReportRecorder, KeepsSlowdownsBySize) {
 }
 
 TEST(ReportRecorder, FingerprintSeesCountersAndWhoseTheyAre) {
-  const Recorder recorder(nullptr, 1);
+  const Graph graph;
+  const Recorder recorder(nullptr, graph, 1);
   LinkResult idle, busy;
   busy.counters.wire_bytes = 1;
   NetworkCounters marked;

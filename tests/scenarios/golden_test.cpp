@@ -83,16 +83,19 @@ TEST(Golden, CriticalPathsAddUpAndDoNotShow) {
     EXPECT_EQ(plain.fingerprints.events, traced.fingerprints.events) << scenario.name;
     const JobResult& job = traced.jobs.at(0);
     ASSERT_EQ(job.paths.size(), job.iteration_ends.size()) << scenario.name;
-    Time begin = job.begin;
+    Time begin = job.begin, at_ports = 0;
+    for (const PathPort& port : job.path_ports) at_ports += port.delay.sum();
     for (std::size_t iteration = 0; iteration < job.paths.size(); ++iteration) {
       const PathSummary& path = job.paths[iteration];
-      EXPECT_EQ(path.compute + path.held + path.launch + path.propagation + path.transmission + path.waiting +
-                    path.acknowledgement + path.undivided,
+      EXPECT_EQ(path.compute + path.held + path.launch + path.propagation + path.transmission +
+                    path.queueing + path.paused + path.at_sender + path.acknowledgement + path.undivided,
                 job.iteration_ends[iteration] - begin)
           << scenario.name;
       EXPECT_EQ(path.undivided, 0) << scenario.name;
       begin = job.iteration_ends[iteration];
+      at_ports -= path.transmission + path.queueing + path.paused;
     }
+    EXPECT_EQ(at_ports, 0) << scenario.name << ": by port as on the whole";
   }
 }
 

@@ -134,6 +134,15 @@ TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
   }
 }
 
+// Which ports the ends of iterations waited at, with every step.
+TEST_F(Threads, DoNotShowInCriticalPaths) {
+  for (Scenario scenario : test::golden_scenarios()) {
+    if (scenario.name == "ptdp_ideal") continue;
+    scenario.overlays.push_back("output.critical_path=true");
+    expect_same(smaller(scenario), {{2, 1}, {16, 1}, {0, 2}, {16, 3}});
+  }
+}
+
 // Two simulations in one process, each in a thread that has threads of its own, answer as each does alone.
 TEST_F(Threads, DoNotShowInAnotherSimulation) {
   const std::vector<Scenario>& all = test::golden_scenarios();

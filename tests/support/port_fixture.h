@@ -79,8 +79,8 @@ class PortFixture {
       at = next;
     }
     node_ = parse_config(network, "network.yaml");
-    fabric =
-        std::make_unique<Fabric>(loop, graph, nullptr, Partition(), fabric_parameters().parse(node_), node_, 4096, 1);
+    fabric = std::make_unique<Fabric>(loop, graph, nullptr, Partition(), fabric_parameters().parse(node_),
+                                      node_, 4096, 1);
     std::vector<std::uint32_t> steps;
     for (std::size_t i = 1; i < ports.size(); ++i) steps.push_back(make_step(StepKind::port, ports[i]));
     steps.push_back(make_step(StepKind::deliver, 0));

@@ -96,7 +96,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"astra_text", "HYBRID_TRANSFORMER\tmodel_parallel_NPU_group: 8\n0\n"},
       {"astra_system", R"({"scheduling-policy": "LIFO", "endpoint-delay": 10})"},
       {"astra_network", "topology: [ Ring ]\nnpus_count: [ 16 ]\nbandwidth: [ 50.0 ]\n"},
-      {"astra_network", R"({"logical-dims": ["8", "2"]})"},
+      {"astra_dimensions", R"({"logical-dims": ["8", "2"]})"},
       {"astra_memory", R"({"memory-type": "NO_MEMORY_EXPANSION"})"},
       {"simai_topology", "28 8 2 10 48 H100\n16 17\n0 16 2880Gbps 0.000025ms 0\n"},
       {"simai_busbw", "test\nTP:\nallreduce,: 300\n"},
@@ -266,7 +266,7 @@ TEST_F(RecogniseFiles, TheFilesOfOtherTools) {
   // The formats that a folder's files are of; the rest of each folder is explained by the others.
   const std::map<std::string, std::string> formats_of_folder = {
       {"aicb_csv", "aicb_csv aicb_models aiob"},
-      {"astra_sim_cfg", "astra_network astra_system astra_memory ns3_topology"},
+      {"astra_sim_cfg", "astra_network astra_dimensions astra_system astra_memory ns3_topology"},
       {"chakra_et", "chakra_et chakra_json chakra_groups pytorch_et astra_text tar"},
       {"goal", "goal goal_binary goal_merge goal_nodes npkit"},
       {"htsim_cm", "htsim_cm"},

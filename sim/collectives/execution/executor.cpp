@@ -22,7 +22,7 @@ class ScheduleExecutor final : public Executor {
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
   void set_trace(TransferTrace trace) override {
     trace_ = std::move(trace);
-    endpoint_.tell_idle_times();
+    endpoint_.tell_delays();
   }
   void start(std::uint32_t gpu, const CommunicationRequest& request) override {
     part_of(gpu).start(gpu, request);

@@ -39,7 +39,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
       events_(loop, gpus),
       trace_(trace, loop),
       operations_(gpus),
-      outgoing_(endpoint, library.latency, events_, trace_),
+      outgoing_(endpoint, library.latency, events_, gpus, trace_),
       runner_(outgoing_, trace_) {
   loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
 }
@@ -136,7 +136,7 @@ void ExecutorPart::message_sent(const SendRequest& message) {
   NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight.take({message.destination, block}),
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   const Operation& operation = operations_[slot];
-  if (trace_.on()) trace_.acknowledged(operation, block, message.destination);
+  if (trace_.on()) trace_.acknowledged(operation, message);
   if (operation.phase != Phase::finished) {
     run(slot, block);
   } else if (operation.in_flight.total() == 0) {

@@ -29,9 +29,10 @@ TransferRecord OperationTrace::record(const Operation& operation, TransferRecord
 }
 
 void OperationTrace::posted(const Operation& operation, std::uint32_t block, std::uint32_t destination,
-                            Time launch) const {
+                            std::uint64_t number, Time launch) const {
   TransferRecord posted = record(operation, TransferRecord::Kind::posted, block);
   posted.peer = destination;
+  posted.message = number;
   posted.launch = launch;
   trace_(posted);
 }
@@ -40,25 +41,42 @@ void OperationTrace::delivered(const Operation& operation, const SendRequest& me
   const auto [place, block] = PeerAndThreadBlock::unpack(message.tag);
   TransferRecord delivered = record(operation, TransferRecord::Kind::delivered, block);
   delivered.peer = message.source;
-  delivered.idle = message.idle;
-  delivered.idle_first_byte = message.idle_first_byte;
+  delivered.message = message.number;
   if (runs(operation, block)) {
     const Instruction next = next_instruction(operation, block);
     delivered.went_on =
         (next.op == Instruction::Op::receive || next.op == Instruction::Op::reduce) && next.peer == place;
   }
+  if (delivered.went_on && message.delays != nullptr) {
+    const MessageDelays delays = message.delays->tell();
+    delivered.propagation = delays.propagation;
+    if (!delays.ports.empty()) {
+      delivered.delay = delays.ports.front();
+      tell_waits(delivered, delays.ports.subspan(1));
+    }
+  }
   trace_(delivered);
 }
 
+void OperationTrace::tell_waits(const TransferRecord& delivered, std::span<const PortDelay> ports) const {
+  TransferRecord waited = delivered;
+  waited.kind = TransferRecord::Kind::waited;
+  for (const PortDelay& delay : ports) {
+    waited.delay = delay;
+    trace_(waited);
+  }
+}
+
 // A point-to-point sender's operation goes on, to its end, with the last of them.
-void OperationTrace::acknowledged(const Operation& operation, std::uint32_t block,
-                                  std::uint32_t destination) const {
+void OperationTrace::acknowledged(const Operation& operation, const SendRequest& message) const {
+  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
   TransferRecord acknowledged = record(operation, TransferRecord::Kind::acknowledged, block);
-  acknowledged.peer = destination;
+  acknowledged.peer = message.destination;
+  acknowledged.message = message.number;
   if (runs(operation, block)) {
     const Instruction next = next_instruction(operation, block);
     acknowledged.went_on =
-        next.op == Instruction::Op::send && (*operation.request.members)[next.peer] == destination;
+        next.op == Instruction::Op::send && (*operation.request.members)[next.peer] == message.destination;
   } else {
     acknowledged.went_on = operation.phase == Operation::Phase::running && operation.is_finished();
   }

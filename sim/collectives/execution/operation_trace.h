@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/transfer_record.h"
@@ -16,17 +17,19 @@ class OperationTrace {
   OperationTrace(const TransferTrace& trace, const EventLoop& loop) : trace_(trace), loop_(loop) {}
   bool on() const { return static_cast<bool>(trace_); }
 
-  // Only where on(). Before what they cause is done.
-  void posted(const Operation& operation, std::uint32_t block, std::uint32_t destination, Time launch) const;
+  // Only where on(). Before what they cause is done. `number`: as TransferRecord::message.
+  void posted(const Operation& operation, std::uint32_t block, std::uint32_t destination,
+              std::uint64_t number, Time launch) const;
   // It is counted as arrived.
   void delivered(const Operation& operation, const SendRequest& message) const;
   // It is not counted as in flight any more.
-  void acknowledged(const Operation& operation, std::uint32_t block, std::uint32_t destination) const;
+  void acknowledged(const Operation& operation, const SendRequest& message) const;
   // `block` goes on because the thread block `other` of its channel did.
   void followed(const Operation& operation, std::uint32_t block, std::uint32_t other) const;
 
  private:
   TransferRecord record(const Operation& operation, TransferRecord::Kind kind, std::uint32_t block) const;
+  void tell_waits(const TransferRecord& delivered, std::span<const PortDelay> ports) const;
 
   const TransferTrace& trace_;
   const EventLoop& loop_;

@@ -6,9 +6,12 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, std::uint
                             Bytes bytes) {
   operation.in_flight.add({destination, block});
   const Time latency = latency_.hop(operation.request, operation.family, operation.gpu, destination);
-  if (trace_.on()) trace_.posted(operation, block, destination, latency);
   const std::uint32_t slot = free_slot();
   SendRequest& message = messages_[slot];
+  if (trace_.on()) {
+    message.number = gpus_[operation.gpu].posted++;
+    trace_.posted(operation, block, destination, message.number, latency);
+  }
   message.source = operation.gpu;
   message.destination = destination;
   message.bytes = bytes;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor_events.h"
+#include "sim/collectives/execution/executor_gpu.h"
 #include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/operation_trace.h"
@@ -15,9 +16,10 @@ namespace netsim {
 
 class OutgoingMessages {
  public:
+  // `gpus`: of all sets.
   OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
-                   const OperationTrace& trace)
-      : endpoint_(endpoint), latency_(latency), events_(events), trace_(trace) {}
+                   std::vector<ExecutorGpu>& gpus, const OperationTrace& trace)
+      : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus), trace_(trace) {}
   // Thread block `block` of the operation sends `bytes` to a GPU; in flight from now on.
   void post(Operation& operation, std::uint32_t block, std::uint32_t destination, Bytes bytes);
   // ExecutorEvent::send with this slot.
@@ -29,6 +31,7 @@ class OutgoingMessages {
   Endpoint& endpoint_;
   const LatencyModel& latency_;
   ExecutorEvents& events_;
+  std::vector<ExecutorGpu>& gpus_;
   const OperationTrace& trace_;
   std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
   std::vector<std::uint32_t> free_;    // slots of messages_

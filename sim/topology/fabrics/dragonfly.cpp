@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/topology/drawn_places.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/ranked_routes.h"
 #include "sim/topology/topology.h"
@@ -202,9 +203,11 @@ class Dragonfly final : public Topology {
     const std::uint32_t own = i % shape_.per_group();
     const bool spine = own >= shape_.lower;
     const char* what = spine ? "spine" : shape_.spines != 0 ? "leaf" : "switch";
-    graph.add_node(NodeKind::fabric_switch, graph.add_atom(),
-                   fmt::format("{}{}_{}", what, i / shape_.per_group(), spine ? own - shape_.lower : own),
-                   spine ? 1 : 0);
+    const std::uint32_t group = i / shape_.per_group();
+    const NodeId id =
+        graph.add_node(NodeKind::fabric_switch, graph.add_atom(),
+                       fmt::format("{}{}_{}", what, group, spine ? own - shape_.lower : own), spine ? 1 : 0);
+    graph.draw_at(id, place_in_group(group, shape_.groups, own, shape_.per_group()));
   }
   void join_group(Graph& graph, NodeId first, std::uint32_t group, std::vector<PortId>& within,
                   std::vector<std::uint8_t>& ranks) const {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/topology/drawn_places.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/ranked_routes.h"
 #include "sim/topology/topology.h"
@@ -129,8 +130,10 @@ class Hyperx final : public Topology {
 
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const auto first = static_cast<NodeId>(graph.node_count());
-    for (std::uint32_t i = 0; i < shape_.switches(); ++i)
+    for (std::uint32_t i = 0; i < shape_.switches(); ++i) {
       graph.add_node(NodeKind::fabric_switch, graph.add_atom(), name(i));
+      if (DrawnAt place; place_on_grid(i, shape_.sizes, place)) graph.draw_at(first + i, place);
+    }
     for (std::uint32_t i = 0; i < nics.size(); ++i)
       graph.add_link(first + i / shape_.hosts_per_switch, nics[i].nic, link_);
     std::vector<PortId> ports(std::size_t{shape_.switches()} * shape_.degree(), kNoId);

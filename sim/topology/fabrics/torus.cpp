@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/topology/drawn_places.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/topology.h"
 
@@ -353,9 +354,13 @@ class Torus final : public Topology {
 
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const auto first = static_cast<NodeId>(graph.node_count());
+    std::vector<std::uint32_t> sizes;
+    for (std::size_t d = 0; d < shape_.dimensions(); ++d)
+      sizes.push_back(static_cast<std::uint32_t>(shape_.size(d)));
     for (std::uint32_t i = 0; i < shape_.routers(); ++i) {
       const AtomId atom = i < nics.size() ? graph.node(nics[i].nic).atom : graph.add_atom();
       graph.add_node(NodeKind::fabric_switch, atom, name(i));
+      if (DrawnAt place; place_on_grid(i, sizes, place)) graph.draw_at(first + i, place);
     }
     for (std::uint32_t i = 0; i < nics.size(); ++i) graph.add_link(nics[i].nic, first + i, inner_link());
     auto routes = std::make_unique<TorusRoutes>(graph, shape_, first, nics, channels_);

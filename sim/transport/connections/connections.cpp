@@ -166,7 +166,7 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   return true;
 }
 
-// The path of its packets: `steps`, or only those before the first switch where packets are routed one by
+// The path of its packets: `ports`, or only those before the first switch where packets are routed one by
 // one.
 void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
                              bool in_use) {

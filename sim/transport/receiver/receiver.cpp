@@ -5,12 +5,13 @@
 namespace netsim {
 
 Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times,
-                   NetworkCounters& counts)
+                   DelayDivision& delays, NetworkCounters& counts)
     : set_(set),
       loop_(set.loop()),
       fabric_(fabric),
       state_(state),
       ideal_times_(ideal_times),
+      delays_(delays),
       counts_(counts),
       parameters_(state.parameters),
       framing_(state.framing),
@@ -63,7 +64,7 @@ void Receiver::accept(std::uint32_t id, std::uint32_t packet) {
     fabric_.enqueue(r.gpu_port, packet);
   } else {
     fabric_.packets().release(packet);
-    if (k.last) deliver(id, 1);
+    if (k.last) deliver(id, 1, packet);
   }
 }
 
@@ -93,7 +94,7 @@ void Receiver::accept_any(std::uint32_t id, std::uint32_t packet) {
     return;
   }
   fabric_.packets().release(packet);
-  deliver(id, complete);
+  deliver(id, complete, packet);
 }
 
 void Receiver::came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
@@ -135,7 +136,7 @@ void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std
   k.psn = r.expected;
   k.path = r.back_path;
   k.kind = kind;
-  k.marked = k.last = false;
+  k.marked = k.last = k.traced = false;
   if (kind == PacketKind::cnp) {
     k.bytes = framing_.cnp;
     k.set_priority(fabric_.cnp_priority());
@@ -173,13 +174,15 @@ bool Receiver::on_deliver(const Event& event) {
   const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
   if (r.back_port == kNoId) return k.last;
-  if (k.last) deliver(id, reliability_.selective ? k.message : 1);
+  if (k.last) deliver(id, reliability_.selective ? k.message : 1, packet);
   return false;
 }
 
-// The next `messages` of the queue pair are complete at the destination.
-void Receiver::deliver(std::uint32_t id, std::uint32_t messages) {
-  for (; messages > 0; --messages) {
+// The next `messages` of the queue pair are complete at the destination with `packet`, which was released
+// just now. If it is a message's last one, that is the first of them: those behind it were here before.
+void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet) {
+  const PacketTrace* trace = fabric_.packets().trace_of(packet);
+  for (; messages > 0; --messages, trace = nullptr) {
     ReceiverState& r = receivers_[id];
     const std::uint32_t index = r.oldest;
     Incoming done = incoming_[index];
@@ -192,7 +195,8 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages) {
                  FlowDelivered{id, done.request, done.number, done.start, loop_.now(),
                                ideal_times_.of_message(id, done.request.bytes)});
     }
-    if (state_.told != nullptr) state_.told->tell(id, done.request);
+    if (state_.traced)
+      done.request.delays = delays_.of(id, done.request.bytes, loop_.now() - done.start, trace);
     state_.listener->message_delivered(done.request);
   }
 }

@@ -7,6 +7,7 @@
 #include "sim/core/arena.h"
 #include "sim/core/atom_set.h"
 #include "sim/network/fabric_part.h"
+#include "sim/transport/connections/delay_division.h"
 #include "sim/transport/connections/ideal_times.h"
 #include "sim/transport/flow_ends.h"
 #include "sim/transport/packet_network.h"
@@ -26,9 +27,9 @@ struct Incoming {
 
 class Receiver {
  public:
-  // `counts`: the set's.
+  // `delays`, `counts`: the set's.
   Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times,
-           NetworkCounters& counts);
+           DelayDivision& delays, NetworkCounters& counts);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -50,13 +51,14 @@ class Receiver {
   void came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
   void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
   void count_arrival(std::uint32_t id, std::uint32_t psn);
-  void deliver(std::uint32_t id, std::uint32_t messages);
+  void deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet);
 
   AtomSet& set_;
   EventLoop& loop_;
   FabricPart& fabric_;
   TransportState& state_;
   const IdealTimes& ideal_times_;
+  DelayDivision& delays_;
   NetworkCounters& counts_;
   // Of the state.
   const TransportParameters& parameters_;

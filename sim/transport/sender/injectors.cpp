@@ -10,6 +10,7 @@ std::uint32_t Injectors::at(PortId first, PortId gate) {
   const auto index = static_cast<std::uint32_t>(injectors_.size());
   Injector made;
   made.port = first;
+  made.wire = gate;
   made.next = turn == kNone ? index : std::exchange(injectors_[turn].next, index);
   if (turn == kNone) turn = index;
   if (gate != first) {

@@ -21,6 +21,7 @@ class Injectors {
   };
   struct Injector {
     PortId port = 0;
+    PortId wire = 0;             // `port`, or behind PCIe the NIC's
     std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
     std::uint32_t next = 0;      // at the same port, in a circle
     std::uint32_t ready = 0;     // bit per class with a ring that is not empty
@@ -34,6 +35,7 @@ class Injectors {
   // `first` itself. A GPU with several NICs behind one PCIe link has one for each of them there.
   std::uint32_t at(PortId first, PortId gate);
   Injector& operator[](std::uint32_t index) { return injectors_[index]; }
+  const Injector& operator[](std::uint32_t index) const { return injectors_[index]; }
   // Of those at the port, the one whose turn it is.
   Injector& of_port(PortId port) { return injectors_[state_.injector_of_port[port]]; }
   // The next one's turn has come. False: there is only one.

@@ -22,6 +22,7 @@ namespace netsim {
 struct Message {
   SendRequest request;
   Time start = 0;                // send()
+  Time held_before = 0;          // where it is traced: how long the wire had been held back by then
   std::uint64_t generation = 0;  // of its handle; 0: all of it has left, or it was cancelled
   std::uint32_t queue_pair = 0;
   std::uint32_t number = 0;  // within its queue pair, in order of send()
@@ -44,6 +45,8 @@ class SendQueues {
   // Takes a message for the queue pair of this number, whose sender's half is `s`; returns the message's
   // number.
   std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
+  // See Message.
+  void set_held_before(std::uint32_t message, Time held) { messages_[message].held_before = held; }
   // The number of the message that a handle names; kNone: of that one no packet has yet to be made.
   std::uint32_t find(const MessageHandle& handle) const;
 

@@ -1,7 +1,5 @@
 #include "sim/transport/sender/sender.h"
 
-#include "sim/transport/connections/ideal_times.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -10,12 +8,13 @@
 namespace netsim {
 
 Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver,
-               NetworkCounters& counts)
+               DelayDivision& delays, NetworkCounters& counts)
     : set_(set),
       loop_(set.loop()),
       fabric_(fabric),
       state_(state),
       receiver_(receiver),
+      delays_(delays),
       counts_(counts),
       parameters_(state.parameters),
       framing_(state.framing),
@@ -46,6 +45,7 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   SenderState& s = senders_[id];
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
+  if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (request.traits.rate_limit != 0) s.limited = true;
   if (!s.scale_up) {
     ++counts_.flows_started;
@@ -259,6 +259,9 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.marked = false;
   k.last = last;
   k.ack_request = ask;
+  k.traced = false;
+  if (last && state_.traced) [[unlikely]]
+    begin_trace(s, segment, index);
   if (s.scale_up) return index;
   if (s.counted) ++outstanding_[id].sent;
   if (stamps_) {
@@ -269,6 +272,20 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   if (selective_) repeated_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
+}
+
+// Of the queue pair's class.
+Time Sender::wire_held(const SenderState& s) const {
+  return fabric_.held_time(injectors_[s.injector].wire, kDataPriority + s.traffic_class);
+}
+
+void Sender::begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet) {
+  const Message& m = queues_.message(queues_.segment(segment.segment).message);
+  fabric_.packets()[packet].traced = true;
+  PacketTrace& trace = fabric_.packets().trace(packet);
+  trace.begin(loop_.now());
+  if (const Time held = wire_held(s) - m.held_before; held > 0)
+    trace.waited_before(injectors_[s.injector].wire, held);
 }
 
 // An event at the queue pair itself.
@@ -507,7 +524,7 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
 }
 
 // Nothing is acknowledged over scale-up links: what came before the packet has come too.
-void Sender::delivered_over_scale_up(std::uint32_t id) {
+void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
   SenderState& s = senders_[id];
   Segment done = queues_.take_oldest(s);
   counts_.packets += done.end - done.first;
@@ -515,9 +532,12 @@ void Sender::delivered_over_scale_up(std::uint32_t id) {
     done = queues_.take_oldest(s);
     counts_.packets += done.end - done.first;
   }
-  SendRequest request = queues_.message(done.message).request;
+  const Message& m = queues_.message(done.message);
+  SendRequest request = m.request;
+  if (state_.traced) {
+    request.delays = delays_.of(id, request.bytes, loop_.now() - m.start, fabric_.packets().trace_of(packet));
+  }
   queues_.forget(done.message);
-  if (state_.told != nullptr) state_.told->tell(id, request);
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
 }

@@ -10,6 +10,7 @@
 
 #include "sim/core/atom_set.h"
 #include "sim/network/fabric_part.h"
+#include "sim/transport/connections/delay_division.h"
 #include "sim/transport/flow_ends.h"
 #include "sim/transport/packet_network.h"
 #include "sim/transport/receiver/receiver.h"
@@ -34,8 +35,8 @@ struct PathObjection {
 
 class Sender final : public PacketSource {
  public:
-  // `receiver`: of the same set. `counts`: the set's.
-  Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver,
+  // `receiver`, `delays`, `counts`: of the same set.
+  Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver, DelayDivision& delays,
          NetworkCounters& counts);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -54,8 +55,8 @@ class Sender final : public PacketSource {
   // Nothing of the queue pair is left but a timer that stands in line.
   void end(std::uint32_t id);
 
-  // The last packet that has been made of a message over scale-up links has arrived.
-  void delivered_over_scale_up(std::uint32_t id);
+  // The last packet of a message over scale-up links, `packet`, has arrived and was released just now.
+  void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
   // Events of the loop. A reply is here; a pace, a timer has ended.
   void on_control(const Event& event);
@@ -113,6 +114,8 @@ class Sender final : public PacketSource {
   Bytes packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id) const;
   std::uint32_t make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last, bool ask);
+  Time wire_held(const SenderState& s) const;
+  void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
   void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
   void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn);
@@ -157,6 +160,7 @@ class Sender final : public PacketSource {
   FabricPart& fabric_;
   TransportState& state_;
   Receiver& receiver_;
+  DelayDivision& delays_;
   NetworkCounters& counts_;
   // Of the state.
   const TransportParameters& parameters_;

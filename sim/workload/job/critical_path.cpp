@@ -1,9 +1,11 @@
 #include "sim/workload/job/critical_path.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/errors.h"
+#include "sim/core/random.h"
 #include "sim/workload/job/job_books.h"
 
 namespace netsim {
@@ -27,6 +29,7 @@ const char* to_string(PathStep::Kind kind) {
 }
 
 void PathSummary::add(const PathStep& step) {
+  ++steps;
   const Time duration = step.end - step.begin;
   switch (step.kind) {
     case PathStep::Kind::compute:
@@ -41,7 +44,9 @@ void PathSummary::add(const PathStep& step) {
     case PathStep::Kind::transfer:
       propagation += step.propagation;
       transmission += step.transmission;
-      waiting += step.waiting;
+      queueing += step.queueing;
+      paused += step.paused;
+      at_sender += step.at_sender;
       break;
     case PathStep::Kind::acknowledgement:
       acknowledgement += duration;
@@ -55,44 +60,114 @@ void PathSummary::add(const PathStep& step) {
 
 namespace {
 
-// To what of the step is within [begin, end]; of a transfer, waiting goes first.
-void cut(PathStep& step, Time begin, Time end) {
+// A transfer spent its time at these ports, and what is left at its sender.
+void divide(PathStep& transfer, std::span<const PortDelay> ports) {
+  transfer.transmission = transfer.queueing = transfer.paused = 0;
+  for (const PortDelay& delay : ports) {
+    transfer.transmission += delay.transmission;
+    transfer.queueing += delay.queueing;
+    transfer.paused += delay.paused;
+  }
+  transfer.at_sender = transfer.end - transfer.begin - transfer.propagation - transfer.transmission -
+                       transfer.queueing - transfer.paused;
+  transfer.ports = ports;
+  NETSIM_CHECK(transfer.at_sender >= 0, "a message has waited longer than it took");
+}
+
+// To what of the step is within [begin, end]; of a transfer, what it waited goes first.
+void cut(PathStep& step, std::vector<PortDelay>& ports, Time begin, Time end) {
   Time less = step.end - step.begin;
   step.begin = std::max(step.begin, begin);
   step.end = std::min(step.end, end);
   less -= step.end - step.begin;
-  if (step.kind != PathStep::Kind::transfer) return;
-  for (Time* part : {&step.waiting, &step.transmission, &step.propagation}) {
-    const Time taken = std::min(*part, less);
-    *part -= taken;
+  if (step.kind != PathStep::Kind::transfer || less == 0) return;
+  const auto take = [&less](Time& part) {
+    const Time taken = std::min(part, less);
+    part -= taken;
     less -= taken;
-  }
+  };
+  take(step.at_sender);
+  for (PortDelay& delay : ports) take(delay.queueing);
+  for (PortDelay& delay : ports) take(delay.paused);
+  for (PortDelay& delay : ports) take(delay.transmission);
+  take(step.propagation);
+  divide(step, ports);
 }
 
 }  // namespace
 
-std::uint32_t CriticalPath::Links::add(const PathStep& step, std::uint32_t before) {
-  hold(before);
-  if (free_.empty()) {
-    links_.push_back({step, before, 0});
-    return static_cast<std::uint32_t>(links_.size() - 1);
+// ---- Chains
+
+std::uint32_t CriticalPath::Links::add_task(const TaskCell& task) {
+  const std::uint32_t index = tasks_.add(task);
+  tasks_[index].holders = 1;
+  return index;
+}
+
+std::size_t CriticalPath::Links::WayHash::operator()(const Way& way) const {
+  std::uint64_t hash = static_cast<std::uint64_t>(way.source) << 32 | way.destination;
+  hash = hash_combine(hash, static_cast<std::uint64_t>(way.propagation));
+  return hash_combine(hash, static_cast<std::uint64_t>(way.transmission));
+}
+
+std::uint32_t CriticalPath::Links::hold_way(const Way& way) {
+  if (way.source == kNoIndex) return kNoIndex;
+  const auto [known, fresh] = way_numbers_.try_emplace(way, 0);
+  if (fresh) known->second = ways_.add({way, 0});
+  ++ways_[known->second].holders;
+  return known->second;
+}
+
+void CriticalPath::Links::release_way(std::uint32_t way) {
+  if (way == kNoIndex || --ways_[way].holders > 0) return;
+  way_numbers_.erase(ways_[way].way);
+  ways_.release(way);
+}
+
+std::uint32_t CriticalPath::Links::add(const Link& link, const Way& way, std::span<const PortDelay> ports) {
+  const std::uint32_t index = links_.add(link);
+  ++used_;
+  hold(link.before);
+  ++tasks_[link.task].holders;
+  links_[index].way = hold_way(way);
+  std::uint32_t& waits = links_[index].waits;
+  for (const PortDelay& delay : ports) {
+    if (delay.queueing > 0 || delay.paused > 0)
+      waits = waits_.add({delay.queueing, delay.paused, delay.port, waits});
   }
-  const std::uint32_t link = free_.back();
-  free_.pop_back();
-  links_[link] = {step, before, 0};
-  return link;
+  return index;
 }
 
 // With all before it that nothing else holds.
 void CriticalPath::Links::release(std::uint32_t link) {
-  while (link != kNone && --links_[link].holders == 0) {
-    free_.push_back(link);
-    link = links_[link].before;
+  while (link != kNoIndex && --links_[link].holders == 0) {
+    const Link& over = links_[link];
+    for (std::uint32_t wait = over.waits; wait != kNoIndex; wait = waits_[wait].before) waits_.release(wait);
+    release_task(over.task);
+    release_way(over.way);
+    links_.release(link);
+    --used_;
+    link = over.before;
   }
 }
 
-CriticalPath::CriticalPath(const std::vector<std::uint32_t>& gpus) : gpus_(gpus), ranks_(gpus.size()) {
-  for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) rank_of_gpu_[gpus[rank]] = rank;
+// The slowest port is the first, as it was told.
+void CriticalPath::Links::ports_of(std::uint32_t link, std::vector<PortDelay>& ports) const {
+  const Way& way = ways_[links_[link].way].way;
+  ports.clear();
+  for (std::uint32_t wait = links_[link].waits; wait != kNoIndex; wait = waits_[wait].before)
+    ports.push_back({waits_[wait].port, 0, waits_[wait].queueing, waits_[wait].paused});
+  if (way.slowest != kNoId && (ports.empty() || ports.back().port != way.slowest))
+    ports.push_back({way.slowest, 0, 0, 0});
+  std::reverse(ports.begin(), ports.end());
+  if (way.slowest != kNoId) ports.front().transmission = way.transmission;
+}
+
+CriticalPath::CriticalPath(const std::vector<std::uint32_t>& gpus) : ranks_(gpus.size()) {
+  for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) {
+    if (rank_of_gpu_.size() <= gpus[rank]) rank_of_gpu_.resize(gpus[rank] + std::size_t{1}, kNoIndex);
+    rank_of_gpu_[gpus[rank]] = rank;
+  }
 }
 
 void CriticalPath::open(Time begin) { begin_ = begin; }
@@ -103,135 +178,183 @@ void CriticalPath::replace(std::uint32_t& place, std::uint32_t chain) {
   place = chain;
 }
 
-std::uint32_t CriticalPath::extend(std::uint32_t chain, const PathStep& step, PathStep::Kind gap) {
-  const Time since = chain != kNone ? steps_[chain].step.end : begin_;
-  if (since < step.begin) {
-    PathStep before = gap == PathStep::Kind::held ? PathStep() : step;
-    before.kind = gap;
-    before.rank = step.rank;
-    before.source = before.destination = PathStep::kNoGpu;
-    before.begin = since;
-    before.end = step.begin;
-    chain = steps_.add(before, chain);
+std::uint32_t CriticalPath::extend(std::uint32_t chain, Link step, const Way& way,
+                                   std::span<const PortDelay> ports) {
+  if (end_of(chain) >= step.end) return chain;
+  step.before = chain;
+  return steps_.add(step, way, ports);
+}
+
+PathStep CriticalPath::step_of(std::uint32_t number) const {
+  const Link& link = steps_[number];
+  const TaskCell& task = steps_.task(link.task);
+  PathStep step;
+  step.kind = link.kind;
+  step.stream = task.stream;
+  step.collective = task.collective;
+  step.rank = task.rank;
+  step.task = task.task;
+  step.name = task.name;
+  step.id = task.id;
+  step.begin = link.begin;
+  step.end = link.end;
+  if (link.way == kNoIndex) return step;
+  const Way& way = steps_.way(link.way);
+  step.source = way.source;
+  step.destination = way.destination;
+  step.propagation = way.propagation;
+  return step;
+}
+
+// Before a message: what the library costs. Before all else nothing ran.
+PathStep CriticalPath::gap_of(std::uint32_t number) const {
+  const Link& link = steps_[number];
+  PathStep gap;
+  if (link.way != kNoIndex) {
+    gap = step_of(number);
+    gap.kind = PathStep::Kind::launch;
+    gap.source = gap.destination = kNoIndex;
+    gap.propagation = 0;
   }
-  if (step.begin == step.end) return chain;
-  return steps_.add(step, chain);
+  gap.rank = steps_.task(link.task).rank;
+  gap.begin = end_of(link.before);
+  gap.end = link.begin;
+  return gap;
 }
 
 void CriticalPath::begins(const JobRecord& record) {
+  const Task& task = record.task;
   Rank& rank = ranks_[record.rank];
-  PathStep step;
-  step.rank = record.rank;
-  step.begin = step.end = record.time;
-  const std::uint32_t by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNone, step);
-  steps_.hold(by);
-  step.task = record.task.id;
-  step.name = record.task.name;
-  step.stream = record.task.stream;
-  step.id = record.communication;
-  if (record.task.kind == TaskKind::collective) step.collective = record.task.collective;
-  step.kind = record.task.kind == TaskKind::compute ? PathStep::Kind::compute : PathStep::Kind::communication;
-  rank.running.push_back({record.task.id, by, record.time, record.communication, step});
-  if (record.task.kind == TaskKind::compute || record.task.kind == TaskKind::receive) return;
-  // The last member of a collective, the sender of a message.
-  Meeting& meeting = meetings_[record.communication];
-  replace(meeting.released_by, by);
-  meeting.begin = record.time;
+  TaskCell cell{record.communication, record.rank, task.id, task.name, 0, task.stream, {}};
+  cell.collective = task.kind == TaskKind::collective ? task.collective : CollectiveKind::point_to_point;
+  Running running;
+  running.task = steps_.add_task(cell);
+  running.begin = record.time;
+  running.kind = task.kind == TaskKind::compute ? PathStep::Kind::compute : PathStep::Kind::communication;
+  Link since;
+  since.begin = since.end = record.time;
+  since.task = running.task;
+  running.released_by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNoIndex, since);
+  steps_.hold(running.released_by);
+  rank.running.push_back(std::move(running));
 }
 
 // ---- Messages
 
-const CriticalPath::Running* CriticalPath::member(std::uint32_t gpu, std::uint64_t communication) const {
-  const auto rank = rank_of_gpu_.find(gpu);
-  if (rank == rank_of_gpu_.end()) return nullptr;
-  for (const Running& running : ranks_[rank->second].running) {
-    if (running.communication == communication && running.step.kind != PathStep::Kind::compute)
+// By number, with all before it that are not known yet.
+CriticalPath::Sent& CriticalPath::Outgoing::add(std::uint64_t message) {
+  if (sent_.empty()) first_ = message;
+  sent_.resize(message - first_ + 1);
+  return sent_.back();
+}
+
+CriticalPath::Sent& CriticalPath::Outgoing::operator[](std::uint64_t message) {
+  NETSIM_CHECK(message >= first_ && message - first_ < sent_.size(), "a message arrives that was not sent");
+  return sent_[message - first_];
+}
+
+void CriticalPath::Outgoing::forget_over() {
+  while (!sent_.empty() && sent_.front().over()) {
+    sent_.pop_front();
+    ++first_;
+  }
+}
+
+// The rank's part in a communication; null: it has none now.
+CriticalPath::Running* CriticalPath::member(std::uint32_t gpu, std::uint64_t communication) {
+  for (Running& running : rank_of(gpu).running) {
+    if (running.kind != PathStep::Kind::compute && steps_.task(running.task).id == communication)
       return &running;
   }
   return nullptr;
 }
 
 // Of a thread block that has not gone on yet: what let its rank enter.
-std::uint32_t CriticalPath::chain_of(Meeting& meeting, std::uint32_t gpu, std::uint32_t block,
-                                     std::uint64_t communication) {
-  const auto known = meeting.blocks.find({gpu, block});
-  if (known != meeting.blocks.end()) return known->second;
-  const Running* running = member(gpu, communication);
-  return running != nullptr ? running->released_by : kNone;
+std::uint32_t CriticalPath::chain_of(const Running* member, std::uint32_t block) {
+  if (member == nullptr) return kNoIndex;
+  return block < member->blocks.size() ? member->blocks[block] : member->released_by;
 }
 
-void CriticalPath::go_on(Meeting& meeting, const TransferRecord& record, std::uint32_t chain) {
-  const auto [known, fresh] = meeting.blocks.try_emplace({record.gpu, record.block}, kNone);
-  replace(known->second, chain);
-  meeting.went_on[record.gpu] = record.block;
-}
-
-// The message's chain, up to now.
-std::uint32_t CriticalPath::carried(const Sent& sent, const TransferRecord& record, const PathStep& like,
-                                    PathStep::Kind kind, std::uint32_t source, std::uint32_t destination) {
-  PathStep step = like;
-  step.kind = kind;
-  step.source = source;
-  step.destination = destination;
-  step.begin = sent.posted + sent.launch;
-  step.end = record.time;
-  if (kind == PathStep::Kind::transfer) {
-    const Time all = step.end - step.begin, idle = std::min(record.idle, all);
-    step.propagation = std::min(record.idle_first_byte, idle);
-    step.transmission = idle - step.propagation;
-    step.waiting = all - idle;
+void CriticalPath::go_on(Running& member, std::uint32_t block, std::uint32_t chain) {
+  steps_.hold(chain);  // it may be one of those
+  while (member.blocks.size() <= block) {
+    steps_.hold(member.released_by);
+    member.blocks.push_back(member.released_by);
   }
-  return extend(sent.chain, step, PathStep::Kind::launch);
-}
-
-// What is delivered and acknowledged is over.
-void CriticalPath::drop_front(Lane& lane) {
-  while (lane.delivered > 0 && lane.acknowledged > 0) {
-    steps_.release(lane.sent.front().chain);
-    lane.sent.pop_front();
-    --lane.delivered;
-    --lane.acknowledged;
-  }
+  replace(member.blocks[block], chain);
+  steps_.release(chain);
+  member.went_on = block;
 }
 
 void CriticalPath::moved(const TransferRecord& record) {
   using Kind = TransferRecord::Kind;
-  const auto found = meetings_.find(record.communication);
-  if (found == meetings_.end()) return;  // all members have ended: late acknowledgements
-  Meeting& meeting = found->second;
-  if (record.kind == Kind::followed) {
-    go_on(meeting, record, chain_of(meeting, record.gpu, record.peer, record.communication));
-    return;
+  switch (record.kind) {
+    case Kind::posted:
+      post(record);
+      return;
+    case Kind::waited:
+      waits_.push_back(record.delay);
+      return;
+    case Kind::delivered:
+    case Kind::acknowledged:
+      arrive(record);
+      return;
+    case Kind::followed:
+      if (Running* here = member(record.gpu, record.communication); here != nullptr)
+        go_on(*here, record.block, chain_of(here, record.peer));
+      return;
   }
-  const bool from_here = record.kind != Kind::delivered;
-  const std::uint32_t source = from_here ? record.gpu : record.peer,
-                      destination = from_here ? record.peer : record.gpu;
-  Lane& lane = meeting.lanes[{source, destination, record.block}];
-  if (record.kind == Kind::posted) {
-    const std::uint32_t chain = chain_of(meeting, record.gpu, record.block, record.communication);
-    steps_.hold(chain);
-    lane.sent.push_back({chain, record.time, record.launch});
-    return;
-  }
-  std::size_t& done = record.kind == Kind::delivered ? lane.delivered : lane.acknowledged;
-  NETSIM_CHECK(done < lane.sent.size(), "a message arrives that was not sent");
-  const Running* here = member(record.gpu, record.communication);
-  if (record.went_on && here != nullptr) {
-    const PathStep::Kind kind =
-        record.kind == Kind::delivered ? PathStep::Kind::transfer : PathStep::Kind::acknowledgement;
-    go_on(meeting, record, carried(lane.sent[done], record, here->step, kind, source, destination));
-  }
-  ++done;
-  drop_front(lane);
 }
+
+void CriticalPath::post(const TransferRecord& record) {
+  const std::uint32_t chain = chain_of(member(record.gpu, record.communication), record.block);
+  steps_.hold(chain);
+  rank_of(record.gpu).outgoing.add(record.message) = {chain, false, false, record.time, record.launch};
+}
+
+// The message, or its acknowledgement.
+void CriticalPath::arrive(const TransferRecord& record) {
+  const bool delivered = record.kind == TransferRecord::Kind::delivered;
+  Outgoing& outgoing = rank_of(delivered ? record.peer : record.gpu).outgoing;
+  Sent& sent = outgoing[record.message];
+  Running* here = record.went_on ? member(record.gpu, record.communication) : nullptr;
+  if (here != nullptr) go_on(*here, record.block, carried(sent, record, *here));
+  waits_.clear();
+  (delivered ? sent.delivered : sent.acknowledged) = true;
+  if (!sent.over()) return;
+  steps_.release(sent.chain);
+  sent.chain = kNoIndex;
+  outgoing.forget_over();
+}
+
+// The message's chain, up to now.
+std::uint32_t CriticalPath::carried(const Sent& sent, const TransferRecord& record, const Running& here) {
+  const bool delivered = record.kind == TransferRecord::Kind::delivered;
+  Way way;
+  way.source = delivered ? record.peer : record.gpu;
+  way.destination = delivered ? record.gpu : record.peer;
+  way.propagation = record.propagation;
+  way.transmission = record.delay.transmission;
+  way.slowest = record.delay.port;
+  Link step;
+  step.kind = delivered ? PathStep::Kind::transfer : PathStep::Kind::acknowledgement;
+  step.task = here.task;
+  step.begin = sent.posted + sent.launch;
+  step.end = record.time;
+  if (record.delay.port != kNoId) waits_.insert(waits_.begin(), record.delay);
+  return extend(sent.chain, step, way, waits_);
+}
+
+// ---- Ends
 
 CriticalPath::Running CriticalPath::take_running(const JobRecord& record) {
   std::vector<Running>& all = ranks_[record.rank].running;
-  const auto at = std::find_if(all.begin(), all.end(),
-                               [&](const Running& running) { return running.task == record.task.id; });
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
+    return steps_.task(running.task).task == record.task.id;
+  });
   NETSIM_CHECK(at != all.end(), "a task ends that did not begin");
-  const Running running = *at;
-  *at = all.back();
+  std::swap(*at, all.back());
+  Running running = std::move(all.back());
   all.pop_back();
   return running;
 }
@@ -239,87 +362,75 @@ CriticalPath::Running CriticalPath::take_running(const JobRecord& record) {
 // A receiver that came after the message waited for nobody.
 void CriticalPath::ends(const JobRecord& record, Time end) {
   const Running running = take_running(record);
-  PathStep step = running.step;
+  Link step;
   step.begin = running.begin;
   step.end = record.time;
+  step.task = running.task;
+  step.kind = running.kind;
   std::uint32_t released_by = running.released_by;
-  const auto meeting = meetings_.find(record.communication);
-  if (step.kind == PathStep::Kind::communication && meeting != meetings_.end() &&
-      running.begin < record.time) {
-    const std::uint32_t gpu = gpus_[record.rank];
-    const auto went_on = meeting->second.went_on.find(gpu);
-    if (went_on != meeting->second.went_on.end()) {
-      released_by = meeting->second.blocks.at({gpu, went_on->second});
-      step.begin = released_by != kNone ? steps_[released_by].step.end : begin_;
-    } else if (meeting->second.lanes.empty()) {
-      released_by = meeting->second.released_by;
-      step.begin = meeting->second.begin;
-    }
+  if (running.went_on != kNoIndex && running.begin < record.time) {
+    released_by = running.blocks[running.went_on];
+    step.begin = end_of(released_by);
   }
   const std::uint32_t chain = extend(released_by, step);
   replace(ranks_[record.rank].last, chain);
-  steps_.release(running.released_by);
   note_tip(record.task.iteration, chain, end);
+  steps_.release(running.released_by);
+  for (const std::uint32_t block : running.blocks) steps_.release(block);
+  steps_.release_task(running.task);
 }
 
 void CriticalPath::note_tip(std::size_t iteration, std::uint32_t chain, Time end) {
   if (tips_.size() <= iteration) tips_.resize(iteration + 1);
   Tip& tip = tips_[iteration];
-  if (tip.chain != kNone && end <= tip.end) return;
+  if (tip.chain != kNoIndex && end <= tip.end) return;
   tip.end = end;
   replace(tip.chain, chain);
 }
 
-void CriticalPath::over(std::uint64_t communication) {
-  const auto meeting = meetings_.find(communication);
-  if (meeting == meetings_.end()) return;
-  steps_.release(meeting->second.released_by);
-  for (const auto& [block, chain] : meeting->second.blocks) steps_.release(chain);
-  for (const auto& [ends, lane] : meeting->second.lanes) {
-    for (const Sent& sent : lane.sent) steps_.release(sent.chain);
-  }
-  meetings_.erase(meeting);
-}
-
 PathSummary CriticalPath::close_iteration(std::uint32_t iteration, Time begin, Time end,
                                           const Visitor& visit) {
-  std::vector<PathStep> path;
-  const std::uint32_t tip = iteration < tips_.size() ? tips_[iteration].chain : kNone;
-  for (std::uint32_t link = tip; link != kNone && steps_[link].step.end > begin; link = steps_[link].before) {
-    PathStep step = steps_[link].step;
-    cut(step, begin, end);
-    if (step.begin < step.end) path.push_back(step);
-  }
-  std::reverse(path.begin(), path.end());
+  std::vector<std::uint32_t> path;
+  const std::uint32_t tip = iteration < tips_.size() ? tips_[iteration].chain : kNoIndex;
+  for (std::uint32_t link = tip; link != kNoIndex && steps_[link].end > begin; link = steps_[link].before)
+    path.push_back(link);
   PathSummary summary;
-  summary.steps = path.size();
-  for (const PathStep& step : path) {
+  std::vector<PortDelay> ports;
+  const auto take = [&](PathStep step) {
+    cut(step, ports, begin, end);
+    if (step.begin >= step.end) return;
     summary.add(step);
     if (visit) visit(step);
+  };
+  for (auto link = path.rbegin(); link != path.rend(); ++link) {
+    take(gap_of(*link));
+    PathStep step = step_of(*link);
+    if (step.kind == PathStep::Kind::transfer) {
+      steps_.ports_of(*link, ports);
+      divide(step, ports);
+    }
+    take(step);
   }
-  if (iteration < tips_.size()) replace(tips_[iteration].chain, kNone);
+  if (iteration < tips_.size()) replace(tips_[iteration].chain, kNoIndex);
   forget_before(begin);
   return summary;
 }
 
-// Cuts all chains behind the step in which `time` is.
+// Cuts all chains behind the step in which `time` is, or before which it is.
 void CriticalPath::forget_before(Time time) {
   const auto cut = [&](std::uint32_t link) {
-    while (link != kNone && steps_[link].step.begin > time) link = steps_[link].before;
-    if (link != kNone) replace(steps_[link].before, kNone);
+    while (link != kNoIndex && end_of(steps_[link].before) > time) link = steps_[link].before;
+    if (link != kNoIndex) steps_.cut_before(link);
   };
   for (const Rank& rank : ranks_) {
     cut(rank.last);
-    for (const Running& running : rank.running) cut(running.released_by);
+    for (const Running& running : rank.running) {
+      cut(running.released_by);
+      for (const std::uint32_t block : running.blocks) cut(block);
+    }
+    for (const Sent& sent : rank.outgoing.all()) cut(sent.chain);
   }
   for (const Tip& tip : tips_) cut(tip.chain);
-  for (const auto& [communication, meeting] : meetings_) {
-    cut(meeting.released_by);
-    for (const auto& [block, chain] : meeting.blocks) cut(chain);
-    for (const auto& [ends, lane] : meeting.lanes) {
-      for (const Sent& sent : lane.sent) cut(sent.chain);
-    }
-  }
 }
 
 }  // namespace netsim

@@ -9,61 +9,24 @@
 // what is under way and not the length of the job.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
-#include <tuple>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/core/arena.h"
+#include "sim/core/index.h"
+#include "sim/transport/message_delays.h"
+#include "sim/workload/job/path_step.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
 
 struct JobRecord;       // job_books.h
 struct TransferRecord;  // execution/transfer_record.h
-
-struct PathStep {
-  enum class Kind : std::uint8_t {
-    compute,
-    launch,           // what the library costs before a message leaves: base latency, latency of a hop
-    transfer,         // a message, from its sender's endpoint to its receiver
-    acknowledgement,  // a message and its acknowledgement: the send window was full, or a sender's end
-    communication,    // not known in parts: from the last member's arrival, or the sender's start, to the end
-    held              // nothing ran: an earliest start, a task scheduler
-  };
-  static constexpr std::uint32_t kNoGpu = UINT32_MAX;
-
-  Kind kind = Kind::held;
-  Stream stream = Stream::compute;
-  CollectiveKind collective = CollectiveKind::point_to_point;  // of a communication
-  std::uint32_t rank = 0;                                      // where it ended
-  std::uint32_t task = 0;                                      // there
-  std::uint32_t name = 0;                                      // TaskSource::name()
-  std::uint64_t id = 0;                                        // of a communication
-  std::uint32_t source = kNoGpu, destination = kNoGpu;         // GPUs of a transfer or an acknowledgement
-  Time begin = 0, end = 0;
-  // What of a transfer is what: propagation (its first byte's way in an idle network), transmission (the rest
-  // of its idle time), waiting (all else: queues, pauses, pacing, messages before it). They add up to its
-  // duration.
-  Time propagation = 0, transmission = 0, waiting = 0;
-};
-
-const char* to_string(PathStep::Kind kind);
-
-// The path of one iteration, added up. The times add up to its duration.
-struct PathSummary {
-  void add(const PathStep& step);
-
-  Time compute = 0, held = 0;
-  std::array<Time, kStreams> communication{};  // by stream: all that is neither
-  // The same by what it was.
-  Time launch = 0, propagation = 0, transmission = 0, waiting = 0, acknowledgement = 0, undivided = 0;
-  std::uint64_t steps = 0;
-};
 
 class CriticalPath {
  public:
@@ -78,8 +41,6 @@ class CriticalPath {
   void ends(const JobRecord& record, Time end);
   // Of the messages of operations of this job; before the record of a task that ended with them.
   void moved(const TransferRecord& record);
-  // All members of a communication have ended.
-  void over(std::uint64_t communication);
   // The iteration is over: visits its path, in order of time, cut where it reaches beyond [begin, end]. What
   // was before `begin` is forgotten. Iterations are closed in order, each once.
   using Visitor = std::function<void(const PathStep&)>;
@@ -87,80 +48,139 @@ class CriticalPath {
   std::size_t steps_held() const { return steps_.used(); }
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-  // A chain is its last step; each step holds the one before.
-  struct Link {
-    PathStep step;
-    std::uint32_t before = kNone;
+  // What the steps of one task have in common.
+  struct TaskCell {
+    std::uint64_t id = 0;
+    std::uint32_t rank = 0, task = 0, name = 0;
     std::uint32_t holders = 0;
+    Stream stream = Stream::compute;
+    CollectiveKind collective = CollectiveKind::point_to_point;
   };
-  // Steps by number.
+  // What messages of one size from one GPU to another have in common.
+  struct Way {
+    std::uint32_t source = kNoIndex, destination = kNoIndex;
+    Time propagation = 0, transmission = 0;
+    PortId slowest = kNoId;  // that of the transmission
+    bool operator==(const Way&) const = default;
+  };
+  // A step of a chain, which is its last step; each holds the one before. There are as many as what is under
+  // way has come by since the iteration began, so they are small. The time since the one before is a step of
+  // its own that is not kept: see gap_of().
+  struct Link {
+    Time begin = 0, end = 0;
+    std::uint32_t before = kNoIndex;
+    std::uint32_t holders = 0;
+    std::uint32_t task = kNoIndex;
+    std::uint32_t way = kNoIndex;    // of a transfer or an acknowledgement
+    std::uint32_t waits = kNoIndex;  // of a transfer: the last one
+    PathStep::Kind kind = PathStep::Kind::held;
+  };
+  static_assert(sizeof(Link) == 40);
+  // All of them, by number.
   class Links {
    public:
-    std::uint32_t add(const PathStep& step, std::uint32_t before);
-    Link& operator[](std::uint32_t link) { return links_[link]; }
+    std::uint32_t add_task(const TaskCell& task);
+    const TaskCell& task(std::uint32_t task) const { return tasks_[task]; }
+    void release_task(std::uint32_t task) {
+      if (--tasks_[task].holders == 0) tasks_.release(task);
+    }
+    const Way& way(std::uint32_t way) const { return ways_[way].way; }
+
+    // `way`: of a transfer, an acknowledgement. `ports`: where a transfer waited, in order.
+    std::uint32_t add(const Link& link, const Way& way, std::span<const PortDelay> ports);
+    const Link& operator[](std::uint32_t link) const { return links_[link]; }
     void hold(std::uint32_t link) {
-      if (link != kNone) ++links_[link].holders;
+      if (link != kNoIndex) ++links_[link].holders;
     }
     void release(std::uint32_t link);
-    std::size_t used() const { return links_.size() - free_.size(); }
+    // The chain of the step begins with it.
+    void cut_before(std::uint32_t link) { release(std::exchange(links_[link].before, kNoIndex)); }
+    // Overwrites `ports` with those of the transfer, transmission included.
+    void ports_of(std::uint32_t link, std::vector<PortDelay>& ports) const;
+    std::size_t used() const { return used_; }
 
    private:
-    std::vector<Link> links_;
-    std::vector<std::uint32_t> free_;
+    struct Wait {
+      Time queueing, paused;
+      PortId port;
+      std::uint32_t before;
+    };
+    struct WayHash {
+      std::size_t operator()(const Way& way) const;
+    };
+    PagedArena<Link> links_;
+    PagedArena<Wait> waits_;
+    struct WayCell {
+      Way way;
+      std::uint32_t holders;
+    };
+    std::uint32_t hold_way(const Way& way);
+    void release_way(std::uint32_t way);
+    PagedArena<TaskCell> tasks_;
+    PagedArena<WayCell> ways_;
+    std::unordered_map<Way, std::uint32_t, WayHash> way_numbers_;  // looked up only
+    std::size_t used_ = 0;
   };
   struct Running {
-    std::uint32_t task;
-    std::uint32_t released_by;  // chain
-    Time begin;
-    std::uint64_t communication;
-    PathStep step;  // what all steps of the task have
+    std::uint32_t task = 0;                // cell
+    std::uint32_t released_by = kNoIndex;  // chain
+    Time begin = 0;
+    PathStep::Kind kind = PathStep::Kind::compute;
+    // By thread block that has gone on since: its chain.
+    std::vector<std::uint32_t> blocks;
+    std::uint32_t went_on = kNoIndex;  // the block that last did
+  };
+  // A message that has not been delivered, or that its sender has not seen acknowledged.
+  struct Sent {
+    std::uint32_t chain = kNoIndex;
+    bool delivered = true, acknowledged = true;
+    Time posted = 0, launch = 0;
+    bool over() const { return delivered && acknowledged; }
+  };
+  // Messages of a rank's GPU, from the oldest that is not over to the newest; those of other jobs count as
+  // over.
+  class Outgoing {
+   public:
+    Sent& add(std::uint64_t message);
+    Sent& operator[](std::uint64_t message);
+    void forget_over();
+    const std::deque<Sent>& all() const { return sent_; }
+
+   private:
+    std::deque<Sent> sent_;
+    std::uint64_t first_ = 0;
   };
   struct Rank {
     std::vector<Running> running;
-    std::uint32_t last = kNone;  // chain of the task that ended last
-  };
-  // A message on its way, or that its sender has not seen acknowledged.
-  struct Sent {
-    std::uint32_t chain;
-    Time posted, launch;
-  };
-  // Messages of one thread block to one peer, oldest first, of which some are delivered or acknowledged.
-  struct Lane {
-    std::deque<Sent> sent;
-    std::size_t delivered = 0, acknowledged = 0;  // counted from the front
-  };
-  // A communication that is under way.
-  struct Meeting {
-    std::uint32_t released_by = kNone;  // chain of the member that decides, where no messages are told of
-    Time begin = 0;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> blocks;  // GPU, thread block: its chain
-    std::map<std::uint32_t, std::uint32_t> went_on;                           // GPU: the block that last did
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Lane> lanes;  // from, to, thread block
+    std::uint32_t last = kNoIndex;  // chain of the task that ended last
+    Outgoing outgoing;
   };
 
-  // The chain with a step more, and one of kind `gap` that fills the time before it, if there is any. Nothing
-  // is added for a step that takes no time.
-  std::uint32_t extend(std::uint32_t chain, const PathStep& step, PathStep::Kind gap = PathStep::Kind::held);
+  Time end_of(std::uint32_t chain) const { return chain != kNoIndex ? steps_[chain].end : begin_; }
+  // The chain with a step more. Nothing is added where no time has passed since.
+  std::uint32_t extend(std::uint32_t chain, Link step, const Way& way, std::span<const PortDelay> ports);
+  std::uint32_t extend(std::uint32_t chain, const Link& step) { return extend(chain, step, {}, {}); }
+  PathStep step_of(std::uint32_t link) const;
+  // What fills the time between the step before and this one.
+  PathStep gap_of(std::uint32_t link) const;
   void replace(std::uint32_t& place, std::uint32_t chain);
   Running take_running(const JobRecord& record);
-  const Running* member(std::uint32_t gpu, std::uint64_t communication) const;
-  std::uint32_t chain_of(Meeting& meeting, std::uint32_t gpu, std::uint32_t block,
-                         std::uint64_t communication);
-  void go_on(Meeting& meeting, const TransferRecord& record, std::uint32_t chain);
-  std::uint32_t carried(const Sent& sent, const TransferRecord& record, const PathStep& like,
-                        PathStep::Kind kind, std::uint32_t source, std::uint32_t destination);
-  void drop_front(Lane& lane);
+  Rank& rank_of(std::uint32_t gpu) { return ranks_[rank_of_gpu_[gpu]]; }
+  Running* member(std::uint32_t gpu, std::uint64_t communication);
+  static std::uint32_t chain_of(const Running* member, std::uint32_t block);
+  void go_on(Running& member, std::uint32_t block, std::uint32_t chain);
+  void post(const TransferRecord& record);
+  void arrive(const TransferRecord& record);
+  std::uint32_t carried(const Sent& sent, const TransferRecord& record, const Running& here);
   void note_tip(std::size_t iteration, std::uint32_t chain, Time end);
   void forget_before(Time time);
 
   Links steps_;
-  std::vector<std::uint32_t> gpus_;                               // by rank
-  std::unordered_map<std::uint32_t, std::uint32_t> rank_of_gpu_;  // looked up only
+  std::vector<std::uint32_t> rank_of_gpu_;  // kNoIndex: of none
   std::vector<Rank> ranks_;
-  std::unordered_map<std::uint64_t, Meeting> meetings_;  // by communication; iterated only to forget
+  std::vector<PortDelay> waits_;  // of the message that is delivered next
   struct Tip {
-    std::uint32_t chain = kNone;
+    std::uint32_t chain = kNoIndex;
     Time end = 0;
   };
   std::vector<Tip> tips_;  // by iteration: the task that ended last

@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/index.h"
 #include "sim/workload/job/communication_id.h"
 #include "sim/workload/job/job_books.h"
 #include "sim/workload/job/task_job.h"
 
 namespace netsim {
 namespace {
-
-constexpr std::uint32_t kNone = UINT32_MAX;
 
 // ---- State
 
@@ -204,13 +203,13 @@ void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
   slots.clear();
   for (const Task& task : ready) {
     const std::uint32_t slot = post(set, rank, task);
-    if (slot != kNone) slots.push_back(slot);
+    if (slot != kNoIndex) slots.push_back(slot);
   }
   for (const std::uint32_t slot : slots) go_on(set, slot);
   set.posted = std::move(slots);
 }
 
-// Its slot if it is ready; kNone if it has to wait for its earliest start.
+// Its slot if it is ready; kNoIndex if it has to wait for its earliest start.
 std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& task) {
   validate(rank, task);
   const std::uint32_t slot = open_active(set, rank, task);
@@ -218,7 +217,7 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
   const Time earliest = plan_.arrival + task.not_before;
   if (task.not_before > 0 && earliest > set.loop.now()) {
     set.loop.schedule(earliest, ranks_[rank].origin, EventKind::job, first_rank_ + rank, slot);
-    return kNone;
+    return kNoIndex;
   }
   make_ready(set, slot);
   return slot;

@@ -15,7 +15,7 @@
 #include "sim/scheduling/task_scheduler.h"
 #include "sim/workload/compute/compute_devices.h"
 #include "sim/workload/compute/compute_times.h"
-#include "sim/workload/job/critical_path.h"
+#include "sim/workload/job/path_step.h"
 #include "sim/workload/task.h"
 
 namespace netsim {

@@ -372,11 +372,8 @@ const FormatRegistration kFormats[] = {
     FormatRegistration(unread("astra_text", "a workload of ASTRA-sim or SimAI", is_astra_text, {".txt"})),
     FormatRegistration(
         unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
-    FormatRegistration(unread("astra_network", "a network of ASTRA-sim",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"topology", "npus_count"}) || f.has_key("logical-dims");
-                              },
-                              {".yml", ".json"})),
+    FormatRegistration(unread("astra_dimensions", "the logical dimensions of ASTRA-sim's ns-3 backend",
+                              [](const Excerpt& f) { return f.has_key("logical-dims"); }, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
                               [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),
     FormatRegistration(unread("simai_topology", "a topology of SimAI", is_simai_topology)),

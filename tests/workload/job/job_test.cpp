@@ -754,7 +754,7 @@ class MailEndpoint final : public Endpoint {
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
-  void tell_idle_times() override {}
+  void tell_delays() override {}
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
   void exchange() {
