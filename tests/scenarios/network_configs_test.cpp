@@ -144,12 +144,11 @@ TEST(NetworkConfigs, TooLittleHeadroomIsNoted) {
   EXPECT_EQ(static_cast<int>(exit_code(results.outcome)), 0);
 }
 
-// Half of the way round a full mesh of four switches: straight on, four hosts share a link; over the others twice
-// that much gets through, and UGAL finds it out.
+// Half of the way round a full mesh of four switches: straight on, four hosts share a link; over the others
+// twice that much gets through, and UGAL finds it out.
 TEST(NetworkConfigs, Detours) {
   EXPECT_EQ(run_network("valiant", "permutation").network.retransmissions, 0u);
-  const Time straight =
-      run_network("ugal", "permutation", {"network.switch.routing=ecmp"}).flows.maximum;
+  const Time straight = run_network("ugal", "permutation", {"network.switch.routing=ecmp"}).flows.maximum;
   const Results ugal = run_network("ugal", "permutation");
   EXPECT_EQ(ugal.network.retransmissions, 0u);
   EXPECT_LT(static_cast<double>(ugal.flows.maximum), 0.7 * static_cast<double>(straight));
