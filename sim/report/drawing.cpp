@@ -324,6 +324,7 @@ class Picture {
   }
 
   void draw_placed() {
+    columns_ = true;
     const std::size_t count = keep_first_switches();
     Point low{1e300, 1e300}, high{-1e300, -1e300};
     for (const NodeId id : switches_) {
@@ -377,10 +378,11 @@ class Picture {
     }
   }
 
-  // Links between boxes of a row or a column, not neighbours, would hide behind those between them.
-  static double bend_of(const Box& from, const Box& to) {
+  // Links between boxes of a row, or in a grid of a column, not neighbours, would hide behind those between
+  // them.
+  double bend_of(const Box& from, const Box& to) const {
     const double across = std::abs(from.centre.x - to.centre.x), down = std::abs(from.centre.y - to.centre.y);
-    const bool straight = across < 1 || down < 1;
+    const bool straight = down < 1 || (columns_ && across < 1);
     return straight && std::max(across, down) > 1.8 * from.width ? std::min(30.0, std::max(across, down) / 12)
                                                                  : 0;
   }
@@ -418,9 +420,20 @@ class Picture {
     }
   }
 
-  // NVSwitches above, GPUs, what leads to the NICs, NICs.
+  // NVSwitches above, GPUs, PCIe switches, NICs, CPUs; without PCIe switches CPUs lead to the NICs.
   static int row_of(NodeKind kind) {
-    return kind == NodeKind::scale_up_switch ? 0 : kind == NodeKind::gpu ? 1 : kind == NodeKind::nic ? 3 : 2;
+    switch (kind) {
+      case NodeKind::scale_up_switch:
+        return 0;
+      case NodeKind::gpu:
+        return 1;
+      case NodeKind::nic:
+        return 3;
+      case NodeKind::cpu:
+        return 4;
+      default:
+        return 2;
+    }
   }
 
   void draw_inside(std::uint32_t host) {
@@ -430,6 +443,9 @@ class Picture {
     for (const NodeId id : nodes_of_host_[host]) {
       if (graph_.node(id).kind != NodeKind::fabric_switch) rows[row_of(graph_.node(id).kind)].push_back(id);
     }
+    if (!rows.contains(2) && rows.contains(4)) rows[2].swap(rows[4]);
+    std::erase_if(rows, [](const auto& level) { return level.second.empty(); });
+    columns_ = false;
     std::map<NodeId, Box> boxes;
     double y = bottom_ + kMargin;
     for (const auto& [level, nodes] : rows) {
@@ -478,6 +494,7 @@ class Picture {
   std::map<std::uint32_t, const Box*> box_of_host_;
   Canvas canvas_;
   double bottom_ = 0;
+  bool columns_ = false;  // boxes stand in columns, not only in rows
 };
 
 }  // namespace
