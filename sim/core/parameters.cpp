@@ -33,7 +33,8 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
   if (parameter.type == "section" || parameter.type == "list" || parameter.type == "components") return;
   // Nothing is where its key is; a null that is written has a place of its own, one of --set has none.
-  const Place given = node.place(), key = node.key_place();
+  const Place& given = node.place();
+  const Place key = node.key_place();
   if (!node.is_null() || given.line == 0 || given.line != key.line || given.column != key.column) return;
   const std::string& absent = parameter.computed.empty() ? parameter.default_text : parameter.computed;
   node.fail("nothing is given (" + parameter.type + "); leave the key out, or write null, for the default" +

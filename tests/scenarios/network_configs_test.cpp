@@ -33,7 +33,7 @@ Results run(const std::string& config, const std::string& workload,
 
 Results run_network(const std::string& name, const std::string& workload,
                     const std::vector<std::string>& overlays = {}) {
-  const Results results = run("network/" + name + ".yaml", "network/" + workload + ".yaml", overlays);
+  Results results = run("network/" + name + ".yaml", "network/" + workload + ".yaml", overlays);
   EXPECT_EQ(results.outcome, Outcome::done) << name;
   EXPECT_EQ(results.network.bytes_delivered, results.network.bytes_sent);
   return results;

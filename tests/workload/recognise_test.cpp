@@ -197,7 +197,7 @@ class RecogniseFiles : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string write(const std::string& name, const std::string& content) const {
-    const std::string path = (folder_ / name).string();
+    std::string path = (folder_ / name).string();
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }
