@@ -448,7 +448,8 @@ class Picture {
     columns_ = false;
     std::map<NodeId, Box> boxes;
     double y = bottom_ + kMargin;
-    for (const auto& [level, nodes] : rows) {
+    for (const auto& level : rows) {
+      const std::vector<NodeId>& nodes = level.second;
       row(nodes.size(), y, [&](std::size_t i, const Box& box) {
         boxes[nodes[i]] = box;
         const Node& node = graph_.node(nodes[i]);

@@ -22,6 +22,7 @@ TEST(ClassArbiter, ServesTheChannelsOfAClassInTurn) {
   ClassArbiter arbiter({}, 1, 2, 3);  // queue q: class q % 2 in channel q / 2
   const auto head = [](std::uint32_t) { return Bytes{1000}; };
   std::vector<std::uint32_t> served;
+  served.reserve(6);
   for (int i = 0; i < 6; ++i) served.push_back(arbiter.select(0, 0b111111, head));
   EXPECT_EQ(served, (std::vector<std::uint32_t>{0, 2, 4, 0, 2, 4}))
       << "class 0 goes first, its channels in turn";

@@ -53,7 +53,7 @@ class PacketFixture : public MessageListener {
     requests.push_back(request);
     delivered.push_back(-1);
     sent.push_back(-1);
-    loop.loop().schedule(at, origin, EventKind::job, 0, request.tag);
+    loop.loop().schedule(at, origin_, EventKind::job, 0, request.tag);
   }
   void message_delivered(const SendRequest& message) override {
     delivered[message.tag] = loop.now();
@@ -92,7 +92,7 @@ class PacketFixture : public MessageListener {
 
  private:
   void start(std::uint64_t tag) { network->send(requests[tag]); }
-  Origin origin{(1U << 24) - 1};
+  Origin origin_{(1U << 24) - 1};
 };
 
 }  // namespace netsim::testing
