@@ -16,7 +16,7 @@ DOORS = {
     "topology": {"graph.h", "routes.h", "channel_dependencies.h", "hop_ordered_routes.h", "topology.h", "partition.h",
                  "structure.h", "ethernet.h", "files/ns3_topology.h"},
     "network": {"fabric.h", "fabric_part.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
-    "transport": {"endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h",
+    "transport": {"circuit_control.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h", "transfer_traits.h",
                   "sender/timer_line.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
     "collectives": {"schedule.h", "algorithm.h", "collective_kind.h", "execution/executor.h",
