@@ -24,10 +24,13 @@ constexpr std::array kChips{Chip{3'200 * kGbps, 32 * kMegabyte}, Chip{6'400 * kG
 // Specification 1.4, volume 1, section 7.9.4).
 constexpr Bytes kCreditFrameBytes = 8;
 
-// That of the smallest chip with this switch's bandwidth.
-Bytes chip_buffer(const Graph& graph, NodeId node) {
+// That of the smallest chip with this switch's bandwidth. Of circuits those that are lit at the start count:
+// there are as many ports.
+Bytes chip_buffer(const FabricState& state, NodeId node) {
   BitRate bandwidth = 0;
-  for (const PortId port : graph.ports_of(node)) bandwidth += graph.port(port).link.rate;
+  for (const PortId port : state.graph.ports_of(node)) {
+    if (!state.pauses_of(port).dark) bandwidth += state.graph.port(port).link.rate;
+  }
   for (const Chip& chip : kChips) {
     if (bandwidth <= chip.bandwidth) return chip.buffer;
   }
@@ -48,7 +51,7 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
       set_aside += in.headroom + state.parameters.reserve;
     }
   }
-  const Bytes chip = chip_buffer(state.graph, id), computed = std::max(chip, set_aside + chip / 2);
+  const Bytes chip = chip_buffer(state, id), computed = std::max(chip, set_aside + chip / 2);
   const Bytes size = state.parameters.buffer != 0 ? state.parameters.buffer : computed;
   if (set_aside >= size) {
     const ConfigNode* given = node.find("buffer");
