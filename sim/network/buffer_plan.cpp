@@ -39,6 +39,7 @@ Bytes chip_buffer(const FabricState& state, NodeId node) {
 
 void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const ConfigNode& node) {
   const auto index = static_cast<std::uint32_t>(state.buffers.size());
+  const SwitchParameters& own = state.of_switch(id);
   Bytes set_aside = 0;
   for (const PortId port : state.graph.ports_of(id)) {
     state.ports[port].buffer = index;
@@ -46,13 +47,12 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
     for (std::uint32_t priority = kDataPriority; priority < state.priorities; ++priority) {
       if (!state.is_lossless(priority)) continue;
       fabric::Ingress& in = state.ingress[state.class_index(port ^ 1U, priority)];
-      in.headroom = state.parameters.headroom != 0 ? state.parameters.headroom
-                                                   : computed_headroom(state, port ^ 1U, largest_packet);
-      set_aside += in.headroom + state.parameters.reserve;
+      in.headroom = own.headroom != 0 ? own.headroom : computed_headroom(state, port ^ 1U, largest_packet);
+      set_aside += in.headroom + own.reserve;
     }
   }
   const Bytes chip = chip_buffer(state, id), computed = std::max(chip, set_aside + chip / 2);
-  const Bytes size = state.parameters.buffer != 0 ? state.parameters.buffer : computed;
+  const Bytes size = own.buffer != 0 ? own.buffer : computed;
   if (set_aside >= size) {
     const ConfigNode* given = node.find("buffer");
     (given != nullptr ? *given : node)
@@ -61,7 +61,15 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
             "than that, 0 (computed: {} B), or a smaller headroom or reserve",
             size, state.graph.node(id).name, state.graph.ports_of(id).size(), set_aside, computed));
   }
-  state.buffers.push_back({size - set_aside, 0, static_cast<std::int64_t>(state.parameters.alpha * 65536.0)});
+  state.buffers.push_back({.shared_total = size - set_aside,
+                           .alpha_2_16 = static_cast<std::int64_t>(own.alpha * 65536.0),
+                           .reserve = own.reserve,
+                           .resume_offset = own.resume_offset});
+}
+
+// Of the switch that the link leads into, which what is on its way to it has yet to pass.
+Time latency_behind(const FabricState& state, PortId port) {
+  return state.of_switch(state.graph.port(port).peer_node).latency;
 }
 
 // A round trip's worth, with a packet in the way at each end; a quarter more, because credits come back a
@@ -69,7 +77,7 @@ void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const Con
 Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
   const LinkSpec& link = state.graph.port(port).link;
   const LinkSpec& back = state.graph.port(port ^ 1U).link;
-  const Time loop_time = link.delay + back.delay + state.parameters.latency +
+  const Time loop_time = link.delay + back.delay + latency_behind(state, port) +
                          transmission_time(largest + back.overhead, back.rate) +
                          transmission_time(largest + link.overhead, link.rate);
   const Int128 in_flight = static_cast<Int128>(loop_time) * link.rate / (8 * kSecond);
@@ -87,7 +95,8 @@ Bytes computed_headroom(const FabricState& state, PortId port, Bytes largest_pac
   const Graph& graph = state.graph;
   const LinkSpec& link = graph.port(port).link;
   const LinkSpec& back = graph.port(port ^ 1U).link;
-  const Time loop_time = link.delay + state.parameters.latency + back.delay + state.parameters.pfc_response +
+  const Time loop_time = link.delay + latency_behind(state, port) + back.delay +
+                         state.parameters.pfc_response +
                          transmission_time(largest_packet + back.overhead, back.rate) +
                          transmission_time(state.parameters.pfc_frame + back.overhead, back.rate);
   const Int128 in_flight = static_cast<Int128>(loop_time) * link.rate / (8 * kSecond);

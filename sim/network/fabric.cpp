@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
@@ -35,6 +36,7 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
       deadlock_(state_, parts_, faults_),
       circuits_(engine, state_, parts_, parameters.circuits, node, largest_packet) {
   state_.resolution = parameters.transmission_resolution;
+  state_.tiers = read_tiers(parameters, graph);
   if (state_.parameters.queue_limit != 0 && state_.parameters.flow_control == FlowControl::credits) {
     node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
   }
@@ -108,9 +110,13 @@ void Fabric::build_ports(std::uint64_t seed) {
   state_.arbiter =
       ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes, state_.channels);
   const auto marker = Registry<Marker>::instance().create(state_.parameters.marker, "red");
+  std::map<int, std::unique_ptr<Marker>> markers;
+  for (const auto& [tier, own] : state_.tiers)
+    markers[tier] = Registry<Marker>::instance().create(own.marker, "red");
   for (PortId id = 0; id < graph_.port_count(); ++id) {
     state_.marking[id].random = RandomStream(seed, "ecn", id);
-    build_port(id, *marker);
+    const auto own = markers.find(graph_.node(graph_.port(id).node).tier);
+    build_port(id, own != markers.end() ? *own->second : *marker);
   }
   for (PortId id = 0; id < graph_.port_count(); ++id) set_passage(state_, id);
 }

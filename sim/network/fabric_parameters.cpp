@@ -1,5 +1,9 @@
 #include "sim/network/fabric_parameters.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -31,9 +35,20 @@ const Parameters<CircuitParameters>& circuits() {
   return p;
 }
 
-}  // namespace
+// Of an entry of `tiers`: one that the cluster's fabrics have.
+int read_tier(const ConfigNode& entry, const Graph& graph) {
+  const ConfigNode* node = entry.find("tier");
+  if (node == nullptr) entry.fail("'tier' is missing: 0 is next to the hosts");
+  const std::int64_t tier = read_integer(*node);
+  int highest = -1;
+  for (NodeId id = 0; id < graph.node_count(); ++id) {
+    if (graph.node(id).kind == NodeKind::fabric_switch) highest = std::max(highest, graph.node(id).tier);
+  }
+  if (tier < 0 || tier > highest) out_of_range(*node, "0", std::to_string(highest));
+  return static_cast<int>(tier);
+}
 
-const Parameters<FabricParameters>& fabric_parameters() {
+const Parameters<SwitchParameters>& switch_parameters() {
   using S = SwitchParameters;
   // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
   // dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
@@ -85,10 +100,19 @@ const Parameters<FabricParameters>& fabric_parameters() {
                 "a packet's way through a switch besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
                    "packets that may wait in an egress queue, further ones are dropped; 0: no limit");
+  return switches;
+}
+
+}  // namespace
+
+const Parameters<FabricParameters>& fabric_parameters() {
   static const auto parameters =
       Parameters<FabricParameters>()
-          .section("switch", &FabricParameters::switches, switches,
+          .section("switch", &FabricParameters::switches, switch_parameters(),
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
+          .list("tiers", &FabricParameters::tiers,
+                "what differs at the switches of a tier (0: next to the hosts): {tier: 1, and any of buffer, "
+                "alpha, reserve, resume_offset, headroom, marker, forwarding, latency}")
           .section("circuits", &FabricParameters::circuits, circuits(),
                    "when optical switches change their circuits, and how long that takes")
           .list("faults", &FabricParameters::faults,
@@ -109,6 +133,33 @@ const Parameters<FabricParameters>& fabric_parameters() {
                 "of 1 ns "
                 "(ns-3) does; 0: exact, to the picosecond");
   return parameters;
+}
+
+std::map<int, SwitchParameters> read_tiers(const FabricParameters& parameters, const Graph& graph) {
+  std::map<int, SwitchParameters> tiers;
+  if (parameters.tiers.is_null()) return tiers;
+  if (!parameters.tiers.is_sequence()) parameters.tiers.fail("expected a list of {tier: 0, ...}");
+  for (const ConfigNode& entry : parameters.tiers.items()) {
+    entry.allow_keys({"tier", "buffer", "alpha", "reserve", "resume_offset", "headroom", "marker",
+                      "forwarding", "latency"});
+    const int tier = read_tier(entry, graph);
+    const SwitchParameters given = switch_parameters().parse(entry, {"tier"});
+    SwitchParameters own = parameters.switches;
+    const auto take = [&](const char* key, auto SwitchParameters::*member) {
+      if (entry.find(key) != nullptr) own.*member = given.*member;
+    };
+    take("buffer", &SwitchParameters::buffer);
+    take("alpha", &SwitchParameters::alpha);
+    take("reserve", &SwitchParameters::reserve);
+    take("resume_offset", &SwitchParameters::resume_offset);
+    take("headroom", &SwitchParameters::headroom);
+    take("marker", &SwitchParameters::marker);
+    take("forwarding", &SwitchParameters::forwarding);
+    take("latency", &SwitchParameters::latency);
+    if (!tiers.emplace(tier, std::move(own)).second)
+      entry.fail("tier " + std::to_string(tier) + " a second time");
+  }
+  return tiers;
 }
 
 }  // namespace netsim

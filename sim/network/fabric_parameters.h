@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/topology/graph.h"
 
 namespace netsim {
 
@@ -57,6 +59,7 @@ struct CircuitParameters {
 struct FabricParameters {
   SwitchParameters switches;
   CircuitParameters circuits;
+  ConfigNode tiers;
   ConfigNode faults;
   Time detection_delay = 100 * kMicrosecond;
   DeadlockCheck deadlock_check = DeadlockCheck::error;
@@ -64,5 +67,8 @@ struct FabricParameters {
 };
 
 const Parameters<FabricParameters>& fabric_parameters();
+// The switches' parameters by tier (0: next to the hosts), of the tiers that `network.tiers` speaks of:
+// `network.switch` and what differs there. ConfigError.
+std::map<int, SwitchParameters> read_tiers(const FabricParameters& parameters, const Graph& graph);
 
 }  // namespace netsim

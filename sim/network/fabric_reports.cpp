@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "sim/network/fabric.h"
 #include "sim/network/link_state.h"
@@ -54,16 +55,17 @@ std::uint32_t Fabric::pfc_paused(PortId port) const {
 
 std::vector<std::string> Fabric::notes() const {
   std::vector<std::string> notes = circles_;
-  if (state_.lossless == 0 || state_.parameters.headroom == 0) return notes;
-  Bytes needed = 0;
+  if (state_.lossless == 0) return notes;
+  std::map<Bytes, Bytes> needed;  // by the headroom that was given
   for (PortId id = 0; id < state_.ports.size(); ++id) {
-    if ((state_.ports[id].flags & fabric::kBuffered) != 0)
-      needed = std::max(needed, computed_headroom(id ^ 1U));
+    if ((state_.ports[id].flags & fabric::kBuffered) == 0) continue;
+    const Bytes given = state_.of_switch(graph_.port(id).node).headroom;
+    if (given != 0) needed[given] = std::max(needed[given], computed_headroom(id ^ 1U));
   }
-  if (state_.parameters.headroom < needed) {
-    notes.push_back(
-        fmt::format("PFC headroom of {} B is below the {} B that losslessness needs: drops are possible",
-                    state_.parameters.headroom, needed));
+  for (const auto& [given, most] : needed) {
+    if (given >= most) continue;
+    notes.push_back(fmt::format(
+        "PFC headroom of {} B is below the {} B that losslessness needs: drops are possible", given, most));
   }
   return notes;
 }

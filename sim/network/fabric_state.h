@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct alignas(32) Ingress {
 struct alignas(64) Buffer {
   Bytes shared_total = 0, shared_used = 0;
   std::int64_t alpha_2_16 = 0;
+  Bytes reserve = 0, resume_offset = 0;
   Bytes free() const { return shared_total - shared_used; }
   Bytes threshold() const { return (free() * alpha_2_16) >> 16; }
 };
@@ -138,8 +140,15 @@ struct FabricState {
            (is_lossless(priority) || (ports[port].flags & fabric::kCredits) != 0);
   }
 
+  // What `network.tiers` says of the switch besides.
+  const SwitchParameters& of_switch(NodeId node) const {
+    const auto own = tiers.find(graph.node(node).tier);
+    return own != tiers.end() ? own->second : parameters;
+  }
+
   const Graph& graph;
   SwitchParameters parameters;
+  std::map<int, SwitchParameters> tiers;
   Time resolution = 0;
   std::uint32_t classes = 1;
   std::uint32_t channels = 1;

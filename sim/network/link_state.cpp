@@ -53,9 +53,9 @@ void set_passage(FabricState& state, PortId port) {
   link.cut_through = spec.link.cut_through;
   link.header = 0;
   if (state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch) {
-    p.delay += state.parameters.latency;
-    if (state.parameters.forwarding == Switching::cut_through &&
-        link.rate >= fastest_port(state, spec.peer_node)) {
+    const SwitchParameters& there = state.of_switch(spec.peer_node);
+    p.delay += there.latency;
+    if (there.forwarding == Switching::cut_through && link.rate >= fastest_port(state, spec.peer_node)) {
       link.cut_through = true;
       link.header = transmission_time(state.parameters.header, link.rate);
     }

@@ -25,7 +25,6 @@ class SwitchBuffers {
         data_queues_(state.data_queues),
         lossless_(state.lossless),
         queue_limit_(state.queue_limit),
-        reserve_(state.parameters.reserve),
         ingress_(state.ingress.data()),
         buffers_(state.buffers.data()) {}
 
@@ -91,7 +90,6 @@ class SwitchBuffers {
   // The state's, as far as every packet needs them.
   const std::size_t port_count_;
   const std::uint32_t data_queues_, lossless_, queue_limit_;
-  const Bytes reserve_;
   Ingress* ingress_;
   Buffer* buffers_;
 };
@@ -100,8 +98,8 @@ inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, co
   Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
   const Bytes size = packet.bytes;
   const Bytes threshold = buffer.threshold();
-  const Bytes beyond = std::max<Bytes>(in.used + size - reserve_, 0);
-  const Bytes more = beyond - std::max<Bytes>(in.used - reserve_, 0);  // of the shared pool
+  const Bytes beyond = std::max<Bytes>(in.used + size - buffer.reserve, 0);
+  const Bytes more = beyond - std::max<Bytes>(in.used - buffer.reserve, 0);  // of the shared pool
   if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) [[likely]] {
     buffer.shared_used += more;
     in.used += size;
@@ -111,7 +109,7 @@ inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, co
   } else {
     return Admission::refused;
   }
-  if (in.pausing || (in.headroom_used == 0 && in.used - reserve_ < buffer.threshold())) [[likely]]
+  if (in.pausing || (in.headroom_used == 0 && in.used - buffer.reserve < buffer.threshold())) [[likely]]
     return Admission::admitted;
   in.pausing = true;
   return Admission::admitted_as_last;
@@ -121,13 +119,13 @@ inline bool SwitchBuffers::leave_lossless(Buffer& buffer, const Packet& packet) 
   Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
   const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
   in.headroom_used -= from_headroom;
-  const Bytes before = std::max<Bytes>(in.used - reserve_, 0);
+  const Bytes before = std::max<Bytes>(in.used - buffer.reserve, 0);
   in.used -= packet.bytes - from_headroom;
-  const Bytes after = std::max<Bytes>(in.used - reserve_, 0);
+  const Bytes after = std::max<Bytes>(in.used - buffer.reserve, 0);
   buffer.shared_used -= before - after;
   if (!in.pausing || in.headroom_used != 0) [[likely]]
     return false;
-  if (after != 0 && after + state_.parameters.resume_offset > buffer.threshold()) return false;
+  if (after != 0 && after + buffer.resume_offset > buffer.threshold()) return false;
   in.pausing = false;
   return true;
 }
