@@ -199,12 +199,6 @@ bool is_tar(const Excerpt& file) {
 
 // ---- Text
 
-bool are_integers(const std::vector<std::string_view>& words, std::size_t begin, std::size_t end) {
-  return words.size() >= end &&
-         std::all_of(words.begin() + static_cast<std::ptrdiff_t>(begin),
-                     words.begin() + static_cast<std::ptrdiff_t>(end), is_integer_word);
-}
-
 // `POLICY key: value ...`, the number of rows, rows of 12 columns.
 bool is_astra_text(const Excerpt& file) {
   const auto policy = file.words(0), rows = file.words(1), row = file.words(2);
@@ -220,13 +214,6 @@ bool is_astra_system(const Excerpt& file) {
   return file.has_any_key({"scheduling-policy", "all-reduce-implementation",
                            "all-reduce-implementation-custom", "preferred-dataset-splits",
                            "active-chunks-per-dimension"});
-}
-
-// Nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
-bool is_simai_topology(const Excerpt& file) {
-  const auto first = file.words(0), second = file.words(1);
-  return first.size() == 6 && are_integers(first, 0, 5) && !is_number_word(first[5]) &&
-         are_integers(second, 0, second.size());
 }
 
 bool is_aicb(const Excerpt& file) {
@@ -284,13 +271,6 @@ bool is_kineto(const Excerpt& file) {
 
 bool is_chrome_trace(const Excerpt& file) {
   return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
-}
-
-bool is_infragraph(const Excerpt& file) {
-  if (file.has_any_key({"infrastructure", "devices"})) return true;
-  if (file.has_key("components") && file.has_any_key({"edges", "links"})) return true;
-  if (file.has_keys({"directed", "edges", "nodes"})) return true;
-  return file.has_key("device") && file.contains("components:");
 }
 
 // A map from numbers to ranks.
@@ -376,7 +356,6 @@ const FormatRegistration kFormats[] = {
                               [](const Excerpt& f) { return f.has_key("logical-dims"); }, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
                               [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),
-    FormatRegistration(unread("simai_topology", "a topology of SimAI", is_simai_topology)),
     FormatRegistration(unread("simai_busbw", "a list of SimAI's bus bandwidths",
                               [](const Excerpt& f) {
                                 return f.has_any_key({"allreduce,", "allgather,", "reducescatter,"});
@@ -469,8 +448,6 @@ const FormatRegistration kFormats[] = {
                                 return begins_with(f, "packet {") && f.contains("trusted_packet_sequence_id");
                               },
                               {".textproto"})),
-    FormatRegistration(
-        unread("infragraph", "an InfraGraph infrastructure", is_infragraph, {".yaml", ".json"})),
     FormatRegistration(
         unread("infragraph_pb", "an InfraGraph infrastructure (protobuf)", is_infragraph_message, {".pb"})),
     FormatRegistration(unread("simgrid_platform", "a platform of SimGrid (XML)",
