@@ -197,6 +197,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
     auto packets = PacketNetwork::create(engine_, cluster_, partition_, network_section(root),
                                          section(root, "transport"), seed, std::move(observer));
     packets_ = packets.get();
+    circuits_ = packets_->circuits();
     endpoint_ = std::move(packets);
   }
   transport_ = transport_sizes(root);
@@ -252,10 +253,25 @@ void Simulation::create_jobs() {
   journal_reader_ = system_.engine().add_reader(*journal_);
   transfers_ = std::make_unique<JournalOf<TransferRecord, JobSet>>(*jobs_, &JobSet::apply_transfer);
   transfer_reader_ = system_.engine().add_reader(*transfers_);
+  connect_circuits();
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
   }
+}
+
+// Events ask for calls only where a job has tasks that ask for circuits: they shorten the engine's windows.
+void Simulation::connect_circuits() {
+  CircuitControl* control = system_.circuits();
+  circuits_ = std::make_unique<JournalOf<CircuitRequest, JobSet>>(*jobs_, &JobSet::circuits_asked);
+  const std::uint32_t reader = system_.engine().add_reader(*circuits_);
+  jobs_->set_circuits(
+      {control, [this, reader](std::uint32_t set, Time time, Origin& origin, const CircuitRequest& request) {
+         system_.engine().set(set).ask_call(time, origin, reader, request);
+       }});
+  const bool asked = std::any_of(descriptions_.begin(), descriptions_.end(),
+                                 [](const JobDescription& job) { return !job.source->circuits().empty(); });
+  if (asked && control != nullptr) system_.engine().set_call_delay(control->request_latency());
 }
 
 // `taken`: by GPU, whether a job has it for itself; `shared`: whether some have it together.

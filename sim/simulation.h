@@ -22,6 +22,7 @@
 #include "sim/report/tables.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/circuit_control.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/compute/compute_devices.h"
 #include "sim/workload/compute/compute_model.h"
@@ -48,6 +49,8 @@ class System {
   // Null for `network: ideal`.
   const PacketNetwork* packets() const { return packets_; }
   PacketNetwork* packets() { return packets_; }
+  // Null: the network has no optical circuits that anybody could ask for.
+  CircuitControl* circuits() { return circuits_; }
   // Null where neither `compute` nor the host names a model.
   std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
   // Null: there is none for this GPU.
@@ -70,6 +73,7 @@ class System {
   OutputParameters output_;
   TransportSizes transport_;
   PacketNetwork* packets_ = nullptr;
+  CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<ComputeDevices> devices_;
@@ -160,6 +164,7 @@ class Simulation {
 
  private:
   void create_jobs();
+  void connect_circuits();
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
@@ -201,6 +206,7 @@ class Simulation {
   std::unique_ptr<JobSet> jobs_;
   std::unique_ptr<JournalReader> journal_;    // tells the jobs' books what their ranks did
   std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
+  std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
   IterationCallback on_iteration_;
   LastMove last_move_;

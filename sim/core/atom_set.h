@@ -105,6 +105,15 @@ class alignas(64) AtomSet {
     std::memcpy(records_.data() + at, &record, sizeof(T));
   }
 
+  // Asks for a call: reader `reader` of the engine gets the record at `time`, between events
+  // (Engine::call_at). `time` is at least the engine's call delay after now. `origin`: of who asks; calls of
+  // one time come in the order of events with keys from there.
+  template <class T>
+  void ask_call(Time time, Origin& origin, std::uint32_t reader, const T& record) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    ask_call(time, origin, reader, std::as_bytes(std::span(&record, 1)));
+  }
+
  private:
   friend class Engine;
   struct HandlerSlot {
@@ -134,6 +143,14 @@ class alignas(64) AtomSet {
     std::size_t at;  // in records_
   };
 
+  struct Request {
+    Time time;
+    std::uint64_t key;
+    std::uint32_t reader;
+    std::vector<std::byte> record;
+  };
+
+  void ask_call(Time time, Origin& origin, std::uint32_t reader, std::span<const std::byte> record);
   Order order() const { return {loop_.now(), loop_.order_key()}; }
   // The earliest event to come; of a set in which one has thrown, that one.
   Time first() const { return error_ ? loop_.now() : loop_.next_time(); }
@@ -147,6 +164,8 @@ class alignas(64) AtomSet {
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;
+  std::vector<Request> requests_;        // that the engine has not seen yet
+  Time call_delay_ = kNever;             // least time from now to a call that is asked for
   Time next_ = kNever;                   // earliest of what is pending, as of the last window
   Time horizon_ = 0;                     // events before it may be executed in this window
   std::uint64_t load_ = 0;               // events executed since threads were last given their sets

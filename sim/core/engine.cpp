@@ -116,7 +116,7 @@ std::uint64_t Engine::executed() const {
 std::size_t Engine::pending() const {
   std::size_t sum = calls_.size();
   for (const auto& set : sets_) {
-    sum += set->loop_.pending();
+    sum += set->loop_.pending() + set->requests_.size();
     for (const auto& thread : outboxes_) {
       const AtomSet::Outbox::Box& box = thread[parity_].boxes[set->id_];
       if (box.first < kNoEvent) sum += box.count;
@@ -139,7 +139,11 @@ Time Engine::first_mail(const AtomSet& set) const {
 }
 
 Time Engine::next_time() const {
-  return calls_.empty() ? first_event() : std::min(first_event(), calls_.back().time);
+  Time next = calls_.empty() ? first_event() : std::min(first_event(), calls_.back().time);
+  for (const auto& set : sets_) {
+    for (const AtomSet::Request& request : set->requests_) next = std::min(next, request.time);
+  }
+  return next;
 }
 
 // ---- Windows
@@ -155,6 +159,7 @@ std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
 
 // A window or a call. False: nothing is left up to `until`.
 bool Engine::step(std::uint64_t count, Time until) {
+  if (call_delay_ != kNever) take_requests();
   Time first = kNever;
   for (auto& set : sets_) {
     set->next_ = std::min(set->next_, first_mail(*set));
@@ -173,6 +178,7 @@ bool Engine::step(std::uint64_t count, Time until) {
   if (const AtomSet* failed = first_failed(); failed != nullptr)
     limit = std::min(limit, failed->order().time + 1);
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
+  limit = std::min(limit, add(first, call_delay_));
   set_horizons(first, std::min(limit, monitor_next_));
   execute(count);
   after_window();
@@ -322,10 +328,37 @@ void Engine::share_out() {
 
 // ---- Between events
 
-void Engine::call_at(Time time, std::function<void()> call) {
-  const auto place =
-      std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) { return c.time <= time; });
-  calls_.insert(place, {time, std::move(call)});
+void Engine::call_at(Time time, std::function<void()> call) { insert({time, 0, std::move(call)}); }
+
+void Engine::insert(Call call) {
+  const auto place = std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) {
+    return c.time < call.time || (c.time == call.time && c.order <= call.order);
+  });
+  calls_.insert(place, std::move(call));
+}
+
+void Engine::set_call_delay(Time delay) {
+  NETSIM_CHECK(delay > 0, "events cannot ask for calls at once");
+  call_delay_ = delay;
+  for (auto& set : sets_) set->call_delay_ = delay;
+}
+
+void AtomSet::ask_call(Time time, Origin& origin, std::uint32_t reader, std::span<const std::byte> record) {
+  NETSIM_CHECK(call_delay_ != kNever && time - loop_.now() >= call_delay_,
+               "a call is asked for earlier than the engine allows");
+  requests_.push_back({time, origin.next_key(), reader, {record.begin(), record.end()}});
+}
+
+// What sets asked for, in windows, calls or from outside, since this was last done.
+void Engine::take_requests() {
+  for (auto& set : sets_) {
+    for (AtomSet::Request& request : set->requests_) {
+      JournalReader& reader = *readers_[request.reader];
+      insert({request.time, 1 + request.key,
+              [&reader, record = std::move(request.record)] { reader.read(record); }});
+    }
+    set->requests_.clear();
+  }
 }
 
 void Engine::call() {

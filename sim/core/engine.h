@@ -68,6 +68,10 @@ class Engine {
   // Calls when all events before `time` are done and none at `time` or later is; several of one time in the
   // order of call_at(). now() is `time` then.
   void call_at(Time time, std::function<void()> call);
+  // From now on events ask for calls (AtomSet::ask_call) no less than `delay` ahead, above 0; kNever, and so
+  // at first: they do not. No window is longer, so that no set is beyond a call's time when it is asked for;
+  // calls that are asked for go behind those of call_at() of their time. While nothing runs.
+  void set_call_delay(Time delay);
   void set_monitor(Time interval, Monitor monitor);
   // The number under which AtomSet::write() reaches the reader, which must outlive the engine's last run.
   std::uint32_t add_reader(JournalReader& reader);
@@ -75,6 +79,7 @@ class Engine {
  private:
   struct Call {
     Time time;
+    std::uint64_t order;  // among those of one time: 0 of call_at(), 1 + key of what events ask for
     std::function<void()> call;
   };
 
@@ -87,6 +92,8 @@ class Engine {
   };
 
   bool step(std::uint64_t count, Time until);
+  void insert(Call call);
+  void take_requests();
   void call();
   bool look_around(Time first);
   void set_horizons(Time first, Time limit);
@@ -110,6 +117,7 @@ class Engine {
   std::vector<Time> reach_;  // like Plan::lookahead, by way of any sets; from a set to itself too
   Time least_reach_ = kNever;
   std::vector<Call> calls_;  // latest first
+  Time call_delay_ = kNever;
   std::vector<JournalReader*> readers_;
   std::vector<Written> order_;  // scratch
   Monitor monitor_;

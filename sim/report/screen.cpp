@@ -93,11 +93,13 @@ std::vector<std::pair<const char*, Time>> path_parts(const JobResult& job) {
                                                   {"pauses, no credits", 0},
                                                   {"at the sender: window, pace", 0},
                                                   {"acknowledgements", 0},
+                                                  {"optical circuits", 0},
                                                   {"communication", 0},
                                                   {"nothing ran", 0}};
   for (const PathSummary& path : job.paths) {
-    const Time times[] = {path.compute, path.launch,    path.transmission,    path.propagation, path.queueing,
-                          path.paused,  path.at_sender, path.acknowledgement, path.undivided,   path.held};
+    const Time times[] = {path.compute,  path.launch,    path.transmission, path.propagation,
+                          path.queueing, path.paused,    path.at_sender,    path.acknowledgement,
+                          path.circuits, path.undivided, path.held};
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i].second += times[i];
   }
   std::stable_sort(parts.begin(), parts.end(),
@@ -108,6 +110,8 @@ std::vector<std::pair<const char*, Time>> path_parts(const JobResult& job) {
 std::string share_text(const PathShare& share) {
   if (share.kind == PathStep::Kind::held) return "nothing ran: an earliest start";
   if (share.kind == PathStep::Kind::compute) return "compute " + printable(share.name);
+  if (share.kind == PathStep::Kind::circuits)
+    return fmt::format("optical circuits {} ({})", printable(share.name), to_string(share.stream));
   const bool message = share.collective == CollectiveKind::point_to_point;
   return fmt::format("{}: {} {} ({})", to_string(share.kind),
                      message ? "message" : to_string(share.collective), printable(share.name),

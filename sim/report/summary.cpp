@@ -43,6 +43,7 @@ Json critical_path_json(const JobResult& job) {
     sum.paused += path.paused;
     sum.at_sender += path.at_sender;
     sum.acknowledgement += path.acknowledgement;
+    sum.circuits += path.circuits;
     sum.undivided += path.undivided;
   }
   Json json = {{"compute_s", to_seconds(sum.compute) / iterations},
@@ -59,6 +60,7 @@ Json critical_path_json(const JobResult& job) {
   json["paused_s"] = mean(sum.paused);
   json["at_sender_s"] = mean(sum.at_sender);
   json["acknowledgement_s"] = mean(sum.acknowledgement);
+  json["circuits_s"] = mean(sum.circuits);
   json["undivided_s"] = mean(sum.undivided);
   Json causes = Json::array();
   for (const PathShare& share : job.path_shares) {
@@ -133,6 +135,7 @@ Json network_json(const Results& results) {
                {"max_queue_bytes", network.max_queue},
                {"pfc_resumes", network.pfc_resumes},
                {"credit_stalls", network.credit_stalls},
+               {"circuit_changes", network.circuit_changes},
                {"lost", network.lost},
                {"retransmissions", network.retransmissions},
                {"bytes_delivered", network.bytes_delivered}};

@@ -305,7 +305,7 @@ void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& ste
   rows.cell(to_string(step.kind));
   rows.cell(held ? "" : to_string(step.stream));
   held ? rows.cell("") : name_cell(rows, job, step.name);
-  rows.cell(communication ? to_string(step.collective) : "");
+  rows.cell(communication && step.kind != PathStep::Kind::circuits ? to_string(step.collective) : "");
   rows.cell(std::int64_t{step.rank});
   rows.cell(held ? "" : fmt::format("t{}.{}", step.rank, step.task));
   communication ? rows.cell_id('c', step.id) : rows.cell("");

@@ -34,8 +34,15 @@ const char* to_string(TaskKind kind) {
       return "send";
     case TaskKind::receive:
       return "receive";
+    case TaskKind::circuits:
+      return "circuits";
   }
   return "?";
+}
+
+const std::vector<AskedCircuits>& TaskSource::circuits() const {
+  static const std::vector<AskedCircuits> kNone;
+  return kNone;
 }
 
 std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/collectives/schedule.h"
+#include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
 
@@ -46,14 +47,20 @@ enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp };
 inline constexpr int kStreams = 6;
 const char* to_string(Stream stream);
 
-enum class TaskKind : std::uint8_t { compute, collective, send, receive };
+enum class TaskKind : std::uint8_t {
+  compute,
+  collective,
+  send,
+  receive,
+  circuits  // the optical circuits are asked for by all of a group, and the task ends when they are lit
+};
 const char* to_string(TaskKind kind);
 
 // A task as its source hands it to the job: what it does, and three things that say how it stands to others.
 // Its stream queue and place there: tasks of one queue of a rank are launched one after the other, by place,
-// unless a task scheduler takes them in another order. Its match key: (group, sequence) for a collective,
-// (sender, receiver, tag, sequence) for a message, the same at all members; it comes from the order of the
-// program, never from the order in which things happen.
+// unless a task scheduler takes them in another order. Its match key: (group, sequence) for a collective or
+// for circuits, which are counted together, (sender, receiver, tag, sequence) for a message, the same at all
+// members; it comes from the order of the program, never from the order in which things happen.
 struct Task {
   static constexpr std::uint32_t kUnordered = UINT32_MAX;
 
@@ -66,10 +73,11 @@ struct Task {
   std::uint32_t place = 0;           // in the queue: 0, 1, 2, ...
   std::uint32_t sequence = 0;        // how many tasks with the same match key go before it in the program
   std::uint32_t iteration = 0;
-  std::uint32_t work = 0;  // compute: index in TaskSource::works()
+  std::uint32_t work = 0;      // compute: index in TaskSource::works()
+  std::uint32_t circuits = 0;  // circuits: index in TaskSource::circuits()
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t root = 0;   // broadcast: index in the group
-  std::uint32_t group = 0;  // collective: id for TaskSource::group()
+  std::uint32_t group = 0;  // collective, circuits: id for TaskSource::group()
   std::uint32_t peer = 0;   // send, receive: the other rank
   std::uint32_t tag = 0;    // send, receive: both ends name the same
   TransferTraits traits;    // of its messages; channel and only_message: of raw ones
@@ -81,6 +89,20 @@ struct Task {
 inline bool is_point_to_point(const Task& task) {
   return task.kind == TaskKind::send || task.kind == TaskKind::receive;
 }
+// All members of a group meet in it.
+inline bool has_group(const Task& task) {
+  return task.kind == TaskKind::collective || task.kind == TaskKind::circuits;
+}
+// Moves bytes.
+inline bool is_communication(const Task& task) {
+  return task.kind == TaskKind::collective || is_point_to_point(task);
+}
+
+// A configuration of the optical switches that tasks ask for.
+struct AskedCircuits {
+  std::string name;
+  Place place;  // where it is asked for first
+};
 
 // One axis of the grid of ranks that a strategy works on ("tp", 8): rank = mixed radix number, first axis
 // fastest.
@@ -116,6 +138,8 @@ class TaskSource {
   // Of a flow list in the notation of ns-3: the destination's port of each flow, by its number there; null
   // for all else.
   virtual const std::vector<std::uint16_t>* ns3_ports() const { return nullptr; }
+  // What tasks of kind `circuits` ask for; empty: there are none.
+  virtual const std::vector<AskedCircuits>& circuits() const;
   // Ranks of a group, in group order. Valid as long as the source; the same group has the same id at all its
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;

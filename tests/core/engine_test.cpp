@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 
 namespace netsim {
@@ -35,7 +36,8 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-constexpr std::uint32_t kMark = UINT32_MAX;  // entity of a line that a call wrote
+constexpr std::uint32_t kMark = UINT32_MAX;  // entity of a line that a call wrote,
+constexpr std::uint32_t kCallOf = 1U << 31;  // or (plus the entity) one that the entity asked for
 
 struct Shape {
   std::uint64_t seed = 1;
@@ -44,6 +46,7 @@ struct Shape {
   std::vector<std::uint32_t> set_of;  // of each atom: two entities
   std::uint32_t steps = 20;           // events that follow each other at most
   Time local = 20;                    // longest delay within a set
+  Time call_delay = kNever;           // of calls that entities ask for; kNever: they do not
 
   Time between(std::uint32_t a, std::uint32_t b) const { return lookahead[a * sets + b]; }
 };
@@ -55,6 +58,7 @@ Shape random_shape(std::uint64_t seed, std::uint32_t sets) {
   shape.sets = sets;
   shape.steps = 5 + static_cast<std::uint32_t>(random.below(30));
   shape.local = 1 + static_cast<Time>(random.below(40));
+  if (random.below(2) == 0) shape.call_delay = 1 + static_cast<Time>(random.below(300));
   const Time longest = 1 + static_cast<Time>(random.below(2000));
   for (std::uint32_t i = 0; i < sets * sets; ++i) {
     const bool linked = random.below(3) != 0 && i / sets != i % sets;
@@ -78,6 +82,8 @@ class Town {
         histories_(2 * shape.set_of.size()) {
     for (std::uint32_t id = 0; id < histories_.size(); ++id) origins_.emplace_back(id);
     reader_ = engine_.add_reader(journal_);
+    call_reader_ = engine_.add_reader(calls_);
+    if (shape.call_delay != kNever) engine_.set_call_delay(shape.call_delay);
     for (std::uint32_t set = 0; set < engine_.sets(); ++set) {
       places_[set] = {this, set};
       engine_.loop(set).set_handler(EventKind::job, &Town::on_event, &places_[set]);
@@ -100,13 +106,9 @@ class Town {
 
   // A line between the others.
   void mark_at(Time time) {
-    engine_.call_at(time, [this, time] {
-      for (std::uint32_t set = 0; set < engine_.sets(); ++set) late_ += engine_.loop(set).now() != time;
-      late_ += engine_.now() != time;
-      lines_.push_back({kMark, static_cast<std::uint32_t>(lines_.size()), time});
-    });
+    engine_.call_at(time, [this, time] { mark({kMark, static_cast<std::uint32_t>(lines_.size()), time}); });
   }
-  // Loops whose clock was not the call's time.
+  // Loops whose clock was not the call's time, and lines out of order.
   std::uint64_t late() const { return late_; }
 
  private:
@@ -143,6 +145,7 @@ class Town {
         reader_, Line{event.target, static_cast<std::uint32_t>(history.size()), engine_.loop(set).now()});
     history.push_back({event.time, event.key, event.argument});
     if (event.argument == 0) return;
+    if (shape_.call_delay != kNever && event.key % 4 == 0) ask(set, event);
     RandomStream random(shape_.seed ^ event.key, "next", static_cast<std::uint64_t>(event.time));
     for (std::uint64_t i = random.below(3); i > 0; --i) cause(set, event, random);
   }
@@ -176,7 +179,29 @@ class Town {
     mail.event.argument = engine_.set(set).attach(set_of(target), event.argument << 1);
   }
 
-  void line(const Line& line) { lines_.push_back(line); }
+  // Few times, so that several calls have the same one.
+  void ask(std::uint32_t set, const Event& by) {
+    const Time time = (by.time + shape_.call_delay + 63) / 64 * 64;
+    const std::uint32_t half = kCallOf + by.target;
+    engine_.set(set).ask_call(time, origins_[by.target], call_reader_,
+                              Line{half, static_cast<std::uint32_t>(by.argument), time});
+  }
+  // Between all that was before its time and all that is later: what a call does, it causes an event at once.
+  void called(const Line& line) {
+    mark(line);
+    const std::uint32_t entity = line.entity - kCallOf;
+    engine_.loop(set_of(entity)).schedule(line.time, origins_[entity], EventKind::job, entity, 0);
+  }
+  void mark(const Line& line) {
+    for (std::uint32_t set = 0; set < engine_.sets(); ++set) late_ += engine_.loop(set).now() != line.time;
+    late_ += engine_.now() != line.time;
+    late_ += !lines_.empty() && lines_.back().entity < kCallOf && lines_.back().time >= line.time;
+    lines_.push_back(line);
+  }
+  void line(const Line& line) {
+    late_ += !lines_.empty() && lines_.back().time > line.time;
+    lines_.push_back(line);
+  }
 
   const Shape& shape_;
   bool apart_;
@@ -185,8 +210,8 @@ class Town {
   std::vector<Origin> origins_;
   std::vector<std::vector<Seen>> histories_;
   std::vector<Line> lines_;
-  JournalOf<Line, Town> journal_{*this, &Town::line};
-  std::uint32_t reader_ = 0;
+  JournalOf<Line, Town> journal_{*this, &Town::line}, calls_{*this, &Town::called};
+  std::uint32_t reader_ = 0, call_reader_ = 0;
   std::uint64_t damaged_ = 0, late_ = 0;
 };
 
@@ -393,6 +418,141 @@ TEST(Engine, ACallMaySchedule) {
   EXPECT_EQ(pair.engine.run(), 4u);
   EXPECT_THAT(pair.seen[0], ElementsAre(130, 150));
   EXPECT_THAT(pair.seen[1], ElementsAre(100, 250));
+}
+
+// ---- Calls that events ask for
+
+// Two sets far apart; an event's argument is after how long it wants a call, 0: none.
+class Askers {
+ public:
+  Askers(std::uint32_t sets, std::uint32_t threads, Time call_delay)
+      : engine(sets == 1 ? Engine::Plan{1, {}, threads}
+                         : Engine::Plan{2, {kNever, 1'000'000, 1'000'000, kNever}, threads}) {
+    reader_ = engine.add_reader(calls_);
+    engine.set_call_delay(call_delay);
+    for (std::uint32_t set = 0; set < engine.sets(); ++set) {
+      places_[set] = {this, set};
+      engine.loop(set).set_handler(
+          EventKind::job,
+          [](void* context, const Event& event) {
+            const auto& [askers, at] = *static_cast<std::pair<Askers*, std::uint32_t>*>(context);
+            askers->handle(at, event);
+          },
+          &places_[set]);
+    }
+  }
+  void add(std::uint32_t entity, Time time, Time asks = 0) {
+    engine.loop(set_of(entity))
+        .schedule(time, origins_[entity], EventKind::job, entity, static_cast<std::uint64_t>(asks));
+  }
+  void ask(std::uint32_t entity, Time time) {
+    engine.set(set_of(entity)).ask_call(time, origins_[entity], reader_, entity);
+  }
+
+  Engine engine;
+  std::vector<std::pair<std::uint32_t, Time>> calls;  // who asked, when it was called
+  std::vector<std::uint64_t> executed;                // at each call
+  Time last[2] = {0, 0};                              // events executed, by set
+  std::vector<Time> reached;                          // the later of them, at each call
+  bool throws = false;
+
+ private:
+  std::uint32_t set_of(std::uint32_t entity) const { return entity % engine.sets(); }
+  void handle(std::uint32_t set, const Event& event) {
+    last[set] = event.time;
+    if (event.argument > 0) ask(event.target, event.time + static_cast<Time>(event.argument));
+  }
+  void called(const std::uint32_t& entity) {
+    if (throws) throw std::runtime_error("called " + std::to_string(engine.now()));
+    calls.emplace_back(entity, engine.now());
+    executed.push_back(engine.executed());
+    reached.push_back(std::max(last[0], last[1]));
+  }
+
+  std::pair<Askers*, std::uint32_t> places_[2];
+  std::vector<Origin> origins_{Origin(0), Origin(1), Origin(2), Origin(3)};
+  JournalOf<std::uint32_t, Askers> calls_{*this, &Askers::called};
+  std::uint32_t reader_ = 0;
+};
+
+// All before its time is done, nothing at it or later, also where a set has nobody to wait for.
+TEST(Engine, EventsAskForCalls) {
+  for (const std::uint32_t sets : {1U, 2U}) {
+    for (const std::uint32_t threads : {1U, 2U}) {
+      Askers askers(sets, threads, 50);
+      for (Time time = 0; time <= 1000; ++time) {
+        askers.add(0, time, time == 100 ? 50 : 0);
+        askers.add(1, time, time == 90 ? 60 : time == 400 ? 500 : 0);
+      }
+      EXPECT_EQ(askers.engine.run(), 2002u);
+      EXPECT_THAT(askers.calls,
+                  ElementsAre(std::pair(0U, Time{150}), std::pair(1U, Time{150}), std::pair(1U, Time{900})));
+      EXPECT_THAT(askers.executed, ElementsAre(300, 300, 1800));
+      EXPECT_THAT(askers.reached, ElementsAre(149, 149, 899));
+    }
+  }
+}
+
+// By time, then by who asked, whoever asked first; what is known beforehand goes first.
+TEST(Engine, CallsOfOneTimeComeByWhoAskedForThem) {
+  Askers askers(2, 1, 10);
+  askers.add(3, 5, 95);
+  askers.add(0, 80, 20);
+  askers.add(2, 6, 94);
+  askers.add(1, 7, 43);
+  askers.engine.call_at(100, [&] { askers.calls.emplace_back(9, 100); });
+  askers.engine.run();
+  EXPECT_THAT(askers.calls,
+              ElementsAre(std::pair(1U, Time{50}), std::pair(9U, Time{100}), std::pair(0U, Time{100}),
+                          std::pair(2U, Time{100}), std::pair(3U, Time{100})));
+}
+
+TEST(Engine, WhatIsAskedForIsStillToCome) {
+  Askers askers(1, 1, 50);
+  for (const Time time : {10, 20, 30}) askers.add(0, time, time == 10 ? 50 : 0);
+  EXPECT_EQ(askers.engine.run_some(1), 1u) << "cut by the count, before the window's end";
+  EXPECT_EQ(askers.engine.pending(), 3u);
+  EXPECT_EQ(askers.engine.run_some(5, 40), 2u);
+  EXPECT_EQ(askers.engine.pending(), 1u);
+  EXPECT_EQ(askers.engine.next_time(), 60);
+  EXPECT_TRUE(askers.calls.empty());
+  EXPECT_EQ(askers.engine.run(), 0u);
+  EXPECT_THAT(askers.calls, ElementsAre(std::pair(0U, Time{60})));
+  EXPECT_EQ(askers.engine.pending(), 0u);
+}
+
+TEST(Engine, CallsAndTheOutsideMayAskToo) {
+  Askers askers(2, 2, 50);
+  askers.ask(1, 70);
+  askers.engine.call_at(100, [&] { askers.ask(0, 150); });
+  for (Time time = 0; time < 1000; ++time) askers.add(time % 2 == 0 ? 0 : 1, time);
+  EXPECT_EQ(askers.engine.pending(), 1002u);
+  askers.engine.run();
+  EXPECT_THAT(askers.calls, ElementsAre(std::pair(1U, Time{70}), std::pair(0U, Time{150})));
+  EXPECT_THAT(askers.reached, ElementsAre(69, 149));
+}
+
+TEST(Engine, NobodyAsksForACallTooEarly) {
+  Askers askers(1, 1, 50);
+  askers.add(0, 10, 49);
+  EXPECT_THROW(askers.engine.run(), InternalError);
+  Engine engine;
+  Origin origin(0);
+  EXPECT_THROW(engine.set(0).ask_call(1'000'000, origin, 0, 7), InternalError)
+      << "nobody said that events do";
+}
+
+TEST(Engine, WhatACallThrowsComesOut) {
+  Askers askers(2, 2, 50);
+  askers.throws = true;
+  for (Time time = 0; time < 200; ++time) askers.add(time % 2 == 0 ? 0 : 1, time, time == 30 ? 60 : 0);
+  try {
+    askers.engine.run();
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "called 90");
+  }
+  EXPECT_EQ(askers.engine.executed(), 90u);
 }
 
 TEST(Engine, LooksAroundWhileSomethingIsPendingAndOnceWhenNothingIs) {

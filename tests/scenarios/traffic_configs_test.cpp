@@ -54,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"traffic/star17.yaml", "traffic/poisson.yaml", 69, 0},
                     Case{"traffic/star17.yaml", "traffic/poisson_inline.yaml", 583, 0},
                     Case{"traffic/star17.yaml", "traffic/flows.yaml", 3, 4'004'000},
+                    Case{"traffic/star17.yaml", "traffic/phases.yaml", 7104, 222'000'000},
                     Case{"traffic/star17.yaml", "traffic/flows.csv", 3, 4'004'000},
                     Case{"traffic/custom.yaml", "traffic/flows.csv", 3, 4'004'000},
                     Case{"import/ns3.yaml", "import/ns3/flow.txt", 4, 5'020'000},
@@ -83,6 +84,17 @@ Results run_list(const std::string& list, const std::string& more = "") {
       "test.yaml");
   setup.workload = directory.path() + "/list";
   return Simulation(std::move(setup)).run({});
+}
+
+// The cluster has none, so asking is refused before anything runs, at the place of the name.
+TEST(TrafficScenarios, CircuitsAreRefusedWhereThereAreNone) {
+  try {
+    run_list("kind: phases\nphases:\n  - {compute: 1 us}\n  - {circuits: ring}\n");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("list:4:16: phases.1.circuits: circuits 'ring' are asked for"));
+  }
 }
 
 TEST(TrafficScenarios, FlowsStartAtTheirTime) {

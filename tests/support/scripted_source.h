@@ -64,6 +64,19 @@ class ScriptedSource final : public TaskSource {
     task.bytes = 64;
     return add(rank, task, after);
   }
+  std::uint32_t circuits(std::uint32_t rank, std::uint32_t group, const std::string& configuration,
+                         const std::vector<std::uint32_t>& after = {}, std::uint32_t iteration = 0) {
+    Task task;
+    task.kind = TaskKind::circuits;
+    task.stream = Stream::dp;
+    task.group = group;
+    task.iteration = iteration;
+    const auto at = std::find_if(circuits_.begin(), circuits_.end(),
+                                 [&](const AskedCircuits& known) { return known.name == configuration; });
+    task.circuits = static_cast<std::uint32_t>(at - circuits_.begin());
+    if (at == circuits_.end()) circuits_.push_back({configuration, {"script", 1, 0, ""}});
+    return add(rank, task, after);
+  }
   std::vector<Time> durations() const {
     std::vector<Time> durations;
     for (const Work& work : works_) durations.push_back(work.kernels[0].duration);
@@ -75,6 +88,7 @@ class ScriptedSource final : public TaskSource {
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
+  const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.at(id); }
   std::uint32_t task_count(std::uint32_t rank) const {
     return static_cast<std::uint32_t>(programs_[rank].size());
@@ -131,8 +145,9 @@ class ScriptedSource final : public TaskSource {
   using Program = std::vector<Step>;
 
   static bool same_key(const Task& a, const Task& b) {
+    if (has_group(a)) return has_group(b) && a.group == b.group;
     if (a.kind != b.kind || a.kind == TaskKind::compute) return false;
-    return a.kind == TaskKind::collective ? a.group == b.group : a.peer == b.peer && a.tag == b.tag;
+    return a.peer == b.peer && a.tag == b.tag;
   }
   static void link(Program& program, std::uint32_t before, std::uint32_t after) {
     program[before].next.push_back(after);
@@ -143,6 +158,7 @@ class ScriptedSource final : public TaskSource {
   std::uint32_t iterations_ = 1;
   std::vector<Work> works_;
   std::vector<std::string> names_{"step"};
+  std::vector<AskedCircuits> circuits_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<Program> programs_;
 };

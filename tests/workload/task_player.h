@@ -79,6 +79,7 @@ class TaskPlayer {
         match({task.peer, rank, task.tag, task.sequence});
         break;
       case TaskKind::collective:
+      case TaskKind::circuits:
         join(task, index);
         break;
     }
@@ -95,7 +96,8 @@ class TaskPlayer {
     auto& waiting = calls_of_[{task.group, task.sequence}];
     if (!waiting.empty()) {
       const Task& first = open_[waiting.front()].task;
-      if (first.bytes != task.bytes || first.collective != task.collective || first.name != task.name)
+      if (first.bytes != task.bytes || first.kind != task.kind || first.collective != task.collective ||
+          first.name != task.name)
         mismatched = true;
     }
     waiting.push_back(index);

@@ -20,6 +20,8 @@ const char* to_string(PathStep::Kind kind) {
       return "transfer";
     case PathStep::Kind::acknowledgement:
       return "acknowledgement";
+    case PathStep::Kind::circuits:
+      return "circuits";
     case PathStep::Kind::communication:
       return "communication";
     case PathStep::Kind::held:
@@ -51,6 +53,9 @@ void PathSummary::add(const PathStep& step) {
     case PathStep::Kind::acknowledgement:
       acknowledgement += duration;
       break;
+    case PathStep::Kind::circuits:
+      circuits += duration;
+      break;
     case PathStep::Kind::communication:
       undivided += duration;
       break;
@@ -59,6 +64,11 @@ void PathSummary::add(const PathStep& step) {
 }
 
 namespace {
+
+PathStep::Kind kind_of(TaskKind kind) {
+  if (kind == TaskKind::compute) return PathStep::Kind::compute;
+  return kind == TaskKind::circuits ? PathStep::Kind::circuits : PathStep::Kind::communication;
+}
 
 // A transfer spent its time at these ports, and what is left at its sender.
 void divide(PathStep& transfer, std::span<const PortDelay> ports) {
@@ -230,13 +240,31 @@ void CriticalPath::begins(const JobRecord& record) {
   Running running;
   running.task = steps_.add_task(cell);
   running.begin = record.time;
-  running.kind = task.kind == TaskKind::compute ? PathStep::Kind::compute : PathStep::Kind::communication;
+  running.kind = kind_of(task.kind);
   Link since;
   since.begin = since.end = record.time;
   since.task = running.task;
   running.released_by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNoIndex, since);
   steps_.hold(running.released_by);
+  if (task.kind == TaskKind::circuits) ask(record.communication, running.released_by);
   rank.running.push_back(std::move(running));
+}
+
+// Who asks last is whom the others wait for.
+void CriticalPath::ask(std::uint64_t circuits, std::uint32_t chain) {
+  Asked& asked = asked_[circuits];
+  ++asked.members;
+  replace(asked.last, chain);
+}
+
+// A member's chain goes on from the last one's request; all have asked when the first one ends.
+void CriticalPath::light(Running& member, std::uint64_t circuits) {
+  const auto asked = asked_.find(circuits);
+  replace(member.released_by, asked->second.last);
+  member.begin = end_of(member.released_by);
+  if (--asked->second.members > 0) return;
+  steps_.release(asked->second.last);
+  asked_.erase(asked);
 }
 
 // ---- Messages
@@ -361,7 +389,8 @@ CriticalPath::Running CriticalPath::take_running(const JobRecord& record) {
 
 // A receiver that came after the message waited for nobody.
 void CriticalPath::ends(const JobRecord& record, Time end) {
-  const Running running = take_running(record);
+  Running running = take_running(record);
+  if (running.kind == PathStep::Kind::circuits) light(running, record.communication);
   Link step;
   step.begin = running.begin;
   step.end = record.time;
@@ -431,6 +460,7 @@ void CriticalPath::forget_before(Time time) {
     for (const Sent& sent : rank.outgoing.all()) cut(sent.chain);
   }
   for (const Tip& tip : tips_) cut(tip.chain);
+  for (const auto& [circuits, asked] : asked_) cut(asked.last);
 }
 
 }  // namespace netsim

@@ -4,14 +4,15 @@
 //
 // It is found while the job is played, from the books' records, which come in order of time. Each task that
 // is under way holds the chain that released it: that of the task whose end made it ready; for a collective,
-// that of the member that came last before this one's end; for a receiver, that of the sender, if it was
-// waiting. Chains share their beginnings, and what no task holds any more is forgotten, so memory follows
-// what is under way and not the length of the job.
+// that of the member that came last before this one's end (for circuits: that asked last); for a receiver,
+// that of the sender, if it was waiting. Chains share their beginnings, and what no task holds any more is
+// forgotten, so memory follows what is under way and not the length of the job.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -150,6 +151,11 @@ class CriticalPath {
     std::deque<Sent> sent_;
     std::uint64_t first_ = 0;
   };
+  // Circuits that members wait for.
+  struct Asked {
+    std::uint32_t last = kNoIndex;  // chain of the member that asked last
+    std::uint32_t members = 0;      // that have asked and not ended
+  };
   struct Rank {
     std::vector<Running> running;
     std::uint32_t last = kNoIndex;  // chain of the task that ended last
@@ -164,6 +170,8 @@ class CriticalPath {
   // What fills the time between the step before and this one.
   PathStep gap_of(std::uint32_t link) const;
   void replace(std::uint32_t& place, std::uint32_t chain);
+  void ask(std::uint64_t circuits, std::uint32_t chain);
+  void light(Running& member, std::uint64_t circuits);
   Running take_running(const JobRecord& record);
   Rank& rank_of(std::uint32_t gpu) { return ranks_[rank_of_gpu_[gpu]]; }
   Running* member(std::uint32_t gpu, std::uint64_t communication);
@@ -178,7 +186,8 @@ class CriticalPath {
   Links steps_;
   std::vector<std::uint32_t> rank_of_gpu_;  // kNoIndex: of none
   std::vector<Rank> ranks_;
-  std::vector<PortDelay> waits_;  // of the message that is delivered next
+  std::map<std::uint64_t, Asked> asked_;  // by communication
+  std::vector<PortDelay> waits_;          // of the message that is delivered next
   struct Tip {
     std::uint32_t chain = kNoIndex;
     Time end = 0;

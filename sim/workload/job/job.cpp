@@ -42,7 +42,7 @@ struct Active {
 struct Membership {
   const Group* group = nullptr;
   std::uint32_t index = 0;
-  std::uint32_t reached = 0;  // collectives of the group that the rank has launched
+  std::uint32_t reached = 0;  // collectives of the group, and circuits, that the rank has launched
 };
 
 // Tasks of one stream of a rank: launched one after the other.
@@ -76,6 +76,15 @@ struct alignas(64) SetState {
   JobRecord::Cause cause = JobRecord::Cause::arrival;  // of what begins in the present event
 };
 
+// "rank 3", "ranks 3, 5, 7, 8 and 4 more"
+std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kNamed = 4;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return ranks.size() > kNamed ? text + fmt::format(" and {} more", ranks.size() - kNamed) : text;
+}
+
 // The run of a job is rank-local: ready tasks to timers and communications, completions back to the source.
 // It touches the state of the rank and of its set; what was decided before (GPUs, durations, groups) is
 // shared. What happens is told to the books, directly or by way of a journal, and never asked of them but for
@@ -89,6 +98,7 @@ class SourceJob final : public TaskJob {
   void resume(std::uint32_t rank, std::uint64_t argument) override;
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
+  void circuits_asked(const CircuitRequest& request) override;
   void apply(const JobRecord& record) override { books_.apply(record); }
   void apply(const TransferRecord& record) override { books_.apply(record); }
 
@@ -122,6 +132,7 @@ class SourceJob final : public TaskJob {
   const Group& map_group(std::uint32_t rank, const Task& task);
   Group make_group(std::uint32_t rank, const Task& task) const;
 
+  void begin_held_back(SetState& set, std::uint32_t slot);
   void make_ready(SetState& set, std::uint32_t slot);
   void go_on(SetState& set, std::uint32_t slot);
   void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
@@ -131,10 +142,12 @@ class SourceJob final : public TaskJob {
 
   void launch(SetState& set, std::uint32_t slot);
   void launch_communication(SetState& set, std::uint32_t slot);
+  void ask_for_circuits(SetState& set, std::uint32_t slot);
+  void light(const std::vector<CircuitRequest>& members);
   const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
   CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
                                std::uint32_t slot) const;
-  bool runs_kernels(const Task& task) const { return task.kind != TaskKind::compute && !task.raw; }
+  static bool runs_kernels(const Task& task) { return is_communication(task) && !task.raw; }
 
   void complete_compute(std::uint32_t gpu, std::uint32_t slot);
   void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
@@ -150,6 +163,8 @@ class SourceJob final : public TaskJob {
   std::string describe(const Active& active) const;
   Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;
+  std::string describe_circuits(const Active& active) const;
+  std::vector<std::uint32_t> missing(const Active& active) const;
   bool has_reached(std::uint32_t rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
 
@@ -158,6 +173,7 @@ class SourceJob final : public TaskJob {
   std::uint32_t first_rank_;  // of the run's ranks: EventKind::job's target is this plus the rank
   JobPlan plan_;
   JobBooks books_;
+  CircuitRequests circuits_;  // between events only
   std::vector<SetState> sets_;
   std::vector<RankState> ranks_;
   // Filled by whichever rank first names a group. Entries stay where they are and never change.
@@ -172,6 +188,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       first_rank_(first_rank),
       plan_(std::move(plan)),
       books_(*plan_.source, number, std::move(observer), plan_.gpus),
+      circuits_(*plan_.source, run.circuits->control),
       ranks_(plan_.source->ranks()) {
   NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
   sets_.reserve(run_.loops->size());
@@ -223,11 +240,20 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
   return slot;
 }
 
-// The earliest start of a task has come.
+// The earliest start of a task has come, or its circuits are lit.
 void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
-  const std::uint32_t id = set.active[slot].task.id;
+  const Active& active = set.active[slot];
+  if (active.state == Active::State::launched) {
+    complete(set, slot, JobRecord::Kind::communication_ends, active.start);
+  } else {
+    begin_held_back(set, slot);
+  }
+}
+
+void SourceJob::begin_held_back(SetState& set, std::uint32_t slot) {
+  const std::uint32_t rank = set.active[slot].rank, id = set.active[slot].task.id;
   set.cause = JobRecord::Cause::earliest_start;
   make_ready(set, slot);
   go_on(set, slot);
@@ -281,7 +307,10 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
       refuse(rank, task, fmt::format("work {} does not exist", task.work));
     return;
   }
-  if (task.bytes <= 0) refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
+  if (task.kind == TaskKind::circuits && task.circuits >= source().circuits().size())
+    refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits));
+  if (is_communication(task) && task.bytes <= 0)
+    refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
   if (is_point_to_point(task) && (task.peer >= ranks_.size() || task.peer == rank)) {
     refuse(rank, task, fmt::format("peer {} (allowed: another rank, 0 to {})", task.peer, ranks_.size() - 1));
   }
@@ -289,7 +318,7 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
 
 void SourceJob::identify(Active& active) {
   const Task& task = active.task;
-  if (task.kind == TaskKind::collective) {
+  if (has_group(task)) {
     const Membership& member = membership(active.rank, task);
     active.group = member.group;
     active.index = member.index;
@@ -389,8 +418,7 @@ std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
 
 ReadyTask SourceJob::view_of(const Active& active) {
   const Task& task = active.task;
-  return {active.rank, task.queue, task.place, task.iteration, task.kind != TaskKind::compute,
-          task.bytes,  task.name};
+  return {active.rank, task.queue, task.place, task.iteration, is_communication(task), task.bytes, task.name};
 }
 
 void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
@@ -409,6 +437,10 @@ void SourceJob::launch(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::launched;
   active.start = set.loop.now();
+  if (active.task.kind == TaskKind::circuits) {
+    ask_for_circuits(set, slot);
+    return;
+  }
   if (active.task.kind != TaskKind::compute) {
     launch_communication(set, slot);
     return;
@@ -426,6 +458,34 @@ void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   const std::uint32_t gpu = plan_.gpus[active.rank];
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu);
   run_.executor->start(gpu, request(active, members(set, slot), slot));
+}
+
+// Its request is on its way, and nothing runs meanwhile.
+void SourceJob::ask_for_circuits(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  ++membership(active.rank, active.task).reached;
+  tell(record_of(set, active, JobRecord::Kind::communication_begins));
+  RankState& rank = ranks_[active.rank];
+  run_.circuits->ask(rank.set, set.loop.now() + run_.circuits->control->request_latency(), rank.origin,
+                     {number_, active.rank, slot});
+}
+
+void SourceJob::circuits_asked(const CircuitRequest& request) {
+  const Active& active = set_of(request.rank).active[request.slot];
+  const std::size_t size = active.group->places.size();
+  std::vector<CircuitRequest> members = circuits_.add(active.communication, request, size);
+  if (members.size() < size) return;
+  run_.circuits->control->configure(circuits_.configuration(active.task.circuits),
+                                    [this, members = std::move(members)] { light(members); });
+}
+
+// The members go on in events of their own.
+void SourceJob::light(const std::vector<CircuitRequest>& members) {
+  for (const CircuitRequest& member : members) {
+    EventLoop& loop = set_of(member.rank).loop;
+    loop.schedule(loop.now(), ranks_[member.rank].origin, EventKind::job, first_rank_ + member.rank,
+                  member.slot);
+  }
 }
 
 // GPUs in the order of the group, at an address that holds until the task ends.
@@ -542,6 +602,8 @@ std::string SourceJob::describe(const Active& active) const {
       return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
     case TaskKind::collective:
       return name + describe_collective(active);
+    case TaskKind::circuits:
+      return name + describe_circuits(active);
     case TaskKind::send:
     case TaskKind::receive:
       break;
@@ -558,16 +620,28 @@ Time SourceJob::expected_end(const Active& active) const {
 }
 
 std::string SourceJob::describe_collective(const Active& active) const {
-  constexpr std::size_t kNamed = 4;
-  std::string named;
-  std::size_t missing = 0;
+  const std::vector<std::uint32_t> ranks = missing(active);
+  if (ranks.empty()) return fmt::format(" is in flight among {} ranks", active.group->places.size());
+  return fmt::format(" waits for {}, which did not reach it", some_ranks(ranks));
+}
+
+std::string SourceJob::describe_circuits(const Active& active) const {
+  const std::vector<std::uint32_t> ranks = missing(active);
+  const std::size_t members = active.group->places.size();
+  const std::string& circuits = source().circuits()[active.task.circuits].name;
+  if (ranks.empty())
+    return fmt::format(" waits for circuits '{}', asked for by all {} members", circuits, members);
+  return fmt::format(" waits for circuits '{}', asked for by {} of {} members, not by {}", circuits,
+                     members - ranks.size(), members, some_ranks(ranks));
+}
+
+// Members that have not reached it, ascending.
+std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
+  std::vector<std::uint32_t> ranks;
   for (const auto& [rank, index] : active.group->places) {
-    if (has_reached(rank, active)) continue;
-    if (++missing <= kNamed) named += fmt::format("{} {}", missing == 1 ? "" : ",", rank);
+    if (!has_reached(rank, active)) ranks.push_back(rank);
   }
-  if (missing == 0) return fmt::format(" is in flight among {} ranks", active.group->places.size());
-  if (missing > kNamed) named += fmt::format(" and {} more", missing - kNamed);
-  return fmt::format(" waits for rank{}{}, which did not reach it", missing == 1 ? "" : "s", named);
+  return ranks;
 }
 
 // Whether the rank has launched the collective: it is under way there, or as many of the group as come before
@@ -575,7 +649,7 @@ std::string SourceJob::describe_collective(const Active& active) const {
 bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
   const std::vector<Active>& all = set_of(rank).active;
   for (const std::uint32_t slot : ranks_[rank].active) {
-    if (all[slot].communication == active.communication && all[slot].task.kind == TaskKind::collective)
+    if (all[slot].communication == active.communication && has_group(all[slot].task))
       return all[slot].state == Active::State::launched;
   }
   const auto member = ranks_[rank].memberships.find(active.task.group);

@@ -26,9 +26,10 @@ struct TaskRecord {
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
   Task task;
-  std::uint64_t communication = 0;  // CommunicationRecord::id; nothing for a compute task
-  Time posted = 0;                  // the rank reached it
-  Time start = 0;                   // work or transfer began
+  // CommunicationRecord::id; what members that ask for circuits have in common; nothing for a compute task.
+  std::uint64_t communication = 0;
+  Time posted = 0;  // the rank reached it
+  Time start = 0;   // work or transfer began
   Time end = 0;
 };
 
@@ -77,7 +78,7 @@ struct JobObserver {
 };
 
 // Between events: while no set runs and all records are applied. Running a job throws InputError for a task
-// that cannot be played: a peer, group, work or iteration that does not exist, no bytes, members that
+// that cannot be played: a peer, group, work, iteration or circuits that do not exist, no bytes, members that
 // disagree. Task::not_before counts from the start of the job.
 class Job {
  public:

@@ -67,12 +67,12 @@ void JobBooks::apply(const JobRecord& record) {
   }
 }
 
-// A collective is in flight at a rank from the rank's own start; a point-to-point operation at both ends from
-// the sender's, and the receiver's books have the sender's kind; tables its name.
+// A collective is in flight at a rank from the rank's own start, and circuits count as one; a point-to-point
+// operation at both ends from the sender's, and the receiver's books have the sender's kind; tables its name.
 void JobBooks::begin_communication(const JobRecord& record) {
   Operation& operation = join(record);
   if (path_) path_->begins(record);
-  if (record.task.kind == TaskKind::collective) {
+  if (has_group(record.task)) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
   } else if (record.task.kind == TaskKind::send) {
     operation.stream = record.task.stream;
@@ -136,10 +136,15 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
     refuse_task(source_, record.rank, task,
                 fmt::format("{}, but {} at {}", here, there, task_label(source_, operation.opener, first)));
   };
+  if (has_group(task) && first.kind != task.kind) refuse(to_string(task.kind), to_string(first.kind));
   if (first.bytes != task.bytes) refuse(fmt::format("{} bytes", task.bytes), fmt::format("{}", first.bytes));
   if (first.raw != task.raw) refuse(task.raw ? "raw" : "not raw", first.raw ? "raw" : "not raw");
   if (is_point_to_point(task)) return;
   if (first.collective != task.collective) refuse(to_string(task.collective), to_string(first.collective));
+  if (task.kind == TaskKind::circuits && first.circuits != task.circuits) {
+    refuse("circuits '" + source_.circuits()[task.circuits].name + "'",
+           "'" + source_.circuits()[first.circuits].name + "'");
+  }
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
@@ -173,7 +178,7 @@ void JobBooks::deliver(Operation& operation, Time now) {
 }
 
 void JobBooks::report(const Operation& operation, Time end) const {
-  if (!observer_.communication) return;
+  if (!observer_.communication || !is_communication(operation.task)) return;
   CommunicationRecord record;
   record.job = job_;
   record.id = operation.id;

@@ -27,8 +27,9 @@ struct JobRecord {
   enum class Kind : std::uint8_t {
     compute_begins,
     compute_ends,
-    communication_begins,  // the rank enters the operation
-    communication_ends     // the rank's part is done (a point-to-point sender's: acknowledged)
+    communication_begins,  // the rank enters the operation, or asks for circuits
+    communication_ends  // the rank's part is done (a point-to-point sender's: acknowledged), or circuits are
+                        // lit
   };
   // What let a task begin, at the time of the record.
   enum class Cause : std::uint8_t {
@@ -87,7 +88,7 @@ class JobBooks {
   bool sender_began(std::uint64_t communication) const;
 
  private:
-  // A communication from its first member's start to its last member's end.
+  // A communication, or circuits that are asked for, from its first member's start to its last member's end.
   struct Operation {
     std::uint64_t id = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;

@@ -24,7 +24,13 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 
-  // Adds a job; its number is that of the calls before. Before anything runs.
+  // Jobs may ask for optical circuits from now on. Before the first job is added.
+  void set_circuits(CircuitAccess access) { circuits_ = std::move(access); }
+  // A request that CircuitAccess::ask was given has come to the switches.
+  void circuits_asked(const CircuitRequest& request) { jobs_[request.job]->circuits_asked(request); }
+
+  // Adds a job; its number is that of the calls before. Before anything runs. InputError for circuits that
+  // there are not.
   const Job& add(JobPlan plan);
   // The job begins, at its arrival: now() of all loops is that time, and no set runs.
   void start(std::uint32_t job);
@@ -63,6 +69,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
   JobJournal journal_;
+  CircuitAccess circuits_;
   TransferJournal transfer_journal_;
   JobRun run_;
   JobObserver observer_;

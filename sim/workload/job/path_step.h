@@ -18,6 +18,7 @@ struct PathStep {
     launch,           // what the library costs before a message leaves: base latency, latency of a hop
     transfer,         // a message, from its sender's endpoint to its receiver
     acknowledgement,  // a message and its acknowledgement: the send window was full, or a sender's end
+    circuits,         // from the last member's request for optical circuits until they are lit
     communication,    // not known in parts: from the last member's arrival, or the sender's start, to the end
     held              // nothing ran: an earliest start, a task scheduler
   };
@@ -47,7 +48,7 @@ struct PathSummary {
   std::array<Time, kStreams> communication{};  // by stream: all that is neither
   // The same by what it was.
   Time launch = 0, propagation = 0, transmission = 0, queueing = 0, paused = 0, at_sender = 0;
-  Time acknowledgement = 0, undivided = 0;
+  Time acknowledgement = 0, circuits = 0, undivided = 0;
   std::uint64_t steps = 0;
 };
 

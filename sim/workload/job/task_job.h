@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/workload/job/circuit_requests.h"
 #include "sim/workload/job/job.h"
 #include "sim/workload/job/job_books.h"
 
@@ -21,7 +22,8 @@ struct JobRun {
   Executor* executor = nullptr;
   ComputeDevices* devices = nullptr;
   const JobJournal* journal = nullptr;  // while it is empty the books hear of everything at once
-  std::uint32_t first_origin = 0;       // of the run's ranks
+  const CircuitAccess* circuits = nullptr;
+  std::uint32_t first_origin = 0;  // of the run's ranks
 };
 
 class TaskJob : public Job {
@@ -36,6 +38,8 @@ class TaskJob : public Job {
   virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
+  // A member's request has come to the switches. Between events.
+  virtual void circuits_asked(const CircuitRequest& request) = 0;
   virtual void apply(const JobRecord& record) = 0;
   virtual void apply(const TransferRecord& record) = 0;
 };

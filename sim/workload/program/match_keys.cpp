@@ -1,6 +1,14 @@
 #include "sim/workload/program/match_keys.h"
 
 namespace netsim {
+namespace {
+
+// Circuits count among the collectives of their group.
+TaskKind kind_of_key(const ProgramOp& op) {
+  return op.kind == TaskKind::circuits ? TaskKind::collective : op.kind;
+}
+
+}  // namespace
 
 MatchKeys::MatchKeys(const OperationList& operations, const UnrolledRole& role)
     : operations_(operations), role_(role), key_(role.size(), kNoKey) {
@@ -9,8 +17,9 @@ MatchKeys::MatchKeys(const OperationList& operations, const UnrolledRole& role)
   for (std::uint32_t i = 0; i < role.size(); ++i) {
     const ProgramOp& op = operations[role.operation(i)];
     if (op.kind == TaskKind::compute) continue;
-    const bool collective = op.kind == TaskKind::collective;
-    const Expression expression{op.kind, collective ? op.group : 0, collective ? PeerExpression{} : op.peer,
+    const TaskKind kind = kind_of_key(op);
+    const bool collective = kind == TaskKind::collective;
+    const Expression expression{kind, collective ? op.group : 0, collective ? PeerExpression{} : op.peer,
                                 collective ? 0 : op.tag};
     const auto next = static_cast<std::uint32_t>(operation_of_.size());
     const auto [it, added] = known.try_emplace(expression, next);
@@ -24,8 +33,9 @@ std::uint32_t MatchKeys::table_of(std::uint32_t rank, const RankGrid& grid, cons
   std::vector<std::uint32_t> same_as;
   for (std::uint32_t key = 0; key < operation_of_.size(); ++key) {
     const ProgramOp& op = operations_[operation_of_[key]];
-    const bool collective = op.kind == TaskKind::collective;
-    const Meaning meaning{op.kind, collective ? groups.id(op.group, rank) : *grid.peer(rank, op.peer),
+    const TaskKind kind = kind_of_key(op);
+    const bool collective = kind == TaskKind::collective;
+    const Meaning meaning{kind, collective ? groups.id(op.group, rank) : *grid.peer(rank, op.peer),
                           collective ? 0 : op.tag};
     same_as.push_back(first.try_emplace(meaning, key).first->second);
   }

@@ -54,6 +54,7 @@ struct ProgramOp {
   std::uint32_t work = 0;
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t group = 0;
+  std::uint32_t circuits = 0;  // index in names
   std::uint32_t root = 0;
   PeerExpression peer;
   std::uint32_t tag = 0;

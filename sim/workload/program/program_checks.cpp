@@ -27,7 +27,7 @@ class OperationCheck {
 
   void run() const {
     if (op_.table_plus_one != 0) check_value();
-    if (op_.kind == TaskKind::collective) check_group();
+    if (op_.kind == TaskKind::collective || op_.kind == TaskKind::circuits) check_group();
     if (op_.kind == TaskKind::send || op_.kind == TaskKind::receive) check_peer();
   }
 
@@ -49,6 +49,7 @@ class OperationCheck {
   void check_group() const {
     const std::uint32_t id = checked_.groups.id(op_.group, rank_);
     if (id == kNoIndex) fail(".group", "the rank is not a member of group " + std::to_string(op_.group));
+    if (op_.kind == TaskKind::circuits) return;
     const std::size_t members = checked_.groups.members(id).size();
     if (members < 2)
       fail(".group", "group " + std::to_string(op_.group) + " has one member: a collective needs two");
@@ -71,6 +72,12 @@ class OperationCheck {
   std::uint32_t rank_;
 };
 
+// What it is for all members alike, but for the bytes.
+std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
+  if (op.kind == TaskKind::circuits) return hash_name(checked.program.names[op.circuits]);
+  return static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+}
+
 // What a role calls on one group expression. Bytes from tables are added per rank.
 struct CollectiveTotals {
   std::uint64_t calls = 0;
@@ -83,10 +90,10 @@ std::map<std::uint32_t, CollectiveTotals> collectives_of(const CheckedProgram& c
   std::map<std::uint32_t, CollectiveTotals> totals;
   for (std::uint32_t i = 0; i < role.size(); ++i) {
     const ProgramOp& op = checked.operations[role.operation(i)];
-    if (op.kind != TaskKind::collective) continue;
+    if (op.kind != TaskKind::collective && op.kind != TaskKind::circuits) continue;
     CollectiveTotals& total = totals[op.group];
     ++total.calls;
-    const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+    const std::uint64_t what = digest_of(checked, op);
     const bool table = op.table_plus_one != 0;
     total.order =
         hash_combine(hash_combine(total.order, what), table ? 0 : static_cast<std::uint64_t>(op.bytes));
@@ -125,7 +132,7 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
   throw InputError(Place{checked.file, 0, 0, ""},
                    "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
                        " of one group call different collectives: " + std::to_string(a.calls) + " and " +
-                       std::to_string(b.calls) + " calls, or other kinds, roots or bytes");
+                       std::to_string(b.calls) + " calls, or other kinds, roots, bytes or circuits");
 }
 
 // Messages of one direction between two ranks under one tag, at one end.

@@ -23,8 +23,8 @@ struct CheckedProgram {
 
 // Peers, roots, group membership and table values are right for every rank that uses them. InputError.
 void check_operations(const CheckedProgram& checked);
-// All members of a group call the same collectives (kinds, roots, bytes), in the same order on each.
-// InputError.
+// All members of a group call the same collectives (kinds, roots, bytes) and ask for the same circuits, in
+// the same order on each. InputError.
 void check_collectives(const CheckedProgram& checked);
 // Per (sender, receiver, tag): as many messages and bytes sent as received, raw at both ends or at none.
 // InputError.

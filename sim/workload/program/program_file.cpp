@@ -37,7 +37,8 @@ const EnumTable<TaskKind, int>& task_kinds() {
   static const EnumTable<TaskKind, int> table = {{TaskKind::compute, pb::Op::COMPUTE},
                                                  {TaskKind::collective, pb::Op::COLLECTIVE},
                                                  {TaskKind::send, pb::Op::SEND},
-                                                 {TaskKind::receive, pb::Op::RECEIVE}};
+                                                 {TaskKind::receive, pb::Op::RECEIVE},
+                                                 {TaskKind::circuits, pb::Op::CIRCUITS}};
   return table;
 }
 const EnumTable<Stream, int>& streams() {
@@ -352,6 +353,12 @@ class Reader {
         result.work = index(message.work(), program.works.size(), "works", path + ".work");
       return result;
     }
+    if (result.kind == TaskKind::circuits) {
+      if (result.table_plus_one != 0) fail(path + ".table_plus_one", "circuits have no numbers");
+      result.circuits = index(message.circuits(), program.names.size(), "names", path + ".circuits");
+      result.group = index(message.group(), program.groups.size(), "groups", path + ".group");
+      return result;
+    }
     if (result.table_plus_one == 0)
       result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
     if (result.kind == TaskKind::collective) {
@@ -498,6 +505,11 @@ class Writer {
     out.set_not_before_ps(op.not_before);
     if (op.kind == TaskKind::compute) {
       out.set_work(op.work);
+      return;
+    }
+    if (op.kind == TaskKind::circuits) {
+      out.set_circuits(op.circuits);
+      out.set_group(op.group);
       return;
     }
     out.set_bytes(op.bytes);

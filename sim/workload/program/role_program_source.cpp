@@ -53,7 +53,7 @@ struct RankState {
 
 class RoleProgramSource : public TaskSource {
  public:
-  RoleProgramSource(Program program, const std::string& file)
+  RoleProgramSource(Program program, const std::string& file, const std::map<std::string, Place>& circuits)
       : program_(std::move(program)),
         grid_(checked_axes(program_, file)),
         groups_(program_, grid_, file),
@@ -67,6 +67,7 @@ class RoleProgramSource : public TaskSource {
     check_collectives(checked);
     check_messages(checked);
     add_tabled_works();
+    add_circuits(file, circuits);
     for (std::uint32_t r = 0; r < roles_.size(); ++r) {
       match_keys_.emplace_back(operations_, roles_[r]);
       for (const std::uint32_t rank : ranks_of[r]) {
@@ -87,6 +88,7 @@ class RoleProgramSource : public TaskSource {
   const std::vector<Work>& works() const override { return program_.works; }
   const std::vector<std::string>& names() const override { return program_.names; }
   double model_flops() const override { return program_.model_flops; }
+  const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.members(id); }
   std::optional<std::uint64_t> total_tasks() const override {
     std::uint64_t total = 0;
@@ -215,6 +217,23 @@ class RoleProgramSource : public TaskSource {
     return {name, {kernel}};
   }
 
+  // Those of one name are the same.
+  void add_circuits(const std::string& file, const std::map<std::string, Place>& places) {
+    std::map<std::string, std::uint32_t> known;
+    for (std::uint32_t i = 0; i < operations_.size(); ++i) {
+      const ProgramOp& op = operations_[i];
+      if (op.kind != TaskKind::circuits) continue;
+      const std::string& name = program_.names[op.circuits];
+      const auto [it, added] = known.try_emplace(name, static_cast<std::uint32_t>(circuits_.size()));
+      circuits_of_name_[op.circuits] = it->second;
+      if (!added) continue;
+      const auto place = places.find(name);
+      circuits_.push_back({name, place != places.end()
+                                     ? place->second
+                                     : Place{file, 0, 0, operations_.path(i) + ".circuits"}});
+    }
+  }
+
   const UnrolledRole& role(std::uint32_t rank) const { return roles_[role_of_[rank]]; }
   std::uint32_t task_count(std::uint32_t rank) const { return role(rank).size() * program_.iterations; }
 
@@ -241,7 +260,10 @@ class RoleProgramSource : public TaskSource {
       return task;
     }
     task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
-    if (op.kind == TaskKind::collective) {
+    if (op.kind == TaskKind::circuits) {
+      task.circuits = circuits_of_name_.at(op.circuits);
+      task.group = groups_.id(op.group, rank);
+    } else if (op.kind == TaskKind::collective) {
       task.collective = op.collective;
       task.root = op.root;
       task.group = groups_.id(op.group, rank);
@@ -336,15 +358,18 @@ class RoleProgramSource : public TaskSource {
   std::vector<UnrolledRole> roles_;
   std::vector<std::uint32_t> role_of_;
   std::vector<std::vector<std::uint32_t>> tabled_works_;
-  std::vector<MatchKeys> match_keys_;  // by role
+  std::vector<AskedCircuits> circuits_;
+  std::map<std::uint32_t, std::uint32_t> circuits_of_name_;  // by index in names
+  std::vector<MatchKeys> match_keys_;                        // by role
   std::vector<RankState> states_;
   std::uint32_t lookahead_ = 1;
 };
 
 }  // namespace
 
-std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file) {
-  return std::make_unique<RoleProgramSource>(std::move(program), file);
+std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file,
+                                                     const std::map<std::string, Place>& circuits) {
+  return std::make_unique<RoleProgramSource>(std::move(program), file, circuits);
 }
 
 }  // namespace netsim

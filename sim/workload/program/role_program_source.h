@@ -13,6 +13,7 @@
 //   goes on across iterations.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,8 @@ namespace netsim {
 // Checks all that parse_program() cannot see: every rank plays one role, peers and roots are in range, ranks
 // are members of the groups that they call, dependencies reach into the program, all members of a group call
 // the same collectives, every send has its receive, and the ProgramLimits. InputError with `file` and path.
-std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file);
+// `circuits`: where the user wrote the name of a configuration; one that is not there is the file's.
+std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file,
+                                                     const std::map<std::string, Place>& circuits = {});
 
 }  // namespace netsim

@@ -107,9 +107,9 @@ void SimpleSource::append(Program& program, Task task) {
 // Of the same match key.
 std::uint32_t SimpleSource::calls_before(const Program& program, const Task& task) {
   const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(), [&](const Task& other) {
+    if (has_group(task)) return has_group(other) && other.group == task.group;
     if (other.kind != task.kind || task.kind == TaskKind::compute) return false;
-    return task.kind == TaskKind::collective ? other.group == task.group
-                                             : other.peer == task.peer && other.tag == task.tag;
+    return other.peer == task.peer && other.tag == task.tag;
   });
   return before == program.tasks.rend() ? 0 : before->sequence + 1;
 }

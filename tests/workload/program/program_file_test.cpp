@@ -72,6 +72,41 @@ TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
   EXPECT_EQ(read.model_flops, 1.5e15);
 }
 
+// Two ranks that ask for circuits instead of all-reducing.
+Program asking_ranks() {
+  Program program = two_ranks();
+  program.names.push_back("pairs");
+  for (ProgramBlock& block : program.blocks) {
+    auto& op = std::get<ProgramOp>(block.items[3]);
+    op.kind = TaskKind::circuits;
+    op.circuits = static_cast<std::uint32_t>(program.names.size() - 1);
+    op.bytes = 0;
+  }
+  return program;
+}
+
+TEST(ProgramFile, KeepsWhatAsksForCircuits) {
+  const Program program = asking_ranks();
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  EXPECT_EQ(read.blocks[1].items, program.blocks[1].items);
+  EXPECT_EQ(serialize_program(read), serialize_program(program));
+}
+
+TEST(ProgramFile, RefusesWrongCircuitsWithTheirPath) {
+  const auto changed_op = [](auto change) {
+    pb::Workload workload;
+    EXPECT_TRUE(workload.ParseFromString(serialize_program(asking_ranks())));
+    change(*workload.mutable_blocks(0)->mutable_items(3)->mutable_op());
+    return refusal(workload.SerializeAsString());
+  };
+  EXPECT_EQ(changed_op([](pb::Op&) {}), "accepted");
+  EXPECT_THAT(changed_op([](pb::Op& op) { op.set_circuits(99); }),
+              HasSubstr("blocks[0].items[3].op.circuits: 99 is out of range"));
+  EXPECT_THAT(changed_op([](pb::Op& op) { op.set_group(9); }), HasSubstr("items[3].op.group: 9"));
+  EXPECT_THAT(changed_op([](pb::Op& op) { op.set_circuits(0); }),
+              HasSubstr("of one group call different collectives"));
+}
+
 TEST(ProgramFile, RefusesEveryProperPrefix) {
   const std::string bytes = serialize_program(two_ranks());
   for (std::size_t size = 0; size < bytes.size(); ++size) {

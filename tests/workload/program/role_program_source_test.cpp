@@ -248,6 +248,47 @@ TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {
               HasSubstr("after_previous: -9"));
 }
 
+// They meet as collectives do, and are counted with those of their group; one rank may ask alone.
+TEST(RoleProgramSource, AsksForCircuits) {
+  ProgramBuilder builder("asks");
+  const std::uint32_t axis = builder.axis("rank", 2);
+  const std::uint32_t both = builder.group({{{axis, {}}}, {}, 0}), first = builder.group({{}, {0}, 0});
+  for (const std::uint32_t rank : {0U, 1U}) {
+    BlockBuilder main(builder, "rank");
+    const auto ask = [&](const std::string& name, std::uint32_t group) {
+      ProgramOp op;
+      op.kind = TaskKind::circuits;
+      op.stream = Stream::dp;
+      op.group = group;
+      op.circuits = op.name = builder.name(name);
+      main.add(op, {});
+    };
+    ask("ring", both);
+    main.collective("sum", CollectiveKind::all_reduce, Stream::dp, 0, both, 64, {});
+    ask("pairs", both);
+    if (rank == 0) ask("ring", first);
+    builder.role({"rank", {{axis, {rank}}}, main.finish()});
+  }
+  builder.program().iterations = 2;
+  const Program program = builder.finish();
+  const auto source = make_role_program_source(program, "job.pb", {{"pairs", {"job.yaml", 7, 3, ""}}});
+  ASSERT_EQ(source->circuits().size(), 2u);
+  EXPECT_EQ(source->circuits()[0].name, "ring");
+  EXPECT_EQ(source->circuits()[0].place.to_string(), "job.pb: blocks[0].items[0].op.circuits");
+  EXPECT_EQ(source->circuits()[1].place.to_string(), "job.yaml:7:3");
+  std::vector<std::uint32_t> sequences, asked;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    sequences.push_back(task.sequence);
+    if (task.kind == TaskKind::circuits) asked.push_back(task.circuits);
+  }
+  EXPECT_THAT(sequences, ElementsAre(0, 1, 2, 0, 3, 4, 5, 1));
+  EXPECT_THAT(asked, ElementsAre(0, 1, 0, 0, 1, 0));
+  TaskPlayer player(*source);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_FALSE(player.mismatched);
+}
+
 TEST(RoleProgramSource, RefusesWrongBlocks) {
   const auto with = [](ProgramRepeat repeat) {
     Program program = two_ranks();

@@ -403,6 +403,74 @@ TEST(Collective, RefusesNonsense) {
   EXPECT_THAT(traffic_error("{kind: collective, ranks: 16}"), HasSubstr("8 GPUs"));
 }
 
+// ---- phases
+
+const char* const kPhases =
+    "{kind: phases, ranks: 5, iterations: 2, phases: [{collective: all_reduce, bytes: 8 B}, {circuits: "
+    "ring}, "
+    "{compute: 5 ns, groups: [[1, 4]]}, {collective: broadcast, root: 1, groups: [[0, 3], [2, 1]], name: "
+    "halves}, "
+    "{circuits: pairs, groups: [[4]]}]}";
+
+TEST(Phases, FollowEachOtherAtEachRank) {
+  const auto source = source_of(kPhases, 8);
+  EXPECT_EQ(source->ranks(), 5u);
+  EXPECT_EQ(source->iterations(), 2u);
+  EXPECT_EQ(source->total_tasks(), 2u * (2 * 5 + 2 + 4 + 1));
+  ASSERT_EQ(source->circuits().size(), 2u);
+  EXPECT_EQ(source->circuits()[1].name, "pairs");
+  EXPECT_GT(source->circuits()[1].place.column, 0);
+  for (std::uint32_t rank = 0; rank < 5; ++rank) {
+    std::vector<Task> ready;
+    source->start(rank, ready);
+    for (const Task& task : test::tasks_of(*source, rank)) {
+      EXPECT_THAT(ids(ready), ElementsAre(task.id)) << "nothing beside it";
+      ready.clear();
+      source->complete(rank, task.id, ready);
+    }
+    EXPECT_THAT(ready, IsEmpty());
+  }
+  const std::vector<Task> tasks = test::tasks_of(*source, 1);
+  ASSERT_EQ(tasks.size(), 8u);
+  EXPECT_EQ(tasks[2].kind, TaskKind::compute);
+  EXPECT_EQ(source->works()[tasks[2].work].kernels[0].duration, 5 * kNanosecond);
+  EXPECT_EQ(source->group(tasks[3].group), (std::vector<std::uint32_t>{2, 1}));
+  EXPECT_EQ(tasks[3].root, 1u);
+  EXPECT_EQ(source->name(tasks[3].name), "halves");
+}
+
+TEST(Phases, CanBeCompiledWhereTheyHaveRanks) {
+  const auto kind = Registry<WorkloadKind>::instance().create(parse_config(kPhases, "test.yaml"), "");
+  EXPECT_TRUE(kind->compile().starts_with("\x0a\x0fnetsim-workload"));
+  const auto open = Registry<WorkloadKind>::instance().create(
+      parse_config("{kind: phases, phases: [{compute: 1 us}]}", "test.yaml"), "");
+  EXPECT_THROW(open->compile(), ConfigError);
+}
+
+TEST(Phases, RefuseNonsense) {
+  const auto error = [](const std::string& phases) {
+    return traffic_error("kind: phases\nphases: " + phases + "\n", 4);
+  };
+  EXPECT_THAT(traffic_error("kind: phases"), HasSubstr("'phases' is missing"));
+  EXPECT_THAT(error("[]"), HasSubstr("a sequence of {collective, bytes}"));
+  EXPECT_THAT(error("[{bytes: 1 MB}]"), HasSubstr("one of: collective, compute, circuits"));
+  EXPECT_THAT(error("[{compute: 1 us, circuits: a}]"), HasSubstr("one of: collective, compute, circuits"));
+  EXPECT_THAT(error("[{compute: 1 us, bytes: 1 MB}]"), HasSubstr("only a collective has 'bytes'"));
+  EXPECT_THAT(error("[{collective: all_reduce, root: 1}]"), HasSubstr("all_reduce has no root"));
+  EXPECT_THAT(error("[{collective: broadcast, root: 4}]"), HasSubstr("root 4; allowed: 0 to 3"));
+  EXPECT_THAT(error("[{collective: reduce, root: 2, groups: [[0, 1]]}]"),
+              HasSubstr("root 2; allowed: 0 to 1"));
+  EXPECT_THAT(error("[{collective: all_reduce, groups: [[0, 4]]}]"), HasSubstr("rank 4; allowed: 0 to 3"));
+  EXPECT_THAT(error("[{collective: all_reduce, groups: [[0, 1], [1, 2]]}]"),
+              HasSubstr("rank 1 is in this phase twice"));
+  EXPECT_THAT(error("[{collective: all_reduce, groups: [[0], [1, 2]]}]"), HasSubstr("at least 2 ranks"));
+  EXPECT_THAT(error("[{compute: 1 us, groups: [3]}]"), HasSubstr("a list of ranks is expected"));
+  EXPECT_THAT(error("[{compute: 1 us, groups: 3}]"), HasSubstr("a list of groups is expected"));
+  EXPECT_THAT(error("[{compute: 1 us, groups: [[0, 1, 3]]}]"),
+              HasSubstr("rank 2 is in no group of any phase"));
+  EXPECT_THAT(error("[{collectiv: all_reduce}]"), HasSubstr("did you mean 'collective'?"));
+}
+
 TEST(SimpleSource, KeepsTheOrderOfEachStreamAndNoOther) {
   SimpleSource source("test", 2);
   Task compute, gather;
