@@ -39,9 +39,9 @@ class Links {
   bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == Kind::xpu; }
   bool joins_xpus(const Link& link) const { return is_xpu(link.a) && is_xpu(link.b); }
 
-  // Xpus of its unit that NVLinks join to this one directly, over switches, or over one xpu (`over`).
-  std::set<std::uint32_t> near(std::uint32_t xpu, bool over) const {
-    std::set<std::uint32_t> found{xpu}, direct;
+  // Xpus of its unit that NVLinks join to this one, itself too, directly or over switches.
+  std::set<std::uint32_t> near(std::uint32_t xpu) const {
+    std::set<std::uint32_t> found{xpu};
     std::vector<std::uint32_t> reached{xpu};
     for (std::size_t i = 0; i < reached.size(); ++i) {
       if (reached[i] != xpu && is_xpu(reached[i])) continue;
@@ -50,12 +50,8 @@ class Links {
         if (found.insert(peer(*link, reached[i])).second) reached.push_back(peer(*link, reached[i]));
       }
     }
-    std::copy_if(found.begin(), found.end(), std::inserter(direct, direct.end()),
-                 [this](std::uint32_t node) { return is_xpu(node); });
-    if (!over) return direct;
-    std::set<std::uint32_t> all;
-    for (const std::uint32_t next : direct) all.merge(near(next, false));
-    return all;
+    std::erase_if(found, [this](std::uint32_t node) { return !is_xpu(node); });
+    return found;
   }
 
  private:
@@ -115,17 +111,23 @@ class HostFinder {
   }
 
   bool passes_on(std::uint32_t unit) const {
-    return any_node(unit, [this](std::uint32_t node) {
+    std::map<std::uint32_t, std::set<std::uint32_t>> near;
+    const bool away = any_node(unit, [&](std::uint32_t node) {
       if (!links_.is_xpu(node)) return false;
+      near.emplace(node, links_.near(node));
       const auto leads_away = [this](const Link* link) {
         return links_.leaves(*link) && links_.joins_xpus(*link);
       };
       const auto& own = links_.of(node);
-      if (std::any_of(own.begin(), own.end(), leads_away)) return true;
-      const std::set<std::uint32_t> near = links_.near(node, true);
-      return std::any_of(near.begin(), near.end(), [&](std::uint32_t other) {
-        const std::set<std::uint32_t> beyond = links_.near(other, false);
-        return !std::includes(near.begin(), near.end(), beyond.begin(), beyond.end());
+      return std::any_of(own.begin(), own.end(), leads_away);
+    });
+    if (away) return true;
+    // Whether some xpus are joined over no fewer than two others.
+    return std::any_of(near.begin(), near.end(), [&](const auto& xpu) {
+      std::set<std::uint32_t> within_two;
+      for (const std::uint32_t next : xpu.second) within_two.insert(near[next].begin(), near[next].end());
+      return std::any_of(within_two.begin(), within_two.end(), [&](std::uint32_t other) {
+        return !std::includes(within_two.begin(), within_two.end(), near[other].begin(), near[other].end());
       });
     });
   }

@@ -22,14 +22,18 @@ struct InputText {
   std::string text;
 };
 
-// The file that the entry `file` of a component's configuration names (find_input_file()). InputError where
-// it is recognised as something else than `format`.
-inline InputText read_named_file(const ConfigNode& where, const std::string& format,
-                                 std::uint64_t largest = kLargestDescription) {
+// The file that the entry `file` of a component's configuration names (find_input_file()).
+inline InputText read_named_file(const ConfigNode& where, std::uint64_t largest = kLargestDescription) {
   const ConfigNode& named = *where.find("file");
   InputText input;
   input.path = find_input_file(read_text(named), named.place().file);
   input.text = read_file(input.path, largest);
+  return input;
+}
+// The same; InputError where it is recognised as something else than `format`.
+inline InputText read_named_file(const ConfigNode& where, const std::string& format,
+                                 std::uint64_t largest = kLargestDescription) {
+  InputText input = read_named_file(where, largest);
   require_format(input.text, input.path, format);
   return input;
 }

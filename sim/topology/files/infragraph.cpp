@@ -11,6 +11,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 #include "sim/topology/ethernet.h"
+#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/host_links.h"
 
 namespace netsim {
@@ -69,12 +70,12 @@ BitRate nvlink_rate(std::string_view link, std::string_view xpu) {
   return static_cast<BitRate>(kByGeneration[static_cast<std::size_t>(generation)] * 8e9 + 0.5);
 }
 
+// Raw in whole Gb/s, as in host_links.h.
 BitRate usable_pcie(double gigatransfers, int lanes) {
   const double coded = gigatransfers <= 5 ? 0.8 : gigatransfers <= 32 ? 128.0 / 130 : 236.0 / 256;
-  const PcieParameters tlp;
-  const double rate = gigatransfers * 1e9 * lanes * coded * static_cast<double>(tlp.pcie_tlp_payload) /
-                      static_cast<double>(tlp.pcie_tlp_payload + tlp.pcie_tlp_overhead);
-  return static_cast<BitRate>(rate);
+  PcieParameters pcie;
+  pcie.pcie_rate = static_cast<BitRate>(gigatransfers * lanes * coded + 0.5) * kGbps;
+  return pcie.pcie().rate;
 }
 
 int pcie_lanes(std::string_view text) {
@@ -797,6 +798,17 @@ DescribedCluster read_infragraph(const ConfigNode& document, const std::string& 
   if (document.find("components") != nullptr) return read_device(document, file);
   if (document.find("nodes") != nullptr) return NodeLinkReader(document, file).take();
   return InfrastructureReader(document, file).take();
+}
+
+DescribedCluster read_infragraph_file(const ConfigNode& where) {
+  const InputText input = read_named_file(where);
+  const Format* format = recognise(input.text, input.path);
+  return as_input([&] {
+    if (format != nullptr && format->name == "infragraph_pb")
+      return read_infragraph(parse_infragraph_message(input.text, input.path), input.path);
+    require_format(input.text, input.path, "infragraph");
+    return read_infragraph(parse_config(input.text, input.path), input.path);
+  });
 }
 
 }  // namespace netsim

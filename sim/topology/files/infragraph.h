@@ -1,6 +1,6 @@
 // InfraGraph (github.com/Keysight/infragraph, schema 2.x): infrastructures of devices, instances and edges,
-// as YAML or JSON: an Infrastructure, a bare Device (one instance of it), what get_graph of the reference
-// service gives ({infrastructure, annotations}; the annotation `rank` of nodes orders them), or its
+// as YAML, JSON or protobuf: an Infrastructure, a bare Device (one instance of it), what get_graph of the
+// reference service gives ({infrastructure, annotations}; the annotation `rank` of nodes orders them), or its
 // networkx graph (nodes, edges).
 //
 // - An index is all, `[3]` or a slice `[a:b:c]`, the end excluded; none may be beyond the count. Of an
@@ -19,6 +19,9 @@
 //   NVLink-C2C: 225 GB/s for a GPU (hosts/gb200.cpp). Other figures are taken as they are.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "sim/core/config.h"
 #include "sim/topology/files/described_cluster.h"
 
@@ -27,5 +30,9 @@ namespace netsim {
 // The nodes, in the order of instances and components, called "host.0.card.1.port.0"; links likewise, then
 // those between instances. ConfigError at the place of what is wrong.
 DescribedCluster read_infragraph(const ConfigNode& document, const std::string& file);
+// An Infrastructure as a protobuf message, as the document that it would be. ConfigError where it is broken.
+ConfigNode parse_infragraph_message(std::string_view bytes, const std::string& file);
+// Of the file that the entry `file` of a component's configuration names. InputError for what is wrong in it.
+DescribedCluster read_infragraph_file(const ConfigNode& where);
 
 }  // namespace netsim

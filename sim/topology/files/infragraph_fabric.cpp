@@ -19,7 +19,7 @@ struct InfragraphParameters : EthernetParameters {
 
 Parameters<InfragraphParameters> parameters() {
   using P = InfragraphParameters;
-  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML or JSON)");
+  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
   p.rate("rate", &P::rate, kLinkRates, "of links between instances of which the file gives no bandwidth")
       .time("delay", &P::delay, kFabricDelays, "of those of which it gives no latency")
       .integer("channels", &P::channels, {0, kMostOrderedChannels},
@@ -46,11 +46,8 @@ const FormatRegistration kFormat{{.name = "infragraph",
 const Registration<Topology> kRegistration{
     "infragraph", "the switches and links of an InfraGraph document; for its hosts, the host infragraph",
     parameters(), [](const InfragraphParameters& p, const ConfigNode& where) {
-      const InputText input = read_named_file(where, "infragraph");
-      return as_input([&] {
-        return described_fabric(read_infragraph(parse_config(input.text, input.path), input.path), p.link(),
-                                static_cast<std::uint32_t>(p.channels));
-      });
+      const DescribedCluster cluster = read_infragraph_file(where);
+      return described_fabric(cluster, p.link(), static_cast<std::uint32_t>(p.channels));
     }};
 
 }  // namespace

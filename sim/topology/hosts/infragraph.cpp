@@ -18,7 +18,7 @@ struct InfragraphHostParameters : DescribedHostParameters {
 
 Parameters<InfragraphHostParameters> parameters() {
   using P = InfragraphHostParameters;
-  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML or JSON)");
+  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
   p.text("device", &P::device, "of several devices with xpus, which one")
       .text("instance", &P::instance, "of several kinds of hosts, that of this instance: host.3")
       .rate(
@@ -37,10 +37,7 @@ Parameters<InfragraphHostParameters> parameters() {
 const Registration<Host> kRegistration{
     "infragraph", "a host as a device of an InfraGraph document describes it", parameters(),
     [](const InfragraphHostParameters& p, const ConfigNode& where) {
-      const InputText input = read_named_file(where, "infragraph");
-      DescribedCluster cluster =
-          as_input([&] { return read_infragraph(parse_config(input.text, input.path), input.path); });
-      return described_host(std::move(cluster), p, where);
+      return described_host(read_infragraph_file(where), p, where);
     }};
 
 }  // namespace

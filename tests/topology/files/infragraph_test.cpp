@@ -162,6 +162,63 @@ TEST(InfraGraph, CountsAreThoseOfTheReferenceService) {
   }
 }
 
+// ---- Protobuf
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+std::string field(unsigned number, std::uint64_t value) { return varint(number << 3) + varint(value); }
+std::string field(unsigned number, const std::string& content) {
+  return varint(number << 3 | 2) + varint(content.size()) + content;
+}
+
+// Two xpus that one edge joins at 1.5 GB/s (0x3fc00000).
+std::string message() {
+  const std::string component = field(1, "x") + field(3, 2) + field(4, 4) + field(14, "");
+  const std::string figure = field(1, 2) + varint(3 << 3 | 5) + std::string("\0\0\xc0\x3f", 4);
+  const std::string link = field(1, "l") + field(3, field(1, figure));
+  const std::string edge =
+      field(1, field(2, "x[0]")) + field(2, field(2, "x[1]")) + field(3, 1) + field(4, "l");
+  return field(1, "pair") + field(3, field(1, "d") + field(3, component) + field(4, link) + field(5, edge)) +
+         field(5, field(1, "i") + field(3, "d") + field(4, 1));
+}
+
+TEST(InfraGraph, ProtobufIsTheSameDocument) {
+  const DescribedCluster cluster = read_infragraph(parse_infragraph_message(message(), "pair.pb"), "pair.pb");
+  EXPECT_THAT(edges(cluster), ElementsAre("i.0.x.0-i.0.x.1"));
+  EXPECT_EQ(cluster.links[0].rate, 12 * kGbps);
+  const auto error_of = [](const std::string& bytes) -> std::string {
+    try {
+      read_infragraph(parse_infragraph_message(bytes, "pair.pb"), "pair.pb");
+    } catch (const ConfigError& wrong) {
+      return wrong.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(error_of(message().substr(0, 30)),
+              AllOf(StartsWith("pair.pb"), HasSubstr("cut off or broken")));
+  EXPECT_THAT(error_of(field(3, field(1, "d") + field(3, field(4, 9)))),
+              AllOf(HasSubstr("devices.0.components.0.choice"), HasSubstr("9 is none of the 8 choices")));
+  EXPECT_THAT(error_of(field(3, field(1, 7))), HasSubstr("another type of value"));
+  test::expect_sane(
+      message(), [](const std::string& bytes) { read_infragraph(parse_infragraph_message(bytes, "f"), "f"); },
+      1500);
+}
+
+TEST(InfraGraph, TheSampleInProtobufIsTheOneInYaml) {
+  NETSIM_NEEDS_SHARED("samples/infragraph");
+  const std::string name =
+      test::shared_folder() + "/samples/infragraph/generated/clos_fat_tree_2tier_r8_server";
+  const DescribedCluster yaml = read_infragraph(load_config(name + ".yaml"), "f");
+  const DescribedCluster packed =
+      read_infragraph(parse_infragraph_message(read_file(name + ".pb"), "f"), "f");
+  EXPECT_EQ(edges(packed), edges(yaml));
+  ASSERT_EQ(packed.links.size(), yaml.links.size());
+  for (std::size_t i = 0; i < yaml.links.size(); ++i) EXPECT_EQ(packed.links[i].rate, yaml.links[i].rate);
+}
+
 // ---- What names say
 
 TEST(InfraGraph, NamesAndDescriptionsTellRates) {
@@ -182,19 +239,19 @@ TEST(InfraGraph, NamesAndDescriptionsTellRates) {
   EXPECT_EQ(of_gpu("x", "{name: l, description: nvlink_4}").together, 18 * 206 * kGBps / 10);
   EXPECT_EQ(of_gpu("NVIDIA A100 SXM4", "{name: nvlink}").together, 240 * kGBps);
   EXPECT_EQ(of_gpu("Grace Blackwell", "{name: l}").together, 18 * 401 * kGBps / 10);
-  // 32 GT/s x 16 lanes x 128/130, and 256 of 280 bytes of a TLP.
-  const auto gen5 = static_cast<BitRate>(32e9 * 16 * 128 / 130 * 256 / 280);
+  // 32 GT/s x 16 lanes x 128/130 = 504 Gb/s, and 256 of 280 bytes of a TLP.
+  const BitRate gen5 = 504 * kGbps * 256 / 280;
   EXPECT_FALSE(of_gpu("x", "{name: pcie}").scale_up);
   EXPECT_FALSE(of_gpu("x", "{name: pcie}").rate.has_value());
-  EXPECT_NEAR(static_cast<double>(*of_gpu("x", "{name: p, description: PCIE_GEN5 x16}").rate), gen5, 1);
-  EXPECT_NEAR(static_cast<double>(*of_gpu("x", "{name: pcie, description: Gen 5 x8}").rate), gen5 / 2., 1);
+  EXPECT_EQ(of_gpu("x", "{name: p, description: PCIE_GEN5 x16}").rate, gen5);
+  EXPECT_EQ(of_gpu("x", "{name: pcie, description: Gen 5 x8}").rate, gen5 / 2);
   const std::string transfers =
       "{name: pcie, physical: {bandwidth: {choice: gigatransfers_per_second, gigatransfers_per_second: 32}}}";
-  EXPECT_NEAR(static_cast<double>(*of_gpu("x", transfers).rate), gen5, 1);
+  EXPECT_EQ(of_gpu("x", transfers).rate, gen5);
   const std::string pcie_switch =
       "{name: a, choice: xpu, count: 1}, {name: b, choice: switch, count: 1, description: PCI Express Gen4}";
   EXPECT_FALSE(link_of(pcie_switch, "{name: l}").scale_up);
-  EXPECT_NEAR(static_cast<double>(*link_of(pcie_switch, "{name: l}").rate), gen5 / 2., 1);
+  EXPECT_EQ(link_of(pcie_switch, "{name: l}").rate, gen5 / 2);
   const std::string cpu = "{name: a, choice: xpu, count: 1}, {name: b, choice: cpu, count: 1}";
   EXPECT_EQ(link_of(cpu, "{name: c2c_link}").rate, 225 * kGBps);
 }
@@ -441,7 +498,7 @@ TEST_F(InfraGraphFiles, TheSamplesCarryTraffic) {
   std::size_t files = 0;
   for (const char* folder : {"generated", "published"}) {
     for (const std::string& file : test::shared_files("samples/infragraph/" + std::string(folder), "")) {
-      if (!file.ends_with(".yaml") && !file.ends_with(".json")) continue;
+      if (!file.ends_with(".yaml") && !file.ends_with(".json") && !file.ends_with(".pb")) continue;
       if (file.ends_with("/switch.yaml") || file.ends_with("/cx5_100gbe.yaml")) continue;  // no host
       const std::string part = "{kind: infragraph, file: " + file + "}\n";
       SimulationSetup setup;
@@ -452,7 +509,7 @@ TEST_F(InfraGraphFiles, TheSamplesCarryTraffic) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 16u);
+  EXPECT_EQ(files, 17u);
 }
 
 TEST_F(InfraGraphFiles, TheSampleOfAllIndexFormsCarriesTraffic) {
