@@ -14,8 +14,10 @@
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
+#include "sim/core/registry.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/files/ns3_topology.h"
+#include "sim/topology/topology.h"
 #include "sim/workload/readers/ns3_flows.h"
 
 namespace netsim {
@@ -649,6 +651,16 @@ const FormatRegistration kConfiguration{{.name = "netsim_configuration",
 
 constexpr std::uint64_t kMostText = 4 << 20;
 
+// The section that takes the format's component from the file.
+ConfigNode component_of_file(const Format& format, const std::string& path, const std::string& section) {
+  ConfigNode node = ConfigNode::map(Place{path, 0, 0, section});
+  node.at_or_add("kind") = ConfigNode::scalar(format.component, Place{path, 0, 0, section + ".kind"});
+  node.at_or_add("file") = ConfigNode::scalar(std::filesystem::path(path).filename().string(),
+                                              Place{path, 0, 0, section + ".file"});
+  return node;
+}
+
+// A file that describes the hosts too has a host kind of its topology's name.
 ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
   const Format* format = recognise_file(path);
   const auto refuse = [&](const std::string& message) { throw ConfigError(Place{path, 0, 0, ""}, message); };
@@ -660,11 +672,10 @@ ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
   if (!topology) return {load_config(path), "", kNever, {}};
   ConfiguredRun run;
   run.config = ConfigNode::map(Place{path, 0, 0, ""});
-  ConfigNode& section = run.config.at_or_add("topology");
-  section = ConfigNode::map(Place{path, 0, 0, "topology"});
-  section.at_or_add("kind") = ConfigNode::scalar(format->component, Place{path, 0, 0, "topology.kind"});
-  section.at_or_add("file") =
-      ConfigNode::scalar(std::filesystem::path(path).filename().string(), Place{path, 0, 0, "topology.file"});
+  run.config.at_or_add("topology") = component_of_file(*format, path, "topology");
+  const std::vector<std::string> hosts = Registry<Host>::instance().names();
+  if (std::find(hosts.begin(), hosts.end(), format->component) != hosts.end())
+    run.config.at_or_add("host") = component_of_file(*format, path, "host");
   return run;
 }
 

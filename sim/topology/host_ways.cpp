@@ -179,7 +179,18 @@ std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
     const NodeId middle = host.gpus[nearest];
     ways.push_back({node, joined(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node))});
   }
+  std::stable_sort(ways.begin(), ways.end(), [](const HostWays::NicWay& a, const HostWays::NicWay& b) {
+    return a.ports.size() < b.ports.size();
+  });
   return ways;
+}
+
+// How many of the ways, which stand in the order of their links, are as short as the first.
+std::uint32_t equally_short(const std::vector<HostWays::NicWay>& ways) {
+  const auto as_first = [&](const HostWays::NicWay& way) {
+    return way.ports.size() == ways.front().ports.size();
+  };
+  return static_cast<std::uint32_t>(std::count_if(ways.begin(), ways.end(), as_first));
 }
 
 std::uint32_t equally_near(const Search& pcie, const std::vector<NodeId>& nodes) {
@@ -215,7 +226,7 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
         ways.push_back({node - first_node, counted_from(pcie[gpu].way(host.gpus[gpu], node), first_port)});
       for (HostWays::NicWay& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
         ways.push_back({way.nic - first_node, counted_from(std::move(way.ports), first_port)});
-      nearest_.push_back(equal);
+      nearest_.push_back(equal != 0 ? equal : equally_short(ways));
     }
   }
 }

@@ -43,7 +43,7 @@ class HostWays {
   const GpuWay& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
   // What joins the GPU to a fabric (by Host::fabrics()), in order of closeness: fewest crossings from CPU to
   // CPU, fewest links, widest. Equal ones take turns in being the first one, from GPU to GPU. Last are those
-  // that only other GPUs' PCIe reaches, over NVLink and such a GPU.
+  // that only other GPUs' PCIe reaches, over NVLink and such a GPU: all that a GPU without NICs has.
   std::span<const NicWay> nics(std::uint32_t gpu, std::uint32_t fabric) const {
     return nic_ways_[gpu * fabrics_ + fabric];
   }

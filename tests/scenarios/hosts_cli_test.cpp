@@ -36,5 +36,21 @@ TEST_F(HostsProgram, RefusesBrokenTopologyFilesOfNccl) {
   expect_refused(config, ExitCode::input, {"host.xml:3:6", "'busid' is missing"});
 }
 
+// A torus in one virtual channel, with buffers that senders wait for.
+TEST_F(HostsProgram, RefusesWhatCanDeadlockUnlessToldOtherwise) {
+  const std::string torus = "topology: {kind: torus, sizes: [4], channels: 1}\n";
+  expect_refused(torus, ExitCode::usage,
+                 {"router0->router1, router1->router2", "more virtual channels", "network.deadlock_check"});
+  for (const std::string check : {"note", "off"}) {
+    const Ended ended = run(
+        "--config wrong.yaml --workload incast.yaml --quiet --json - --set network.deadlock_check=" + check);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    const bool noted = ended.out.find("router0->router1, router1->router2") != std::string::npos;
+    EXPECT_EQ(noted, check == "note") << ended.out;
+  }
+  write("wrong.yaml", "topology: {kind: torus, sizes: [4]}\n");
+  EXPECT_EQ(run("--config wrong.yaml --workload incast.yaml --quiet").code, 0);
+}
+
 }  // namespace
 }  // namespace netsim::test

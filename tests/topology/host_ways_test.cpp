@@ -108,6 +108,18 @@ TEST(HostWays, CrossFromCpuToCpuAsSeldomAsTheyCan) {
   EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(one, two, b));
 }
 
+// Its own PCIe leads to none: over NVLink to the GPU that has one.
+TEST(HostWays, AGpuWithoutANicUsesThatOfAnother) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic);
+  h.graph.add_link(a, b, kNvlink);
+  h.graph.add_link(a, nic, kPcie);
+  const HostWays ways = h.ways();
+  ASSERT_EQ(ways.nics(1, 0).size(), 1u);
+  EXPECT_THAT(h.through(ways.nics(1, 0)[0].ports), ElementsAre(a, nic));
+  EXPECT_EQ(ways.nearest(1, 0), 1u);
+}
+
 TEST(HostWays, GpusTakeTurnsAmongEquallyNearNics) {
   SmallHost h;
   const NodeId hub = h.add(NodeKind::pcie_switch);

@@ -6,7 +6,10 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/topology/build.h"
 
@@ -103,6 +106,145 @@ TEST(Structure, BisectionOfLeavesAndSpines) {
         ", hosts_per_leaf: " + std::to_string(hosts) + ", links: " + std::to_string(links));
     RC_ASSERT(s.bisection == leaves / 2 * std::min(hosts, spines * links) * 100 * kGbps);
   }));
+}
+
+// ---- Bisections by closed forms
+
+// In links of 100 Gb/s.
+std::int64_t bisection(const std::string& topology, const std::string& more = "") {
+  const Structure s = structure(topology, more);
+  EXPECT_EQ(s.bisection % (100 * kGbps), 0) << topology;
+  return s.bisection / (100 * kGbps);
+}
+
+std::int64_t power_of_two(int low, int high) { return std::int64_t{1} << *rc::gen::inRange(low, high); }
+
+// A cut across the longest dimension of k: two links of each of the n / k rings there, one of a line.
+TEST(Structure, BisectionOfToriAndMeshes) {
+  EXPECT_TRUE(rc::check("2 n / k, mesh n / k", [] {
+    std::vector<std::int64_t> sizes;
+    std::int64_t routers = 1, longest = 1;
+    std::string text;
+    for (int d = *rc::gen::inRange(1, 4); d > 0; --d) {
+      sizes.push_back(power_of_two(2, 4));
+      routers *= sizes.back();
+      longest = std::max(longest, sizes.back());
+      text += (text.empty() ? "" : ", ") + std::to_string(sizes.back());
+    }
+    RC_PRE(routers <= 256);
+    RC_ASSERT(bisection("kind: torus, sizes: [" + text + "]") == 2 * routers / longest);
+    RC_ASSERT(bisection("kind: torus, sizes: [" + text + "], wrap: false") == routers / longest);
+  }));
+}
+
+// The cut across the long dimension of k x k x 2k meets the short rings too where they are twisted: of the
+// halvings that are tried, twice the links.
+TEST(Structure, ATwistDoublesTheBisection) {
+  for (const auto& [sizes, regular] :
+       {std::pair{"[2, 4]", 4}, {"[4, 8]", 8}, {"[4, 4, 8]", 32}, {"[4, 8, 8]", 64}}) {
+    EXPECT_EQ(bisection("kind: torus, sizes: " + std::string(sizes)), regular) << sizes;
+  }
+  EXPECT_EQ(bisection("kind: torus, sizes: [4, 4, 8], twist: true"), 64);
+  EXPECT_EQ(bisection("kind: torus, sizes: [4, 8, 8], twist: true"), 128);
+}
+
+// Across a dimension of k: k^2 / 4 links of each of the n / k rows, or half of all hosts.
+TEST(Structure, BisectionOfHyperX) {
+  EXPECT_TRUE(rc::check("min over dimensions of n k / 4 links, or hosts", [] {
+    std::string text;
+    std::int64_t switches = 1, shortest = INT64_MAX;
+    for (int d = *rc::gen::inRange(1, 4); d > 0; --d) {
+      const std::int64_t k = power_of_two(1, 4);
+      switches *= k;
+      shortest = std::min(shortest, k);
+      text += (text.empty() ? "" : ", ") + std::to_string(k);
+    }
+    RC_PRE(switches <= 128);
+    const std::int64_t hosts = power_of_two(0, 3), links = *rc::gen::inRange(1, 3);
+    RC_ASSERT(bisection("kind: hyperx, sizes: [" + text + "], hosts_per_switch: " + std::to_string(hosts) +
+                        ", links: " + std::to_string(links)) ==
+              std::min(switches * shortest / 4 * links, switches * hosts / 2));
+  }));
+}
+
+// Groups of one half have a cable to each group of the other: g^2 / 4 in all, or their hosts' links.
+TEST(Structure, BisectionOfDragonflies) {
+  for (const int g : {2, 4, 8}) {
+    for (const int p : {1, 4}) {
+      const std::string groups =
+          ", p: " + std::to_string(p) + ", h: 2, g: " + std::to_string(g) + ", links: 1";
+      const std::int64_t cables = g * g / 4, hosts = g / 2 * 4 * p;
+      EXPECT_EQ(bisection("kind: dragonfly, a: 4" + groups), std::min(cables, hosts)) << groups;
+      EXPECT_EQ(bisection("kind: dragonfly_plus, leaves: 4, spines: 4" + groups), std::min(cables, hosts))
+          << groups;
+    }
+  }
+}
+
+// The halving by the first digit cuts one of the two links from each switch: n at most. Ways that shift one
+// digit in with every hop load all 2 n links with n D / 2 of the n^2 pairs, of which n^2 / 4 cross any
+// halving each way: n / (2 D) at least, D = ceil(log2 n).
+TEST(Structure, BisectionOfDeBruijnAndKautzGraphs) {
+  for (const char* kind : {"de_bruijn", "kautz"}) {
+    for (const std::int64_t n : {8, 12, 16, 24, 32, 64}) {
+      const std::int64_t links = bisection(
+          "kind: " + std::string(kind) + ", degree: 2, hosts_per_switch: 8, switches: " + std::to_string(n));
+      EXPECT_LE(links, n) << kind << n;
+      EXPECT_GE(2 * links * std::bit_width(static_cast<std::uint64_t>(n - 1)), n) << kind << n;
+    }
+  }
+}
+
+// Of a power q of an odd prime, the halving into the two kinds of switches: each has q links to the other
+// kind, q^3 in all. For q = 5, the Hoffman-Singleton graph, any halving has at least (7 - 2) 50 / 4
+// (Fiedler's bound; degree 7, second eigenvalue 2).
+TEST(Structure, BisectionOfSlimFly) {
+  for (const std::int64_t q : {3, 5, 7, 9, 11}) {
+    const std::string graph = "kind: slim_fly, q: " + std::to_string(q) + ", hosts_per_switch: ";
+    EXPECT_EQ(bisection(graph + std::to_string(q + 1)), q * q * q) << q;
+    EXPECT_EQ(bisection(graph + "2"), 2 * q * q) << q;
+  }
+}
+
+// The dimensions' own cuts: 2 links of a ring, k^2 / 4 of a full mesh, half of the links to a switch.
+TEST(Structure, BisectionOfGridsOfRingsMeshesAndSwitches) {
+  const auto grid = [](const std::string& a, int k, const std::string& b, int l) {
+    return bisection("kind: multi_dimensional, dimensions: [{shape: " + a + ", size: " + std::to_string(k) +
+                     "}, {shape: " + b + ", size: " + std::to_string(l) + "}]");
+  };
+  const auto cut = [](const std::string& shape, int k) {
+    return shape == "ring" ? 2 : shape == "full_mesh" ? k * k / 4 : k / 2;
+  };
+  for (const std::string a : {"ring", "full_mesh", "switch"}) {
+    for (const std::string b : {"ring", "full_mesh", "switch"}) {
+      for (const auto& [k, l] : {std::pair{4, 4}, {4, 8}, {8, 4}}) {
+        EXPECT_EQ(grid(a, k, b, l), std::min(l * cut(a, k), k * cut(b, l))) << a << k << b << l;
+      }
+    }
+  }
+}
+
+// Rails that spines join: half of the NICs, or half of the uplinks.
+TEST(Structure, BisectionOfRails) {
+  for (const auto& [spines, links] : {std::pair{4, 1}, {2, 1}, {2, 2}, {1, 1}}) {
+    const std::string fabric =
+        "kind: rail_optimized, rails: 8, hosts_per_leaf: 4, units: 2, spines: " + std::to_string(spines) +
+        ", links: " + std::to_string(links);
+    EXPECT_EQ(bisection(fabric, "host: dgx_h100\n"), 8 * std::min(4, spines * links)) << fabric;
+  }
+}
+
+// Tiers written down: at each the links upward of a half, of which the least counts.
+TEST(Structure, BisectionOfClosNetworks) {
+  for (const int lower : {1, 2, 4}) {
+    for (const int upper : {1, 2, 4}) {
+      const std::string up = std::to_string(lower) + ", " + std::to_string(upper);
+      // 4 groups of 4 switches of 4 hosts: a half has 32 hosts, 8 `lower` links, 2 `lower` `upper` links.
+      EXPECT_EQ(bisection("kind: clos, down: [4, 4, 4], up: [" + up + "]"),
+                std::min({32, 8 * lower, 2 * lower * upper}))
+          << up;
+    }
+  }
 }
 
 TEST(Structure, SamplesLargeFabrics) {

@@ -1,11 +1,12 @@
 // slim_fly: McKay-Miller-Siran graphs of diameter 2 (Besta and Hoefler, Slim Fly: A Cost Effective
-// Low-Diameter Network Topology, SC 2014, section II.B): 2 q^2 switches of (3q - d) / 2 links to others, for
-// a prime q = 4w + d with d = 1 or -1.
+// Low-Diameter Network Topology, SC 2014, section II.B; McKay, Miller and Siran, Journal of Combinatorial
+// Theory B, 1998): 2 q^2 switches of (3q - d) / 2 links to others, for a prime power q = 4w + d with d = 1, 0
+// or -1.
 //
 // Switches are (0, x, y) and (1, m, c) over the field of q elements. With a primitive element e, two of the
 // first kind in a group x are joined where y - y' is in X, two of the second kind in a group m where c - c'
-// is in X', and (0, x, y) and (1, m, c) where y = m x + c. X holds the even powers of e for d = 1; for d = -1
-// it holds +-e^(2i) for i < w; X' is e X. Prime powers, whose fields are no residues, are not offered.
+// is in X', and (0, x, y) and (1, m, c) where y = m x + c. X holds the even powers of e for d = 1, e^(2i) for
+// i < q/2 for d = 0, and +-e^(2i) for i < w for d = -1; X' is e X.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -25,58 +26,107 @@ struct SlimFlyParameters : SwitchGraphParameters {
 
 const Parameters<SlimFlyParameters>& parameters() {
   using P = SlimFlyParameters;
-  static const auto p = with_switch_graph(Parameters<P>()
-                                              .integer("q", &P::q, {3, 181}, "a prime: 2 q^2 switches")
-                                              .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024},
-                                                       "half of the links to other switches, rounded up",
-                                                       "host ports of a switch"));
+  static const auto p = with_switch_graph(
+      Parameters<P>()
+          .integer("q", &P::q, {3, 181}, "a power of a prime, 4 w - 1, 4 w or 4 w + 1: 2 q^2 switches")
+          .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024},
+                   "half of the links to other switches, rounded up", "host ports of a switch"));
   return p;
 }
 
-bool is_prime(std::int64_t q) {
-  for (std::int64_t d = 2; d * d <= q; ++d) {
-    if (q % d == 0) return false;
+// q = p^k; p = 0 where q is no power of a prime.
+struct PrimePower {
+  std::int64_t p = 0, k = 0;
+};
+PrimePower prime_power(std::int64_t q) {
+  PrimePower result;
+  for (std::int64_t p = 2; p <= q && result.p == 0; ++p) {
+    if (q % p == 0) result.p = p;
   }
-  return q > 1;
+  for (; q > 1; q /= result.p, ++result.k) {
+    if (q % result.p != 0) return {};
+  }
+  return result;
 }
 
-// e^0 .. e^(q-2) of the smallest primitive element e.
-std::vector<std::int64_t> powers_of_primitive(std::int64_t q) {
-  for (std::int64_t e = 2;; ++e) {
-    std::vector<std::int64_t> powers{1};
-    while (powers.back() * e % q != 1) powers.push_back(powers.back() * e % q);
-    if (static_cast<std::int64_t>(powers.size()) == q - 1) return powers;
+// The field of p^k elements: polynomials in x over the integers modulo p, of degree below k, modulo
+// x^k = some polynomial for which the powers of x are all elements but 0. An element is the number whose
+// digits to the base p are its coefficients, the constant first.
+class Field {
+ public:
+  explicit Field(PrimePower size) : p_(size.p), top_(1) {
+    for (std::int64_t i = 1; i < size.k; ++i) top_ *= p_;
+    for (reduced_ = 1; !find_powers(); ++reduced_) {
+    }
+    log_.assign(static_cast<std::size_t>(elements()), 0);
+    for (std::size_t i = 0; i < powers_.size(); ++i) log_[static_cast<std::size_t>(powers_[i])] = i;
   }
-}
+  std::int64_t elements() const { return p_ * top_; }
+  // Of x, which is primitive.
+  std::int64_t power(std::size_t exponent) const { return powers_[exponent % powers_.size()]; }
+  // a + factor b, digit by digit.
+  std::int64_t sum(std::int64_t a, std::int64_t b, std::int64_t factor) const {
+    std::int64_t result = 0;
+    for (std::int64_t digit = 1; digit <= top_; digit *= p_)
+      result += digit * ((a / digit % p_ + factor * (b / digit % p_)) % p_);
+    return result;
+  }
+  std::int64_t sum(std::int64_t a, std::int64_t b) const { return sum(a, b, 1); }
+  std::int64_t difference(std::int64_t a, std::int64_t b) const { return sum(a, b, p_ - 1); }
+  std::int64_t product(std::int64_t a, std::int64_t b) const {
+    if (a == 0 || b == 0) return 0;
+    return power(log_[static_cast<std::size_t>(a)] + log_[static_cast<std::size_t>(b)]);
+  }
+
+ private:
+  std::int64_t times_x(std::int64_t a) const { return sum(a % top_ * p_, reduced_, a / top_); }
+
+  // x^0, x^1, ... until they repeat: whether that is all elements but 0.
+  bool find_powers() {
+    powers_.assign(1, 1);
+    while (static_cast<std::int64_t>(powers_.size()) < elements()) {
+      const std::int64_t next = times_x(powers_.back());
+      if (next <= 1) return next == 1 && static_cast<std::int64_t>(powers_.size()) == elements() - 1;
+      powers_.push_back(next);
+    }
+    return false;
+  }
+
+  std::int64_t p_, top_;      // top_: p^(k-1)
+  std::int64_t reduced_ = 0;  // x^k
+  std::vector<std::int64_t> powers_;
+  std::vector<std::size_t> log_;  // by element
+};
+
+// d of q = 4w + d.
+std::int64_t remainder_of(std::int64_t q) { return q % 4 == 3 ? -1 : q % 4; }
 
 // X, and by `odd` X' = e X: by element, whether it holds it.
-std::vector<bool> generators(std::int64_t q, bool odd) {
-  const std::vector<std::int64_t> powers = powers_of_primitive(q);
-  const std::int64_t w = (q + 1) / 4;
+std::vector<bool> generators(const Field& field, bool odd) {
+  const std::int64_t q = field.elements();
+  const auto count = static_cast<std::size_t>(q % 4 == 3 ? (q + 1) / 4 : q / 2);
   std::vector<bool> held(static_cast<std::size_t>(q), false);
-  const auto hold = [&](std::int64_t element) { held[static_cast<std::size_t>(element % q)] = true; };
-  for (std::size_t i = odd ? 1 : 0; i < powers.size(); i += 2) {
-    if (q % 4 == 1) hold(powers[i]);
-    if (q % 4 == 3 && static_cast<std::int64_t>(i / 2) < w) {
-      hold(powers[i]);
-      hold(q - powers[i]);
-    }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t element = field.power(2 * i + (odd ? 1 : 0));
+    held[static_cast<std::size_t>(element)] = true;
+    if (q % 4 == 3) held[static_cast<std::size_t>(field.difference(0, element))] = true;
   }
   return held;
 }
 
-SwitchGraph graph_of(std::int64_t q) {
+SwitchGraph graph_of(const Field& field) {
+  const std::int64_t q = field.elements();
   const auto number = [q](std::int64_t side, std::int64_t group, std::int64_t place) {
     return static_cast<std::uint32_t>((side * q + group) * q + place);
   };
   SwitchGraph graph;
   graph.switches = static_cast<std::uint32_t>(2 * q * q);
   for (std::int64_t side = 0; side < 2; ++side) {
-    const std::vector<bool> apart = generators(q, side == 1);
+    const std::vector<bool> apart = generators(field, side == 1);
     for (std::int64_t group = 0; group < q; ++group) {
       for (std::int64_t y = 0; y < q; ++y) {
         for (std::int64_t other = 0; other < y; ++other) {
-          if (apart[static_cast<std::size_t>(y - other)])
+          if (apart[static_cast<std::size_t>(field.difference(y, other))])
             graph.links.emplace_back(number(side, group, other), number(side, group, y));
         }
       }
@@ -85,18 +135,20 @@ SwitchGraph graph_of(std::int64_t q) {
   for (std::int64_t x = 0; x < q; ++x) {
     for (std::int64_t m = 0; m < q; ++m) {
       for (std::int64_t c = 0; c < q; ++c)
-        graph.links.emplace_back(number(0, x, (m * x + c) % q), number(1, m, c));
+        graph.links.emplace_back(number(0, x, field.sum(field.product(m, x), c)), number(1, m, c));
     }
   }
   return graph;
 }
 
 std::unique_ptr<Topology> make(const SlimFlyParameters& p, const ConfigNode& where) {
-  if (!is_prime(p.q))
+  const PrimePower size = prime_power(p.q);
+  if (size.p == 0)
     entry_or_self(where, "q")
-        .fail("q is " + std::to_string(p.q) + "; an odd prime is expected: 3, 5, 7, 11, 13, 17, ...");
-  SwitchGraph graph = graph_of(p.q);
-  const std::int64_t degree = (3 * p.q - (p.q % 4 == 1 ? 1 : -1)) / 2;
+        .fail("q is " + std::to_string(p.q) +
+              "; a power of a prime is expected: 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, ...");
+  SwitchGraph graph = graph_of(Field(size));
+  const std::int64_t degree = (3 * p.q - remainder_of(p.q)) / 2;
   graph.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch.value_or((degree + 1) / 2));
   return switch_graph(std::move(graph), p, where);
 }

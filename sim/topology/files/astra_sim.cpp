@@ -8,35 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/input_file.h"
-#include "sim/core/output.h"
-#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/topology/ethernet.h"
+#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/multi_dimensional.h"
 
 namespace netsim {
 
 namespace {
 
-struct AstraParameters {
-  std::string file;
-  LinkKind link_kind = LinkKind::ethernet;
-  Bytes overhead = 0;
+struct AstraParameters : FileFabricParameters {
   bool binary = false;
 };
 
 const Parameters<AstraParameters>& parameters() {
   using P = AstraParameters;
   static const auto p =
-      Parameters<P>()
-          .text("file", &P::file, "the network.yml, relative to this configuration")
-          .required()
-          .choice("link", &P::link_kind,
-                  {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
-                  "what the links are")
-          .bytes("overhead", &P::overhead, kLinkOverheads,
-                 "bytes that a packet costs on the wire beyond its frame; the tool has none")
+      with_file_fabric(Parameters<P>(), "the network.yml")
           .choice("gigabyte", &P::binary, {{"decimal", false}, {"binary", true}},
                   "what the file's GB/s count: 10^9 bytes, or 2^30 as the tool did until 2025");
   return p;
@@ -101,10 +88,8 @@ std::vector<GridDimension> dimensions_of(const ConfigNode& root, const AstraPara
 }
 
 std::unique_ptr<Topology> make(const AstraParameters& p, const ConfigNode& where) {
-  const std::string path = find_input_file(p.file, where.find("file")->place().file);
-  const std::string text = read_file(path);
-  require_format(text, path, "astra_network");
-  const ConfigNode root = parse_config(text, path);
+  const InputText input = read_named_file(where, "astra_network");
+  const ConfigNode root = parse_config(input.text, input.path);
   return as_input([&] { return multi_dimensional(dimensions_of(root, p), root); });
 }
 

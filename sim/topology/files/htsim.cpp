@@ -21,34 +21,16 @@
 #include <string>
 #include <utility>
 
-#include "sim/core/input_file.h"
-#include "sim/core/output.h"
-#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/topology/ethernet.h"
+#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/link_list.h"
 
 namespace netsim {
 
 namespace {
 
-struct HtsimParameters {
-  std::string file;
-  LinkKind link_kind = LinkKind::ethernet;
-  Bytes overhead = 0;
-};
-
-const Parameters<HtsimParameters>& parameters() {
-  using P = HtsimParameters;
-  static const auto p =
-      Parameters<P>()
-          .text("file", &P::file, "the .topo file, relative to this configuration")
-          .required()
-          .choice("link", &P::link_kind,
-                  {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
-                  "what the links are")
-          .bytes("overhead", &P::overhead, kLinkOverheads,
-                 "bytes that a packet costs on the wire beyond its frame; the tool has none");
+const Parameters<FileFabricParameters>& parameters() {
+  static const auto p = with_file_fabric(Parameters<FileFabricParameters>(), "the .topo file");
   return p;
 }
 
@@ -198,7 +180,7 @@ class TreeReader {
 // Switches are numbered tier by tier: tor0, ..., agg0, ..., core0, ...
 class TreeBuilder {
  public:
-  TreeBuilder(const Tree& tree, const HtsimParameters& p) : tree_(tree), p_(p) {
+  TreeBuilder(const Tree& tree, const FileFabricParameters& p) : tree_(tree), p_(p) {
     first_upper_ = tree.pods * tree.lower;
     first_core_ = first_upper_ + tree.pods * tree.upper;
     list_.host_ports = tree.hosts;
@@ -248,7 +230,7 @@ class TreeBuilder {
   }
 
   const Tree& tree_;
-  const HtsimParameters& p_;
+  const FileFabricParameters& p_;
   std::uint32_t first_upper_ = 0, first_core_ = 0;
   LinkList list_;
 };
@@ -289,11 +271,9 @@ const FormatRegistration kFormat{{.name = "htsim_topology",
 
 const Registration<Topology> kRegistration{
     "htsim", "the fat tree of a .topo file of htsim: 2 or 3 tiers, bundles, latencies of links and switches",
-    parameters(), [](const HtsimParameters& p, const ConfigNode& where) {
-      const std::string path = find_input_file(p.file, where.find("file")->place().file);
-      const std::string text = read_file(path, 16 << 20);
-      require_format(text, path, "htsim_topology");
-      const TreeReader reader(text, path);
+    parameters(), [](const FileFabricParameters& p, const ConfigNode& where) {
+      const InputText input = read_named_file(where, "htsim_topology");
+      const TreeReader reader(input.text, input.path);
       return std::make_unique<HtsimTree>(TreeBuilder(reader.tree(), p).take());
     }};
 

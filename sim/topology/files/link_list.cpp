@@ -64,7 +64,9 @@ std::string LinkList::problem(std::size_t& link) const {
 std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> nics) const {
   const auto first = static_cast<NodeId>(graph.node_count());
   for (const Switch& one : switches) {
-    graph.add_node(NodeKind::fabric_switch, graph.add_atom(), one.name, one.tier);
+    const bool router = one.router_of < nics.size();
+    const AtomId atom = router ? graph.node(nics[one.router_of].nic).atom : graph.add_atom();
+    graph.add_node(NodeKind::fabric_switch, atom, one.name, one.tier);
   }
   const auto absent = [&](LinkEnd end) { return end.host && end.index >= nics.size(); };
   const auto node = [&](LinkEnd end) { return end.host ? nics[end.index].nic : first + end.index; };

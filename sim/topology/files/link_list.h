@@ -28,6 +28,7 @@ struct LinkList {
   struct Switch {
     std::string name;
     int tier = 0;
+    std::uint32_t router_of = kNoId;  // the host port whose host it is a part of
   };
   std::vector<Switch> switches;
   std::vector<ListedLink> links;

@@ -5,11 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "sim/core/input_file.h"
-#include "sim/core/output.h"
-#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/topology/ethernet.h"
+#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/ns3_topology.h"
 
 namespace netsim {
@@ -78,24 +75,14 @@ Ns3Topology parse_ns3_topology(std::string_view text, const std::string& path) {
 
 namespace {
 
-struct Ns3Parameters {
-  std::string file;
-  LinkKind link_kind = LinkKind::ethernet;
-  Bytes overhead = 0;
+struct Ns3Parameters : FileFabricParameters {
   bool ignore_error_rates = false;
 };
 
 const Parameters<Ns3Parameters>& parameters() {
   using P = Ns3Parameters;
   static const auto p =
-      Parameters<P>()
-          .text("file", &P::file, "the topology.txt, relative to this configuration")
-          .required()
-          .choice("link", &P::link_kind,
-                  {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
-                  "what the links are")
-          .bytes("overhead", &P::overhead, kLinkOverheads,
-                 "bytes that a packet costs on the wire beyond its frame; the tool has none")
+      with_file_fabric(Parameters<P>(), "the topology.txt")
           .flag("ignore_error_rates", &P::ignore_error_rates,
                 "take a file with error rates all the same (for `network.faults` to have them)");
   return p;
@@ -142,10 +129,8 @@ const FormatRegistration kFormat{{.name = "ns3_topology",
 const Registration<Topology> kRegistration{
     "ns3", "the fabric of a topology.txt of the HPCC family of ns-3 simulators", parameters(),
     [](const Ns3Parameters& p, const ConfigNode& where) {
-      const std::string path = find_input_file(p.file, where.find("file")->place().file);
-      const std::string text = read_file(path);
-      require_format(text, path, "ns3_topology");
-      const Ns3Topology topology = parse_ns3_topology(text, path);
+      const InputText input = read_named_file(where, "ns3_topology", kMaxInputFile);
+      const Ns3Topology topology = parse_ns3_topology(input.text, input.path);
       for (const Ns3Topology::Link& link : topology.links) {
         if (link.error_rate == 0 || p.ignore_error_rates) continue;
         throw InputError(link.place,

@@ -28,10 +28,8 @@
 #include <tuple>
 
 #include "sim/core/errors.h"
-#include "sim/core/input_file.h"
-#include "sim/core/output.h"
-#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
+#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/host_links.h"
 #include "sim/topology/topology.h"
 
@@ -39,7 +37,6 @@ namespace netsim {
 
 namespace {
 
-constexpr std::uint64_t kLargestFile = 16 << 20;
 constexpr std::int64_t kMostDevices = 4096;
 
 struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
@@ -51,8 +48,7 @@ struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
 
 Parameters<NcclXmlParameters> parameters() {
   using P = NcclXmlParameters;
-  Parameters<P> p;
-  p.text("file", &P::file, "the XML file, relative to this configuration").required();
+  Parameters<P> p = with_file(Parameters<P>(), "the XML file");
   p.integer("sm", &P::sm, {10, 999},
             "compute capability of GPUs of which the file does not say it (80: A100)")
       .list("nics", &P::nics, "bus ids of NICs, where the file does not tell what its devices are")
@@ -469,10 +465,8 @@ const FormatRegistration kFormat{
 const Registration<Host> kRegistration{
     "nccl_xml", "a host as a topology file of NCCL describes it (NCCL_TOPO_DUMP_FILE, cloud vendors' files)",
     parameters(), [](const NcclXmlParameters& p, const ConfigNode& where) {
-      const std::string path = find_input_file(p.file, where.find("file")->place().file);
-      const std::string text = read_file(path, kLargestFile);
-      require_format(text, path, "nccl_topology");
-      return std::make_unique<NcclXml>(XmlReader(text, path, p).read(), p);
+      const InputText input = read_named_file(where, "nccl_topology");
+      return std::make_unique<NcclXml>(XmlReader(input.text, input.path, p).read(), p);
     }};
 
 }  // namespace

@@ -5,7 +5,7 @@
 // What tells a format from others is in the tools' own sources and documents: mlcommons/chakra
 // (et_def.proto), astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer), msccl-tools and
 // SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs), Kineto (output_json.cpp), Perfetto
-// (trace.proto), InfraGraph (infragraph.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
+// (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
 // logging, SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/protobuf_fields.h"
 #include "sim/core/recognise.h"
 
 namespace netsim {
@@ -33,69 +34,8 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
 }
 
-// Takes a protobuf message apart as far as it goes (wire format: protobuf.dev/programming-guides/encoding).
-class Wire {
- public:
-  struct Field {
-    std::uint64_t number = 0;
-    unsigned type = 0;         // 0 varint, 1 eight bytes, 2 bytes, 5 four bytes
-    std::uint64_t value = 0;   // of a varint
-    std::string_view content;  // of bytes; what there is of them
-  };
-
-  explicit Wire(std::string_view bytes) : rest_(bytes) {}
-
-  bool at_end() const { return rest_.empty(); }
-  // Nothing for what is no field, and at the end.
-  std::optional<Field> next() {
-    Field field;
-    const auto tag = varint();
-    if (!tag || *tag >> 3 == 0) return std::nullopt;
-    field.number = *tag >> 3;
-    field.type = static_cast<unsigned>(*tag & 7);
-    if (field.type == 0) return with_value(field);
-    if (field.type == 2) return with_content(field);
-    const std::size_t width = field.type == 1 ? 8 : field.type == 5 ? 4 : 0;
-    if (width == 0 || rest_.size() < width) return std::nullopt;
-    rest_.remove_prefix(width);
-    return field;
-  }
-  std::optional<std::uint64_t> varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    return std::nullopt;
-  }
-  // As many bytes as there are, up to `count`.
-  std::string_view take(std::uint64_t count) {
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(taken.size());
-    return taken;
-  }
-
- private:
-  std::optional<Field> with_value(Field field) {
-    const auto value = varint();
-    if (!value) return std::nullopt;
-    field.value = *value;
-    return field;
-  }
-  std::optional<Field> with_content(Field field) {
-    const auto size = varint();
-    if (!size) return std::nullopt;
-    field.value = *size;
-    field.content = take(*size);
-    return field;
-  }
-  std::string_view rest_;
-};
-
 // The message that a length stands before; nothing where there is none.
-std::optional<std::string_view> delimited(Wire& wire, std::uint64_t size) {
+std::optional<std::string_view> delimited(ProtobufFields& wire, std::uint64_t size) {
   const auto length = wire.varint();
   if (!length || *length == 0 || *length > size) return std::nullopt;
   return wire.take(*length);
@@ -103,19 +43,19 @@ std::optional<std::string_view> delimited(Wire& wire, std::uint64_t size) {
 
 // GlobalMetadata{string version = 1; AttributeProto attr = 2}, AttributeProto{string name = 1; ...}.
 bool is_chakra_metadata(std::string_view message) {
-  Wire wire(message);
+  ProtobufFields wire(message);
   const auto first = wire.next();
   if (!first || first->type != 2) return false;
   if (first->number == 1)
     return first->content.size() < 40 &&
            first->content.find_first_not_of("0123456789.") == std::string_view::npos;
-  const auto name = Wire(first->content).next();
+  const auto name = ProtobufFields(first->content).next();
   return first->number == 2 && name && name->number == 1 && name->type == 2 && is_printable(name->content);
 }
 
 // Node{uint64 id = 1; string name = 2; NodeType type = 3; ...}; an id of 0 may be left out.
 bool is_chakra_node(std::string_view message) {
-  Wire wire(message);
+  ProtobufFields wire(message);
   auto field = wire.next();
   if (field && field->number == 1 && field->type == 0) field = wire.next();
   if (!field || field->number != 2 || field->type != 2 || !is_printable(field->content)) return false;
@@ -125,7 +65,7 @@ bool is_chakra_node(std::string_view message) {
 
 // Length and message, again and again: metadata (since 0.0.4), then nodes.
 bool is_chakra(const Excerpt& file) {
-  Wire wire(file.bytes());
+  ProtobufFields wire(file.bytes());
   const auto first = delimited(wire, file.size());
   if (!first) return false;
   if (is_chakra_node(*first)) return true;
@@ -137,10 +77,10 @@ bool is_chakra(const Excerpt& file) {
 
 // Trace{repeated TracePacket packet = 1}, a packet with its sequence (10), time (8) or a track (60).
 bool is_perfetto(const Excerpt& file) {
-  const auto packet = Wire(file.bytes()).next();
+  const auto packet = ProtobufFields(file.bytes()).next();
   if (!packet || packet->number != 1 || packet->type != 2 || packet->content.empty()) return false;
   bool known = false;
-  Wire fields(packet->content);
+  ProtobufFields fields(packet->content);
   while (!fields.at_end()) {
     const auto field = fields.next();
     if (!field || field->number > 1000) return false;
@@ -148,22 +88,6 @@ bool is_perfetto(const Excerpt& file) {
             (field->number == 60 && field->type == 2);
   }
   return known;
-}
-
-// Infrastructure{name = 1; description = 2; repeated Device devices = 3}, Device{name = 1, ...}.
-bool is_infragraph_message(const Excerpt& file) {
-  if (file.is_text()) return false;
-  Wire wire(file.bytes());
-  for (std::uint64_t before = 0;;) {
-    const auto field = wire.next();
-    if (!field || field->type != 2 || field->number < before || field->number > 3) return false;
-    before = field->number;
-    if (field->number < 3 && !is_printable(field->content)) return false;
-    if (field->number < 3) continue;
-    const auto name = Wire(field->content).next();
-    return name && name->number == 1 && name->type == 2 && !name->content.empty() &&
-           is_printable(name->content);
-  }
 }
 
 // txt2bin's: 4223, or 2342 once it was played; ranks behind it.
@@ -199,12 +123,6 @@ bool is_tar(const Excerpt& file) {
 
 // ---- Text
 
-bool are_integers(const std::vector<std::string_view>& words, std::size_t begin, std::size_t end) {
-  return words.size() >= end &&
-         std::all_of(words.begin() + static_cast<std::ptrdiff_t>(begin),
-                     words.begin() + static_cast<std::ptrdiff_t>(end), is_integer_word);
-}
-
 // `POLICY key: value ...`, the number of rows, rows of 12 columns.
 bool is_astra_text(const Excerpt& file) {
   const auto policy = file.words(0), rows = file.words(1), row = file.words(2);
@@ -220,13 +138,6 @@ bool is_astra_system(const Excerpt& file) {
   return file.has_any_key({"scheduling-policy", "all-reduce-implementation",
                            "all-reduce-implementation-custom", "preferred-dataset-splits",
                            "active-chunks-per-dimension"});
-}
-
-// Nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
-bool is_simai_topology(const Excerpt& file) {
-  const auto first = file.words(0), second = file.words(1);
-  return first.size() == 6 && are_integers(first, 0, 5) && !is_number_word(first[5]) &&
-         are_integers(second, 0, second.size());
 }
 
 bool is_aicb(const Excerpt& file) {
@@ -284,13 +195,6 @@ bool is_kineto(const Excerpt& file) {
 
 bool is_chrome_trace(const Excerpt& file) {
   return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
-}
-
-bool is_infragraph(const Excerpt& file) {
-  if (file.has_any_key({"infrastructure", "devices"})) return true;
-  if (file.has_key("components") && file.has_any_key({"edges", "links"})) return true;
-  if (file.has_keys({"directed", "edges", "nodes"})) return true;
-  return file.has_key("device") && file.contains("components:");
 }
 
 // A map from numbers to ranks.
@@ -376,7 +280,6 @@ const FormatRegistration kFormats[] = {
                               [](const Excerpt& f) { return f.has_key("logical-dims"); }, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
                               [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),
-    FormatRegistration(unread("simai_topology", "a topology of SimAI", is_simai_topology)),
     FormatRegistration(unread("simai_busbw", "a list of SimAI's bus bandwidths",
                               [](const Excerpt& f) {
                                 return f.has_any_key({"allreduce,", "allgather,", "reducescatter,"});
@@ -469,10 +372,6 @@ const FormatRegistration kFormats[] = {
                                 return begins_with(f, "packet {") && f.contains("trusted_packet_sequence_id");
                               },
                               {".textproto"})),
-    FormatRegistration(
-        unread("infragraph", "an InfraGraph infrastructure", is_infragraph, {".yaml", ".json"})),
-    FormatRegistration(
-        unread("infragraph_pb", "an InfraGraph infrastructure (protobuf)", is_infragraph_message, {".pb"})),
     FormatRegistration(unread("simgrid_platform", "a platform of SimGrid (XML)",
                               [](const Excerpt& f) { return f.xml_root() == "platform"; }, {".xml"})),
     FormatRegistration(

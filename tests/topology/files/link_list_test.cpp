@@ -221,7 +221,7 @@ TEST_F(FileTopology, Ns3SaysWhereItIsWrong) {
 
 TEST_F(FileTopology, FilesOfOtherFormatsAreNamed) {
   EXPECT_THAT(error("ns3", "28 8 2 10 48 H100\n16 17\n0 16 2880Gbps 0.000025ms 0\n"),
-              StartsWith("3 file: is a topology of SimAI"));
+              AllOf(StartsWith("3 file: is a topology of SimAI"), HasSubstr("{kind: simai, file: ...}")));
   EXPECT_THAT(error("ns3", kTopo), HasSubstr("{kind: htsim, file: ...}"));
   EXPECT_THAT(error("htsim", kNs3), HasSubstr("{kind: ns3, file: ...}"));
 }

@@ -1,0 +1,684 @@
+#include "sim/topology/files/described_cluster.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/topology/channel_dependencies.h"
+#include "sim/topology/folded_clos.h"
+#include "sim/topology/hop_ordered_routes.h"
+#include "sim/topology/switch_graph.h"
+
+namespace netsim {
+namespace {
+
+using Kind = DescribedCluster::Kind;
+using Link = DescribedCluster::Link;
+using Port = DescribedHosts::Port;
+
+// Links by node, and what is asked of them.
+class Links {
+ public:
+  explicit Links(const DescribedCluster& cluster) : cluster_(cluster), of_(cluster.nodes.size()) {
+    for (const Link& link : cluster.links) {
+      of_[link.a].push_back(&link);
+      of_[link.b].push_back(&link);
+    }
+  }
+  const std::vector<const Link*>& of(std::uint32_t node) const { return of_[node]; }
+  static std::uint32_t peer(const Link& link, std::uint32_t node) { return link.a == node ? link.b : link.a; }
+  bool leaves(const Link& link) const { return cluster_.nodes[link.a].unit != cluster_.nodes[link.b].unit; }
+  std::uint32_t leaving(std::uint32_t node) const {
+    return static_cast<std::uint32_t>(std::count_if(of_[node].begin(), of_[node].end(),
+                                                    [this](const Link* link) { return leaves(*link); }));
+  }
+  bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == Kind::xpu; }
+  bool joins_xpus(const Link& link) const { return is_xpu(link.a) && is_xpu(link.b); }
+
+  // Xpus of its unit that NVLinks join to this one, itself too, directly or over switches.
+  std::set<std::uint32_t> near(std::uint32_t xpu) const {
+    std::set<std::uint32_t> found{xpu};
+    std::vector<std::uint32_t> reached{xpu};
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      if (reached[i] != xpu && is_xpu(reached[i])) continue;
+      for (const Link* link : of_[reached[i]]) {
+        if (!link->scale_up || leaves(*link)) continue;
+        if (found.insert(peer(*link, reached[i])).second) reached.push_back(peer(*link, reached[i]));
+      }
+    }
+    std::erase_if(found, [this](std::uint32_t node) { return !is_xpu(node); });
+    return found;
+  }
+
+ private:
+  const DescribedCluster& cluster_;
+  std::vector<std::vector<const Link*>> of_;  // by node
+};
+
+// ---- Hosts
+
+class HostFinder {
+ public:
+  explicit HostFinder(const DescribedCluster& cluster) : cluster_(cluster), links_(cluster) {}
+
+  std::vector<DescribedHosts> find() {
+    for (const std::uint32_t unit : units_in_order()) add(unit);
+    return std::move(hosts_);
+  }
+
+ private:
+  template <class Predicate>
+  bool any_node(std::uint32_t unit, Predicate predicate) const {
+    const DescribedCluster::Unit& u = cluster_.units[unit];
+    for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      if (predicate(node)) return true;
+    }
+    return false;
+  }
+  bool is_host(std::uint32_t unit) const {
+    return any_node(unit, [this](std::uint32_t node) { return links_.is_xpu(node); });
+  }
+  bool is_joined(std::uint32_t unit) const {
+    return any_node(unit, [this](std::uint32_t node) { return links_.leaving(node) != 0; });
+  }
+
+  std::vector<std::uint32_t> units_in_order() const {
+    std::vector<std::uint32_t> hosts;
+    for (std::uint32_t unit = 0; unit < cluster_.units.size(); ++unit) {
+      if (is_host(unit)) hosts.push_back(unit);
+    }
+    if (hosts.empty())
+      throw InputError(Place{cluster_.file, 0, 0, ""}, "nothing here has an xpu: there is no host");
+    const auto joined = [this](std::uint32_t unit) { return is_joined(unit); };
+    if (std::any_of(hosts.begin(), hosts.end(), joined))
+      std::erase_if(hosts, [&](std::uint32_t unit) { return !joined(unit); });
+    std::stable_sort(hosts.begin(), hosts.end(),
+                     [this](std::uint32_t a, std::uint32_t b) { return lowest_rank(a) < lowest_rank(b); });
+    return hosts;
+  }
+
+  std::int64_t lowest_rank(std::uint32_t unit) const {
+    std::int64_t lowest = INT64_MAX;
+    any_node(unit, [&](std::uint32_t node) {
+      if (cluster_.nodes[node].rank >= 0) lowest = std::min(lowest, cluster_.nodes[node].rank);
+      return false;
+    });
+    return lowest;
+  }
+
+  bool passes_on(std::uint32_t unit) const {
+    std::map<std::uint32_t, std::set<std::uint32_t>> near;
+    const bool away = any_node(unit, [&](std::uint32_t node) {
+      if (!links_.is_xpu(node)) return false;
+      near.emplace(node, links_.near(node));
+      const auto leads_away = [this](const Link* link) {
+        return links_.leaves(*link) && links_.joins_xpus(*link);
+      };
+      const auto& own = links_.of(node);
+      return std::any_of(own.begin(), own.end(), leads_away);
+    });
+    if (away) return true;
+    // Whether some xpus are joined over no fewer than two others.
+    return std::any_of(near.begin(), near.end(), [&](const auto& xpu) {
+      std::set<std::uint32_t> within_two;
+      for (const std::uint32_t next : xpu.second) within_two.insert(near[next].begin(), near[next].end());
+      return std::any_of(within_two.begin(), within_two.end(), [&](std::uint32_t other) {
+        return !std::includes(within_two.begin(), within_two.end(), near[other].begin(), near[other].end());
+      });
+    });
+  }
+
+  void add(std::uint32_t unit) {
+    const DescribedCluster::Unit& u = cluster_.units[unit];
+    DescribedHosts host;
+    host.units = {unit};
+    host.routers = passes_on(unit);
+    for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      if (links_.is_xpu(node)) host.xpus.push_back(node - u.first);
+    }
+    std::stable_sort(host.xpus.begin(), host.xpus.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return rank_of(u.first + a) < rank_of(u.first + b);
+    });
+    if (host.routers) {
+      refuse_other_ports(unit);
+      for (const std::uint32_t xpu : host.xpus) host.ports.push_back({xpu, 0});
+    } else {
+      for (std::uint32_t node = 0; node < u.nodes; ++node) {
+        for (std::uint32_t i = 0; i < links_.leaving(u.first + node); ++i) host.ports.push_back({node, i});
+      }
+    }
+    const auto [known, made] = kinds_.emplace(signature(host, u), hosts_.size());
+    if (made) return hosts_.push_back(std::move(host));
+    hosts_[known->second].units.push_back(unit);
+  }
+
+  std::uint64_t rank_of(std::uint32_t node) const {  // none: last
+    return static_cast<std::uint64_t>(cluster_.nodes[node].rank);
+  }
+
+  void refuse_other_ports(std::uint32_t unit) const {
+    any_node(unit, [&](std::uint32_t node) {
+      if (links_.is_xpu(node) || links_.leaving(node) == 0) return false;
+      const auto& own = links_.of(node);
+      const auto away =
+          std::find_if(own.begin(), own.end(), [this](const Link* link) { return links_.leaves(*link); });
+      throw InputError((*away)->place,
+                       cluster_.nodes[node].name +
+                           " has a link to another host or a switch, but the xpus of " +
+                           cluster_.units[unit].name +
+                           " pass on packets themselves: netsim takes one network of a host or the other");
+    });
+  }
+
+  // What makes two hosts one kind.
+  using Signature = std::tuple<std::string, bool, std::vector<std::uint32_t>, std::vector<Port>,
+                               std::vector<std::tuple<std::uint32_t, std::uint32_t, bool, BitRate, Time>>>;
+  Signature signature(const DescribedHosts& host, const DescribedCluster::Unit& u) const {
+    Signature result{u.kind, host.routers, host.xpus, host.ports, {}};
+    for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      for (const Link* link : links_.of(node)) {
+        if (link->a != node || links_.leaves(*link)) continue;
+        std::get<4>(result).emplace_back(node - u.first, link->b - u.first, link->scale_up,
+                                         link->rate.value_or(0), link->delay.value_or(0));
+      }
+    }
+    return result;
+  }
+
+  const DescribedCluster& cluster_;
+  Links links_;
+  std::vector<DescribedHosts> hosts_;
+  std::map<Signature, std::size_t> kinds_;
+};
+
+// ---- The fabric
+
+constexpr std::uint64_t kEffort = 4'000'000;  // hops that the search for circles looks at
+
+class Fabric final : public Topology {
+ public:
+  Fabric(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
+  std::uint32_t host_ports() const override { return list_.host_ports; }
+
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
+    std::unique_ptr<Routes> routes = list_.build(graph, nics);
+    std::uint32_t channels = channels_;
+    if (channels == 0) {
+      const bool free = find_circle(graph, *routes, Freedom::none, {}, kEffort).hops.empty();
+      channels = free ? 1 : std::clamp<std::uint32_t>(longest_way(graph, nics), 1, kMostOrderedChannels);
+    }
+    return hop_ordered_routes(graph, std::move(routes), channels);
+  }
+
+ private:
+  // Links between the two switches with host ports that are farthest apart.
+  static std::uint32_t longest_way(const Graph& graph, std::span<const HostPort> nics) {
+    std::set<NodeId> access;
+    for (const HostPort& nic : nics) access.insert(graph.port(graph.ports_of(nic.nic).back()).peer_node);
+    std::uint32_t longest = 0;
+    for (const NodeId from : access) {
+      const std::vector<std::uint32_t> distance = graph.fabric_distances(from);
+      for (const NodeId to : access) {
+        if (distance[to] != kNoId) longest = std::max(longest, distance[to]);
+      }
+    }
+    return longest;
+  }
+
+  LinkList list_;
+  std::uint32_t channels_;
+};
+
+class FabricLister {
+ public:
+  FabricLister(const DescribedCluster& cluster, const LinkSpec& absent)
+      : cluster_(cluster), links_(cluster), absent_(absent), ends_(cluster.nodes.size()) {
+    const std::vector<DescribedHosts> hosts = hosts_of(cluster);
+    is_host_.assign(cluster.units.size(), false);
+    for (const DescribedHosts& kind : hosts) {
+      for (const std::uint32_t unit : kind.units) number_ports(kind, unit);
+    }
+    number_switches();
+    for (const DescribedHosts& kind : hosts) {
+      for (const std::uint32_t unit : kind.units) {
+        if (kind.routers) add_inner_links(unit);
+      }
+    }
+    for (const Link& link : cluster.links) {
+      if (links_.leaves(link)) add_link(link);
+    }
+    join_routers();
+    find_tiers();
+    check_joined(hosts);
+  }
+  LinkList take() { return std::move(list_); }
+
+ private:
+  LinkSpec spec(const Link& link) const {
+    LinkSpec result = absent_;
+    result.rate = link.rate.value_or(absent_.rate);
+    result.delay = link.delay.value_or(absent_.delay);
+    return result;
+  }
+
+  // What a node's links between units end at; of a router its switch.
+  struct Ends {
+    bool router = false;
+    std::uint32_t first = kNoId;  // host port, of the first link
+    std::uint32_t taken = 0;      // links so far
+    std::uint32_t router_switch = kNoId;
+    BitRate rate = 0;  // of a router's links together
+  };
+
+  void number_ports(const DescribedHosts& kind, std::uint32_t unit) {
+    is_host_[unit] = true;
+    for (const Port& port : kind.ports) {
+      const std::uint32_t node = cluster_.units[unit].first + port.node;
+      Ends& ends = ends_[node];
+      if (port.number == 0) ends.first = list_.host_ports;
+      unit_of_port_.push_back(unit);
+      if (kind.routers) {
+        ends.router = true;
+        ends.router_switch = add_switch(cluster_.nodes[node].name, list_.host_ports);
+      }
+      ++list_.host_ports;
+    }
+  }
+
+  std::uint32_t add_switch(const std::string& name, std::uint32_t router_of = kNoId) {
+    list_.switches.push_back({name, 0, router_of});
+    return static_cast<std::uint32_t>(list_.switches.size() - 1);
+  }
+
+  void number_switches() {
+    switch_of_unit_.assign(cluster_.units.size(), kNoId);
+    for (const Link& link : cluster_.links) {
+      if (!links_.leaves(link)) continue;
+      for (const std::uint32_t node : {link.a, link.b}) {
+        const std::uint32_t unit = cluster_.nodes[node].unit;
+        if (!is_host_[unit]) switch_of_unit_[unit] = 0;
+      }
+    }
+    for (std::uint32_t unit = 0; unit < cluster_.units.size(); ++unit) {
+      if (switch_of_unit_[unit] != kNoId) switch_of_unit_[unit] = add_switch(cluster_.units[unit].name);
+    }
+  }
+
+  LinkEnd end(std::uint32_t node) {
+    if (const std::uint32_t at = switch_of_unit_[cluster_.nodes[node].unit]; at != kNoId) return {false, at};
+    Ends& ends = ends_[node];
+    if (ends.router) return {false, ends.router_switch};
+    return {true, ends.first + ends.taken++};
+  }
+
+  void add_inner_links(std::uint32_t unit) {
+    const DescribedCluster::Unit& u = cluster_.units[unit];
+    for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      for (const Link* link : links_.of(node)) {
+        if (link->a == node && link->scale_up && !links_.leaves(*link) && links_.joins_xpus(*link))
+          add_link(*link);
+      }
+    }
+  }
+
+  // A cable from NIC to NIC passes a switch that is a part of the first one's host.
+  void add_link(const Link& link) {
+    const LinkSpec between = spec(link);
+    LinkEnd a = end(link.a);
+    const LinkEnd b = end(link.b);
+    for (const std::uint32_t node : {link.a, link.b}) ends_[node].rate += between.rate;
+    if (a.host && b.host) {
+      const LinkEnd middle{false, add_switch(cluster_.nodes[link.a].name + "/cable", a.index)};
+      join_inside(a, middle, 2 * between.rate, between);
+      a = middle;
+    }
+    list_.links.push_back({a, b, between, between, link.place});
+  }
+
+  // Between a node and its own router, which is a part of it: it takes no time and holds nothing back.
+  void join_inside(LinkEnd host, LinkEnd router, BitRate rate, LinkSpec link) {
+    link.rate = std::min(rate, kLinkRates.maximum);
+    link.delay = 0;
+    link.cut_through = true;
+    list_.links.push_back({host, router, link, link, {}});
+  }
+
+  void join_routers() {
+    for (const Ends& ends : ends_) {
+      if (!ends.router) continue;
+      join_inside({true, ends.first}, {false, ends.router_switch}, std::max(ends.rate, absent_.rate),
+                  absent_);
+    }
+  }
+
+  // A switch's tier is its distance from the hosts.
+  void find_tiers() {
+    std::vector<std::vector<std::uint32_t>> neighbours(list_.switches.size());
+    std::vector<std::uint32_t> reached;
+    std::vector<bool> seen(list_.switches.size(), false);
+    const auto reach = [&](std::uint32_t at, int tier) {
+      if (seen[at]) return;
+      seen[at] = true;
+      list_.switches[at].tier = tier;
+      reached.push_back(at);
+    };
+    for (const ListedLink& link : list_.links) {
+      if (link.a.host) reach(link.b.index, 0);
+      if (link.b.host) reach(link.a.index, 0);
+      if (link.a.host || link.b.host) continue;
+      neighbours[link.a.index].push_back(link.b.index);
+      neighbours[link.b.index].push_back(link.a.index);
+    }
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const std::uint32_t next : neighbours[reached[i]])
+        reach(next, list_.switches[reached[i]].tier + 1);
+    }
+  }
+
+  // Every host reaches the ports of every other one from some port of its own: all have ports on the same
+  // networks, rails for example. Routers of one host have no NVLink that could lead to another rail.
+  void check_joined(const std::vector<DescribedHosts>& hosts) const {
+    std::vector<std::uint32_t> network(list_.switches.size());
+    std::iota(network.begin(), network.end(), 0U);
+    const auto find = [&](std::uint32_t at) {
+      while (network[at] != at) at = network[at] = network[network[at]];
+      return at;
+    };
+    for (const ListedLink& link : list_.links) {
+      if (!link.a.host && !link.b.host) network[find(link.a.index)] = find(link.b.index);
+    }
+    std::map<std::uint32_t, std::set<std::uint32_t>> of_unit;
+    std::set<std::uint32_t> all;
+    for (const ListedLink& link : list_.links) {
+      for (const auto& [host, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}}) {
+        if (!host.host) continue;
+        all.insert(find(other.index));
+        of_unit[unit_of_port_[host.index]].insert(find(other.index));
+      }
+    }
+    for (const auto& [unit, networks] : of_unit) {
+      if (networks == of_unit.begin()->second) continue;
+      throw InputError(Place{cluster_.file, 0, 0, ""},
+                       cluster_.units[of_unit.begin()->first].name + " and " + cluster_.units[unit].name +
+                           " have no ports on the same networks: there is no way from one to the other");
+    }
+    const bool routers =
+        std::any_of(hosts.begin(), hosts.end(), [](const auto& kind) { return kind.routers; });
+    if (routers && all.size() > 1)
+      throw InputError(Place{cluster_.file, 0, 0, ""}, "the xpus are not all joined with each other");
+  }
+
+  const DescribedCluster& cluster_;
+  Links links_;
+  LinkSpec absent_;
+  LinkList list_;
+  std::vector<Ends> ends_;                     // by node
+  std::vector<bool> is_host_;                  // by unit
+  std::vector<std::uint32_t> switch_of_unit_;  // kNoId: a host, or nothing is joined to it
+  std::vector<std::uint32_t> unit_of_port_;
+};
+
+// ---- The inside of a host
+
+class FileHost final : public Host {
+ public:
+  FileHost(DescribedCluster cluster, DescribedHosts host, const DescribedHostParameters& p)
+      : cluster_(std::move(cluster)),
+        links_(cluster_),
+        host_(std::move(host)),
+        first_(cluster_.units[host_.units.front()].first),
+        nodes_(cluster_.units[host_.units.front()].nodes),
+        p_(p) {
+    if (!host_.routers) {
+      find_stages();
+      find_dead_ends();
+    }
+  }
+
+  std::uint32_t gpus() const override { return static_cast<std::uint32_t>(host_.xpus.size()); }
+  std::vector<HostFabric> fabrics() const override {
+    return {{kScaleOut, static_cast<std::uint32_t>(host_.ports.size())}};
+  }
+  std::int64_t acknowledge_every() const override { return host_.routers ? 1 : kConnectXAcknowledgeEvery; }
+  std::string gpu_model() const override { return {}; }
+
+  HostBuild build(Graph& graph, std::uint32_t host_index,
+                  std::span<const std::uint32_t> numbers) const override {
+    const std::string host = host_name(host_index);
+    const AtomId atom = graph.add_atom();
+    HostBuild result;
+    std::vector<NodeId> nodes(nodes_, kNoId);
+    const NodeKind kind = host_.routers ? NodeKind::nic : NodeKind::gpu;
+    for (const std::uint32_t xpu : host_.xpus) {
+      nodes[xpu] = graph.add_node(kind, atom, host + "/gpu" + std::to_string(result.gpus.size()));
+      result.gpus.push_back(nodes[xpu]);
+    }
+    if (host_.routers) {
+      result.ports = {result.gpus};
+      return result;
+    }
+    result.ports = {add_nics(graph, atom, host, numbers, nodes)};
+    for (std::uint32_t node = 0; node < nodes_; ++node) add_node(graph, atom, host, node, nodes);
+    join_nics(graph, result.ports[0], nodes);
+    add_links(graph, nodes);
+    return result;
+  }
+
+ private:
+  Kind kind(std::uint32_t node) const { return cluster_.nodes[first_ + node].kind; }
+  bool inside(const Link& link) const { return !links_.leaves(link); }
+
+  // Switches with NVLinks, by what xpus they are joined to: the first one stands for all.
+  void find_stages() {
+    stage_.assign(nodes_, kNoId);
+    std::map<std::set<std::uint32_t>, std::uint32_t> known;
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+      if (kind(node) != Kind::network_switch) continue;
+      std::set<std::uint32_t> xpus;
+      bool carries = false;
+      for (const Link* link : links_.of(first_ + node)) {
+        if (!link->scale_up || !inside(*link)) continue;
+        carries = true;
+        const std::uint32_t peer = Links::peer(*link, first_ + node) - first_;
+        if (kind(peer) == Kind::xpu) xpus.insert(peer);
+      }
+      if (carries) stage_[node] = known.emplace(xpus, node).first->second;
+    }
+  }
+
+  // What leads nowhere: ports and slots without anything in them, NICs without links, management.
+  void find_dead_ends() {
+    dead_.assign(nodes_, false);
+    const auto is_end = [this](std::uint32_t node) {
+      const std::uint32_t at = first_ + node;
+      if (kind(node) == Kind::xpu || kind(node) == Kind::cpu || links_.leaving(at) != 0) return false;
+      const auto& own = links_.of(at);
+      return std::count_if(own.begin(), own.end(), [&](const Link* link) {
+               return inside(*link) && !dead_[Links::peer(*link, at) - first_];
+             }) <= 1;
+    };
+    for (bool more = true; more;) {
+      more = false;
+      for (std::uint32_t node = 0; node < nodes_; ++node) {
+        if (dead_[node] || !is_end(node)) continue;
+        dead_[node] = more = true;
+      }
+    }
+  }
+
+  bool is_port(std::uint32_t node) const { return links_.leaving(first_ + node) != 0; }
+  // A node with one link to others is the NIC, unless it is an xpu.
+  bool is_nic(std::uint32_t node) const {
+    return links_.leaving(first_ + node) == 1 && kind(node) != Kind::xpu;
+  }
+
+  std::vector<NodeId> add_nics(Graph& graph, AtomId atom, const std::string& host,
+                               std::span<const std::uint32_t> numbers, std::vector<NodeId>& nodes) const {
+    std::vector<NodeId> nics;
+    for (const Port& port : host_.ports) {
+      nics.push_back(graph.add_node(NodeKind::nic, atom, nic_name(host, nics.size(), numbers)));
+      if (is_nic(port.node)) nodes[port.node] = nics.back();
+    }
+    return nics;
+  }
+
+  // "host0/pciesw.1": by the file's name within its unit.
+  std::string inner_name(const std::string& host, std::uint32_t node) const {
+    const std::string& name = cluster_.nodes[first_ + node].name;
+    const std::string& unit = cluster_.units[host_.units.front()].name;
+    return host + "/" + (name.starts_with(unit + ".") ? name.substr(unit.size() + 1) : name);
+  }
+
+  void add_node(Graph& graph, AtomId atom, const std::string& host, std::uint32_t node,
+                std::vector<NodeId>& nodes) const {
+    if (nodes[node] != kNoId || dead_[node]) return;
+    if (stage_[node] != kNoId && stage_[node] != node) {
+      nodes[node] = nodes[stage_[node]];
+      if (nodes[node] != kNoId) return;
+    }
+    const NodeKind as = stage_[node] != kNoId     ? NodeKind::scale_up_switch
+                        : kind(node) == Kind::cpu ? NodeKind::cpu
+                                                  : NodeKind::pcie_switch;
+    nodes[node] = graph.add_node(as, atom, inner_name(host, node));
+  }
+
+  // NICs that stand behind the node whose links they have; behind an xpu without taking time.
+  void join_nics(Graph& graph, const std::vector<NodeId>& nics, const std::vector<NodeId>& nodes) const {
+    for (std::size_t i = 0; i < nics.size(); ++i) {
+      const Port& port = host_.ports[i];
+      if (is_nic(port.node)) continue;
+      LinkSpec link = p_.pcie_link();
+      if (kind(port.node) == Kind::xpu) {
+        link.rate = std::max(link.rate, 2 * leaving_rate(port));
+        link.delay = 0;
+      }
+      graph.add_link(nodes[port.node], nics[i], link);
+    }
+  }
+
+  BitRate leaving_rate(const Port& port) const {
+    std::uint32_t number = 0;
+    for (const Link* link : links_.of(first_ + port.node)) {
+      if (links_.leaves(*link) && number++ == port.number)
+        return std::min(link->rate.value_or(0), kLinkRates.maximum / 2);
+    }
+    return 0;
+  }
+
+  // Several NVLinks between the same two nodes are one.
+  void add_links(Graph& graph, const std::vector<NodeId>& nodes) const {
+    std::map<std::pair<NodeId, NodeId>, std::size_t> known;
+    std::vector<NvlinkSum> nvlinks;
+    std::map<NodeId, BitRate> widest;
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+      for (const Link* link : links_.of(first_ + node)) {
+        if (link->a != first_ + node || !inside(*link)) continue;
+        const NodeId a = nodes[node], b = nodes[link->b - first_];
+        if (a == kNoId || b == kNoId || a == b) continue;
+        if (!link->scale_up) {
+          graph.add_link(a, b, pcie(*link));
+          continue;
+        }
+        const auto place = known.emplace(std::minmax(a, b), nvlinks.size()).first;
+        if (place->second == nvlinks.size()) nvlinks.push_back({a, b, 0, link->delay});
+        nvlinks[place->second].rate += nvlink_rate(*link);
+      }
+    }
+    for (const NvlinkSum& sum : nvlinks) {
+      for (const NodeId end : {sum.a, sum.b}) widest[end] = std::max(widest[end], sum.rate);
+    }
+    for (const NvlinkSum& sum : nvlinks)
+      graph.add_link(sum.a, sum.b, nvlink(graph, sum, sum.b, widest), nvlink(graph, sum, sum.a, widest));
+  }
+
+  struct NvlinkSum {
+    NodeId a, b;
+    BitRate rate;
+    std::optional<Time> delay;
+  };
+
+  // Towards one of its ends. A faster way out of a switch would overtake what still comes in.
+  LinkSpec nvlink(const Graph& graph, const NvlinkSum& sum, NodeId to,
+                  const std::map<NodeId, BitRate>& widest) const {
+    const bool into_switch = graph.node(to).kind == NodeKind::scale_up_switch;
+    LinkSpec link = into_switch ? p_.into_nvswitch() : p_.nvlink();
+    link.rate = sum.rate;
+    link.delay = sum.delay.value_or(p_.nvlink_delay) + (into_switch ? p_.nvswitch_latency : 0);
+    link.cut_through = into_switch && sum.rate == widest.at(to);
+    return link;
+  }
+
+  LinkSpec pcie(const Link& link) const {
+    const auto is_cpu = [this](std::uint32_t node) { return cluster_.nodes[node].kind == Kind::cpu; };
+    LinkSpec result = is_cpu(link.a) && is_cpu(link.b) ? p_.cpu_link() : p_.pcie_link();
+    result.rate = link.rate.value_or(result.rate);
+    result.delay = link.delay.value_or(result.delay);
+    return result;
+  }
+
+  BitRate nvlink_rate(const Link& link) const {
+    if (link.rate) return *link.rate;
+    std::size_t sharing = 1;
+    for (const std::uint32_t node : {link.a, link.b}) {
+      if (!links_.is_xpu(node)) continue;
+      const auto& own = links_.of(node);
+      const auto shares = std::count_if(own.begin(), own.end(), [this](const Link* other) {
+        return other->scale_up && !other->rate && inside(*other);
+      });
+      sharing = std::max(sharing, static_cast<std::size_t>(shares));
+    }
+    return std::max<BitRate>(link.together.value_or(p_.nvlink_rate) / static_cast<BitRate>(sharing), 1);
+  }
+
+  DescribedCluster cluster_;
+  Links links_;
+  DescribedHosts host_;
+  std::uint32_t first_, nodes_;       // of the unit that stands for all
+  std::vector<std::uint32_t> stage_;  // by node: the switch that stands for it; kNoId: no NVLinks
+  std::vector<bool> dead_;            // by node
+  DescribedHostParameters p_;
+};
+
+// "{device: server, instance: host.0}, 2 hosts of 8 ports"
+std::string in_words(const DescribedCluster& cluster, const DescribedHosts& host) {
+  const DescribedCluster::Unit& unit = cluster.units[host.units.front()];
+  return "{device: " + unit.kind + ", instance: " + unit.name +
+         ", count: " + std::to_string(host.units.size()) + "} of " + std::to_string(host.xpus.size()) +
+         " xpus and " + std::to_string(host.ports.size()) + " ports";
+}
+
+}  // namespace
+
+std::vector<DescribedHosts> hosts_of(const DescribedCluster& cluster) { return HostFinder(cluster).find(); }
+
+std::unique_ptr<Topology> described_fabric(const DescribedCluster& cluster, const LinkSpec& absent,
+                                           std::uint32_t channels) {
+  return std::make_unique<Fabric>(FabricLister(cluster, absent).take(), channels);
+}
+
+std::unique_ptr<Host> described_host(DescribedCluster cluster, const DescribedHostParameters& p,
+                                     const ConfigNode& where) {
+  const std::vector<DescribedHosts> hosts = hosts_of(cluster);
+  const auto fits = [&](const DescribedHosts& host) {
+    const auto named = [&](std::uint32_t unit) { return cluster.units[unit].name == p.instance; };
+    return (p.device.empty() || cluster.units[host.units.front()].kind == p.device) &&
+           (p.instance.empty() || std::any_of(host.units.begin(), host.units.end(), named));
+  };
+  const auto found = std::find_if(hosts.begin(), hosts.end(), fits);
+  if (found != hosts.end() && std::find_if(found + 1, hosts.end(), fits) == hosts.end()) {
+    DescribedHosts host = *found;
+    return std::make_unique<FileHost>(std::move(cluster), std::move(host), p);
+  }
+  std::string kinds;
+  for (const DescribedHosts& host : hosts) kinds += (kinds.empty() ? "" : "; ") + in_words(cluster, host);
+  const bool none = found == hosts.end();
+  const ConfigNode& at = none ? entry_or_self(where, p.instance.empty() ? "device" : "instance") : where;
+  at.fail(std::string(none ? "no host is that" : "there are several kinds of hosts") + " in " + cluster.file +
+          "; `hosts` takes a group of each, in this order: " + kinds);
+}
+
+}  // namespace netsim

@@ -1,0 +1,55 @@
+// infragraph: the fabric of an InfraGraph document (infragraph.h): switches and the links between instances.
+// A device without xpus is one switch, whatever it consists of. Rates and latencies of links that have none
+// in the file are parameters; its latencies are taken as cable and forwarding together.
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/files/file_parameters.h"
+#include "sim/topology/files/infragraph.h"
+#include "sim/topology/switch_graph.h"
+
+namespace netsim {
+
+namespace {
+
+struct InfragraphParameters : EthernetParameters {
+  std::string file;
+  std::int64_t channels = 0;
+};
+
+Parameters<InfragraphParameters> parameters() {
+  using P = InfragraphParameters;
+  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
+  p.rate("rate", &P::rate, kLinkRates, "of links between instances of which the file gives no bandwidth")
+      .time("delay", &P::delay, kFabricDelays, "of those of which it gives no latency")
+      .integer("channels", &P::channels, {0, kMostOrderedChannels},
+               "virtual channels of each link: a packet takes the next one with every hop; 0: one where that "
+               "has no circles, else as many as the longest way has links between switches, at most 6");
+  return with_link_kind(std::move(p));
+}
+
+bool is_infragraph(const Excerpt& file) {
+  if (file.has_any_key({"infrastructure", "devices"})) return true;
+  if (file.has_key("components") && file.has_any_key({"edges", "links"})) return true;
+  if (file.has_keys({"directed", "edges", "nodes"})) return true;
+  return file.has_key("device") && file.contains("components:");
+}
+
+const FormatRegistration kFormat{{.name = "infragraph",
+                                  .what = "an InfraGraph infrastructure",
+                                  .use = Format::Use::topology,
+                                  .matches = is_infragraph,
+                                  .component = "infragraph",
+                                  .advice = {},
+                                  .endings = {".yaml", ".json"}}};
+
+const Registration<Topology> kRegistration{
+    "infragraph", "the switches and links of an InfraGraph document; for its hosts, the host infragraph",
+    parameters(), [](const InfragraphParameters& p, const ConfigNode& where) {
+      const DescribedCluster cluster = read_infragraph_file(where);
+      return described_fabric(cluster, p.link(), static_cast<std::uint32_t>(p.channels));
+    }};
+
+}  // namespace
+
+}  // namespace netsim

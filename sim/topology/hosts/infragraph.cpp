@@ -1,0 +1,45 @@
+// infragraph: a host as a device of an InfraGraph document describes it (files/infragraph.h): its xpus, CPUs,
+// switches, slots and NICs, and as many host ports as its instances have links to others. Which device: the
+// one that has xpus and is instantiated; where there are several, or its instances are not linked alike, the
+// parameters say.
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/files/file_parameters.h"
+#include "sim/topology/files/infragraph.h"
+
+namespace netsim {
+
+namespace {
+
+struct InfragraphHostParameters : DescribedHostParameters {
+  InfragraphHostParameters() { nvlink_rate = 12 * 8 * 20 * kGbps; }
+};
+
+Parameters<InfragraphHostParameters> parameters() {
+  using P = InfragraphHostParameters;
+  Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
+  p.text("device", &P::device, "of several devices with xpus, which one")
+      .text("instance", &P::instance, "of several kinds of hosts, that of this instance: host.3")
+      .rate(
+          "nvlink_rate", &P::nvlink_rate, kLinkRates,
+          "an xpu's NVLinks together, each way, usable, where neither a figure nor a name in the file tells "
+          "(A100)")
+      .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "bulk copies over NVLink move in pieces of so many bytes")
+      .time("nvlink_delay", &P::nvlink_delay, kHostDelays,
+            "of NVLinks of which the file gives no latency (SimAI: 25 ns)")
+      .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
+            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
+  return with_pcie_tree(std::move(p));
+}
+
+const Registration<Host> kRegistration{
+    "infragraph", "a host as a device of an InfraGraph document describes it", parameters(),
+    [](const InfragraphHostParameters& p, const ConfigNode& where) {
+      return described_host(read_infragraph_file(where), p, where);
+    }};
+
+}  // namespace
+
+}  // namespace netsim

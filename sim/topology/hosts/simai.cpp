@@ -1,0 +1,38 @@
+// simai: a server of a topology of SimAI (files/simai.h): its GPUs with their NVSwitches, and a NIC for each
+// link of a GPU to a switch. The tool has no time for what lies between a GPU and its NIC, nor in an
+// NVSwitch.
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/files/file_parameters.h"
+#include "sim/topology/files/simai.h"
+
+namespace netsim {
+
+namespace {
+
+struct SimaiHostParameters : DescribedHostParameters {
+  SimaiHostParameters() { nvswitch_latency = 0; }
+};
+
+Parameters<SimaiHostParameters> parameters() {
+  using P = SimaiHostParameters;
+  Parameters<P> p = with_file(Parameters<P>(), "SimAI's topology");
+  p.text("instance", &P::instance, "of several kinds of servers, that of this one: server0")
+      .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
+             "bulk copies over NVLink move in pieces of so many bytes")
+      .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
+            "from a piece's first byte into the NVSwitch stage to its first byte out; the tool has none");
+  return p;
+}
+
+const Registration<Host> kRegistration{
+    "simai", "a server of a topology of SimAI: GPUs, NVSwitches, and a NIC for each link to a switch",
+    parameters(), [](const SimaiHostParameters& p, const ConfigNode& where) {
+      const InputText input = read_named_file(where, "simai_topology", kMaxInputFile);
+      return described_host(parse_simai_topology(input.text, input.path, true), p, where);
+    }};
+
+}  // namespace
+
+}  // namespace netsim
