@@ -197,6 +197,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
     auto packets = PacketNetwork::create(engine_, cluster_, partition_, network_section(root),
                                          section(root, "transport"), seed, std::move(observer));
     packets_ = packets.get();
+    circuits_ = packets_->circuits();
     endpoint_ = std::move(packets);
   }
   transport_ = transport_sizes(root);

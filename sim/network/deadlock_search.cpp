@@ -24,9 +24,9 @@ bool DeadlockSearch::look(Time now, bool idle) {
 // Ports of hosts cannot be part of a circle.
 bool DeadlockSearch::any_due(Time now) const {
   for (PortId id = 0; id < state_.ports.size(); ++id) {
-    if (state_.ports[id].paused == 0 || !state_.at_switch(id)) continue;
+    if (state_.ports[id].pressed == 0 || !state_.at_switch(id)) continue;
     for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
-      if ((state_.ports[id].paused >> priority & 1) != 0 &&
+      if ((state_.ports[id].pressed >> priority & 1) != 0 &&
           now - state_.paused_since[state_.queue_index(id, priority)] >= watch_after_) {
         return true;
       }
@@ -68,7 +68,7 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
   for (std::size_t index = 0; index < state_.queues.size(); ++index) {
     const auto port = state_.port_of_queue(index);
     const std::uint32_t priority = state_.priority_of_queue(index);
-    if ((state_.ports[port].paused >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
+    if ((state_.ports[port].pressed >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
         !state_.at_switch(port) || escapes(index))
       continue;
     if (state_.paused_since[index] > paused_before) continue;

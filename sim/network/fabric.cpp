@@ -27,18 +27,24 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       routing_(Registry<RoutingPolicy>::instance().create(parameters.switches.routing, "ecmp")),
       deadlock_check_(parameters.deadlock_check),
+      circuits_move_(CircuitSwitching::moves_packets(graph)),
       state_(graph, parameters.switches,
              routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1, node),
       faults_(engine, state_, parts_, read_faults(parameters.faults, graph, parameters.detection_delay),
               seed),
-      deadlock_(state_, parts_, faults_) {
+      deadlock_(state_, parts_, faults_),
+      circuits_(engine, state_, parts_, parameters.circuits, node, largest_packet) {
   state_.resolution = parameters.transmission_resolution;
   if (state_.parameters.queue_limit != 0 && state_.parameters.flow_control == FlowControl::credits) {
     node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
   }
   routing_->check(graph);
   state_.routing = routing_->compile();
+  state_.policy = routing_.get();
+  state_.routing_seed = seed_;
+  state_.routes_packets = state_.routing.per_packet() || circuits_move_;
   state_.routes = routes;
+  gather_down();
   check_routing(node);
   build_choices(seed);
   build_ports(seed);
@@ -52,11 +58,35 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
   });
 }
 
+// Of both that know of ports to avoid.
+void Fabric::gather_down() {
+  down_ = faults_.known_down();
+  const std::vector<bool>& dark = circuits_.avoided();
+  for (PortId port = 0; port < dark.size(); ++port) down_[port] = down_[port] || dark[port];
+}
+
+void Fabric::on_routes_changed(std::function<void()> call) {
+  routes_changed_ = std::move(call);
+  const auto changed = [this] {
+    gather_down();
+    routes_changed_();
+  };
+  faults_.on_routes_changed(changed);
+  circuits_.on_routes_changed(changed);
+}
+
 void Fabric::check_routing(const ConfigNode& node) const {
+  const ConfigNode* policy = node.find("routing");
+  if (state_.routes_packets && !state_.routing.per_packet() &&
+      (state_.routing.detour != RoutingPlan::Detour::never || !routing_->fixed_ends().empty())) {
+    (policy != nullptr ? *policy : node)
+        .fail(
+            "ways of whole flows over intermediates or named switches do not fit circuits that come and go; "
+            "allowed: ecmp, spray, adaptive, and valiant and ugal per packet");
+  }
   if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
   if (state_.routes->intermediates() > 0) return;
-  const ConfigNode* given = node.find("routing");
-  (given != nullptr ? *given : node)
+  (policy != nullptr ? *policy : node)
       .fail(
           "the topology has no intermediates to lead packets over; those that have: torus, hyperx, "
           "dragonfly, "
@@ -192,9 +222,9 @@ std::vector<PortId> Fabric::ports_of_hops(std::uint32_t first) const {
   return ports;
 }
 
-std::uint32_t Fabric::route_step(NodeId destination) {
+std::uint32_t Fabric::route_step(NodeId destination, std::uint64_t flow) {
   const std::size_t index = state_.routed.grow(1);
-  state_.routed[index] = {destination, kNoIndex};
+  state_.routed[index] = {flow, destination, kNoIndex};
   return make_step(StepKind::route, static_cast<std::uint32_t>(index));
 }
 

@@ -37,6 +37,7 @@
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/network/buffer_plan.h"
+#include "sim/network/circuit_switching.h"
 #include "sim/network/counters.h"
 #include "sim/network/deadlock_search.h"
 #include "sim/network/fabric_parameters.h"
@@ -67,9 +68,9 @@ class Fabric {
   // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
   // lossless packets can come to wait for each other in a circle on them, a note says so.
   void set_routes(const Routes* routes);
-  // Called when a link went down or came back `detection_delay` ago: down_ports() tells which are to be
-  // avoided.
-  void on_routes_changed(std::function<void()> call) { faults_.on_routes_changed(std::move(call)); }
+  // Called when a link went down or came back `detection_delay` ago, or other circuits of optical switches
+  // are to carry packets: down_ports() tells which are to be avoided.
+  void on_routes_changed(std::function<void()> call);
   // Switches write INT into data packets from now on; before the first packet.
   void enable_telemetry();
   // Packets have a place for time stamps only.
@@ -97,16 +98,23 @@ class Fabric {
   // A step after which every switch chooses the next hop of every packet, until the NIC `destination`, where
   // the steps after this one follow. The path has the source's port before it. set_route_step() says where in
   // the paths the step lies, before a packet takes it. Only where routes_packets().
-  std::uint32_t route_step(NodeId destination);
+  // `flow`: of the packets, for policies that keep flows together.
+  std::uint32_t route_step(NodeId destination, std::uint64_t flow);
   void set_route_step(std::uint32_t step, std::uint32_t index);
-  bool routes_packets() const { return state_.routing.per_packet(); }
+  bool routes_packets() const { return state_.routes_packets; }
+  // The same for acknowledgements: while circuits come and go no path holds.
+  bool routes_acknowledgements() const { return circuits_move_; }
+  // Whether packets of a flow may take different ways at the same time.
+  bool spreads_flows() const { return state_.routing.per_packet(); }
 
   // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
-  // Ports that are known to carry no traffic, because their link, or where classes have flow control one
-  // direction of it, is down.
-  const std::vector<bool>& down_ports() const { return faults_.known_down(); }
+  // Ports that are known to carry no traffic: because their link, or where classes have flow control one
+  // direction of it, is down, or because they are circuits that are dark and that packets do not wait for.
+  const std::vector<bool>& down_ports() const { return down_; }
+  CircuitSwitching& circuits() { return circuits_; }
+  const CircuitSwitching& circuits() const { return circuits_; }
   // As of ideal_time.h.
   Time ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes, Bytes full_bytes,
                   Bytes last_bytes, std::span<Time> waits = {}) const {
@@ -135,6 +143,7 @@ class Fabric {
 
  private:
   void check_routing(const ConfigNode& node) const;
+  void gather_down();
   void check_circles(const ConfigNode& node);
   std::string find_circles() const;
   void build_choices(std::uint64_t seed);
@@ -148,11 +157,15 @@ class Fabric {
   std::uint64_t seed_;
   std::unique_ptr<RoutingPolicy> routing_;
   DeadlockCheck deadlock_check_;
+  bool circuits_move_;                // CircuitSwitching::moves_packets
   std::vector<std::string> circles_;  // notes
   FabricState state_;
   std::vector<std::unique_ptr<FabricPart>> parts_;
   LinkFaults faults_;
   DeadlockSearch deadlock_;
+  CircuitSwitching circuits_;
+  std::vector<bool> down_;
+  std::function<void()> routes_changed_;
 };
 
 }  // namespace netsim

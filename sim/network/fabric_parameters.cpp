@@ -4,6 +4,35 @@
 
 namespace netsim {
 
+namespace {
+
+const Parameters<CircuitParameters>& circuits() {
+  using P = CircuitParameters;
+  static const auto p =
+      Parameters<P>()
+          .time("reconfiguration", &P::reconfiguration, {0, 1000 * kSecond},
+                "from the last packet of the old circuits until the mirrors stand; milliseconds for "
+                "mirrors (the default), microseconds for rotors")
+          .time("guard", &P::guard, {0, 1000 * kSecond},
+                "after that, until the ends of new circuits may send: to find each other's clocks, and for "
+                "the error of their own")
+          .choice("law", &P::law, {{"drain", CircuitLaw::drain}, {"lose", CircuitLaw::lose}},
+                  "circuits that go: their ends stop in time, so that all that is under way arrives; or "
+                  "nobody tells them, and it is lost")
+          .time("rotation", &P::rotation, {0, 1000 * kSecond},
+                "every so long each optical switch goes to its next configuration, in turn; 0: it does not")
+          .flag("stagger", &P::stagger,
+                "rotation: the switches take turns within it, so that most circuits are lit at any time")
+          .list("schedule", &P::schedule,
+                "{at: TIME, configuration: NAME}, with `switch: NAME` for one optical switch, else for all "
+                "that have the configuration; with `every: TIME` again and again")
+          .time("request_latency", &P::request_latency, {1 * kNanosecond, 1 * kSecond},
+                "from a job's request until the optical switches know of it");
+  return p;
+}
+
+}  // namespace
+
 const Parameters<FabricParameters>& fabric_parameters() {
   using S = SwitchParameters;
   // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
@@ -60,6 +89,8 @@ const Parameters<FabricParameters>& fabric_parameters() {
       Parameters<FabricParameters>()
           .section("switch", &FabricParameters::switches, switches,
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
+          .section("circuits", &FabricParameters::circuits, circuits(),
+                   "when optical switches change their circuits, and how long that takes")
           .list("faults", &FabricParameters::faults,
                 "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
                 "at: 1 ms}, or, with switch: NAME, to all links of a switch; outages of one link add up; "

@@ -38,9 +38,25 @@ struct SwitchParameters {
   std::int64_t queue_limit = 0;
 };
 
+// What becomes of packets on optical circuits that go: see circuit_switching.h.
+enum class CircuitLaw : std::uint8_t { drain, lose };
+
+// The section `network.circuits`.
+struct CircuitParameters {
+  // Of switches with mirrors: milliseconds (TPU v4: Jouppi et al., ISCA 2023, section 2).
+  Time reconfiguration = 10 * kMillisecond;
+  Time guard = 0;
+  CircuitLaw law = CircuitLaw::drain;
+  Time rotation = 0;
+  bool stagger = false;
+  ConfigNode schedule;
+  Time request_latency = 1 * kMicrosecond;
+};
+
 // The section `network`.
 struct FabricParameters {
   SwitchParameters switches;
+  CircuitParameters circuits;
   ConfigNode faults;
   Time detection_delay = 100 * kMicrosecond;
   DeadlockCheck deadlock_check = DeadlockCheck::error;

@@ -63,6 +63,10 @@ class FabricPart {
   // For the fabric as a whole, between events: see BackPressure.
   void abandon(PortId port) { back_pressure_.abandon(port); }
   void come_up(PortId port) { back_pressure_.come_up(port); }
+  // As of PortArbiter.
+  void darken(PortId port) { ports_.darken(port); }
+  void light(PortId port) { ports_.light(port); }
+  void reroute(PortId port) { ports_.reroute(port); }
 
   static std::uint64_t digest(std::uint64_t before, const Event& event) {
     return event_digest(before, event);

@@ -26,7 +26,7 @@ PortCounters Fabric::counters(PortId port) const {
   Time held = pauses.time;
   for (std::uint32_t i = 0; i < state_.priorities; ++i) {
     c.max_queue = std::max(c.max_queue, state_.queue(port, i).max_bytes);
-    if ((p.paused & ~pauses.unheard) >> i & 1)
+    if ((p.pressed & ~pauses.unheard) >> i & 1)
       held += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
   }
   const bool credits = (p.flags & fabric::kCredits) != 0;
@@ -49,7 +49,7 @@ std::uint64_t Fabric::events_fingerprint() const {
 std::uint32_t Fabric::pfc_paused(PortId port) const {
   const fabric::Port& p = state_.ports[port];
   if ((p.flags & fabric::kCredits) != 0) return 0;
-  return static_cast<std::uint32_t>(std::popcount(p.paused & ~unsigned{state_.pauses_of(port).unheard}));
+  return static_cast<std::uint32_t>(std::popcount(p.pressed & ~unsigned{state_.pauses_of(port).unheard}));
 }
 
 std::vector<std::string> Fabric::notes() const {
@@ -80,9 +80,10 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
   for (PortId id = 0; id < state_.ports.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
     if (bytes == 0) continue;
+    const char* dark = state_.pauses_of(id).dark ? ", for a circuit that is dark" : "";
     lines.push_back(
-        fmt::format("port {}: {} B wait{}", graph_.port_name(id), bytes,
-                    state_.ports[id].paused != 0
+        fmt::format("port {}: {} B wait{}{}", graph_.port_name(id), bytes, dark,
+                    state_.ports[id].pressed != 0
                         ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
                         : ""));
   }

@@ -56,6 +56,7 @@ struct alignas(64) Link {
   RandomStream loss_random;
   // When this direction goes down next; when either does, which is what classes with flow control ask.
   Time next_down = kNever, link_next_down = kNever;
+  Time dark_at = kNever;  // when mirrors move whether or not packets are under way (CircuitLaw::lose)
   bool down = false, link_down = false;
   bool cut_through = false;  // as kCutThrough; read by all sets, so it is not beside flags that change
 };
@@ -64,6 +65,7 @@ struct alignas(32) Pauses {
   std::uint64_t count = 0;
   Time time = 0;
   bool abandoned = false;    // the link is known to be down: nothing is held back here
+  bool dark = false;         // its link is a circuit that carries no light
   std::uint8_t unheard = 0;  // bit per priority held back until the far end has said whether it may be sent
 };
 // What is counted beside the packet path: see PortCounters.
@@ -77,6 +79,7 @@ struct Credits {
   Bytes quantum = 0;  // returned at a time
 };
 struct RoutedPath {
+  std::uint64_t flow = 0;  // what RoutingPlan::Choice::per_flow goes by
   NodeId destination = kNoId;
   std::uint32_t step = 0;  // index in paths of the route step; what follows it is for the destination
 };
@@ -147,6 +150,11 @@ struct FabricState {
   std::array<std::array<std::uint8_t, 8>, kMaxClasses> in_channel{};
   std::uint32_t queue_limit = UINT32_MAX;
   RoutingPlan routing;
+  const RoutingPolicy* policy = nullptr;
+  std::uint64_t routing_seed = 0;  // what its choices depend on besides the flow, combined with the node
+  // Whether each switch finds the next hop of each packet: because the policy wants it so, or because
+  // circuits come and go while packets are on their way.
+  bool routes_packets = false;
   // The channel that packets take any shortest way in and leave by add_hops() where it is held back; kNoId:
   // there is none.
   std::uint32_t adaptive_channel = kNoId;

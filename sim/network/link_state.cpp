@@ -22,7 +22,8 @@ bool LinkState::loses(PortId port, const Packet& packet, Time arrival) {
   fabric::Link& link = links_[port];
   const bool both = state_.needs_both_ways(port, packet.priority);
   const bool cut =
-      both ? link.link_down || arrival > link.link_next_down : link.down || arrival > link.next_down;
+      (both ? link.link_down || arrival > link.link_next_down : link.down || arrival > link.next_down) ||
+      arrival > link.dark_at;
   if (!cut && (link.loss <= 0 || packet.kind == PacketKind::link_control ||
                link.loss_random.uniform() >= link.loss)) {
     return false;

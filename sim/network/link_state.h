@@ -14,7 +14,8 @@ class LinkState {
   BitRate rate(PortId port) const { return links_[port].rate; }
   Time delay(PortId port) const { return links_[port].delay; }
   Time header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
-  // Whether a packet whose transmission on a link of the fault plan begins now is lost there; counted, if so.
+  // Whether a packet whose transmission on a link of the fault plan, or a circuit that nobody drains, begins
+  // now is lost there; counted, if so.
   // The plan is known, so a packet that would still be on the link at `arrival`, after it went down, is lost
   // already: no arrival has to look.
   bool loses(PortId port, const Packet& packet, Time arrival);

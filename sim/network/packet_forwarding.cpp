@@ -32,13 +32,14 @@ Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketAr
   if (state_.channels == 1 && !state_.routing.detours()) {
     const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
     if (hops.empty()) return {};
-    hop.port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports);
+    hop.port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports, route.flow);
   } else {
     Waypoint at{.at = node,
                 .came = {packet.ingress, state_.channel_of(packet.priority)},
                 .destination = route.destination};
     std::uint32_t straight = kNoId;
-    hop = choose_hop(at, state_.routing.detours() ? packets.via(index) : straight, packet.priority, ports);
+    hop = choose_hop(at, state_.routing.detours() ? packets.via(index) : straight, packet.priority, ports,
+                     route.flow);
     if (hop.port == kNoId) return hop;
     hop.channel = std::min(hop.channel, state_.channels - 1);  // it may have come by other routes
   }
@@ -47,7 +48,7 @@ Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketAr
 }
 
 Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority,
-                                 const PortArbiter& ports) {
+                                 const PortArbiter& ports, std::uint64_t flow) {
   if (state_.adaptive_channel != kNoId) {
     const Hop hop = choose_adaptive(packet, priority, ports);
     if (hop.port != kNoId) return hop;
@@ -69,7 +70,7 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
   }
   hops_.clear();
   state_.routes->add_hops(packet, hops_);
-  return hops_.empty() ? Hop{} : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports);
+  return hops_.empty() ? Hop{} : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports, flow);
 }
 
 // Any shortest way that is not held back. Where all are, the escape if its queue is empty, or else the wait
@@ -80,7 +81,7 @@ Hop PacketForwarding::choose_adaptive(const Waypoint& packet, std::uint8_t prior
   state_.routes->add_adaptive_hops(packet, hops_);
   if (hops_.empty()) return {};
   const std::uint32_t queue = state_.in_channel[state_.adaptive_channel][priority];
-  const auto held = [&](const Hop& hop) { return ports.is_held(hop.port, queue); };
+  const auto held = [&](const Hop& hop) { return ports.is_stopped(hop.port, queue); };
   if (std::all_of(hops_.begin(), hops_.end(), held)) {
     other_hops_.clear();
     Waypoint anew = packet;
@@ -150,9 +151,11 @@ std::uint32_t PacketForwarding::hops_left(Waypoint packet) {
 // ---- The choice
 
 template <class T, class Load>
-T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, Load load) {
+T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, std::uint64_t flow, Load load) {
   const auto count = static_cast<std::uint32_t>(hops.size());
   switch (state_.routing.choice) {
+    case RoutingPlan::Choice::per_flow:
+      return hops[state_.policy->choose(flow, hash_combine(state_.routing_seed, node), count)];
     case RoutingPlan::Choice::random:
       return hops[state_.choices[node].below(count)];
     case RoutingPlan::Choice::least_loaded:
@@ -163,14 +166,14 @@ T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, Load load) {
 }
 
 PortId PacketForwarding::choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
-                                      const PortArbiter& ports) {
-  return choose_by(node, hops, [&](PortId port) { return ports.load(port, priority); });
+                                      const PortArbiter& ports, std::uint64_t flow) {
+  return choose_by(node, hops, flow, [&](PortId port) { return ports.load(port, priority); });
 }
 
 Hop PacketForwarding::choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
-                                   const PortArbiter& ports) {
+                                   const PortArbiter& ports, std::uint64_t flow) {
   if (hops.size() == 1) return hops[0];
-  return choose_by(node, hops, [&](const Hop& hop) {
+  return choose_by(node, hops, flow, [&](const Hop& hop) {
     return ports.load(hop.port, state_.in_channel[hop.channel][priority]);
   });
 }

@@ -34,17 +34,20 @@ class PacketForwarding {
   const void* const* base() const { return &base_; }
 
  private:
-  Hop choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority, const PortArbiter& ports);
+  Hop choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority, const PortArbiter& ports,
+                 std::uint64_t flow);
   Hop choose_adaptive(const Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
   void take_via(Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
   bool detour_is_shorter(const Waypoint& straight, const Waypoint& detour, std::uint8_t priority,
                          const PortArbiter& ports);
   std::uint32_t hops_left(Waypoint packet);
-  Hop choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority, const PortArbiter& ports);
+  // `flow`: only where the policy keeps flows together.
+  Hop choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority, const PortArbiter& ports,
+                   std::uint64_t flow = 0);
   PortId choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
-                      const PortArbiter& ports);
+                      const PortArbiter& ports, std::uint64_t flow = 0);
   template <class T, class Load>
-  T choose_by(NodeId node, std::span<const T> hops, Load load);
+  T choose_by(NodeId node, std::span<const T> hops, std::uint64_t flow, Load load);
 
   FabricState& state_;
   const std::uint32_t* paths_;

@@ -100,7 +100,7 @@ struct alignas(64) Port {
   std::uint8_t waiting = 0;         // bit per non-empty queue
   std::uint8_t paused = 0;          // bit per priority that must not be sent
   bool wake = false;                // a departure event is pending
-  std::uint8_t unused = 0;
+  std::uint8_t pressed = 0;  // those of `paused` that the far end holds back; the others wait for light
   std::uint32_t flags = 0;
 };
 static_assert(sizeof(Port) == 64);

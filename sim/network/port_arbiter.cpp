@@ -96,6 +96,7 @@ void PortArbiter::hold(PortId port, std::uint32_t priority) {
   if ((p.flags & fabric::kBuffered) != 0 && !is_held(port, priority)) ++held_back_;
   const std::size_t index = queue_index(port, priority);
   if (is_held(port, priority)) state_.held_time[index] += loop_.now() - state_.paused_since[index];
+  p.pressed = static_cast<std::uint8_t>(p.pressed | 1U << priority);
   p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
   state_.paused_since[index] = loop_.now();
   if (may_escape(port, priority)) escape_all(port, priority);
@@ -105,8 +106,10 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   Port& p = ports_[port];
   const std::size_t index = queue_index(port, priority);
   state_.held_time[index] += loop_.now() - state_.paused_since[index];
-  p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
+  p.pressed = static_cast<std::uint8_t>(p.pressed & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
+  if (state_.pauses_of(port).dark) return;
+  p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
 }
 
@@ -132,7 +135,7 @@ void PortArbiter::let_escape(PortId port, std::uint32_t priority) {
   const std::uint32_t adaptive = state_.in_channel[state_.adaptive_channel][priority];
   for (const PortId other : state_.graph.ports_of(state_.graph.port(port).node)) {
     const std::uint32_t head = queue(other, adaptive).head;
-    if (head == kNoIndex || !is_held(other, adaptive)) continue;
+    if (head == kNoIndex || !is_stopped(other, adaptive)) continue;
     const Hop hop = forwarding_.escape_hop(packets_[head]);
     if (hop.port != port || state_.in_channel[hop.channel][priority] != priority) continue;
     escape(other, adaptive, port, priority);
@@ -141,12 +144,17 @@ void PortArbiter::let_escape(PortId port, std::uint32_t priority) {
   }
 }
 
-// The first packet of a queue goes to the empty queue `into` of `by`. It keeps its room in the buffer.
+// The first packet of a queue goes to the empty queue `into` of `by`.
 void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into) {
+  join(by, into, take_first(port, priority));
+}
+
+// ---- From one queue of a switch to another, in which a packet keeps its room in the buffer.
+
+std::uint32_t PortArbiter::take_first(PortId port, std::uint32_t priority) {
   Queue& from = queue(port, priority);
-  Queue& to = queue(by, into);
   const std::uint32_t packet = from.head;
-  Packet& k = packets_[packet];
+  const Packet& k = packets_[packet];
   if (k.traced) trace_sent(port, packet, loop_.now());
   from.head = k.next;
   --from.packets;
@@ -155,13 +163,62 @@ void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::ui
     from.tail = kNoIndex;
     ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting & ~(1U << priority));
   }
+  return packet;
+}
+
+void PortArbiter::join(PortId port, std::uint32_t priority, std::uint32_t packet) {
+  Queue& to = queue(port, priority);
+  Packet& k = packets_[packet];
   k.next = kNoIndex;
-  k.priority = static_cast<std::uint8_t>(into);
-  if (k.traced) trace_queued(by, packet);
-  to.head = to.tail = packet;
-  to.packets = 1;
-  to.bytes = k.bytes;
-  ports_[by].waiting = static_cast<std::uint8_t>(ports_[by].waiting | 1U << into);
+  k.priority = static_cast<std::uint8_t>(priority);
+  if (k.traced) trace_queued(port, packet);
+  (to.head == kNoIndex ? to.head : packets_[to.tail].next) = packet;
+  to.tail = packet;
+  ++to.packets;
+  to.bytes += k.bytes;
+  ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting | 1U << priority);
+}
+
+// ---- Circuits
+
+void PortArbiter::darken(PortId port) {
+  state_.pauses_of(port).dark = true;
+  ports_[port].paused = 0xff;
+}
+
+void PortArbiter::light(PortId port) {
+  state_.pauses_of(port).dark = false;
+  Port& p = ports_[port];
+  p.paused = p.pressed;
+  if ((p.waiting & ~p.paused) != 0) wake(port, 0);
+}
+
+void PortArbiter::reroute(PortId port) {
+  for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
+    for (std::uint32_t left = queue(port, priority).packets; left > 0; --left) {
+      const std::uint32_t packet = take_first(port, priority);
+      if (!lead_on(port, packet)) join(port, priority, packet);
+    }
+  }
+}
+
+// False: the packet follows a path, or there is no other way for it.
+bool PortArbiter::lead_on(PortId port, std::uint32_t packet) {
+  Packet& k = packets_[packet];
+  if (k.step >> kStepShift != static_cast<std::uint32_t>(StepKind::route) || (k.step & kGivenHop) != 0)
+    return false;
+  const std::uint8_t queued_in = k.priority;
+  k.priority = k.came_in;
+  const Hop hop = forwarding_.choose(k.step & ((1U << kStepShift) - 1), packet, packets_, *this);
+  if (hop.port == kNoId || hop.port == port) {
+    k.priority = queued_in;
+    return false;
+  }
+  k.step = forwarding_.next_step(k);
+  join(hop.port, state_.in_channel[hop.channel][k.priority], packet);
+  const Port& p = ports_[hop.port];
+  if ((p.waiting & ~p.paused) != 0) wake(hop.port, 0);
+  return true;
 }
 
 }  // namespace netsim

@@ -73,8 +73,18 @@ class PortArbiter {
   // It may be sent again. It was held.
   void release(PortId port, std::uint32_t priority);
   bool is_held(PortId port, std::uint32_t priority) const {
+    return (ports_[port].pressed >> priority & 1) != 0;
+  }
+  // Whether it may not be sent, for that reason or because its circuit is dark.
+  bool is_stopped(PortId port, std::uint32_t priority) const {
     return (ports_[port].paused >> priority & 1) != 0;
   }
+  // Between events. The circuit goes dark: nothing leaves by it, link control neither; or carries light
+  // again.
+  void darken(PortId port);
+  void light(PortId port);
+  // Between events. What waits there for a switch's choice is led on by other ways, if there are any.
+  void reroute(PortId port);
   // For how long it has been held back, in all.
   Time held_time(PortId port, std::uint32_t priority) const {
     const std::size_t index = queue_index(port, priority);
@@ -85,7 +95,7 @@ class PortArbiter {
 
   // What adaptive routing compares: held back or not, the bytes that wait, the time until the port is free.
   std::tuple<bool, Bytes, Time> load(PortId port, std::uint32_t priority) const {
-    return {is_held(port, priority), state_.queued(port),
+    return {is_stopped(port, priority), state_.queued(port),
             std::max<Time>(ports_[port].busy_until - loop_.now(), 0)};
   }
   // The event is part of what happened at the port.
@@ -127,6 +137,9 @@ class PortArbiter {
   void escape_all(PortId port, std::uint32_t priority);
   void let_escape(PortId port, std::uint32_t priority);
   void escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into);
+  std::uint32_t take_first(PortId port, std::uint32_t priority);
+  void join(PortId port, std::uint32_t priority, std::uint32_t packet);
+  bool lead_on(PortId port, std::uint32_t packet);
 
   EventLoop& loop_;
   FabricState& state_;

@@ -49,6 +49,15 @@ std::string distance_text(const Structure& structure) {
   return text;
 }
 
+std::string optical_text(const Structure& structure) {
+  std::string text = fmt::format("{}, {} circuits", structure.optical_switches, structure.circuits);
+  if (structure.configurations > 1) {
+    text += fmt::format(" at the start, {} in up to {} configurations of each", structure.possible_circuits,
+                        structure.configurations);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string render_structure(const Structure& structure, std::size_t width) {
@@ -60,6 +69,7 @@ std::string render_structure(const Structure& structure, std::size_t width) {
   line(text, "links", links_text(structure, false), width);
   const std::string inside = links_text(structure, true);
   if (!inside.empty()) line(text, "links in hosts", inside, width);
+  if (structure.optical_switches > 0) line(text, "optical switches", optical_text(structure), width);
   line(text, "hops between NICs", distance_text(structure), width);
   const double part = structure.injection > 0 ? 2 * static_cast<double>(structure.bisection) /
                                                     static_cast<double>(structure.injection)

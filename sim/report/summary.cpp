@@ -135,6 +135,7 @@ Json network_json(const Results& results) {
                {"max_queue_bytes", network.max_queue},
                {"pfc_resumes", network.pfc_resumes},
                {"credit_stalls", network.credit_stalls},
+               {"circuit_changes", network.circuit_changes},
                {"lost", network.lost},
                {"retransmissions", network.retransmissions},
                {"bytes_delivered", network.bytes_delivered}};

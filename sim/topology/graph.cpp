@@ -55,6 +55,20 @@ std::string Graph::port_name(PortId id) const {
   return nodes_[ports_[id].node].name + "->" + nodes_[ports_[id].peer_node].name;
 }
 
+std::vector<bool> Graph::dark(bool avoided_only) const {
+  std::vector<bool> dark;
+  if (!optical_.empty()) dark.resize(ports_.size());
+  for (const OpticalSwitch& one : optical_) {
+    if (avoided_only && one.waits) continue;
+    const auto mark = [&](const OpticalSwitch::Configuration& configuration, bool value) {
+      for (const PortId port : configuration.circuits) dark[port] = dark[port ^ 1U] = value;
+    };
+    for (const OpticalSwitch::Configuration& configuration : one.configurations) mark(configuration, true);
+    mark(one.configurations.front(), false);
+  }
+  return dark;
+}
+
 std::vector<std::uint32_t> Graph::distances(NodeId from) const {
   Adjacency adjacency(nodes_.size());
   for (const PortSpec& port : ports_) boost::add_edge(port.node, port.peer_node, adjacency);

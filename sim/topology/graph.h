@@ -61,6 +61,20 @@ struct PortSpec {
   LinkSpec link;
 };
 
+// A switch of light (MEMS mirrors, a patch panel, a rotor): it joins the fibres of nodes two by two, without
+// buffers and without looking at packets. The links that it can make, its circuits, all stand in the graph;
+// those of its present configuration carry packets, the others are dark.
+struct OpticalSwitch {
+  struct Configuration {
+    std::string name;
+    std::vector<PortId> circuits;  // one port of each link, the even one; rising
+  };
+  std::string name;
+  std::vector<Configuration> configurations;  // the first one stands at the start
+  // Whether packets wait for a circuit that is dark. If not, they go by what is lit.
+  bool waits = false;
+};
+
 class Graph {
  public:
   NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
@@ -70,6 +84,13 @@ class Graph {
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+
+  void add_optical_switch(OpticalSwitch one) { optical_.push_back(std::move(one)); }
+  const std::vector<OpticalSwitch>& optical_switches() const { return optical_; }
+  // By port, at the start: circuits that carry nothing, or of them only those that packets do not wait for;
+  // empty: there are none.
+  std::vector<bool> dark() const { return dark(false); }
+  std::vector<bool> avoided() const { return dark(true); }
 
   // For drawings only: nodes without a place are laid out by tier, or on a circle.
   void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
@@ -95,12 +116,15 @@ class Graph {
   std::vector<std::uint32_t> fabric_distances(NodeId from) const;
 
  private:
+  std::vector<bool> dark(bool avoided_only) const;
+
   std::vector<Node> nodes_;
   std::vector<PortSpec> ports_;
   std::vector<std::vector<PortId>> node_ports_;
   AtomId atoms_ = 0;
   std::string prefix_;
   std::map<NodeId, DrawnAt> drawn_at_;
+  std::vector<OpticalSwitch> optical_;
 };
 
 }  // namespace netsim

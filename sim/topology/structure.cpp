@@ -5,6 +5,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace netsim {
@@ -33,10 +34,14 @@ std::map<NodeId, std::uint64_t> nics_by_switch(const Graph& graph, std::span<con
   return count;
 }
 
+// Of a list by port that may be empty.
+bool holds(const std::vector<bool>& ports, PortId port) { return !ports.empty() && ports[port]; }
+
 // Links from one switch to all others.
 class Distances {
  public:
-  explicit Distances(const Graph& graph) : graph_(graph), distance_(graph.node_count()) {}
+  explicit Distances(const Graph& graph)
+      : graph_(graph), avoided_(graph.avoided()), distance_(graph.node_count()) {}
   const std::vector<std::uint32_t>& from(NodeId start) {
     std::fill(distance_.begin(), distance_.end(), kNoId);
     reached_.assign(1, start);
@@ -49,13 +54,14 @@ class Distances {
   void visit_neighbours(NodeId at) {
     for (const PortId port : graph_.ports_of(at)) {
       const NodeId next = graph_.port(port).peer_node;
-      if (!is_switch(graph_, next) || distance_[next] != kNoId) continue;
+      if (!is_switch(graph_, next) || distance_[next] != kNoId || holds(avoided_, port)) continue;
       distance_[next] = distance_[at] + 1;
       reached_.push_back(next);
     }
   }
 
   const Graph& graph_;
+  std::vector<bool> avoided_;
   std::vector<std::uint32_t> distance_;
   std::vector<NodeId> reached_;
 };
@@ -85,14 +91,17 @@ void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>
 }
 
 void count_tiers(const Graph& graph, Structure& result) {
+  const std::vector<bool> dark = graph.dark();
   std::map<int, Structure::Tier> tiers;
   for (NodeId id = 0; id < graph.node_count(); ++id) {
     if (!is_switch(graph, id)) continue;
     Structure::Tier& tier = tiers[graph.node(id).tier];
     tier.tier = graph.node(id).tier;
     ++tier.switches;
-    tier.radix = std::max(tier.radix, static_cast<std::uint32_t>(graph.ports_of(id).size()));
+    std::uint32_t ports = 0;
     for (const PortId port : graph.ports_of(id)) {
+      if (holds(dark, port)) continue;
+      tier.radix = std::max(tier.radix, ++ports);
       const NodeId peer = graph.port(port).peer_node;
       const int there = is_switch(graph, peer) ? graph.node(peer).tier : -1;
       (there < tier.tier    ? tier.down
@@ -105,7 +114,9 @@ void count_tiers(const Graph& graph, Structure& result) {
 
 void count_links(const Graph& graph, Structure& result) {
   std::map<std::tuple<bool, BitRate, LinkKind>, std::uint64_t> count;
+  const std::vector<bool> dark = graph.dark();
   for (PortId id = 0; id < graph.port_count(); id += 2) {
+    if (holds(dark, id)) continue;
     const PortSpec& port = graph.port(id);
     const bool in_host = graph.node(port.node).atom == graph.node(port.peer_node).atom;
     ++count[{in_host, -port.link.rate, port.link.kind}];
@@ -115,6 +126,18 @@ void count_links(const Graph& graph, Structure& result) {
     const auto& [in_host, rate, kind] = key;
     result.links.push_back({.kind = kind, .rate = -rate, .in_host = in_host, .count = links});
   }
+}
+
+void count_circuits(const Graph& graph, Structure& result) {
+  std::set<PortId> possible;
+  for (const OpticalSwitch& one : graph.optical_switches()) {
+    ++result.optical_switches;
+    result.configurations = std::max<std::uint64_t>(result.configurations, one.configurations.size());
+    result.circuits += one.configurations.front().circuits.size();
+    for (const auto& configuration : one.configurations)
+      possible.insert(configuration.circuits.begin(), configuration.circuits.end());
+  }
+  result.possible_circuits = possible.size();
 }
 
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
@@ -135,8 +158,10 @@ void add_capacity(FlowGraph& graph, std::size_t from, std::size_t to, BitRate ra
 // Rates between neighbouring switches, parallel links together.
 std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph& graph) {
   std::map<std::pair<NodeId, NodeId>, BitRate> rates;
+  const std::vector<bool> dark = graph.dark();
   for (PortId id = 0; id < graph.port_count(); ++id) {
     const PortSpec& port = graph.port(id);
+    if (holds(dark, id)) continue;
     if (is_switch(graph, port.node) && is_switch(graph, port.peer_node))
       rates[{port.node, port.peer_node}] += port.link.rate;
   }
@@ -186,6 +211,7 @@ Structure structure_of(const Cluster& cluster) {
   result.nics = cluster.nics.size();
   count_tiers(graph, result);
   count_links(graph, result);
+  count_circuits(graph, result);
   measure_distances(graph, nics_by_switch(graph, cluster.nics), result);
   result.bisection = find_bisection(graph, cluster.nics);
   for (const HostPort& port : cluster.nics) {

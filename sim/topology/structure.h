@@ -44,6 +44,8 @@ struct Structure {
   // exact for trees, and for tori and cubes whose sizes are powers of two.
   BitRate bisection = 0;
   BitRate injection = 0;  // of all NICs together
+  // What optical switches make: circuits at the start, and all that they can.
+  std::uint64_t optical_switches = 0, configurations = 0, circuits = 0, possible_circuits = 0;
   // Cables of the fabric outside hosts, and the transceivers at their ends.
   std::uint64_t cables = 0;
   std::uint64_t transceivers() const { return 2 * cables; }

@@ -62,6 +62,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.bytes_sent += own.bytes_sent;
     c.bytes_cancelled += own.bytes_cancelled;
   }
+  c.circuit_changes = fabric_.circuits().counters().changes;
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
     const PortCounters port = fabric_.counters(id);
@@ -150,7 +151,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
-  if (fabric_.routes_packets() && !state_.reliability.selective) {
+  if (fabric_.spreads_flows() && !state_.reliability.selective) {
     notes.push_back(
         "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
         "overtakes another makes the sender start again");

@@ -16,6 +16,7 @@
 #include "sim/network/counters.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/circuit_control.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
@@ -47,6 +48,7 @@ struct NetworkCounters {
   std::uint64_t lost = 0;                               // on links: loss rate, link down
   std::uint64_t no_route = 0;                           // dropped: links that are down left no way on
   std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
+  std::uint64_t circuit_changes = 0;                    // of optical switches: to another configuration
   // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   // Messages on the scale-out fabric; started: without those that were cancelled before any of them left.
@@ -79,6 +81,9 @@ class PacketNetwork : public Endpoint {
   // What section `transport` says, or else what congestion control needs, or else what the hosts' NICs do.
   // ConfigError.
   static Acknowledging acknowledging(const Cluster& cluster, const ConfigNode& transport);
+
+  // Null where the cluster has no optical switches.
+  virtual CircuitControl* circuits() = 0;
 
   virtual NetworkCounters counters() const = 0;
   virtual PortCounters port_counters(PortId port) const = 0;

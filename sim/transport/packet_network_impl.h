@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/engine.h"
@@ -43,6 +45,9 @@ class PacketNetworkImpl final : public PacketNetwork {
     return way == WayKind::pcie ? Reach::pcie : Reach::scale_up;
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
+  CircuitControl* circuits() override {
+    return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;
+  }
   NetworkCounters counters() const override;
   PortCounters port_counters(PortId port) const override { return fabric_.counters(port); }
   Bytes queued(PortId port) const override { return fabric_.queued(port); }
@@ -61,6 +66,19 @@ class PacketNetworkImpl final : public PacketNetwork {
   std::vector<std::string> notes() const override;
 
  private:
+  class Circuits final : public CircuitControl {
+   public:
+    explicit Circuits(CircuitSwitching& switching) : switching_(switching) {}
+    const std::vector<std::string>& configurations() const override { return switching_.configurations(); }
+    Time request_latency() const override { return switching_.request_latency(); }
+    void configure(std::uint32_t configuration, std::function<void()> lit) override {
+      switching_.configure(configuration, std::move(lit));
+    }
+
+   private:
+    CircuitSwitching& switching_;
+  };
+
   Sender& sender_of(std::uint32_t gpu) { return parts_[state_.set_of_gpu[gpu]]->sender(); }
   const Sender& sender_of(std::uint32_t gpu) const { return parts_[state_.set_of_gpu[gpu]]->sender(); }
   // Of its messages, some are not finished.
@@ -74,6 +92,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   IdealTimes ideal_times_{state_, fabric_};
   Connections connections_{state_, fabric_};
   FlowRecords flows_;
+  Circuits circuits_{fabric_.circuits()};
   std::vector<std::unique_ptr<TransportPart>> parts_;
 };
 

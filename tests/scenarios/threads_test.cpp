@@ -134,6 +134,15 @@ TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
   }
 }
 
+// Circuits that come and go.
+TEST_F(Threads, DoNotShowInOpticalCircuits) {
+  for (const char* config :
+       {"topologies/rotor.yaml", "topologies/opera.yaml", "topologies/optical_circuits.yaml"}) {
+    for (const char* workload : {"topologies/shift.yaml", "traffic/all_to_all_64KiB.yaml"})
+      expect_same({config, config, workload, {}}, {{2, 1}, {5, 1}, {0, 3}});
+  }
+}
+
 // Which ports the ends of iterations waited at, with every step.
 TEST_F(Threads, DoNotShowInCriticalPaths) {
   for (Scenario scenario : test::golden_scenarios()) {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,8 @@ struct TorusParameters : EthernetParameters {
   ConfigNode sizes;
   ConfigNode wrap;
   bool twist = false;
+  std::int64_t cube = 0;
+  std::optional<Time> optical_delay;
   std::int64_t channels = 0;
 };
 
@@ -52,6 +55,12 @@ const Parameters<TorusParameters>& parameters() {
               "twist", &P::twist,
               "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
               "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
+          .integer(
+              "cube", &P::cube, {0, kLargestSize},
+              "routers along each edge of the cubes that the torus is made of, by optical switches: one for "
+              "each place on a face and dimension (TPU v4: 4, so 48 of them); 0: all links are electrical")
+          .time("optical_delay", &P::optical_delay, kFabricDelays, "the same as delay",
+                "cube: of a link from one cube to another, or to its own other side")
           .integer(
               "channels", &P::channels, {0, 6},
               "virtual channels of each link; 0: as many as the routing needs: 2 where a dimension wraps, "
@@ -348,7 +357,11 @@ class TorusRoutes final : public Routes {
 class Torus final : public Topology {
  public:
   Torus(const TorusParameters& p, Shape shape)
-      : shape_(std::move(shape)), link_(p.link()), channels_(static_cast<std::uint32_t>(p.channels)) {}
+      : shape_(std::move(shape)),
+        link_(p.link()),
+        optical_delay_(p.optical_delay.value_or(p.delay)),
+        cube_(static_cast<std::int32_t>(p.cube)),
+        channels_(static_cast<std::uint32_t>(p.channels)) {}
 
   std::uint32_t host_ports() const override { return shape_.routers(); }
 
@@ -364,8 +377,13 @@ class Torus final : public Topology {
     }
     for (std::uint32_t i = 0; i < nics.size(); ++i) graph.add_link(nics[i].nic, first + i, inner_link());
     auto routes = std::make_unique<TorusRoutes>(graph, shape_, first, nics, channels_);
+    std::map<std::string, std::vector<PortId>> circuits;  // by the optical switch that makes them
     for (std::uint32_t i = 0; i < shape_.routers(); ++i) {
-      for (std::size_t d = 0; d < shape_.dimensions(); ++d) join(graph, *routes, first, i, d);
+      for (std::size_t d = 0; d < shape_.dimensions(); ++d) join(graph, *routes, first, i, d, circuits);
+    }
+    for (auto& [switch_name, ports] : circuits) {
+      graph.add_optical_switch(
+          {.name = switch_name, .configurations = {{.name = "slice", .circuits = std::move(ports)}}});
     }
     return routes;
   }
@@ -386,17 +404,34 @@ class Torus final : public Topology {
     return link;
   }
   // To the next router in a dimension.
-  void join(Graph& graph, TorusRoutes& routes, NodeId first, std::uint32_t router, std::size_t d) const {
+  void join(Graph& graph, TorusRoutes& routes, NodeId first, std::uint32_t router, std::size_t d,
+            std::map<std::string, std::vector<PortId>>& circuits) const {
     Displacement at = shape_.place(router);
     const bool last = at[d] + 1 == shape_.size(d);
     if (last && !shape_.wraps(d)) return;
+    const bool optical = cube_ != 0 && (at[d] + 1) % cube_ == 0;
+    LinkSpec link = link_;
+    if (optical) link.delay = optical_delay_;
+    const std::string made_by = optical ? optical_switch(at, d) : "";
     ++at[d];
     const std::uint32_t far = shape_.router(at);
-    routes.add_link(router, far, d, graph.add_link(first + router, first + far, link_));
+    const PortId port = graph.add_link(first + router, first + far, link);
+    routes.add_link(router, far, d, port);
+    if (optical) circuits[made_by].push_back(port);
+  }
+  // Faces that are opposite to each other meet in one, place by place.
+  std::string optical_switch(const Displacement& at, std::size_t d) const {
+    std::string name = "optical" + std::to_string(d);
+    for (std::size_t other = 0; other < shape_.dimensions(); ++other) {
+      if (other != d) name += "_" + std::to_string(at[other] % cube_);
+    }
+    return name;
   }
 
   Shape shape_;
   LinkSpec link_;
+  Time optical_delay_;
+  std::int32_t cube_;
   std::uint32_t channels_;
 };
 
@@ -450,6 +485,10 @@ std::unique_ptr<Topology> make(const TorusParameters& p, const ConfigNode& where
   std::vector<std::int32_t> sizes = read_sizes(p.sizes);
   std::vector<bool> wrap = read_wrap(p.wrap, sizes);
   if (p.twist) check_twist(where, sizes, wrap);
+  const auto split = [&](std::int32_t size) { return p.cube != 0 && size % p.cube != 0; };
+  if (const auto bad = std::find_if(sizes.begin(), sizes.end(), split); bad != sizes.end())
+    p.sizes.fail(
+        fmt::format("{} routers along a dimension are no multiple of the {} of a cube", *bad, p.cube));
   return std::make_unique<Torus>(p, Shape(std::move(sizes), std::move(wrap), p.twist));
 }
 

@@ -7,6 +7,7 @@
 #include "sim/core/random.h"
 #include "sim/network/path.h"
 #include "sim/topology/hop_ordered_routes.h"
+#include "sim/topology/lit_routes.h"
 
 namespace netsim {
 
@@ -15,6 +16,7 @@ Connections::Connections(TransportState& state, Fabric& fabric)
       state_(state),
       fabric_(fabric),
       routes_(state.cluster.routes.get()),
+      down_at_start_(fabric.down_ports()),
       known_(state.cluster.gpus.size()) {
   fabric_.set_routes(routes_);
   fabric_.on_routes_changed([this] { routes_changed(); });
@@ -142,7 +144,7 @@ std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& 
                                                   const Routes& routes) const {
   const Cluster::NicEnd &from = ends.from, &to = ends.to;
   return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
-                  fabric_.channels(), hash_combine(state_.receivers[id].key, 1), fabric_.routing_seed());
+                  fabric_.channels(), back_flow(id), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
@@ -155,9 +157,14 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   std::vector<std::uint32_t> back = ack_steps(id, way, routes);
   if (data.empty() || back.empty()) return false;
   r.back_port = back.front();
-  back.push_back(make_step(StepKind::control, id));
+  const std::uint32_t end = make_step(StepKind::control, id);
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).back : nullptr;
-  if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
+  if (fabric_.routes_acknowledgements()) {
+    put_routed_path(record.back, {back.front()}, {way.from.nic, back_flow(id)}, {end}, former);
+  } else {
+    back.push_back(end);
+    if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
+  }
   r.back_path = record.back.first + 1;
   std::vector<std::uint32_t> idle = ports_of_steps(data);
   idle.push_back(make_step(StepKind::deliver, id));
@@ -179,23 +186,27 @@ void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std
     last.push_back(make_step(StepKind::deliver, id));
     steps.erase(onward, steps.end());
   }
-  const bool routed = fabric_.routes_packets() && steps.size() > before_switch;
-  if (routed) {
+  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
+  if (fabric_.routes_packets() && steps.size() > before_switch) {
     steps.resize(before_switch);
+    put_routed_path(place, std::move(steps), {ends.to.nic, state_.receivers[id].key}, last, former);
   } else {
     steps.insert(steps.end(), last.begin(), last.end());
-  }
-  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
-  if (!keep_path(place, steps, former)) {
-    if (routed) {
-      steps.push_back(fabric_.route_step(ends.to.nic));
-      steps.insert(steps.end(), last.begin(), last.end());
-    }
-    put_path(place, steps, former);
-    if (routed)
-      fabric_.set_route_step(steps[before_switch], place.first + static_cast<std::uint32_t>(before_switch));
+    if (!keep_path(place, steps, former)) put_path(place, steps, former);
   }
   state_.senders[id].path = place.first + 1;
+}
+
+// A path of which switches find the middle: `steps` before it, `last` behind.
+void Connections::put_routed_path(PathPlace& place, std::vector<std::uint32_t> steps, const Toward& toward,
+                                  const std::vector<std::uint32_t>& last,
+                                  std::vector<FormerPaths::Path>* former) {
+  if (keep_path(place, steps, former)) return;
+  const auto at = static_cast<std::uint32_t>(steps.size());
+  steps.push_back(fabric_.route_step(toward.nic, toward.flow));
+  steps.insert(steps.end(), last.begin(), last.end());
+  put_path(place, steps, former);
+  fabric_.set_route_step(steps[at], place.first + at);
 }
 
 Connections::FormerPaths& Connections::former_paths(std::uint32_t id) {
@@ -288,19 +299,20 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
          fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
 }
 
-// Called by the fabric a detection delay after a link went down or came back.
+// Called by the fabric a detection delay after a link went down or came back, or when other circuits are to
+// carry packets.
 void Connections::routes_changed() {
   const std::vector<bool>& down = fabric_.down_ports();
-  if (std::find(down.begin(), down.end(), true) == down.end()) {
+  if (down == down_at_start_) {
     live_routes_.reset();
     routes_ = cluster_.routes.get();
   } else {
-    live_routes_ =
-        hop_ordered_routes(cluster_.graph, shortest_path_routes(cluster_.graph, cluster_.nics, down),
-                           fabric_.ordered_channels());
+    live_routes_ = hop_ordered_routes(cluster_.graph, lit_routes(cluster_.graph, cluster_.nics, down),
+                                      fabric_.ordered_channels());
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);
+  if (fabric_.routes_acknowledgements()) return;  // all ways are found by switches
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
     if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
       route(id, *routes_, true);

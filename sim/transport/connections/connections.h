@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/random.h"
 #include "sim/network/fabric.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/endpoint.h"
@@ -70,6 +71,14 @@ class Connections {
   Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
   void route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use);
+  // Where switches lead packets, and as which flow.
+  struct Toward {
+    NodeId nic;
+    std::uint64_t flow;
+  };
+  std::uint64_t back_flow(std::uint32_t id) const { return hash_combine(state_.receivers[id].key, 1); }
+  void put_routed_path(PathPlace& place, std::vector<std::uint32_t> steps, const Toward& toward,
+                       const std::vector<std::uint32_t>& last, std::vector<FormerPaths::Path>* former);
   FormerPaths& former_paths(std::uint32_t id);
   bool begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const;
   bool keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
@@ -86,7 +95,8 @@ class Connections {
   Fabric& fabric_;
   std::vector<Sender*> senders_;  // by set
   const Routes* routes_;
-  std::unique_ptr<Routes> live_routes_;  // while links are down
+  std::vector<bool> down_at_start_;
+  std::unique_ptr<Routes> live_routes_;  // while other links are down, or dark, than at the start
   // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;
   std::vector<FormerPaths> former_paths_;         // by queue pair; grows only when routes change

@@ -221,7 +221,7 @@ ScriptedSource asking(std::uint32_t ranks) {
   return source;
 }
 
-TEST(Circuits, ATaskWaitsForItsLastMemberTheRequestAndTheSwitches) {
+TEST(CircuitTasks, ATaskWaitsForItsLastMemberTheRequestAndTheSwitches) {
   for (const std::uint32_t ranks : {1U, 2U, 4U}) {
     for (std::uint32_t sets = 1; sets <= ranks; ++sets) {
       ScriptedSource source = asking(ranks);
@@ -246,7 +246,7 @@ TEST(Circuits, ATaskWaitsForItsLastMemberTheRequestAndTheSwitches) {
 }
 
 // Two groups ask at once: the switches serve them in the order of ranks, in any number of sets.
-TEST(Circuits, WhoAsksAtOneTimeIsServedInTheOrderOfRanks) {
+TEST(CircuitTasks, WhoAsksAtOneTimeIsServedInTheOrderOfRanks) {
   for (const std::uint32_t sets : {1U, 2U, 3U, 4U}) {
     ScriptedSource source(4);
     const std::uint32_t high = source.add_group({3, 2}), low = source.add_group({1, 0});
@@ -260,7 +260,7 @@ TEST(Circuits, WhoAsksAtOneTimeIsServedInTheOrderOfRanks) {
   }
 }
 
-TEST(Circuits, AComputationBesideThemGoesOn) {
+TEST(CircuitTasks, AComputationBesideThemGoesOn) {
   ScriptedSource source(1);
   const std::uint32_t self = source.add_group({0});
   source.circuits(0, self, "ring");
@@ -289,7 +289,7 @@ std::string random_phases(RandomStream& random, std::uint32_t ranks) {
   return text + "]}";
 }
 
-TEST(Circuits, AreTheSameInAnyNumberOfSetsAndThreads) {
+TEST(CircuitTasks, AreTheSameInAnyNumberOfSetsAndThreads) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     RandomStream random(seed, "phases");
     const auto ranks = static_cast<std::uint32_t>(4 + random.below(3));
@@ -330,7 +330,7 @@ std::string error_of(TaskSource& source) {
   return "";
 }
 
-TEST(Circuits, ThatThereAreNotAreRefusedWithTheNearestAndAll) {
+TEST(CircuitTasks, ThatThereAreNotAreRefusedWithTheNearestAndAll) {
   ScriptedSource source(2);
   source.circuits(0, source.add_group({0}), "rings");
   EXPECT_THAT(error_of(source),
@@ -338,7 +338,7 @@ TEST(Circuits, ThatThereAreNotAreRefusedWithTheNearestAndAll) {
                     HasSubstr("ring, pairs, star")));
 }
 
-TEST(Circuits, CannotBeAskedForWhereThereAreNone) {
+TEST(CircuitTasks, CannotBeAskedForWhereThereAreNone) {
   ScriptedSource source(1);
   source.circuits(0, source.add_group({0}), "ring");
   try {
@@ -350,7 +350,7 @@ TEST(Circuits, CannotBeAskedForWhereThereAreNone) {
   }
 }
 
-TEST(Circuits, MembersMustAgree) {
+TEST(CircuitTasks, MembersMustAgree) {
   ScriptedSource names(2);
   const std::uint32_t both = names.add_group({0, 1});
   names.circuits(0, both, "ring");
@@ -363,7 +363,7 @@ TEST(Circuits, MembersMustAgree) {
   EXPECT_THAT(error_of(kinds), HasSubstr("collective, but circuits at rank 0"));
 }
 
-TEST(Circuits, AStallSaysWhoDidNotAsk) {
+TEST(CircuitTasks, AStallSaysWhoDidNotAsk) {
   ScriptedSource source(4);
   const std::uint32_t all = source.add_group({0, 1, 2, 3});
   for (const std::uint32_t rank : {0U, 1U, 3U}) source.circuits(rank, all, "pairs");

@@ -1,0 +1,63 @@
+// rotor: optical switches that turn through matchings without looking at demands, so that every pair of
+// switches is joined once in each turn (RotorNet: Mellette et al., SIGCOMM 2017). Of the matchings of all
+// pairs each rotor has its part. Packets wait for their circuit, or, with `ways: lit`, take several hops over
+// what is lit (Opera: Mellette et al., NSDI 2020, which turns its rotors one after the other).
+#include <string>
+
+#include "sim/core/registry.h"
+#include "sim/topology/circuit_fabric.h"
+#include "sim/topology/folded_clos.h"
+
+namespace netsim {
+namespace {
+
+enum class Ways : std::uint8_t { direct, lit };
+
+struct RotorParameters : CircuitFabricParameters {
+  std::int64_t switches = 16;
+  std::int64_t hosts_per_switch = 1;
+  std::int64_t rotors = 4;
+  Ways ways = Ways::direct;
+};
+
+const Parameters<RotorParameters>& parameters() {
+  using P = RotorParameters;
+  static const auto p = with_circuit_fabric(
+      Parameters<P>()
+          .integer("switches", &P::switches, {2, 4096}, "packet switches (top of rack)")
+          .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024}, "host ports of a switch")
+          .integer("rotors", &P::rotors, {1, 4095},
+                   "optical switches; each packet switch has one port to each of them. At most one for each "
+                   "other packet switch")
+          .choice("ways", &P::ways, {{"direct", Ways::direct}, {"lit", Ways::lit}},
+                  "direct: packets wait for the circuit to their destination's switch; lit: they take "
+                  "the shortest way over what is lit"));
+  return p;
+}
+
+std::unique_ptr<Topology> make(const RotorParameters& p, const ConfigNode& where) {
+  CircuitFabric fabric;
+  fabric.switches = static_cast<std::uint32_t>(p.switches);
+  fabric.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch);
+  fabric.waits = p.ways == Ways::direct;
+  const std::vector<Circuits> rounds = round_robin(fabric.switches);
+  const auto rotors = static_cast<std::size_t>(p.rotors);
+  if (rotors > rounds.size()) {
+    entry_or_self(where, "rotors")
+        .fail(std::to_string(rotors) + " rotors for the " + std::to_string(rounds.size()) + " matchings of " +
+              std::to_string(p.switches) + " switches: each rotor needs one");
+  }
+  for (std::size_t rotor = 0; rotor < rotors; ++rotor) {
+    CircuitFabric::Optical one{.name = "rotor" + std::to_string(rotor), .configurations = {}};
+    for (std::size_t round = rotor; round < rounds.size(); round += rotors)
+      one.configurations.push_back({"matching" + std::to_string(round), rounds[round]});
+    fabric.optical.push_back(std::move(one));
+  }
+  return circuit_fabric(std::move(fabric), p, where);
+}
+
+const Registration<Topology> kRegistration{"rotor", "packet switches joined by optical rotors", parameters(),
+                                           make};
+
+}  // namespace
+}  // namespace netsim

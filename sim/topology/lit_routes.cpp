@@ -1,0 +1,30 @@
+#include "sim/topology/lit_routes.h"
+
+#include <utility>
+
+namespace netsim {
+namespace {
+
+class LitRoutes final : public Routes {
+ public:
+  LitRoutes(std::unique_ptr<Routes> lit, std::unique_ptr<Routes> all)
+      : lit_(std::move(lit)), all_(std::move(all)) {}
+  std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
+    const auto hops = lit_->next_hops(at, destination);
+    return hops.empty() ? all_->next_hops(at, destination) : hops;
+  }
+
+ private:
+  std::unique_ptr<Routes> lit_, all_;
+};
+
+}  // namespace
+
+std::unique_ptr<Routes> lit_routes(const Graph& graph, std::span<const HostPort> nics,
+                                   const std::vector<bool>& avoided) {
+  auto lit = shortest_path_routes(graph, nics, avoided);
+  if (graph.optical_switches().empty()) return lit;
+  return std::make_unique<LitRoutes>(std::move(lit), shortest_path_routes(graph, nics));
+}
+
+}  // namespace netsim
