@@ -99,10 +99,10 @@ class alignas(64) AtomSet {
   template <class T>
   void write(std::uint32_t reader, const T& record) {
     static_assert(std::is_trivially_copyable_v<T>);
-    entries_.push_back({order(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
-    const std::size_t at = records_.size();
-    records_.resize(at + sizeof(T));
-    std::memcpy(records_.data() + at, &record, sizeof(T));
+    entries_.push_back(
+        {alone_ ? Order{} : order(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
+    const auto* bytes = reinterpret_cast<const std::byte*>(&record);
+    records_.insert(records_.end(), bytes, bytes + sizeof(T));
   }
 
   // Asks for a call: reader `reader` of the engine gets the record at `time`, between events
@@ -138,7 +138,7 @@ class alignas(64) AtomSet {
     auto operator<=>(const Order&) const = default;
   };
   struct Entry {
-    Order order;
+    Order order;  // nothing where the set is alone
     std::uint32_t reader, size;
     std::size_t at;  // in records_
   };
@@ -158,6 +158,7 @@ class alignas(64) AtomSet {
   void forget_read();
 
   std::uint32_t id_;
+  bool alone_ = false;     // the only one of its engine: what it writes is in order as it is
   Outbox* out_ = nullptr;  // of the thread that runs it
   EventLoop loop_;
   std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> mail_handlers_{};

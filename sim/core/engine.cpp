@@ -72,6 +72,7 @@ Engine::Engine(const Plan& plan) {
   const std::size_t n = plan.sets;
   NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
   for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id));
+  sets_.front()->alone_ = n == 1;
   if (n > 1) reach_ = closure(plan.lookahead, n);
   for (const Time reach : reach_) least_reach_ = std::min(least_reach_, reach);
   const std::uint32_t threads = std::clamp<std::uint32_t>(plan.threads, 1, plan.sets);
@@ -395,25 +396,31 @@ std::uint32_t Engine::add_reader(JournalReader& reader) {
   return static_cast<std::uint32_t>(readers_.size() - 1);
 }
 
-// What was written before `end`; with one set, all.
+// What was written before `end`; with one set, all, which is in order.
 void Engine::read_journals(AtomSet::Order end) {
-  const bool alone = sets_.size() == 1;
+  if (sets_.size() == 1) {
+    AtomSet& set = *sets_.front();
+    while (set.entries_read_ < set.entries_.size()) read_entry(set, set.entries_read_);
+    set.forget_read();
+    return;
+  }
   order_.clear();
   for (auto& set : sets_) {
     for (std::size_t i = set->entries_read_; i < set->entries_.size(); ++i) {
       const AtomSet::Order order = set->entries_[i].order;
-      if (!alone && order >= end) break;
+      if (order >= end) break;
       order_.push_back({order, set->id_, i});
     }
   }
-  if (!alone) std::sort(order_.begin(), order_.end());
-  for (const Written& written : order_) {
-    AtomSet& set = *sets_[written.set];
-    const AtomSet::Entry& entry = set.entries_[written.entry];
-    set.entries_read_ = written.entry + 1;
-    readers_[entry.reader]->read({set.records_.data() + entry.at, entry.size});
-  }
+  std::sort(order_.begin(), order_.end());
+  for (const Written& written : order_) read_entry(*sets_[written.set], written.entry);
   for (auto& set : sets_) set->forget_read();
+}
+
+void Engine::read_entry(AtomSet& set, std::size_t number) {
+  const AtomSet::Entry& entry = set.entries_[number];
+  set.entries_read_ = number + 1;
+  readers_[entry.reader]->read({set.records_.data() + entry.at, entry.size});
 }
 
 void AtomSet::forget_read() {

@@ -104,6 +104,7 @@ class Engine {
   void work(std::uint32_t thread);
   void after_window();
   void read_journals(AtomSet::Order end);
+  void read_entry(AtomSet& set, std::size_t number);
   const AtomSet* first_failed() const;
   void rethrow(const AtomSet& failed);
   void share_out();

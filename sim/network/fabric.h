@@ -120,6 +120,8 @@ class Fabric {
                   Bytes last_bytes, std::span<Time> waits = {}) const {
     return netsim::ideal_time(state_, path, packets, first_bytes, full_bytes, last_bytes, waits);
   }
+  // While it stays the same, so do all answers of ideal_time().
+  std::uint64_t passage_changes() const { return state_.passage_changes; }
   BitRate rate(PortId port) const { return graph_.port(port).link.rate; }
 
   // Counters and state, for tables, laws and reports: between events.

@@ -182,6 +182,7 @@ struct FabricState {
   std::vector<fabric::Marking> marking;  // by port
   std::vector<fabric::Link> links;       // by port
   std::vector<fabric::Tallies> tallies;  // by port
+  std::uint64_t passage_changes = 0;     // how often set_passage() was called
   ReservedArray<std::uint32_t> paths;
   ReservedArray<fabric::RoutedPath> routed;
   std::vector<std::uint32_t> turns;   // per node: whose turn it is among equal next hops

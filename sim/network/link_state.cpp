@@ -46,6 +46,7 @@ void set_rate(FabricState& state, PortId port, BitRate rate) {
 }
 
 void set_passage(FabricState& state, PortId port) {
+  ++state.passage_changes;
   const PortSpec& spec = state.graph.port(port);
   fabric::Port& p = state.ports[port];
   fabric::Link& link = state.links[port];

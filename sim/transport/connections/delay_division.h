@@ -13,7 +13,7 @@ namespace netsim {
 
 class DelayDivision final : public DelayTeller {
  public:
-  explicit DelayDivision(const IdealTimes& ideal_times) : ideal_times_(ideal_times) {}
+  explicit DelayDivision(const IdealTimes& ideal_times) : passages_(ideal_times) {}
   // The message that is delivered next took `took` from send() to its last byte. `trace`: of its last packet;
   // null where that is not what it was complete with, and all it waited counts as its sender's. Returns this.
   DelayTeller* of(std::uint32_t queue_pair, Bytes bytes, Time took, const PacketTrace* trace) {
@@ -31,12 +31,12 @@ class DelayDivision final : public DelayTeller {
   void add_waits(std::span<const PacketTrace::Wait> waits, Time most);
   PortDelay beyond_idle(const PacketTrace::Wait& wait) const;
 
-  const IdealTimes& ideal_times_;
+  IdealPassages passages_;
   std::uint32_t queue_pair_ = 0;
   Bytes bytes_ = 0;
   Time took_ = 0;
   const PacketTrace* trace_ = nullptr;
-  IdealPassage idle_;  // of the message; kept for its memory
+  const IdealPassage* idle_ = nullptr;  // of the message
   std::vector<PortDelay> ports_;
 };
 

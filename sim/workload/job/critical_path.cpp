@@ -122,10 +122,17 @@ std::size_t CriticalPath::Links::WayHash::operator()(const Way& way) const {
 
 std::uint32_t CriticalPath::Links::hold_way(const Way& way) {
   if (way.source == kNoIndex) return kNoIndex;
+  if (way.source >= last_way_.size()) last_way_.resize(way.source + std::size_t{1}, kNoIndex);
+  std::uint32_t& last = last_way_[way.source];
+  if (last != kNoIndex && ways_[last].holders > 0 && ways_[last].way == way) {
+    ++ways_[last].holders;
+    return last;
+  }
   const auto [known, fresh] = way_numbers_.try_emplace(way, 0);
   if (fresh) known->second = ways_.add({way, 0});
   ++ways_[known->second].holders;
-  return known->second;
+  last = known->second;
+  return last;
 }
 
 void CriticalPath::Links::release_way(std::uint32_t way) {
@@ -149,8 +156,8 @@ std::uint32_t CriticalPath::Links::add(const Link& link, const Way& way, std::sp
 }
 
 // With all before it that nothing else holds.
-void CriticalPath::Links::release(std::uint32_t link) {
-  while (link != kNoIndex && --links_[link].holders == 0) {
+void CriticalPath::Links::forget(std::uint32_t link) {
+  do {
     const Link& over = links_[link];
     for (std::uint32_t wait = over.waits; wait != kNoIndex; wait = waits_[wait].before) waits_.release(wait);
     release_task(over.task);
@@ -158,7 +165,7 @@ void CriticalPath::Links::release(std::uint32_t link) {
     links_.release(link);
     --used_;
     link = over.before;
-  }
+  } while (link != kNoIndex && --links_[link].holders == 0);
 }
 
 // The slowest port is the first, as it was told.
@@ -271,21 +278,32 @@ void CriticalPath::light(Running& member, std::uint64_t circuits) {
 
 // By number, with all before it that are not known yet.
 CriticalPath::Sent& CriticalPath::Outgoing::add(std::uint64_t message) {
-  if (sent_.empty()) first_ = message;
-  sent_.resize(message - first_ + 1);
-  return sent_.back();
+  if (first_ == end_) first_ = end_ = message;
+  while (end_ < message) next() = Sent{};
+  return next();
+}
+
+// The place of the one after the newest, which it is from now on.
+CriticalPath::Sent& CriticalPath::Outgoing::next() {
+  if (end_ - first_ == sent_.size()) grow();
+  return place(end_++);
+}
+
+void CriticalPath::Outgoing::grow() {
+  constexpr std::size_t kFew = 16;
+  std::vector<Sent> more(std::max(kFew, 2 * sent_.size()));
+  for (std::uint64_t message = first_; message < end_; ++message)
+    more[message & (more.size() - 1)] = place(message);
+  sent_ = std::move(more);
 }
 
 CriticalPath::Sent& CriticalPath::Outgoing::operator[](std::uint64_t message) {
-  NETSIM_CHECK(message >= first_ && message - first_ < sent_.size(), "a message arrives that was not sent");
-  return sent_[message - first_];
+  NETSIM_CHECK(message >= first_ && message < end_, "a message arrives that was not sent");
+  return place(message);
 }
 
 void CriticalPath::Outgoing::forget_over() {
-  while (!sent_.empty() && sent_.front().over()) {
-    sent_.pop_front();
-    ++first_;
-  }
+  while (first_ < end_ && place(first_).over()) ++first_;
 }
 
 // The rank's part in a communication; null: it has none now.
@@ -457,7 +475,7 @@ void CriticalPath::forget_before(Time time) {
       cut(running.released_by);
       for (const std::uint32_t block : running.blocks) cut(block);
     }
-    for (const Sent& sent : rank.outgoing.all()) cut(sent.chain);
+    rank.outgoing.for_each([&](const Sent& sent) { cut(sent.chain); });
   }
   for (const Tip& tip : tips_) cut(tip.chain);
   for (const auto& [circuits, asked] : asked_) cut(asked.last);

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <span>
@@ -93,7 +92,9 @@ class CriticalPath {
     void hold(std::uint32_t link) {
       if (link != kNoIndex) ++links_[link].holders;
     }
-    void release(std::uint32_t link);
+    void release(std::uint32_t link) {
+      if (link != kNoIndex && --links_[link].holders == 0) forget(link);
+    }
     // The chain of the step begins with it.
     void cut_before(std::uint32_t link) { release(std::exchange(links_[link].before, kNoIndex)); }
     // Overwrites `ports` with those of the transfer, transmission included.
@@ -115,11 +116,13 @@ class CriticalPath {
       Way way;
       std::uint32_t holders;
     };
+    void forget(std::uint32_t link);
     std::uint32_t hold_way(const Way& way);
     void release_way(std::uint32_t way);
     PagedArena<TaskCell> tasks_;
     PagedArena<WayCell> ways_;
     std::unordered_map<Way, std::uint32_t, WayHash> way_numbers_;  // looked up only
+    std::vector<std::uint32_t> last_way_;  // by source: the one that was last looked up; may be over
     std::size_t used_ = 0;
   };
   struct Running {
@@ -145,11 +148,18 @@ class CriticalPath {
     Sent& add(std::uint64_t message);
     Sent& operator[](std::uint64_t message);
     void forget_over();
-    const std::deque<Sent>& all() const { return sent_; }
+    template <class Visit>
+    void for_each(Visit visit) const {
+      for (std::uint64_t message = first_; message < end_; ++message) visit(place(message));
+    }
 
    private:
-    std::deque<Sent> sent_;
-    std::uint64_t first_ = 0;
+    Sent& place(std::uint64_t message) { return sent_[message & (sent_.size() - 1)]; }
+    const Sent& place(std::uint64_t message) const { return sent_[message & (sent_.size() - 1)]; }
+    Sent& next();
+    void grow();
+    std::vector<Sent> sent_;  // a ring; its size is a power of two
+    std::uint64_t first_ = 0, end_ = 0;
   };
   // Circuits that members wait for.
   struct Asked {
