@@ -257,6 +257,25 @@ TEST(MessageDelays, AreAllAtPortsWhereNothingWaitsAtTheSender) {
 }
 
 // Where packets overtake each other or are lost the parts still add up to no more than the whole.
+// A switch must have read all of a packet from a link that became slower than the next one. What was worked
+// out for the messages before does not hold any more.
+TEST(MessageDelays, FollowALinkThatBecomesSlower) {
+  const auto delays_at = [](std::vector<Time> times) {
+    Traced f(
+        "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
+        "transport: {congestion_control: none}\n"
+        "network: {switch: {forwarding: cut_through}, faults: [{link: host0-switch0, rate: 50 Gbps, at: 1 "
+        "ms}]}\n");
+    for (const Time time : times) f.send(0, 1, 10'000, time);
+    f.loop.run();
+    return f.told;
+  };
+  const auto alone = delays_at({2 * kMillisecond}), both = delays_at({0, 2 * kMillisecond});
+  EXPECT_EQ(both[1].propagation, alone[0].propagation);
+  EXPECT_EQ(both[1].transmission, alone[0].transmission);
+  EXPECT_GT(both[1].propagation, both[0].propagation);
+}
+
 TEST(MessageDelays, AddUpWherePacketsAreLost) {
   for (const char* reliability : {"go_back_n", "irn"}) {
     Traced f(
