@@ -16,8 +16,6 @@ constexpr std::uint32_t kPool = 0;            // the switch's buffer
 SwitchParameters parameters(FlowControl flow_control) {
   SwitchParameters p;
   p.flow_control = flow_control;
-  p.reserve = 1000;
-  p.resume_offset = 500;
   return p;
 }
 
@@ -28,7 +26,8 @@ class Bench {
   explicit Bench(FlowControl flow_control)
       : graph(line()), state(graph, parameters(flow_control), 1, ConfigNode()) {
     if (flow_control == FlowControl::pfc) state.lossless = 1U << kDataPriority;
-    state.buffers.push_back({10'000, 0, 65'536});
+    state.buffers.push_back(
+        {.shared_total = 10'000, .alpha_2_16 = 65'536, .reserve = 1000, .resume_offset = 500});
     state.ingress[state.class_index(kFromHost, kDataPriority)].headroom = 3000;
     buffers.emplace(state);
   }
