@@ -231,7 +231,7 @@ std::string counters_text(const Results& results) {
 
 std::string queues_text(const Results& results) {
   const auto bytes = [](auto value) { return human_bytes(static_cast<double>(value)); };
-  const std::string longest = "longest " + bytes(results.network.max_queue);
+  std::string longest = "longest " + bytes(results.network.max_queue);
   const auto& queues = results.sampled_queues;
   if (!queues || queues->count == 0) return longest;
   return fmt::format("{}; sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}", longest,
@@ -278,7 +278,7 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
 }
 
 std::string progress_text(const JobResult& job) {
-  const std::string time = human_seconds(to_seconds(job.end - job.begin));
+  std::string time = human_seconds(to_seconds(job.end - job.begin));
   if (job.done && job.iterations == 1) return time;
   return fmt::format("{} ({})", time, done_text(job));
 }

@@ -150,12 +150,11 @@ struct PcieTreeParameters : PcieParameters {
 
 template <class P>
 Parameters<P>&& with_pcie_tree(Parameters<P>&& parameters) {
-  with_pcie(std::move(parameters))
+  return with_pcie(std::move(parameters))
       .bytes("pcie_piece", &P::pcie_piece, {4 * kKibibyte, 16 * kMebibyte},
              "messages between GPUs over PCIe move in pieces of so many bytes (assumed)")
       .rate("cpu_rate", &P::cpu_rate, kLinkRates, "between CPUs, each way, usable (NCCL: Skylake 10 GB/s)")
       .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
-  return std::move(parameters);
 }
 
 // "host3/gpu5"; "host3/nic1(9)" where the file of the fabric calls the host port 9.

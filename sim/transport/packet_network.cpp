@@ -142,7 +142,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
     return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };
-  const std::string data =
+  std::string data =
       tell(fabric_.ports_of_path(state_.records[id].idle.first), sender.nic, receiver.nic, "its");
   if (!data.empty()) return data;
   return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,

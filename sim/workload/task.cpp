@@ -41,8 +41,8 @@ const char* to_string(TaskKind kind) {
 }
 
 const std::vector<AskedCircuits>& TaskSource::circuits() const {
-  static const std::vector<AskedCircuits> kNone;
-  return kNone;
+  static const std::vector<AskedCircuits> none;
+  return none;
 }
 
 std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task) {

@@ -42,6 +42,7 @@ class SmallHost {
   // The nodes of a way after the first.
   std::vector<NodeId> through(const std::vector<PortId>& ports) const {
     std::vector<NodeId> nodes;
+    nodes.reserve(ports.size());
     for (const PortId port : ports) nodes.push_back(graph.port(first_port + port).peer_node);
     return nodes;
   }

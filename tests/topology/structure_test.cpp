@@ -35,7 +35,8 @@ TEST(Structure, OfAFatTree) {
     EXPECT_EQ(s.transceivers(), static_cast<std::uint64_t>(6 * hosts));
     EXPECT_EQ(s.diameter, 6u);
     // Of a host's partners k/2 - 1 are at its edge, k/2 (k/2 - 1) elsewhere in its pod.
-    const double near = static_cast<double>(k / 2 - 1), pod = static_cast<double>(k / 2 * (k / 2 - 1));
+    const auto half = k / 2;
+    const auto near = static_cast<double>(half - 1), pod = static_cast<double>(half * (half - 1));
     const double others = static_cast<double>(hosts - 1);
     EXPECT_DOUBLE_EQ(s.mean_hops, k == 2 ? 6 : (2 * near + 4 * pod + 6 * (others - near - pod)) / others);
   }

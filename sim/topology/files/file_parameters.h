@@ -55,12 +55,11 @@ struct FileFabricParameters {
 // Adds all of them (P derives from FileFabricParameters).
 template <class P>
 Parameters<P>&& with_file_fabric(Parameters<P>&& parameters, const std::string& what) {
-  with_file(std::move(parameters), what)
+  return with_file(std::move(parameters), what)
       .choice("link", static_cast<LinkKind P::*>(&P::link_kind),
               {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}}, "what the links are")
       .bytes("overhead", &P::overhead, kLinkOverheads,
              "bytes that a packet costs on the wire beyond its frame; the tool has none");
-  return std::move(parameters);
 }
 
 }  // namespace netsim

@@ -103,17 +103,17 @@ class TreeReader {
       Range<std::int64_t> range;
     };
     constexpr std::int64_t kRadix = 1 << 16, kLatency = 1'000'000'000;
-    static const Entry kEntries[] = {{"downlink_speed_gbps", &Tier::speed_gbps, {1, 100'000}},
-                                     {"radix_down", &Tier::radix_down, {1, kRadix}},
-                                     {"radix_up", &Tier::radix_up, {1, kRadix}},
-                                     {"downlink_latency_ns", &Tier::latency_ns, {1, kLatency}},
-                                     {"switch_latency_ns", &Tier::switch_latency_ns, {0, kLatency}},
-                                     {"bundle", &Tier::bundle, {1, kRadix}},
-                                     // Follows from the radices; queues: see above.
-                                     {"oversubscribed", nullptr, {1, kRadix}},
-                                     {"queue_down", nullptr, {0, INT64_MAX}},
-                                     {"queue_up", nullptr, {0, INT64_MAX}}};
-    for (const Entry& entry : kEntries) {
+    static const Entry entries[] = {{"downlink_speed_gbps", &Tier::speed_gbps, {1, 100'000}},
+                                    {"radix_down", &Tier::radix_down, {1, kRadix}},
+                                    {"radix_up", &Tier::radix_up, {1, kRadix}},
+                                    {"downlink_latency_ns", &Tier::latency_ns, {1, kLatency}},
+                                    {"switch_latency_ns", &Tier::switch_latency_ns, {0, kLatency}},
+                                    {"bundle", &Tier::bundle, {1, kRadix}},
+                                    // Follows from the radices; queues: see above.
+                                    {"oversubscribed", nullptr, {1, kRadix}},
+                                    {"queue_down", nullptr, {0, INT64_MAX}},
+                                    {"queue_up", nullptr, {0, INT64_MAX}}};
+    for (const Entry& entry : entries) {
       if (key != entry.key) continue;
       if (tier_ == nullptr)
         reader_.fail(word, "'" + key + "' belongs in a tier: 'Tier 0' must come before it");

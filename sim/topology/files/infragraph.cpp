@@ -161,9 +161,9 @@ const ConfigNode& needed(const ConfigNode& map, const char* key) {
 }
 
 const std::vector<ConfigNode>& list_in(const ConfigNode& map, const char* key) {
-  static const std::vector<ConfigNode> kNone;
+  static const std::vector<ConfigNode> none;
   const ConfigNode* found = map.find(key);
-  if (found == nullptr || found->is_null()) return kNone;
+  if (found == nullptr || found->is_null()) return none;
   if (!found->is_sequence()) found->fail("a list is expected");
   return found->items();
 }
@@ -175,7 +175,7 @@ std::string text_in(const ConfigNode& map, const char* key) {
 
 std::string name_in(const ConfigNode& map, const char* key = "name") {
   const ConfigNode& node = needed(map, key);
-  const std::string name = read_text(node);
+  std::string name = read_text(node);
   if (name.empty() || name.find_first_of(".[]: \t") != std::string::npos)
     node.fail("'" + name + "' is no name: some text without '.', ':', brackets and blanks is expected");
   return name;

@@ -31,7 +31,7 @@ struct Message {
 
 const Message& infrastructure() {
   using Type = SchemaField::Type;
-  static const Message kBandwidth{
+  static const Message bandwidth{
       {{1,
         "choice",
         Type::name_of,
@@ -39,44 +39,43 @@ const Message& infrastructure() {
        {2, "gigabits_per_second", Type::real},
        {3, "gigabytes_per_second", Type::real},
        {4, "gigatransfers_per_second", Type::real}}};
-  static const Message kLatency{{{1, "choice", Type::name_of, {"ms", "us", "ns"}},
-                                 {2, "ms", Type::real},
-                                 {3, "us", Type::real},
-                                 {4, "ns", Type::real}}};
-  static const Message kPhysical{
-      {{1, "bandwidth", Type::message, {}, &kBandwidth}, {2, "latency", Type::message, {}, &kLatency}}};
-  static const Message kLink{
-      {{1, "name"}, {2, "description"}, {3, "physical", Type::message, {}, &kPhysical}}};
-  static const Message kCustom{{{1, "type"}}};
-  static const Message kComponent{
+  static const Message latency{{{1, "choice", Type::name_of, {"ms", "us", "ns"}},
+                                {2, "ms", Type::real},
+                                {3, "us", Type::real},
+                                {4, "ns", Type::real}}};
+  static const Message physical{
+      {{1, "bandwidth", Type::message, {}, &bandwidth}, {2, "latency", Type::message, {}, &latency}}};
+  static const Message link{{{1, "name"}, {2, "description"}, {3, "physical", Type::message, {}, &physical}}};
+  static const Message custom{{{1, "type"}}};
+  static const Message component{
       {{1, "name"},
        {2, "description"},
        {3, "count", Type::integer},
        {4, "choice", Type::name_of, {"custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch"}},
-       {10, "custom", Type::message, {}, &kCustom}}};
+       {10, "custom", Type::message, {}, &custom}}};
   static const auto edge = [](const Message& end) {
     return Message{{{1, "ep1", Type::message, {}, &end},
                     {2, "ep2", Type::message, {}, &end},
                     {3, "scheme", Type::name_of, {"one2one", "many2many", "ring"}},
                     {4, "link"}}};
   };
-  static const Message kInnerEnd{{{1, "device"}, {2, "component"}}};
-  static const Message kOuterEnd{{{1, "instance"}, {2, "component"}}};
-  static const Message kInnerEdge = edge(kInnerEnd), kOuterEdge = edge(kOuterEnd);
-  static const Message kDevice{{{1, "name"},
-                                {2, "description"},
-                                {3, "components", Type::message, {}, &kComponent, true},
-                                {4, "links", Type::message, {}, &kLink, true},
-                                {5, "edges", Type::message, {}, &kInnerEdge, true}}};
-  static const Message kInstance{
+  static const Message inner_end{{{1, "device"}, {2, "component"}}};
+  static const Message outer_end{{{1, "instance"}, {2, "component"}}};
+  static const Message inner_edge = edge(inner_end), outer_edge = edge(outer_end);
+  static const Message device{{{1, "name"},
+                               {2, "description"},
+                               {3, "components", Type::message, {}, &component, true},
+                               {4, "links", Type::message, {}, &link, true},
+                               {5, "edges", Type::message, {}, &inner_edge, true}}};
+  static const Message instance{
       {{1, "name"}, {2, "description"}, {3, "device"}, {4, "count", Type::integer}}};
-  static const Message kInfrastructure{{{1, "name"},
-                                        {2, "description"},
-                                        {3, "devices", Type::message, {}, &kDevice, true},
-                                        {4, "links", Type::message, {}, &kLink, true},
-                                        {5, "instances", Type::message, {}, &kInstance, true},
-                                        {6, "edges", Type::message, {}, &kOuterEdge, true}}};
-  return kInfrastructure;
+  static const Message infrastructure_message{{{1, "name"},
+                                               {2, "description"},
+                                               {3, "devices", Type::message, {}, &device, true},
+                                               {4, "links", Type::message, {}, &link, true},
+                                               {5, "instances", Type::message, {}, &instance, true},
+                                               {6, "edges", Type::message, {}, &outer_edge, true}}};
+  return infrastructure_message;
 }
 
 Place below(Place place, const std::string& key) {

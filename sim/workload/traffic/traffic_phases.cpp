@@ -91,10 +91,10 @@ const Parameters<PhasesParameters>& parameters() {
 
 // Which of the three it is; each has keys of its own.
 TaskKind kind_of(const ConfigNode& phase) {
-  static const std::vector<std::pair<const char*, TaskKind>> kKinds{
+  static const std::vector<std::pair<const char*, TaskKind>> kinds{
       {"collective", TaskKind::collective}, {"compute", TaskKind::compute}, {"circuits", TaskKind::circuits}};
   std::vector<TaskKind> given;
-  for (const auto& [key, kind] : kKinds) {
+  for (const auto& [key, kind] : kinds) {
     if (phase.find(key) != nullptr) given.push_back(kind);
   }
   if (given.size() != 1) phase.fail("a phase is one of: collective, compute, circuits");

@@ -47,6 +47,7 @@ Program one_rank(const std::vector<ProgramOp>& ops, std::uint32_t iterations = 1
 
 std::vector<std::uint32_t> ids(const std::vector<Task>& tasks) {
   std::vector<std::uint32_t> result;
+  result.reserve(tasks.size());
   for (const Task& task : tasks) result.push_back(task.id);
   return result;
 }

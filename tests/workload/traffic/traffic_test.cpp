@@ -65,6 +65,7 @@ std::vector<Message> receives(const TaskSource& source) {
 
 std::vector<std::uint32_t> ids(const std::vector<Task>& tasks) {
   std::vector<std::uint32_t> result;
+  result.reserve(tasks.size());
   for (const Task& task : tasks) result.push_back(task.id);
   return result;
 }
