@@ -142,7 +142,7 @@ void draw(const Options& options) {
 // The cluster alone: nothing was said of what runs on it.
 void show_structure(const Options& options, const ConfigNode& config) {
   const System system(config, options.seed, 1, nullptr);
-  const Structure structure = structure_of(system.cluster());
+  const Structure structure = system.structure();
   print(options.json ? structure_json_text(structure) : render_structure(structure, line_width(stdout)));
   if (options.with_configuration) print("\n" + resolved_configuration(config, system.cluster()));
 }
@@ -157,7 +157,7 @@ void dry_run(Options options) {
   watch.until = options.until;
   watch.interrupted = [] { return interruption != 0; };
   const Prediction prediction = simulation.predict(kCalibrationSeconds, watch);
-  const Structure structure = structure_of(simulation.cluster());
+  const Structure structure = simulation.system().structure();
   if (options.json) {
     print(prediction_json(prediction, structure));
     return;

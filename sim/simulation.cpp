@@ -235,6 +235,10 @@ Simulation::Simulation(SimulationSetup setup)
   }
 }
 
+Structure System::structure() const {
+  return structure_of(cluster_, packets_ != nullptr ? packets_->failing_ports() : std::vector<bool>());
+}
+
 void Simulation::create_jobs() {
   JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
                        [this](const CommunicationRecord& communication) { recorder_->record(communication); },

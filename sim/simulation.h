@@ -21,6 +21,7 @@
 #include "sim/report/sampler.h"
 #include "sim/report/tables.h"
 #include "sim/topology/partition.h"
+#include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
 #include "sim/transport/packet_network.h"
@@ -51,6 +52,8 @@ class System {
   PacketNetwork* packets() { return packets_; }
   // Null: the network has no optical circuits that anybody could ask for.
   CircuitControl* circuits() { return circuits_; }
+  // Of the cluster, and of what the faults leave of it.
+  Structure structure() const;
   // Null where neither `compute` nor the host names a model.
   std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
   // Null: there is none for this GPU.

@@ -171,10 +171,11 @@ void Fabric::enable_traces() {
 void Fabric::set_routes(const Routes* routes) {
   if (routes == state_.routes) return;
   state_.routes = routes;
-  constexpr std::size_t kMostNotes = 1;
-  if (circles_.size() >= kMostNotes) return;
+  constexpr std::uint32_t kMostLooks = 8;  // circuits may change thousands of times
+  if (!circles_.empty() || routes_looked_at_ == kMostLooks) return;
+  ++routes_looked_at_;
   if (std::string found = find_circles(); !found.empty())
-    circles_.push_back("while links were down, " + found);
+    circles_.push_back("while links were down, or circuits had changed, " + found);
 }
 
 // What can wait in a circle; "": nothing, or it is not looked for.

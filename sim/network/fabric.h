@@ -66,7 +66,8 @@ class Fabric {
 
   FabricPart& part(std::uint32_t set) { return *parts_[set]; }
   // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
-  // lossless packets can come to wait for each other in a circle on them, a note says so.
+  // lossless packets can come to wait for each other in a circle on them, a note says so; the first eight
+  // routes are looked at.
   void set_routes(const Routes* routes);
   // Called when a link went down or came back `detection_delay` ago, or other circuits of optical switches
   // are to carry packets: down_ports() tells which are to be avoided.
@@ -113,6 +114,7 @@ class Fabric {
   // Ports that are known to carry no traffic: because their link, or where classes have flow control one
   // direction of it, is down, or because they are circuits that are dark and that packets do not wait for.
   const std::vector<bool>& down_ports() const { return down_; }
+  std::vector<bool> failing_ports() const { return faults_.failing(); }
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }
   // As of ideal_time.h.
@@ -157,8 +159,9 @@ class Fabric {
   std::uint64_t seed_;
   std::unique_ptr<RoutingPolicy> routing_;
   DeadlockCheck deadlock_check_;
-  bool circuits_move_;                // CircuitSwitching::moves_packets
-  std::vector<std::string> circles_;  // notes
+  bool circuits_move_;                  // CircuitSwitching::moves_packets
+  std::vector<std::string> circles_;    // notes
+  std::uint32_t routes_looked_at_ = 0;  // for such circles, besides those of the start
   FabricState state_;
   std::vector<std::unique_ptr<FabricPart>> parts_;
   LinkFaults faults_;

@@ -28,6 +28,14 @@ LinkFaults::LinkFaults(Engine& engine, FabricState& state,
   }
 }
 
+std::vector<bool> LinkFaults::failing() const {
+  std::vector<bool> failing(known_down_.size(), false);
+  for (const LinkChange& planned : plan_.changes) {
+    if (planned.kind == LinkChange::Kind::down) failing[planned.port] = true;
+  }
+  return failing;
+}
+
 bool LinkFaults::any_after(Time now) const {
   return std::any_of(plan_.changes.begin(), plan_.changes.end(),
                      [now](const LinkChange& planned) { return planned.at > now; });

@@ -38,6 +38,8 @@ class LinkFaults {
   // By port: known to carry no traffic, because its link, or where classes have flow control one direction of
   // it, is down.
   const std::vector<bool>& known_down() const { return known_down_; }
+  // By port: what the plan takes down at some time.
+  std::vector<bool> failing() const;
   // Whether something happens to a link after `now`.
   bool any_after(Time now) const;
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/network/flow_hash.h"
 #include "sim/topology/routes.h"
 
 namespace netsim {
@@ -63,9 +64,12 @@ class RoutingPolicy {
   static constexpr const char* kComponentKind = "routing_policy";
   virtual ~RoutingPolicy() = default;
   virtual RoutingPlan compile() const { return {}; }
-  // Which of `count` equal next hops a flow takes at a switch. `flow`: hash of what identifies the flow on
-  // the wire (the five-tuple); `seed`: the switch's own.
-  virtual std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const = 0;
+  // Which of `count` equal next hops a flow takes at a switch; also what acknowledgements take where packets
+  // are spread. `flow`: hash of what identifies the flow on the wire (the five-tuple); `seed`: the switch's
+  // own.
+  virtual std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const {
+    return choose_by_hash(flow, seed, count);
+  }
   // Names of the switches on a prescribed way between two NICs, in order; nullptr: choose() decides.
   virtual const std::vector<std::string>* fixed_path(const std::string& /*from*/,
                                                      const std::string& /*to*/) const {

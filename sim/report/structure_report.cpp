@@ -77,6 +77,12 @@ std::string render_structure(const Structure& structure, std::size_t width) {
   line(text, "bisection",
        fmt::format("{}, {:.3g} of what half of the NICs can send", rate_text(structure.bisection), part),
        width);
+  if (structure.failing_links > 0) {
+    line(text, "faults",
+         fmt::format("{} links fail; while all of them are down the bisection is {}", structure.failing_links,
+                     rate_text(structure.bisection_left)),
+         width);
+  }
   line(text, "cables", fmt::format("{}, {} transceivers", structure.cables, structure.transceivers()), width);
   return text;
 }

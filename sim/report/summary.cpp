@@ -237,19 +237,22 @@ Json structure_json(const Structure& structure) {
     links.push_back(
         {{"kind", to_string(of.kind)}, {"rate_bps", of.rate}, {"in_host", of.in_host}, {"count", of.count}});
   }
-  return {{"hosts", structure.hosts},
-          {"gpus", structure.gpus},
-          {"nics", structure.nics},
-          {"tiers", tiers},
-          {"links", links},
-          {"diameter", structure.diameter},
-          {"mean_hops", structure.mean_hops},
-          {"sampled", structure.sampled},
-          {"unreachable_pairs", structure.unreachable_pairs},
-          {"injection_bps", structure.injection},
-          {"bisection_bps", structure.bisection},
-          {"cables", structure.cables},
-          {"transceivers", structure.transceivers()}};
+  return {
+      {"hosts", structure.hosts},
+      {"gpus", structure.gpus},
+      {"nics", structure.nics},
+      {"tiers", tiers},
+      {"links", links},
+      {"diameter", structure.diameter},
+      {"mean_hops", structure.mean_hops},
+      {"sampled", structure.sampled},
+      {"unreachable_pairs", structure.unreachable_pairs},
+      {"injection_bps", structure.injection},
+      {"bisection_bps", structure.bisection},
+      {"failing_links", structure.failing_links},
+      {"bisection_left_bps", structure.failing_links > 0 ? structure.bisection_left : structure.bisection},
+      {"cables", structure.cables},
+      {"transceivers", structure.transceivers()}};
 }
 
 }  // namespace

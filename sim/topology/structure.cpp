@@ -156,19 +156,21 @@ void add_capacity(FlowGraph& graph, std::size_t from, std::size_t to, BitRate ra
 }
 
 // Rates between neighbouring switches, parallel links together.
-std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph& graph) {
+std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph& graph,
+                                                                    const std::vector<bool>& without) {
   std::map<std::pair<NodeId, NodeId>, BitRate> rates;
   const std::vector<bool> dark = graph.dark();
   for (PortId id = 0; id < graph.port_count(); ++id) {
     const PortSpec& port = graph.port(id);
-    if (holds(dark, id)) continue;
+    if (holds(dark, id) || holds(without, id)) continue;
     if (is_switch(graph, port.node) && is_switch(graph, port.peer_node))
       rates[{port.node, port.peer_node}] += port.link.rate;
   }
   return rates;
 }
 
-BitRate find_bisection(const Graph& graph, std::span<const HostPort> nics) {
+BitRate find_bisection(const Graph& graph, std::span<const HostPort> nics,
+                       const std::vector<bool>& without = {}) {
   if (nics.size() < 2) return 0;
   std::vector<std::vector<bool>> halvings(1);
   for (std::size_t i = 0; i < nics.size(); ++i) halvings[0].push_back(i < nics.size() / 2);
@@ -177,7 +179,8 @@ BitRate find_bisection(const Graph& graph, std::span<const HostPort> nics) {
     for (std::size_t i = 0; i < nics.size(); ++i) halvings.back().push_back((i & bit) == 0);
   }
   BitRate least = INT64_MAX;
-  for (const std::vector<bool>& side : halvings) least = std::min(least, cut_bandwidth(graph, nics, side));
+  for (const std::vector<bool>& side : halvings)
+    least = std::min(least, cut_bandwidth(graph, nics, side, without));
   return least;
 }
 
@@ -187,15 +190,16 @@ double Structure::Tier::oversubscription() const {
   return up == 0 ? 0 : static_cast<double>(down) / static_cast<double>(up);
 }
 
-BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& side) {
+BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& side,
+                      const std::vector<bool>& without) {
   const std::size_t source = graph.node_count(), sink = source + 1;
   FlowGraph flow(sink + 1);
-  for (const auto& [ends, rate] : rates_between_switches(graph))
+  for (const auto& [ends, rate] : rates_between_switches(graph, without))
     add_capacity(flow, ends.first, ends.second, rate);
   std::map<NodeId, BitRate> from, to;
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const PortId access = access_port(graph, nics[i].nic);
-    if (access == kNoId) continue;
+    if (access == kNoId || holds(without, side[i] ? access : access ^ 1U)) continue;
     (side[i] ? from : to)[graph.port(access).peer_node] += graph.port(access).link.rate;
   }
   for (const auto& [at, rate] : from) add_capacity(flow, source, at, rate);
@@ -203,7 +207,7 @@ BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const 
   return boost::push_relabel_max_flow(flow, source, sink);
 }
 
-Structure structure_of(const Cluster& cluster) {
+Structure structure_of(const Cluster& cluster, const std::vector<bool>& failing) {
   const Graph& graph = cluster.graph;
   Structure result;
   result.hosts = cluster.host_count;
@@ -218,6 +222,8 @@ Structure structure_of(const Cluster& cluster) {
     const PortId access = access_port(graph, port.nic);
     if (access != kNoId) result.injection += graph.port(access).link.rate;
   }
+  for (PortId id = 0; id < failing.size(); id += 2) result.failing_links += failing[id] || failing[id + 1];
+  if (result.failing_links > 0) result.bisection_left = find_bisection(graph, cluster.nics, failing);
   return result;
 }
 

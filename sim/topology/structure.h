@@ -44,6 +44,9 @@ struct Structure {
   // exact for trees, and for tori and cubes whose sizes are powers of two.
   BitRate bisection = 0;
   BitRate injection = 0;  // of all NICs together
+  // Links of which faults take down one direction or both, and the bisection while all of them are down.
+  std::uint64_t failing_links = 0;
+  BitRate bisection_left = 0;
   // What optical switches make: circuits at the start, and all that they can.
   std::uint64_t optical_switches = 0, configurations = 0, circuits = 0, possible_circuits = 0;
   // Cables of the fabric outside hosts, and the transceivers at their ends.
@@ -51,10 +54,12 @@ struct Structure {
   std::uint64_t transceivers() const { return 2 * cables; }
 };
 
-Structure structure_of(const Cluster& cluster);
+// `failing`: by port, links that faults take down at some time; empty: none.
+Structure structure_of(const Cluster& cluster, const std::vector<bool>& failing = {});
 
 // What the fabric's links can carry at once from the NICs of which `side` is true to the others (maximum
-// flow, by Boost.Graph); `side` by host port.
-BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& side);
+// flow, by Boost.Graph); `side` by host port. `without`: ports that carry nothing, beside dark circuits.
+BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& side,
+                      const std::vector<bool>& without = {});
 
 }  // namespace netsim

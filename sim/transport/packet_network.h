@@ -105,6 +105,8 @@ class PacketNetwork : public Endpoint {
   // Whether ports wait for each other in a circle; the engine is then stopped, and waiting() names them
   // first.
   virtual bool deadlocked() const = 0;
+  // By port: those that the fault plan takes down at some time.
+  virtual std::vector<bool> failing_ports() const = 0;
   // Steps that all paths take up, former ones that packets may be on included: a measure of memory.
   virtual std::size_t path_steps() const = 0;
   // Queue pairs with unfinished messages and paused ports with waiting bytes, one line each.

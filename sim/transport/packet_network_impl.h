@@ -61,6 +61,7 @@ class PacketNetworkImpl final : public PacketNetwork {
     return fabric_.events_fingerprint() + connections_.events_digest();
   }
   bool deadlocked() const override { return !fabric_.deadlock().empty(); }
+  std::vector<bool> failing_ports() const override { return fabric_.failing_ports(); }
   std::size_t path_steps() const override { return fabric_.path_steps(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
   std::vector<std::string> notes() const override;

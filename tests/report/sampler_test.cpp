@@ -29,6 +29,7 @@ class FakeNetwork final : public PacketNetwork {
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }
   CircuitControl* circuits() override { return nullptr; }
+  std::vector<bool> failing_ports() const override { return {}; }
   NetworkCounters counters() const override { return {}; }
   PortCounters port_counters(PortId port) const override {
     const auto it = ports.find(port);

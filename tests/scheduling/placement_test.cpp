@@ -92,6 +92,26 @@ TEST(Placement, ByAxisPutsOneAxisIntoHostsAndAnotherOnARail) {
   }
 }
 
+// Groups of 3 in hosts of 8 leave two GPUs of each free; of 8 in racks of 12, four.
+TEST(Placement, ByAxisDividesNoGroup) {
+  Request request(12);
+  request.axes = {{"tp", 3}, {"dp", 4}};
+  EXPECT_THAT(request.place("{kind: by_axis, inside: [tp]}"),
+              ElementsAre(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13));
+  Request full(27);
+  full.axes = {{"tp", 3}, {"dp", 9}};
+  EXPECT_THAT(full.refusal("{kind: by_axis, inside: [tp]}"), HasSubstr("8 groups of 3 ranks each fit"));
+  const Cluster racks =
+      build_cluster(parse_config("fabrics: {rack: {kind: nvl_rack, gpus: 12, racks: 2}, scale_out: {kind: "
+                                 "star, hosts: 24}}\nhost: gb200\n",
+                                 "test.yaml"));
+  const std::vector<bool> taken(racks.gpus.size(), false);
+  const PlacementView view{.cluster = racks, .taken = taken, .ranks = 16, .axes = {{"tp", 8}, {"dp", 2}}};
+  const ConfigNode node = parse_config("{kind: by_axis, inside: [tp]}", "test.yaml");
+  const std::vector<std::uint32_t> gpus = place_ranks(node, view, taken).gpus;
+  for (std::uint32_t rank = 0; rank < 16; ++rank) EXPECT_EQ(gpus[rank], rank % 8 + 12 * (rank / 8));
+}
+
 TEST(Placement, ByAxisRefusesWhatIsNoAxisOrNoRail) {
   Request request(16);
   EXPECT_THAT(request.refusal("kind: by_axis"), HasSubstr("has no axes"));

@@ -21,6 +21,22 @@ Structure structure(const std::string& topology, const std::string& more = "") {
 }
 
 // Al-Fares et al., section 3: k^3/4 hosts, 5k^2/4 switches, full bisection.
+// A fat tree of k = 4 without one of its four cores has three quarters of its bisection; without all links of
+// a host's, that host's part less.
+TEST(Structure, SaysWhatFailuresLeave) {
+  const Cluster cluster = cluster_of("topology: {kind: fat_tree, k: 4, rate: 100 Gbps}\n");
+  std::vector<bool> failing(cluster.graph.port_count(), false);
+  EXPECT_EQ(structure_of(cluster, failing).failing_links, 0u);
+  for (NodeId id = 0; id < cluster.graph.node_count(); ++id) {
+    if (cluster.graph.node(id).name != "core0") continue;
+    for (const PortId port : cluster.graph.ports_of(id)) failing[port] = true;
+  }
+  const Structure s = structure_of(cluster, failing);
+  EXPECT_EQ(s.failing_links, 4u);
+  EXPECT_EQ(s.bisection, 800 * kGbps);
+  EXPECT_EQ(s.bisection_left, 600 * kGbps);
+}
+
 TEST(Structure, OfAFatTree) {
   for (const std::int64_t k : {2, 4, 6, 8, 16}) {
     const Structure s = structure("kind: fat_tree, k: " + std::to_string(k));

@@ -2,7 +2,6 @@
 // the equal next hop that has the least to send (the shortest queue of DRILL, Ghorbani et al., SIGCOMM 2017,
 // over all ports).
 #include "sim/core/registry.h"
-#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -11,9 +10,6 @@ namespace {
 class Adaptive final : public RoutingPolicy {
  public:
   RoutingPlan compile() const override { return {.choice = RoutingPlan::Choice::least_loaded}; }
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
-  }
 };
 
 const Registration<RoutingPolicy> kAdaptive{

@@ -1,7 +1,6 @@
 // Packet spraying (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM 2013):
 // every packet takes a way of its own, and may overtake others of its flow.
 #include "sim/core/registry.h"
-#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -22,9 +21,6 @@ class Spray final : public RoutingPolicy {
  public:
   explicit Spray(const SprayParameters& p) : p_(p) {}
   RoutingPlan compile() const override { return {.choice = p_.choice}; }
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
-  }
 
  private:
   SprayParameters p_;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "sim/core/registry.h"
-#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 #include "sim/topology/graph.h"
 
@@ -57,9 +56,6 @@ class StaticPaths final : public RoutingPolicy {
         at = next_node(graph, at, name.text(), name);
       next_node(graph, at, path.find("to")->text(), *path.find("to"));
     }
-  }
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, seed, count);
   }
   const std::vector<std::string>* fixed_path(const std::string& from, const std::string& to) const override {
     const auto at = paths_.find({from, to});

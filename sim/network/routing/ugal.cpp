@@ -2,7 +2,6 @@
 // Kim et al., ISCA 2008): at its first switch a packet goes straight, or over an intermediate taken by
 // chance, whichever has the smaller product of the bytes waiting before it there and the hops to its end.
 #include "sim/core/registry.h"
-#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -25,9 +24,6 @@ class Ugal final : public RoutingPolicy {
     return {.choice = RoutingPlan::Choice::least_loaded,
             .detour = RoutingPlan::Detour::if_shorter,
             .bias = p_.bias};
-  }
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, seed, count);  // acknowledgements stay on one path
   }
 
  private:

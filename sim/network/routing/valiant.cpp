@@ -3,7 +3,6 @@
 // makes any traffic look uniform and costs twice the links. In a dragonfly the intermediate is a group (Kim,
 // Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
 #include "sim/core/registry.h"
-#include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
 
 namespace netsim {
@@ -25,9 +24,6 @@ class Valiant final : public RoutingPolicy {
   RoutingPlan compile() const override {
     return {.choice = p_.per_packet ? RoutingPlan::Choice::random : RoutingPlan::Choice::per_flow,
             .detour = RoutingPlan::Detour::always};
-  }
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, seed, count);
   }
 
  private:

@@ -1,7 +1,8 @@
 // by_axis: by the axes of the parallelization strategy. Ranks that differ only on the axes `inside` are
-// packed into hosts, the first named fastest; `along` are the axes that go from host to host next, so that
-// their neighbours have the same number within their hosts: on a rail-optimised fabric they are on one rail.
-// Axes that are not named follow, in the order of the program.
+// packed into hosts, or where NVLink goes beyond them into racks, the first named fastest, so that no such
+// group lies in two: what is left of a host or rack stays free. `along` are the axes that go from host to
+// host next, so that their neighbours have the same number within their hosts: on a rail-optimised fabric
+// they are on one rail. Axes that are not named follow, in the order of the program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class ByAxis final : public Placement {
   std::vector<std::uint32_t> place(const PlacementView& view) const override {
     const std::vector<std::size_t> order = order_of(view);
     check_hosts(view);
-    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    const std::vector<std::uint32_t> free = gpus_for(view);
     std::vector<std::uint32_t> gpus(view.ranks);
     for (std::uint32_t rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
     return gpus;
@@ -66,15 +67,43 @@ class ByAxis final : public Placement {
     node.fail(fmt::format("job '{}' has no axis '{}' (it has {})", view.job, name, known));
   }
 
+  // Ranks of the axes inside hosts.
+  std::size_t inside(const PlacementView& view) const {
+    std::size_t ranks = 1;
+    for (const auto& [name, size] : view.axes) {
+      const auto is = [&name = name](const ConfigNode& node) { return read_text(node) == name; };
+      if (std::any_of(inside_.begin(), inside_.end(), is)) ranks *= size;
+    }
+    return ranks;
+  }
+
+  // The free GPUs, of each host or rack as many as whole groups take; all where no host or rack holds one.
+  std::vector<std::uint32_t> gpus_for(const PlacementView& view) const {
+    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    const std::size_t group = inside(view);
+    std::vector<std::uint32_t> taken;
+    for (std::size_t begin = 0, end = 0; begin < free.size(); begin = end) {
+      for (end = begin + 1; end < free.size() && near(view.cluster, free[begin], free[end]);) ++end;
+      const std::size_t whole = (end - begin) / group * group;
+      taken.insert(taken.end(), free.begin() + static_cast<std::ptrdiff_t>(begin),
+                   free.begin() + static_cast<std::ptrdiff_t>(begin + whole));
+    }
+    if (taken.empty()) return free;
+    if (taken.size() >= view.ranks) return taken;
+    throw ConfigError(
+        where_, fmt::format("job '{}': {} groups of {} ranks each fit into hosts and racks without being "
+                            "divided, {} are there to be placed",
+                            view.job, taken.size() / group, group, view.ranks / group));
+  }
+  static bool near(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
+    return cluster.same_host(a, b) || cluster.way(a, b) == WayKind::nvlink_fabric;
+  }
+
   // Neighbours along an axis are on one rail only if what is inside fills whole hosts.
   void check_hosts(const PlacementView& view) const {
     if (along_.empty()) return;
     const Cluster& cluster = view.cluster;
-    std::size_t filled = 1;
-    for (const auto& [name, size] : view.axes) {
-      const auto is = [&name = name](const ConfigNode& node) { return read_text(node) == name; };
-      if (std::any_of(inside_.begin(), inside_.end(), is)) filled *= size;
-    }
+    const std::size_t filled = inside(view);
     for (const HostGroup& group : cluster.groups) {
       if (filled % group.gpus == 0) continue;
       along_.front().fail(
@@ -107,7 +136,8 @@ class ByAxis final : public Placement {
 const Registration<Placement> kRegistration{
     "by_axis", "by the strategy's axes: which stay inside a host, which go along a rail",
     placement_parameters<ByAxisParameters>()
-        .list("inside", &ByAxisParameters::inside, "axes whose neighbours share a host, fastest first")
+        .list("inside", &ByAxisParameters::inside,
+              "axes whose neighbours share a host, or a rack that NVLink joins, fastest first")
         .list("along", &ByAxisParameters::along,
               "axes that go from host to host next: their neighbours have the same number in their hosts"),
     [](const ByAxisParameters& p, const ConfigNode& where) { return std::make_unique<ByAxis>(p, where); }};
