@@ -106,7 +106,7 @@ TEST(Placement, ByAxisDividesNoGroup) {
                                  "star, hosts: 24}}\nhost: gb200\n",
                                  "test.yaml"));
   const std::vector<bool> taken(racks.gpus.size(), false);
-  const PlacementView view{.cluster = racks, .taken = taken, .ranks = 16, .axes = {{"tp", 8}, {"dp", 2}}};
+  const PlacementView view{racks, taken, 16, {{"tp", 8}, {"dp", 2}}, "job", 1};
   const ConfigNode node = parse_config("{kind: by_axis, inside: [tp]}", "test.yaml");
   const std::vector<std::uint32_t> gpus = place_ranks(node, view, taken).gpus;
   for (std::uint32_t rank = 0; rank < 16; ++rank) EXPECT_EQ(gpus[rank], rank % 8 + 12 * (rank / 8));
