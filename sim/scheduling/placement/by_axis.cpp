@@ -79,7 +79,7 @@ class ByAxis final : public Placement {
 
   // The free GPUs, of each host or rack as many as whole groups take; all where no host or rack holds one.
   std::vector<std::uint32_t> gpus_for(const PlacementView& view) const {
-    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
+    std::vector<std::uint32_t> free = enough_gpus(view, where_);
     const std::size_t group = inside(view);
     std::vector<std::uint32_t> taken;
     for (std::size_t begin = 0, end = 0; begin < free.size(); begin = end) {
