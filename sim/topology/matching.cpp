@@ -13,6 +13,7 @@ using Pairs = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> heaviest_matching(std::uint32_t count,
                                                                        const PairWeights& weights) {
+  if (weights.empty()) return {};  // Boost doubles the largest weight, and has none then
   Pairs pairs(count);
   for (const auto& [ends, weight] : weights) boost::add_edge(ends.first, ends.second, Weight(weight), pairs);
   std::vector<boost::graph_traits<Pairs>::vertex_descriptor> mate(count);
