@@ -10,8 +10,8 @@
 namespace netsim {
 namespace {
 
-// Boost's blossoms own one another in circles and are never freed: some hundred bytes for each odd circle that a
-// matching meets, once for each topology that is built. The leak checker does not count them.
+// Boost's blossoms own one another in circles and are never freed: some hundred bytes for each odd circle
+// that a matching meets, once for each topology that is built. The leak checker does not count them.
 struct BlossomsMayLeak {
 #ifdef __SANITIZE_ADDRESS__
   __lsan::ScopedDisabler disabler;

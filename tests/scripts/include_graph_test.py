@@ -32,6 +32,7 @@ THIRD_PARTY = {
     r"yaml-cpp/": r"core/config\.cpp",
     r"boost/graph/": r"topology/(graph|structure|matching)\.cpp",
     r"boost/program_options": r"options\.cpp",
+    r"sanitizer/": r"topology/matching\.cpp",
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_file\.cpp",
     r"zlib\.h": r"core/recognise\.cpp",
     r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",
