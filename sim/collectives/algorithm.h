@@ -1,11 +1,11 @@
-// CollectiveAlgorithm: makes schedules. One .cpp each (ring.cpp, double_binary_tree.cpp, ...).
+// CollectiveAlgorithm: makes plans. One .cpp each (ring.cpp, double_binary_tree.cpp, ...).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 
 namespace netsim {
 
@@ -20,8 +20,7 @@ class CollectiveAlgorithm {
   virtual CostFamily cost_family() const { return CostFamily::ring; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
-  virtual std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks,
-                                             std::uint32_t root) const = 0;
+  virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
 };
 
 }  // namespace netsim

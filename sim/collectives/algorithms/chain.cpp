@@ -8,39 +8,45 @@
 namespace netsim {
 namespace {
 
-class ChainSchedule final : public Schedule {
+class ChainPlan final : public Plan {
  public:
-  ChainSchedule(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
+  ChainPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
       : kind_(kind),
         ranks_(ranks),
         root_(root),
-        first_(kind == CollectiveKind::reduce ? (root + 1) % ranks : root),
-        take_(kind == CollectiveKind::reduce ? Instruction::Op::reduce : Instruction::Op::receive) {}
+        first_(kind == CollectiveKind::reduce ? (root + 1) % ranks : root) {}
 
   CollectiveKind kind() const override { return kind_; }
   const char* algorithm() const override { return "chain"; }
   std::uint32_t ranks() const override { return ranks_; }
   std::uint32_t root() const override { return root_; }
-  std::uint32_t thread_blocks() const override { return 1; }
-  std::uint32_t divisions() const override { return 1; }
-  std::uint32_t instructions(std::uint32_t rank, std::uint32_t) const override {
-    return (is_first(rank) ? 0 : 1) + (is_last(rank) ? 0 : 1);
-  }
+  std::uint32_t chunks() const override { return 1; }
+  bool in_place() const override { return true; }
+  std::uint32_t blocks(std::uint32_t) const override { return 1; }
+  std::uint32_t steps(std::uint32_t, std::uint32_t) const override { return 1; }
 
-  Instruction instruction(std::uint32_t rank, std::uint32_t, std::uint32_t index) const override {
-    if (index == 0 && !is_first(rank)) return {take_, (rank + ranks_ - 1) % ranks_, 0};
-    return {Instruction::Op::send, (rank + 1) % ranks_, 0};
+  Step step(std::uint32_t rank, std::uint32_t, std::uint32_t) const override {
+    Step step;
+    step.kind = kind_of(rank);
+    step.destination = {Buffer::output, 0};
+    if (sends(step.kind)) step.to = {(rank + 1) % ranks_, 0};
+    if (receives(step.kind)) step.from = {(rank + ranks_ - 1) % ranks_, 0};
+    return step;
   }
 
  private:
-  bool is_first(std::uint32_t rank) const { return rank == first_; }
-  bool is_last(std::uint32_t rank) const { return (rank + 1) % ranks_ == first_; }
+  Step::Kind kind_of(std::uint32_t rank) const {
+    using Kind = Step::Kind;
+    if (rank == first_) return Kind::send;
+    const bool last = (rank + 1) % ranks_ == first_;
+    if (kind_ == CollectiveKind::reduce) return last ? Kind::receive_reduce_copy : Kind::receive_reduce_send;
+    return last ? Kind::receive : Kind::receive_copy_send;
+  }
 
   CollectiveKind kind_;
   std::uint32_t ranks_;
   std::uint32_t root_;
   std::uint32_t first_;  // rank of the chain; the last one is the rank before it
-  Instruction::Op take_;
 };
 
 class Chain final : public CollectiveAlgorithm {
@@ -48,9 +54,8 @@ class Chain final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
   }
-  std::unique_ptr<Schedule> schedule(CollectiveKind kind, std::uint32_t ranks,
-                                     std::uint32_t root) const override {
-    return std::make_unique<ChainSchedule>(kind, ranks, root);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    return std::make_unique<ChainPlan>(kind, ranks, root);
   }
 };
 

@@ -5,25 +5,30 @@
 namespace netsim {
 namespace {
 
-class DirectSchedule final : public Schedule {
+class DirectPlan final : public Plan {
  public:
   CollectiveKind kind() const override { return CollectiveKind::point_to_point; }
   const char* algorithm() const override { return "direct"; }
   std::uint32_t ranks() const override { return 2; }
-  std::uint32_t thread_blocks() const override { return 1; }
-  std::uint32_t divisions() const override { return 1; }
-  std::uint32_t instructions(std::uint32_t, std::uint32_t) const override { return 1; }
-  Instruction instruction(std::uint32_t rank, std::uint32_t, std::uint32_t) const override {
-    return {rank == 0 ? Instruction::Op::send : Instruction::Op::receive, 1 - rank, 0};
+  std::uint32_t chunks() const override { return 1; }
+  bool in_place() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return 1; }
+  std::uint32_t steps(std::uint32_t, std::uint32_t) const override { return 1; }
+  Step step(std::uint32_t rank, std::uint32_t, std::uint32_t) const override {
+    Step step;
+    step.kind = rank == 0 ? Step::Kind::send : Step::Kind::receive;
+    step.destination = {Buffer::output, 0};
+    (rank == 0 ? step.to : step.from) = {1 - rank, 0};
+    return step;
   }
 };
 
 class Direct final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::point_to_point; }
-  std::unique_ptr<Schedule> schedule(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
     NETSIM_CHECK(ranks == 2, "point_to_point of " + std::to_string(ranks) + " ranks");
-    return std::make_unique<DirectSchedule>();
+    return std::make_unique<DirectPlan>();
   }
 };
 

@@ -9,10 +9,12 @@
 // (For odd p, rank 0 is the root of tree 0, with one child, and also has the only one-child position of tree
 // 1 with a parent.)
 //
-// Thread blocks: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. The one that
-// broadcasts starts with a wait for the rank's one that reduces. At the root this is the turning point;
-// elsewhere it costs nothing, because what comes down contains what the rank has sent up, but it makes the
-// order of the two provable at the rank.
+// Thread blocks: 2t reduces up tree t, 2t+1 broadcasts down tree t; both work on chunk t. At the root, which
+// has one child, the sum goes from the one that reduces straight down. Elsewhere the one that broadcasts
+// waits for the rank's one that reduces: it costs nothing, because what comes down contains what the rank has
+// sent up, but it makes the order of the two provable at the rank.
+#include <algorithm>
+
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 
@@ -52,42 +54,67 @@ TreeNode node_at(std::uint32_t ranks, std::uint32_t position) {
   return node;
 }
 
-class TreeSchedule final : public Schedule {
+class TreePlan final : public Plan {
  public:
-  explicit TreeSchedule(std::uint32_t ranks) : ranks_(ranks) {}
+  explicit TreePlan(std::uint32_t ranks) : ranks_(ranks) {}
 
   CollectiveKind kind() const override { return CollectiveKind::all_reduce; }
   const char* algorithm() const override { return "double_binary_tree"; }
   std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t thread_blocks() const override { return 4; }
-  std::uint32_t divisions() const override { return 2; }
+  std::uint32_t chunks() const override { return 2; }
+  bool in_place() const override { return true; }
+  std::uint32_t blocks(std::uint32_t) const override { return 4; }
 
-  std::uint32_t instructions(std::uint32_t rank, std::uint32_t thread_block) const override {
-    const TreeNode node = node_of(rank, thread_block / 2);
-    return reduce_instructions(node) + thread_block % 2;  // down: as many messages as up, and the wait
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
+    const TreeNode node = node_of(rank, block / 2);
+    if (block % 2 == 0) return std::max(1U, node.child_count);
+    return is_root(node) ? 0 : std::max(1U, node.child_count);
   }
 
-  Instruction instruction(std::uint32_t rank, std::uint32_t thread_block,
-                          std::uint32_t index) const override {
-    const std::uint32_t tree = thread_block / 2;
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    const std::uint32_t tree = block / 2;
     const TreeNode node = node_of(rank, tree);
-    return thread_block % 2 == 0 ? reduce_step(node, tree, index) : broadcast_step(node, tree, index);
+    Step step = block % 2 == 0 ? step_up(node, tree, index) : step_down(node, tree, index);
+    step.source = step.destination = {Buffer::input, tree};
+    return step;
   }
 
  private:
   static bool is_root(const TreeNode& node) { return node.parent == kNobody; }
-  static std::uint32_t reduce_instructions(const TreeNode& node) {
-    return node.child_count + (is_root(node) ? 0 : 1);
+  static std::uint32_t up(std::uint32_t tree) { return 2 * tree; }
+  static std::uint32_t down(std::uint32_t tree) { return 2 * tree + 1; }
+
+  // Each child's sum is added; the last one's goes on, up, or at the root down.
+  static Step step_up(const TreeNode& node, std::uint32_t tree, std::uint32_t index) {
+    using Kind = Step::Kind;
+    Step step;
+    if (node.child_count == 0) {
+      step.kind = Kind::send;
+    } else {
+      step.from = {node.children[index], up(tree)};
+      if (index + 1 < node.child_count) {
+        step.kind = Kind::receive_reduce_copy;
+        return step;
+      }
+      step.kind = is_root(node) ? Kind::receive_reduce_copy_send : Kind::receive_reduce_send;
+    }
+    step.to = is_root(node) ? Partner{node.children[0], down(tree)} : Partner{node.parent, up(tree)};
+    return step;
   }
-  static Instruction reduce_step(const TreeNode& node, std::uint32_t tree, std::uint32_t index) {
-    if (index < node.child_count) return {Instruction::Op::reduce, node.children[index], tree};
-    return {Instruction::Op::send, node.parent, tree};
-  }
-  static Instruction broadcast_step(const TreeNode& node, std::uint32_t tree, std::uint32_t index) {
-    if (index == 0) return {Instruction::Op::wait, 2 * tree, reduce_instructions(node)};
-    const std::uint32_t receives = is_root(node) ? 0 : 1;
-    if (index <= receives) return {Instruction::Op::receive, node.parent, tree};
-    return {Instruction::Op::send, node.children[index - 1 - receives], tree};
+  // The sum of all comes from the parent and goes to the first child, then to the second.
+  Step step_down(const TreeNode& node, std::uint32_t tree, std::uint32_t index) const {
+    using Kind = Step::Kind;
+    Step step;
+    if (index == 0) {
+      step.kind = node.child_count == 0 ? Kind::receive : Kind::receive_copy_send;
+      step.from = {node.parent, is_root(node_of(node.parent, tree)) ? up(tree) : down(tree)};
+      step.after_block = up(tree);
+      step.after_step = std::max(1U, node.child_count) - 1;
+    } else {
+      step.kind = Kind::send;
+    }
+    if (index < node.child_count) step.to = {node.children[index], down(tree)};
+    return step;
   }
 
   TreeNode node_of(std::uint32_t rank, std::uint32_t tree) const {
@@ -111,8 +138,8 @@ class DoubleBinaryTree final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   CostFamily cost_family() const override { return CostFamily::tree; }
-  std::unique_ptr<Schedule> schedule(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<TreeSchedule>(ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<TreePlan>(ranks);
   }
 };
 
