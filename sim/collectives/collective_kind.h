@@ -1,5 +1,5 @@
 // The kinds of collectives, one line each. Whatever differs from kind to kind stands in this table: how the
-// configuration, tables and workload files name it, what its bytes are, what a schedule of it has to show,
+// configuration, tables and workload files name it, what its bytes are, what a plan of it has to show,
 // how its bandwidth is reported, and which algorithm it has by default. A new kind is a new line here, a
 // value of workload.proto's Collective, and an algorithm that supports it.
 #pragma once
@@ -30,7 +30,7 @@ enum class ChunkRanks : std::uint8_t {
   destination  // of that block
 };
 
-// What a schedule has to show, chunk by chunk: at the beginning each of `contributors` holds its own
+// What a plan has to show, chunk by chunk: at the beginning each of `contributors` holds its own
 // contribution and nobody else holds anything; at the end each of `holders` holds the contribution of every
 // contributor exactly once. What others hold then does not matter.
 struct CollectiveGoal {

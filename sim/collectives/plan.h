@@ -97,6 +97,8 @@ class Plan {
   virtual std::uint32_t chunks() const = 0;
   // Chunks of the library's own at a rank. Chunk i there is as large as piece i mod chunks().
   virtual std::uint32_t scratch_chunks(std::uint32_t /*rank*/) const { return 0; }
+  // The largest Step::count.
+  virtual std::uint32_t largest_count() const { return 1; }
   // Input and output are one buffer. Of an all_gather, the rank's input is its part of the output; of a
   // reduce_scatter, its output is its part of the input.
   virtual bool in_place() const = 0;
@@ -126,11 +128,13 @@ constexpr Bytes share(Bytes total, std::uint64_t parts, std::uint64_t index) {
 // Bytes of the `count` chunks from `at` on where the buffer of the round is `bytes`.
 Bytes bytes_of(const Plan& plan, std::uint32_t rank, ChunkAt at, std::uint32_t count, Bytes bytes);
 
-// Bytes that a step sends, of a kind that does. What is received and passed on is as large as the chunk that
-// it is put to, or added to.
+// What a step sends, of a kind that does, is as large as these chunks: what is received and passed on as
+// those that it is put to, or added to.
+inline ChunkAt what_is_sent(const Step& step) {
+  return step.kind == Step::Kind::receive_copy_send ? step.destination : step.source;
+}
 inline Bytes bytes_sent(const Plan& plan, std::uint32_t rank, const Step& step, Bytes bytes) {
-  const bool passed_on = step.kind == Step::Kind::receive_copy_send;
-  return bytes_of(plan, rank, passed_on ? step.destination : step.source, step.count, bytes);
+  return bytes_of(plan, rank, what_is_sent(step), step.count, bytes);
 }
 
 // Bytes that `rank` sends when the buffer is `bytes` (one round, one channel): for predictions and lower

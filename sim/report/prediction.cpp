@@ -155,7 +155,7 @@ class RankVolume {
         return;
       }
       cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
-      cost.flows += batch.count;
+      if (!batch.credit) cost.flows += batch.count;
       if (request.raw) return;
       for (std::uint32_t channel = 0; channel < std::min(batch.channels, transport_.queue_pairs); ++channel) {
         use_lane(batch.destination, request.traits.traffic_class, channel);

@@ -38,6 +38,7 @@ void Recorder::record(const CommunicationRecord& communication) {
 }
 
 void Recorder::record(const FlowRecord& flow) {
+  if (flow.request.credit) return;
   ends_[flow.request.traits.job].add(hash_all(kFlow, flow.id, flow.end));
   flow_times_.add(flow.end - flow.start);
   if (flow.ideal > 0) {

@@ -26,6 +26,8 @@ struct SendRequest {
   Bytes bytes = 0;                // > 0
   TransferTraits traits;
   std::uint32_t name = 0;           // what the workload calls the communication (for tables)
+  // It says that a receiver has room again; it carries no data of the workload, and no table lists it.
+  bool credit = false;
   bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business

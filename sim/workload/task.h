@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"

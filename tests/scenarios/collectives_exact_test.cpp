@@ -47,7 +47,7 @@ class Collective : public CommunicationListener {
     return (algorithm == "double_binary_tree" ? std::string("all_reduce: double_binary_tree\n")
                                               : std::string()) +
            "base_latency_ring: 0\nbase_latency_tree: 0\nhop_latency_net_ring: 0\nhop_latency_net_tree: 0\n"
-           "scale_out_channels: 1\n";
+           "scale_out_channels: 1\nslots: 0\n";
   }
 
   testing::PacketFixture fixture;
@@ -113,9 +113,8 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
   for (const auto& [algorithm, kind] : algorithms) {
     for (const std::uint32_t p : {2U, 3U, 4U, 5U, 7U, 8U, 16U, 23U, 32U}) {
       for (const Bytes chunk : {1, 1000, 4096}) {
-        const auto schedule =
-            Registry<CollectiveAlgorithm>::instance().create(algorithm)->schedule(kind, p, 0);
-        testing::StarReference reference(*schedule, chunk, 100 * kGbps, kMicrosecond);
+        const auto plan = Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, p, 0);
+        testing::StarReference reference(*plan, chunk, 100 * kGbps, kMicrosecond);
         EXPECT_EQ(Collective(p, algorithm, kind, chunk).end, reference.run())
             << algorithm << " of " << p << " ranks, " << chunk << " B";
       }

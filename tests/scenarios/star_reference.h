@@ -16,25 +16,25 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 #include "sim/core/units.h"
 
 namespace netsim::testing {
 
 class StarReference {
  public:
-  StarReference(const Schedule& schedule, Bytes chunk, BitRate rate, Time delay)
-      : schedule_(schedule),
+  StarReference(const Plan& plan, Bytes chunk, BitRate rate, Time delay)
+      : plan_(plan),
         data_(transmission_time(chunk + 62 + 16 + 20, rate)),
         ack_(transmission_time(66 + 20, rate)),
         delay_(delay),
-        nics_(schedule.ranks()),
-        egress_free_(schedule.ranks(), 0),
-        counters_(schedule.ranks(), std::vector<std::uint32_t>(schedule.thread_blocks(), 0)) {}
+        nics_(plan.ranks()),
+        egress_free_(plan.ranks(), 0),
+        counters_(plan.ranks(), std::vector<std::uint32_t>(plan.blocks(0), 0)) {}
 
-  // The time when the last rank has executed its last instruction.
+  // The time when the last rank has executed its last step.
   Time run() {
-    for (std::uint32_t rank = 0; rank < schedule_.ranks(); ++rank) advance(rank);
+    for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) advance(rank);
     while (!events_.empty()) {
       const auto [time, from, number, action] = *events_.begin();
       events_.erase(events_.begin());
@@ -128,9 +128,9 @@ class StarReference {
   void advance(std::uint32_t rank) {
     for (bool moved = true; moved;) {
       moved = false;
-      for (std::uint32_t thread = 0; thread < schedule_.thread_blocks(); ++thread) {
+      for (std::uint32_t thread = 0; thread < plan_.blocks(rank); ++thread) {
         std::uint32_t& next = counters_[rank][thread];
-        while (next < schedule_.instructions(rank, thread) && execute(rank, thread, next)) {
+        while (next < plan_.steps(rank, thread) && execute(rank, thread, next)) {
           ++next;
           moved = true;
           end_ = std::max(end_, now_);
@@ -140,23 +140,18 @@ class StarReference {
   }
 
   bool execute(std::uint32_t rank, std::uint32_t thread, std::uint32_t index) {
-    const Instruction instruction = schedule_.instruction(rank, thread, index);
-    switch (instruction.op) {
-      case Instruction::Op::send:
-        post({rank, instruction.peer, thread, false});
-        return true;
-      case Instruction::Op::wait:
-        return counters_[rank][instruction.peer] >= instruction.chunk;
-      default:
-        break;
+    const Step step = plan_.step(rank, thread, index);
+    if (step.after_block != kNoIndex && counters_[rank][step.after_block] <= step.after_step) return false;
+    if (receives(step.kind)) {
+      auto& count = arrived_[{rank, step.from.rank, thread}];
+      if (count == 0) return false;
+      --count;
     }
-    auto& count = arrived_[{rank, instruction.peer, thread}];
-    if (count == 0) return false;
-    --count;
+    if (sends(step.kind)) post({rank, step.to.rank, step.to.block, false});
     return true;
   }
 
-  const Schedule& schedule_;
+  const Plan& plan_;
   Time data_, ack_, delay_, now_ = 0, end_ = 0;
   std::vector<Nic> nics_;
   std::vector<Time> egress_free_;

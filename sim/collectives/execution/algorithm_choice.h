@@ -1,5 +1,5 @@
 // AlgorithmChoice: which algorithm does which kind of collective. Owns the algorithms, as the configuration
-// made them, with the parameters that the user gave them; whoever needs a schedule asks these objects.
+// made them, with the parameters that the user gave them; whoever needs a plan asks these objects.
 #pragma once
 
 #include <array>

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace netsim {
+namespace {
+
+std::uint64_t divide_up(Bytes bytes, Int128 by) { return static_cast<std::uint64_t>((bytes + by - 1) / by); }
+
+}  // namespace
 
 Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
   Reach farthest = Reach::scale_up;
@@ -14,52 +19,66 @@ Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& 
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
                      const Endpoint& endpoint) {
   if (request.raw) return {};
-  const auto window = static_cast<std::uint32_t>(parameters.send_window);
-  switch (farthest_reach(*request.members, endpoint)) {
-    case Reach::scale_up:
-    case Reach::pcie:
-      return {1, parameters.slice * parameters.scale_up_channels, window};
-    case Reach::scale_out:
-      return {static_cast<std::uint32_t>(parameters.scale_out_channels), parameters.slice, window};
-    case Reach::self:
-    case Reach::ideal:
-      break;
-  }
-  return {};
+  const Reach reach = farthest_reach(*request.members, endpoint);
+  if (reach == Reach::self || reach == Reach::ideal) return {};
+  const bool together = reach != Reach::scale_out;
+  const Bytes lanes = together ? parameters.scale_up_channels : 1;
+  Chunking chunking;
+  chunking.channels = together ? 1 : static_cast<std::uint32_t>(parameters.scale_out_channels);
+  chunking.slice = parameters.slice * lanes;
+  chunking.slices = static_cast<std::uint32_t>(parameters.slices_per_chunk);
+  chunking.least_slice = parameters.least_slice * lanes;
+  chunking.slots = static_cast<std::uint32_t>(parameters.slots);
+  return chunking;
 }
 
-std::uint64_t rounds_of(const Schedule& schedule, const Chunking& chunking, Bytes channel_bytes) {
-  if (chunking.slice == 0) return 1;
-  const Int128 round = static_cast<Int128>(schedule.divisions()) * chunking.slice;
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((channel_bytes + round - 1) / round));
+std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes) {
+  if (channel_bytes == 0 || chunking.slice == 0) return channel_bytes == 0 ? 0 : 1;
+  const Int128 step = static_cast<Int128>(chunking.slice) * chunking.slices;
+  return divide_up(channel_bytes, std::max<Int128>(1, step * plan.chunks() / plan.largest_count()));
 }
 
-void ChunkSizes::open(const Schedule& schedule, const Chunking& chunking, Bytes bytes) {
-  if (schedule_ == &schedule && chunking_ == chunking && bytes_ == bytes) return;
-  schedule_ = &schedule;
+std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count) {
+  if (chunking.slices == 1) return 1;
+  const auto bytes =
+      static_cast<Bytes>(divide_up(round_bytes, plan.chunks()) * static_cast<std::uint64_t>(count));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
+}
+
+void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes) {
+  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes) return;
+  plan_ = &plan;
   chunking_ = chunking;
   bytes_ = bytes;
   find_rounds();
-  known_.assign(schedule.divisions(), {});
+  known_.assign(plan.chunks(), {});
 }
 
-const std::vector<ChunkSizes::Size>& ChunkSizes::of(std::uint32_t chunk) {
-  const std::uint32_t division = chunk % schedule_->divisions();
-  std::vector<Size>& sizes = known_[division];
-  if (!sizes.empty()) return sizes;
-  for (const Size& round : rounds_)
-    add(sizes, share(round.bytes, schedule_->divisions(), division), round.count);
+const std::vector<ChunkSizes::Size>& ChunkSizes::of(std::uint32_t rank, const Step& step) {
+  std::vector<Size>& sizes = step.count == 1 ? known_[piece_of(*plan_, rank, what_is_sent(step))] : several_;
+  if (step.count > 1) sizes.clear();
+  if (sizes.empty()) find(sizes, rank, step);
   return sizes;
 }
 
-Bytes ChunkSizes::total(std::uint32_t chunk) {
-  Bytes sum = 0;
-  for (const Size& size : of(chunk)) sum += size.bytes * static_cast<Bytes>(size.count);
+void ChunkSizes::find(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const {
+  for (const Size& round : rounds_) {
+    const Bytes bytes = bytes_sent(*plan_, rank, step, round.bytes);
+    const std::uint32_t slices = slices_of(*plan_, chunking_, round.bytes, step.count);
+    for (std::uint32_t index = 0; index < slices; ++index)
+      add(sizes, slice_bytes(bytes, slices, index), round.count);
+  }
+}
+
+std::uint64_t ChunkSizes::messages(std::uint32_t count) const {
+  std::uint64_t sum = 0;
+  for (const Size& round : rounds_) sum += round.count * slices_of(*plan_, chunking_, round.bytes, count);
   return sum;
 }
 
 void ChunkSizes::add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count) {
-  if (bytes == 0 || count == 0) return;
+  if (count == 0) return;
   const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const Size& s) { return s.bytes == bytes; });
   if (same != sizes.end()) {
     same->count += count;
@@ -72,7 +91,8 @@ void ChunkSizes::find_rounds() {
   rounds_.clear();
   for (std::uint32_t channel = 0; channel < chunking_.channels; ++channel) {
     const Bytes channel_bytes = share(bytes_, chunking_.channels, channel);
-    const std::uint64_t rounds = rounds_of(*schedule_, chunking_, channel_bytes);
+    const std::uint64_t rounds = rounds_of(*plan_, chunking_, channel_bytes);
+    if (rounds == 0) continue;
     const Bytes small = channel_bytes / static_cast<Bytes>(rounds);
     const auto larger = static_cast<std::uint64_t>(channel_bytes % static_cast<Bytes>(rounds));
     add(rounds_, small, rounds - larger);

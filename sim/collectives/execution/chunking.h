@@ -2,15 +2,20 @@
 // by it.
 //
 // A buffer is shared out evenly to channels. A channel's bytes are sent in the fewest rounds whose chunks are
-// at most a slice each: every round is one pass through the schedule's instructions, over 1 / rounds of the
+// at most `slices` slices each: every round is one pass through the plan's steps, over 1 / rounds of the
 // channel's bytes. So channel c carries share(bytes, channels, c), round r of R carries share(that, R, r),
-// and chunk k of it is share(that, divisions, k mod divisions). A chunk of 0 bytes is neither sent nor
-// awaited.
+// and chunk k of it is share(that, chunks, k). A channel without bytes does not run. A step's chunks travel
+// as slices_of() messages, so that a step that passes data on sends the first slice while the next one still
+// arrives, as NCCL's primitives do (src/device/prims_simple.h there). A message has a byte at least: where a
+// chunk is empty, its flag still travels.
+//
+// A receiver has room for `slots` messages of each connection. It tells the sender of each message that it
+// has taken out, by a credit: another message, of kCreditBytes.
 //
 // A group that spans hosts runs `scale_out_channels` chains of messages, one per channel, each on queue pair
 // (channel mod queue pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each
-// with 1 / 24 of the port; they are timed together, as one message per chunk of up to 24 slices, which gives
-// the same times. On an ideal network there is one channel, one round and no window, and a raw transfer is
+// with 1 / 24 of the port; they are timed together, as messages of up to 24 slices, which gives the same
+// times. On an ideal network there is one channel, one round and no limit of slots, and a raw transfer is
 // one message.
 #pragma once
 
@@ -19,17 +24,22 @@
 
 #include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/execution/communication.h"
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 #include "sim/core/units.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
 
+// What NCCL's receivers write to the sender for each message that there is room for: an element of the queue
+// of its InfiniBand plug-in (src/transport/net_ib.cc, ncclIbSendFifo, which is aligned to 64 bytes).
+inline constexpr Bytes kCreditBytes = 64;
+
 struct Chunking {
   std::uint32_t channels = 1;
-  Bytes slice = 0;  // the largest chunk of one channel; 0: unlimited
-  // Sends in flight (not acknowledged) per thread block and peer; a send beyond it waits. 0: unlimited.
-  std::uint32_t send_window = 0;
+  Bytes slice = 0;           // the largest message of one channel; 0: unlimited
+  std::uint32_t slices = 1;  // messages that a step's chunks are cut into...
+  Bytes least_slice = 1;     // ... unless these are smaller than that
+  std::uint32_t slots = 0;   // messages of a connection that the receiver has room for; 0: unlimited
   bool operator==(const Chunking&) const = default;
 };
 
@@ -39,10 +49,19 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
 // The same at every member. Reach::scale_up for a group that NVLink joins.
 Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
 
-// Rounds of a channel that carries `channel_bytes`; at least 1.
-std::uint64_t rounds_of(const Schedule& schedule, const Chunking& chunking, Bytes channel_bytes);
+// Rounds of a channel that carries `channel_bytes`; 0 for none.
+std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
 
-// How many messages of which size a chunk is, over all channels and rounds. Channels come in two sizes, a
+// Messages of a step of `count` chunks in a round over `round_bytes`: the same at both ends.
+std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count);
+
+// Message `index` of those, of a step that sends `bytes`.
+constexpr Bytes slice_bytes(Bytes bytes, std::uint32_t slices, std::uint32_t index) {
+  const Bytes slice = slices == 1 ? bytes : share(bytes, slices, index);
+  return slice > 0 ? slice : 1;
+}
+
+// How many messages of which size a step is, over all channels and rounds. Channels come in two sizes, a
 // channel's rounds too, and all chunks of one round's size are alike but for a byte: so this is arithmetic,
 // and few distinct sizes.
 class ChunkSizes {
@@ -53,19 +72,23 @@ class ChunkSizes {
   };
 
   // Of this communication; keeps what is known if it is the same as before.
-  void open(const Schedule& schedule, const Chunking& chunking, Bytes bytes);
-  const std::vector<Size>& of(std::uint32_t chunk);
-  Bytes total(std::uint32_t chunk);
+  void open(const Plan& plan, const Chunking& chunking, Bytes bytes);
+  // What a step of `rank` sends; it sends something.
+  const std::vector<Size>& of(std::uint32_t rank, const Step& step);
+  // Messages of a step of `count` chunks.
+  std::uint64_t messages(std::uint32_t count) const;
 
  private:
   static void add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count);
   void find_rounds();
+  void find(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
 
-  const Schedule* schedule_ = nullptr;
+  const Plan* plan_ = nullptr;
   Chunking chunking_;
   Bytes bytes_ = 0;
   std::vector<Size> rounds_;
-  std::vector<std::vector<Size>> known_;  // by division
+  std::vector<std::vector<Size>> known_;  // of one chunk, by piece
+  std::vector<Size> several_;             // of the last step of several chunks
 };
 
 }  // namespace netsim

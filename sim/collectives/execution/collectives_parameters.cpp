@@ -1,8 +1,11 @@
 #include "sim/collectives/execution/collectives_parameters.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/core/errors.h"
 
 namespace netsim {
 namespace {
@@ -47,8 +50,15 @@ void add_chunking(Parameters<P>& p) {
                "channels of a group on several hosts, each a message chain of its own")
       .bytes("slice", &P::slice, {kKibibyte, kGibibyte},
              "largest message of one channel (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps a slice)")
-      .integer("send_window", &P::send_window, {1, 1 << 20},
-               "sends in flight per channel, thread block and peer (NCCL Simple: 8 steps / 2 steps a slice)");
+      .integer(
+          "slices_per_chunk", &P::slices_per_chunk, {1, 1024},
+          "messages that a step's chunk travels as, one behind the other (NCCL Simple: 4 steps a chunk / 2)")
+      .bytes("least_slice", &P::least_slice, {1, kGibibyte},
+             "a chunk is not cut into smaller messages than this (NCCL Simple: 1/32 of the largest slice)")
+      .integer("slots", &P::slots, {0, 1 << 20},
+               "messages of a connection that its receiver has room for (NCCL Simple: 8 steps / 2 steps a "
+               "slice); 0: any "
+               "number, without credits");
 }
 
 }  // namespace
@@ -62,6 +72,18 @@ const Parameters<CollectivesParameters>& collectives_parameters() {
     return p;
   }();
   return declared;
+}
+
+CollectivesParameters parse_collectives(const ConfigNode& section) {
+  CollectivesParameters parameters = collectives_parameters().parse(section);
+  const std::int64_t least = kSlots * parameters.slices_per_chunk;
+  if (parameters.slots != 0 && parameters.slots < least) {
+    section.fail(
+        fmt::format("slots: {} are too few for {} slices a chunk: rings need room for {} chunks (allowed: "
+                    "{} and more)",
+                    parameters.slots, parameters.slices_per_chunk, kSlots, least));
+  }
+  return parameters;
 }
 
 }  // namespace netsim

@@ -45,12 +45,18 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
   std::int64_t scale_up_channels = 24;
   std::int64_t scale_out_channels = 4;
-  // A FIFO of 4 MiB has NCCL_STEPS = 8 slots, and ALLREDUCE_SLICESTEPS = 2 of them are a slice; so 8 / 2
-  // slices fit.
+  // NCCL's protocol Simple: a buffer of 4 MiB has NCCL_STEPS = 8 slots of 512 KiB; a chunk of a ring is 4 of
+  // them and travels as 2 slices (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS in src/include/device.h), so
+  // that 8 / 2 slices fit. A slice is at least 1 / 32 of the largest one (src/device/prims_simple.h).
   Bytes slice = kMebibyte;
-  std::int64_t send_window = 4;
+  std::int64_t slices_per_chunk = 2;
+  Bytes least_slice = 32 * kKibibyte;
+  std::int64_t slots = 4;
 };
 
 const Parameters<CollectivesParameters>& collectives_parameters();
+
+// The section, checked. ConfigError.
+CollectivesParameters parse_collectives(const ConfigNode& section);
 
 }  // namespace netsim

@@ -1,10 +1,9 @@
-// Executor: runs schedules on an Endpoint, rank by rank. A rank's operation is done when its own instructions
-// are done, as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed
-// to go on.
+// Executor: runs plans on an Endpoint, rank by rank. A rank's operation is done when its own steps are done,
+// as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed to go on.
 //
 // What the collective library adds to the network is said in the section `collectives` of the configuration
 // (collectives_parameters.h) and modelled in three files: algorithm_choice.h (which algorithm does which
-// kind), chunking.h (how a buffer becomes messages: channels, rounds, slices, the send window) and
+// kind), chunking.h (how a buffer becomes messages: channels, rounds, slices, slots) and
 // latency_model.h (what starting a collective and handing over a message cost).
 //
 // Inside, one ExecutorPart (executor_part.h) per set of atoms holds the operations of its GPUs.
@@ -25,11 +24,12 @@
 
 namespace netsim {
 
-// Messages of one size from one GPU to another, of all channels and rounds of one instruction.
+// Messages of one size from one GPU to another, of all channels and rounds of one step.
 struct MessageBatch {
   std::uint32_t destination = 0;  // GPU
   Reach reach = Reach::self;
   std::uint32_t channels = 1;  // of the communication
+  bool credit = false;         // SendRequest::credit
   Bytes bytes = 0;             // of each message, > 0
   std::uint64_t count = 0;
 };
@@ -61,7 +61,7 @@ class Executor : public MessageListener {
   // no set runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
   // Bytes that this rank's operation will send over the scale-out fabric, for progress and --dry-run: exactly
-  // what start() would send. Costs one pass over the rank's instructions. One thread at a time.
+  // what start() would send. Costs one pass over the rank's steps. One thread at a time.
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
   // The messages that this rank's operation will send, to wherever, size by size: exactly those of start().
   // Costs as much as scale_out_bytes(). One thread at a time.

@@ -10,7 +10,7 @@
 namespace netsim {
 
 enum class ExecutorEvent : std::uint32_t {
-  begin,   // an operation executes its first instructions
+  begin,   // an operation executes its first steps
   finish,  // an operation that needed no time is done
   send     // a message is handed to the endpoint
 };

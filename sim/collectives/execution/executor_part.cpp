@@ -34,7 +34,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
                            std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
                            const TransferTrace& trace)
     : library_(library),
-      schedules_(library.schedules),
+      plans_(library.plans),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop),
@@ -82,20 +82,21 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.request = request;
   operation.started = events_.now();
   operation.open_thread_blocks = 0;
-  operation.schedule = nullptr;
+  operation.plan = nullptr;
   operation.thread_blocks.clear();
+  operation.filled.clear();
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
   if (ranks == 1) return;
-  operation.schedule = &schedules_.get(request.kind, ranks, request.root);
+  operation.plan = &plans_.get(request.kind, ranks, request.root);
   operation.chunking = library_.chunking(request);
   operation.family = library_.algorithms.of(request.kind).cost_family();
-  operation.thread_blocks_per_channel = operation.schedule->thread_blocks();
-  InstructionRunner::reset(operation);
+  operation.blocks_per_channel = operation.plan->blocks(request.index);
+  StepRunner::reset(operation);
 }
 
 void ExecutorPart::begin(Operation& operation) {
   operation.phase = Phase::running;
-  if (operation.schedule != nullptr) runner_.run(operation);
+  if (operation.plan != nullptr) runner_.run(operation);
 }
 
 void ExecutorPart::run(std::uint32_t slot, std::uint32_t block) {
@@ -114,32 +115,42 @@ void ExecutorPart::finish(std::uint32_t slot) {
   const std::uint32_t gpu = operation.gpu;
   const Time started = receiver ? operation.sender_started : operation.started;
   operation.phase = Phase::finished;
-  if (operation.in_flight.total() == 0) operations_.recycle(slot);  // else with the last acknowledgement
+  if (operation.in_flight == 0) operations_.recycle(slot);  // else with the last acknowledgement
   // May start operations: nothing of ours is touched after.
   listener_->communication_done(gpu, request, started);
 }
 
 void ExecutorPart::message_delivered(const SendRequest& message) {
+  if (message.credit) return credit_delivered(message);
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
   Operation& operation = operations_[slot];
   const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
   operation.arrived.add(from);
   operation.sender_started = message.started;
-  if (trace_.on()) trace_.delivered(operation, message);
+  if (trace_.on()) trace_.delivered(&operation, message);
   run(slot, from.block);
+}
+
+// The operation may have ended: nobody waits for the slot then.
+void ExecutorPart::credit_delivered(const SendRequest& message) {
+  const std::uint32_t slot = operations_.find(message.destination, message.traits.job, message.communication);
+  const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
+  if (slot != kNoIndex) operations_[slot].filled.take(from);
+  if (trace_.on()) trace_.delivered(slot == kNoIndex ? nullptr : &operations_[slot], message);
+  if (slot != kNoIndex) run(slot, from.block);
 }
 
 void ExecutorPart::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
-  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
-  NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight.take({message.destination, block}),
+  NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight > 0,
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
-  const Operation& operation = operations_[slot];
+  Operation& operation = operations_[slot];
+  --operation.in_flight;
   if (trace_.on()) trace_.acknowledged(operation, message);
-  if (operation.phase != Phase::finished) {
-    run(slot, block);
-  } else if (operation.in_flight.total() == 0) {
+  if (operation.phase == Phase::running) {
+    if (operation.is_finished()) finish(slot);
+  } else if (operation.phase == Phase::finished && operation.in_flight == 0) {
     operations_.recycle(slot);
   }
 }

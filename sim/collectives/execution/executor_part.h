@@ -8,11 +8,11 @@
 #include "sim/collectives/execution/collective_library.h"
 #include "sim/collectives/execution/communication.h"
 #include "sim/collectives/execution/executor_events.h"
-#include "sim/collectives/execution/instruction_runner.h"
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/operation_trace.h"
 #include "sim/collectives/execution/outgoing_messages.h"
-#include "sim/collectives/execution/schedule_cache.h"
+#include "sim/collectives/execution/plan_cache.h"
+#include "sim/collectives/execution/step_runner.h"
 
 namespace netsim {
 
@@ -39,16 +39,17 @@ class alignas(64) ExecutorPart {
   void enter(Operation& operation, const CommunicationRequest& request);
   void begin(Operation& operation);
   void run(std::uint32_t slot, std::uint32_t block);
+  void credit_delivered(const SendRequest& message);
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;
-  ScheduleLookup schedules_;
+  PlanLookup plans_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
   OperationTrace trace_;
   OperationArena operations_;
   OutgoingMessages outgoing_;
-  InstructionRunner runner_;
+  StepRunner runner_;
 };
 
 }  // namespace netsim

@@ -1,4 +1,4 @@
-// MessageBatches: which messages an operation will send, without running it: by the same schedule and
+// MessageBatches: which messages an operation will send, without running it: by the same plan and
 // chunking. For progress, --dry-run and prediction.
 #pragma once
 
@@ -18,7 +18,7 @@ class MessageBatches {
 
  private:
   template <class Visit>
-  void for_each_chunk(std::uint32_t gpu, const CommunicationRequest& request, Visit visit);
+  void for_each_step(const CommunicationRequest& request, Visit visit);
 
   CollectiveLibrary& library_;
   ChunkSizes sizes_;

@@ -43,6 +43,10 @@ class MessageCounts {
     return true;
   }
   std::uint64_t total() const { return total_; }
+  void clear() {
+    entries_.clear();
+    total_ = 0;
+  }
 
  private:
   struct Entry {

@@ -1,6 +1,27 @@
 #include "sim/collectives/execution/operation.h"
 
 namespace netsim {
+namespace {
+
+// Whether the thread block that the step of `number` comes after has done that.
+bool has_passed(const Operation& operation, std::uint32_t number) {
+  const ThreadBlock& block = operation.thread_blocks[number];
+  const ThreadBlock& other =
+      operation.thread_blocks[number - number % operation.blocks_per_channel + block.step.after_block];
+  return other.round > block.round || (other.round == block.round && other.index > block.step.after_step);
+}
+
+}  // namespace
+
+bool can_go_on(const Operation& operation, std::uint32_t number) {
+  const ThreadBlock& block = operation.thread_blocks[number];
+  if (block.done()) return false;
+  const Step& step = block.step;
+  if (step.after_block != kNoIndex && !has_passed(operation, number)) return false;
+  if (receives(step.kind) && operation.arrived.get({step.from.rank, number}) == 0) return false;
+  const std::uint32_t slots = operation.chunking.slots;
+  return !sends(step.kind) || slots == 0 || operation.filled.get({step.to.rank, number}) < slots;
+}
 
 std::uint32_t OperationArena::open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) {
   const std::uint32_t slot = free_slot();

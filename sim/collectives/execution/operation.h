@@ -10,15 +10,18 @@
 #include "sim/collectives/execution/communication.h"
 #include "sim/collectives/execution/executor_gpu.h"
 #include "sim/collectives/execution/message_counts.h"
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 
 namespace netsim {
 
-// How far one thread block of one channel is. The thread block of the schedule numbered t, of channel c, is
-// number c * Operation::thread_blocks_per_channel + t of the operation.
+// How far one thread block of one channel is. The thread block of the plan numbered t, of channel c, is
+// number c * Operation::blocks_per_channel + t of the operation.
 struct ThreadBlock {
-  std::uint32_t instruction = 0;   // the next one
-  std::uint32_t instructions = 0;  // per round
+  Step step;                // the one that it is at, unless done()
+  std::uint32_t index = 0;  // of that step
+  std::uint32_t steps = 0;  // per round
+  std::uint32_t slice = 0;  // messages of the step that are through
+  std::uint32_t slices = 1;
   std::uint64_t round = 0;
   std::uint64_t rounds = 1;
   Bytes channel_bytes = 0;
@@ -30,7 +33,7 @@ struct Operation {
   enum class Phase : std::uint8_t {
     announced,  // messages came before the GPU entered the communication: gpu, number, communication, job
     entered,    // its base latency passes
-    running,    // its instructions are executed
+    running,    // its steps are executed
     finishing,  // all executed at once; the listener is still to be told, by an event
     finished,   // the listener knows; sends are still to be acknowledged
     recycled    // the slot is free
@@ -39,23 +42,30 @@ struct Operation {
   std::uint32_t gpu = 0;
   std::uint64_t number = 0;  // of the GPU's operations, in the order in which they were opened
   CommunicationRequest request;
-  const Schedule* schedule = nullptr;  // null: a group of one rank, nothing to do
+  const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
   CostFamily family = CostFamily::ring;
-  std::uint32_t thread_blocks_per_channel = 1;
+  std::uint32_t blocks_per_channel = 1;
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
+  std::uint64_t in_flight = 0;           // messages and credits sent, and not yet reported as such
   Time started = 0;
   Time sender_started = 0;  // of the last message that arrived, at its sender
   std::vector<ThreadBlock> thread_blocks;
-  MessageCounts arrived;    // by sender's place and block: delivered, and no instruction has taken it yet
-  MessageCounts in_flight;  // by destination GPU and block: sent, and not yet reported as such
+  // By the other end's place in the group and this rank's block.
+  MessageCounts arrived;  // delivered, and no step has taken it yet
+  MessageCounts filled;   // sent, and the receiver has not said yet that it has taken it out of its slot
 
-  // A point-to-point sender is busy until its data is acknowledged; a collective only hands its last sends
+  // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.
   bool is_finished() const {
-    return open_thread_blocks == 0 && (is_collective(request.kind) || in_flight.total() == 0);
+    const bool sender = !is_collective(request.kind) && request.index == 0;
+    return open_thread_blocks == 0 && (!sender || in_flight == 0);
   }
 };
+
+// Whether the thread block, of a running operation, can execute the next message of its step: what the step
+// comes after is through, its message is there, and a slot is free.
+bool can_go_on(const Operation& operation, std::uint32_t block);
 
 // The operations of the GPUs of one set. Slots stay what they are until they are recycled; references last
 // until the next open().

@@ -3,15 +3,10 @@
 namespace netsim {
 namespace {
 
-// What a thread block that is not done waits for.
-Instruction next_instruction(const Operation& operation, std::uint32_t block) {
-  return operation.schedule->instruction(operation.request.index, block % operation.thread_blocks_per_channel,
-                                         operation.thread_blocks[block].instruction);
-}
-
-bool runs(const Operation& operation, std::uint32_t block) {
-  return operation.phase == Operation::Phase::running && operation.schedule != nullptr &&
-         block < operation.thread_blocks.size() && !operation.thread_blocks[block].done();
+// Whether what has just been counted lets the thread block go on.
+bool goes_on(const Operation& operation, std::uint32_t block) {
+  return operation.phase == Operation::Phase::running && operation.plan != nullptr &&
+         block < operation.thread_blocks.size() && can_go_on(operation, block);
 }
 
 }  // namespace
@@ -37,16 +32,23 @@ void OperationTrace::posted(const Operation& operation, std::uint32_t block, std
   trace_(posted);
 }
 
-void OperationTrace::delivered(const Operation& operation, const SendRequest& message) const {
-  const auto [place, block] = PeerAndThreadBlock::unpack(message.tag);
-  TransferRecord delivered = record(operation, TransferRecord::Kind::delivered, block);
+// Of the thread block that the message is for.
+TransferRecord OperationTrace::record(const SendRequest& message, TransferRecord::Kind kind) const {
+  TransferRecord record;
+  record.kind = kind;
+  record.job = message.traits.job;
+  record.communication = message.communication;
+  record.block = PeerAndThreadBlock::unpack(message.tag).block;
+  record.message = message.number;
+  record.time = loop_.now();
+  return record;
+}
+
+void OperationTrace::delivered(const Operation* operation, const SendRequest& message) const {
+  TransferRecord delivered = record(message, TransferRecord::Kind::delivered);
+  delivered.gpu = message.destination;
   delivered.peer = message.source;
-  delivered.message = message.number;
-  if (runs(operation, block)) {
-    const Instruction next = next_instruction(operation, block);
-    delivered.went_on =
-        (next.op == Instruction::Op::receive || next.op == Instruction::Op::reduce) && next.peer == place;
-  }
+  delivered.went_on = operation != nullptr && goes_on(*operation, delivered.block);
   if (delivered.went_on && message.delays != nullptr) {
     const MessageDelays delays = message.delays->tell();
     delivered.propagation = delays.propagation;
@@ -69,23 +71,16 @@ void OperationTrace::tell_waits(const TransferRecord& delivered, std::span<const
 
 // A point-to-point sender's operation goes on, to its end, with the last of them.
 void OperationTrace::acknowledged(const Operation& operation, const SendRequest& message) const {
-  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
-  TransferRecord acknowledged = record(operation, TransferRecord::Kind::acknowledged, block);
+  TransferRecord acknowledged = record(message, TransferRecord::Kind::acknowledged);
+  acknowledged.gpu = message.source;
   acknowledged.peer = message.destination;
-  acknowledged.message = message.number;
-  if (runs(operation, block)) {
-    const Instruction next = next_instruction(operation, block);
-    acknowledged.went_on =
-        next.op == Instruction::Op::send && (*operation.request.members)[next.peer] == message.destination;
-  } else {
-    acknowledged.went_on = operation.phase == Operation::Phase::running && operation.is_finished();
-  }
+  acknowledged.went_on = operation.phase == Operation::Phase::running && operation.is_finished();
   trace_(acknowledged);
 }
 
 void OperationTrace::followed(const Operation& operation, std::uint32_t block, std::uint32_t other) const {
   TransferRecord followed = record(operation, TransferRecord::Kind::followed, block);
-  followed.peer = block - block % operation.thread_blocks_per_channel + other;
+  followed.peer = block - block % operation.blocks_per_channel + other;
   followed.went_on = true;
   trace_(followed);
 }

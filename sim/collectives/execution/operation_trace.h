@@ -20,8 +20,9 @@ class OperationTrace {
   // Only where on(). Before what they cause is done. `number`: as TransferRecord::message.
   void posted(const Operation& operation, std::uint32_t block, std::uint32_t destination,
               std::uint64_t number, Time launch) const;
-  // It is counted as arrived.
-  void delivered(const Operation& operation, const SendRequest& message) const;
+  // A message, counted as arrived, or a credit, whose slot is counted as free. `operation`: the receiver's;
+  // null if it is over.
+  void delivered(const Operation* operation, const SendRequest& message) const;
   // It is not counted as in flight any more.
   void acknowledged(const Operation& operation, const SendRequest& message) const;
   // `block` goes on because the thread block `other` of its channel did.
@@ -29,6 +30,7 @@ class OperationTrace {
 
  private:
   TransferRecord record(const Operation& operation, TransferRecord::Kind kind, std::uint32_t block) const;
+  TransferRecord record(const SendRequest& message, TransferRecord::Kind kind) const;
   void tell_waits(const TransferRecord& delivered, std::span<const PortDelay> ports) const;
 
   const TransferTrace& trace_;

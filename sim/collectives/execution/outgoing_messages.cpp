@@ -1,32 +1,57 @@
 #include "sim/collectives/execution/outgoing_messages.h"
 
+#include <limits>
+
 namespace netsim {
 
-void OutgoingMessages::post(Operation& operation, std::uint32_t block, std::uint32_t destination,
-                            Bytes bytes) {
-  operation.in_flight.add({destination, block});
-  const Time latency = latency_.hop(operation.request, operation.family, operation.gpu, destination);
-  const std::uint32_t slot = free_slot();
-  SendRequest& message = messages_[slot];
-  if (trace_.on()) {
-    message.number = gpus_[operation.gpu].posted++;
-    trace_.posted(operation, block, destination, message.number, latency);
-  }
-  message.source = operation.gpu;
-  message.destination = destination;
-  message.bytes = bytes;
-  message.traits = operation.request.traits;
-  message.traits.own_queue_pair = operation.request.raw;
-  if (!operation.request.raw) message.traits.channel = block / operation.thread_blocks_per_channel;
-  message.name = operation.request.name;
-  message.communication = operation.request.communication;
-  message.tag = PeerAndThreadBlock{operation.request.index, block}.packed();
-  message.started = operation.started;
+void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
+  const Partner& to = operation.thread_blocks[block].step.to;
+  if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
+  const Time latency =
+      latency_.hop(operation.request, operation.family, operation.gpu, (*operation.request.members)[to.rank]);
+  const std::uint32_t slot = make(operation, block, to, latency);
+  messages_[slot].bytes = bytes;
+  messages_[slot].credit = false;
   if (latency == 0) {
     hand_over(slot);
   } else {
     events_.schedule(events_.now() + latency, operation.gpu, ExecutorEvent::send, slot);
   }
+}
+
+void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
+  const std::uint32_t slot = make(operation, block, operation.thread_blocks[block].step.from, 0);
+  messages_[slot].bytes = kCreditBytes;
+  messages_[slot].credit = true;
+  messages_[slot].traits.priority = std::numeric_limits<std::uint8_t>::max();
+  hand_over(slot);
+}
+
+// A message to another thread block of the channel, but for its bytes.
+std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, const Partner& to,
+                                     Time latency) {
+  ++operation.in_flight;
+  const CommunicationRequest& request = operation.request;
+  const std::uint32_t channel = block / operation.blocks_per_channel;
+  const std::uint32_t slot = free_slot();
+  SendRequest& message = messages_[slot];
+  message.source = operation.gpu;
+  message.destination = (*request.members)[to.rank];
+  message.traits = request.traits;
+  message.traits.own_queue_pair = request.raw;
+  if (!request.raw)
+    message.traits.channel = channel * operation.plan->channels() +
+                             operation.plan->channel(request.index, block % operation.blocks_per_channel);
+  message.name = request.name;
+  message.communication = request.communication;
+  message.tag =
+      PeerAndThreadBlock{request.index, channel * operation.plan->blocks(to.rank) + to.block}.packed();
+  message.started = operation.started;
+  if (trace_.on()) {
+    message.number = gpus_[operation.gpu].posted++;
+    trace_.posted(operation, block, message.destination, message.number, latency);
+  }
+  return slot;
 }
 
 std::uint32_t OutgoingMessages::free_slot() {

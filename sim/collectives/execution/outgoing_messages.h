@@ -1,5 +1,5 @@
-// OutgoingMessages: from a send instruction to the endpoint. A message is made, waits for its hop latency and
-// is handed over; those that wait lie in an arena of their set.
+// OutgoingMessages: from a step to the endpoint. A message is made, waits for its hop latency and is handed
+// over; those that wait lie in an arena of their set.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,16 @@ class OutgoingMessages {
   OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
                    std::vector<ExecutorGpu>& gpus, const OperationTrace& trace)
       : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus), trace_(trace) {}
-  // Thread block `block` of the operation sends `bytes` to a GPU; in flight from now on.
-  void post(Operation& operation, std::uint32_t block, std::uint32_t destination, Bytes bytes);
+  // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
+  void post(Operation& operation, std::uint32_t block, Bytes bytes);
+  // It tells whom its step receives from that a slot is free again; at once, and before all other messages
+  // that go there.
+  void post_credit(Operation& operation, std::uint32_t block);
   // ExecutorEvent::send with this slot.
   void hand_over(std::uint32_t slot);
 
  private:
+  std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to, Time latency);
   std::uint32_t free_slot();
 
   Endpoint& endpoint_;

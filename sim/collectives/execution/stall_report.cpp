@@ -11,26 +11,37 @@ std::string communication_name(const char* kind, const CommunicationRequest& req
   return request.traits.job == 0 ? name : fmt::format("{} of job {}", name, request.traits.job);
 }
 
-std::string next_instruction(const Operation& operation, std::uint32_t number) {
-  using Op = Instruction::Op;
-  const Instruction instruction =
-      operation.schedule->instruction(operation.request.index, number % operation.thread_blocks_per_channel,
-                                      operation.thread_blocks[number].instruction);
-  if (instruction.op == Op::wait) return fmt::format("waits for thread block {}", instruction.peer);
-  const std::uint32_t peer = (*operation.request.members)[instruction.peer];
-  if (instruction.op == Op::send) {
-    return fmt::format("waits to send chunk {} to gpu {} ({} sends in flight)", instruction.chunk, peer,
-                       operation.in_flight.get({peer, number}));
+std::string chunks(const ChunkAt& at, std::uint32_t count) {
+  static constexpr const char* kBuffers[] = {"input", "output", "scratch"};
+  const char* buffer = kBuffers[static_cast<std::size_t>(at.buffer)];
+  return count == 1 ? fmt::format("chunk {} of the {}", at.chunk, buffer)
+                    : fmt::format("chunks {} to {} of the {}", at.chunk, at.chunk + count - 1, buffer);
+}
+
+// Why the thread block does not go on.
+std::string cause(const Operation& operation, std::uint32_t number) {
+  const ThreadBlock& block = operation.thread_blocks[number];
+  const Step& step = block.step;
+  const auto gpu = [&](const Partner& partner) { return (*operation.request.members)[partner.rank]; };
+  if (receives(step.kind) && operation.arrived.get({step.from.rank, number}) == 0) {
+    return fmt::format("waits to {} {} from gpu {}", reduces(step.kind) ? "reduce" : "receive",
+                       chunks(writes_destination(step.kind) ? step.destination : step.source, step.count),
+                       gpu(step.from));
   }
-  return fmt::format("waits to {} chunk {} from gpu {}", instruction.op == Op::reduce ? "reduce" : "receive",
-                     instruction.chunk, peer);
+  if (sends(step.kind) && !can_go_on(operation, number)) {
+    const std::uint32_t filled = operation.filled.get({step.to.rank, number});
+    if (filled > 0)
+      return fmt::format("waits to send {} to gpu {} ({} slots filled there)",
+                         chunks(what_is_sent(step), step.count), gpu(step.to), filled);
+  }
+  return fmt::format("waits for step {} of thread block {}", step.after_step, step.after_block);
 }
 
 std::string describe_block(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   return fmt::format("round {} of {}: channel {} thread block {} {}", block.round + 1, block.rounds,
-                     number / operation.thread_blocks_per_channel,
-                     number % operation.thread_blocks_per_channel, next_instruction(operation, number));
+                     number / operation.blocks_per_channel, number % operation.blocks_per_channel,
+                     cause(operation, number));
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ std::string describe(const Operation& operation) {
   for (std::uint32_t number = 0; number < operation.thread_blocks.size(); ++number) {
     if (!operation.thread_blocks[number].done()) return name + " " + describe_block(operation, number);
   }
-  return fmt::format("{} waits for the acknowledgement of {} sends", name, operation.in_flight.total());
+  return fmt::format("{} waits for the acknowledgement of {} messages", name, operation.in_flight);
 }
 
 }  // namespace netsim

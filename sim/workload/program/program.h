@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
 #include "sim/core/units.h"
 #include "sim/workload/task.h"
 
