@@ -18,7 +18,9 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   broadcast,
   point_to_point,  // what the send and the receive of a workload become: rank 0 sends to rank 1
-  reduce
+  reduce,
+  gather,
+  scatter
 };
 
 // Which ranks of the group, said of one chunk of the buffer.
@@ -120,6 +122,22 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      bus_bandwidths::same,
      6,
      "chain"},
+    {CollectiveKind::gather,
+     "gather",
+     "the gathered buffer that the root gets, to which each rank contributes bytes / ranks",
+     "the rank that gets the result",
+     {ChunkRanks::owner, ChunkRanks::root},
+     bus_bandwidths::others,
+     7,
+     "direct"},
+    {CollectiveKind::scatter,
+     "scatter",
+     "the root's buffer, of which each rank gets bytes / ranks",
+     "the rank that has the data",
+     {ChunkRanks::root, ChunkRanks::owner},
+     bus_bandwidths::others,
+     8,
+     "direct"},
 };
 inline constexpr std::size_t kCollectiveKindCount = std::size(kCollectiveKinds);
 
