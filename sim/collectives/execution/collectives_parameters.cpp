@@ -55,7 +55,7 @@ void add_chunking(Parameters<P>& p) {
           "messages that a step's chunk travels as, one behind the other (NCCL Simple: 4 steps a chunk / 2)")
       .bytes("least_slice", &P::least_slice, {1, kGibibyte},
              "a chunk is not cut into smaller messages than this (NCCL Simple: 1/32 of the largest slice)")
-      .integer("slots", &P::slots, {2, 1 << 20},
+      .integer("slots", &P::slots, {0, 1 << 20},
                "messages of a connection that its receiver has room for (NCCL Simple: 8 steps / 2 steps a "
                "slice); 0: any "
                "number, without credits");

@@ -55,10 +55,11 @@ struct Operation {
   MessageCounts arrived;  // delivered, and no step has taken it yet
   MessageCounts filled;   // sent, and the receiver has not said yet that it has taken it out of its slot
 
-  // A point-to-point sender is busy until its data is acknowledged; a collective only hands its last sends
+  // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.
   bool is_finished() const {
-    return open_thread_blocks == 0 && (is_collective(request.kind) || in_flight == 0);
+    const bool sender = !is_collective(request.kind) && request.index == 0;
+    return open_thread_blocks == 0 && (!sender || in_flight == 0);
   }
 };
 

@@ -446,7 +446,7 @@ Scenario any_scenario() {
               " B, scale_out_channels: " + std::to_string(*rc::gen::inRange(1, 6)) +
               ", scale_up_channels: " + std::to_string(*rc::gen::inRange(1, 4)) +
               " , slices_per_chunk: " + std::to_string(slices) +
-              ", least_slice: " + std::to_string(*rc::gen::inRange(1, 2000)) +
+              ", least_slice: " + std::to_string(*rc::gen::inRange(1, 2000)) + " B" +
               ", slots: " + std::to_string(*rc::gen::inRange(2, 6) * slices) +
               ", all_reduce: " + *rc::gen::element<std::string>("ring", "double_binary_tree") + "}";
   return s;
@@ -574,7 +574,7 @@ TEST(Waiting, SaysWhatIsMissing) {
       lines[1],
       "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread block 0 waits to reduce chunk 3 of the input "
       "from gpu 0");
-  EXPECT_EQ(lines[3], "gpu 3: 12 messages of communication 0xab arrived, which the GPU has not started");
+  EXPECT_EQ(lines[3], "gpu 3: 16 messages of communication 0xab arrived, which the GPU has not started");
   EXPECT_EQ(bench.executor->waiting(2).size(), 2U);
 }
 

@@ -54,7 +54,7 @@ TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {
   for (const Bytes piece : {64 * kKibibyte, 256 * kKibibyte, kMebibyte, 4 * kMebibyte}) {
     PacketCollectives dgx(
         "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n"
-        "collectives: {base_latency_ring: 0}\n");
+        "collectives: {base_latency_ring: 0, slices_per_chunk: 1}\n");
     const Time end = dgx.run(request_of(CollectiveKind::all_reduce, members, 8 * piece));
     const Time hop = (3'400 + 25 + 100 + 25) * kNanosecond;
     const Time expected = 14 * (hop + transmission_time(piece, 8 * 240 * kGbps));
