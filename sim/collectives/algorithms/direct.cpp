@@ -19,7 +19,7 @@ class PointToPointPlan final : public RegularPlan {
  public:
   PointToPointPlan() : RegularPlan("direct", CollectiveKind::point_to_point, 2) {}
   std::uint32_t chunks() const override { return 1; }
-  bool in_place() const override { return false; }
+  bool in_place() const override { return true; }  // each rank has one buffer
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
   std::uint32_t steps(std::uint32_t, std::uint32_t) const override { return 1; }
   Step step(std::uint32_t rank, std::uint32_t, std::uint32_t) const override {

@@ -1,140 +1,143 @@
 #include "sim/collectives/proof/cells.h"
 
-#include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
-#include "sim/collectives/proof/wording.h"
+#include "sim/core/index.h"
 
 namespace netsim::proof {
 namespace {
 
-// What a kind of collective has to show (CollectiveGoal), for one schedule.
-class Goal {
+class Sums final : public Cells {
  public:
-  Goal(const Schedule& schedule, const RankSets& sets)
-      : goal_(info_of(schedule.kind()).goal),
-        root_(schedule.root()),
-        chunks_per_owner_(std::max(1U, schedule.chunks() / schedule.ranks())),
-        sets_(sets) {}
-  // What a rank holds of a chunk at the beginning.
-  Set initial(std::uint32_t rank, std::uint32_t chunk) const {
-    return is_one_of(goal_.contributors, rank, chunk) ? sets_.single(rank) : Set{};
+  Sums(const Plan& plan, const Goal& goal, const CellRange& range)
+      : goal_(goal), range_(range), cells_(range.size()) {
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+      for (std::uint32_t column = range.first(); column < range.end(); ++column)
+        cells_[range.at(rank, {Cell::Region::input, column})] = {rank, 1};
+    }
   }
-  // Whether it has to hold wanted() of it at the end.
-  bool must_hold(std::uint32_t rank, std::uint32_t chunk) const {
-    return is_one_of(goal_.holders, rank, chunk);
+
+  Value get(std::uint32_t rank, Cell cell) const override {
+    if (!range_.has(cell)) return elsewhere(rank, cell);
+    const Set held = cells_[range_.at(rank, cell)];
+    if (!held.empty()) [[likely]]
+      return {goal_.column(cell), held};
+    if (held == kHoldsNothing) return {kNothing, {}};
+    return held == kHoldsOther ? Value{kOther, {}} : elsewhere(rank, cell);
   }
-  Set wanted(std::uint32_t chunk) const {
-    return goal_.contributors == ChunkRanks::all ? sets_.all()
-                                                 : sets_.single(only(goal_.contributors, chunk));
+
+  void put(std::uint32_t rank, Cell cell, const Value& value) override {
+    const bool followed = value.piece != kOther;
+    if (!range_.has(cell)) {
+      if (followed) {
+        elsewhere_[key(rank, cell)] = value;
+      } else if (!elsewhere_.empty()) {
+        elsewhere_.erase(key(rank, cell));
+      }
+      return;
+    }
+    Set& held = cells_[range_.at(rank, cell)];
+    const bool home = value.piece == goal_.column(cell);
+    if (followed && !home) {
+      elsewhere_[key(rank, cell)] = value;
+    } else if (held == kHoldsElsewhere) {
+      elsewhere_.erase(key(rank, cell));
+    }
+    held = home ? value.ranks : followed ? kHoldsElsewhere : kHoldsOther;
   }
 
  private:
-  bool is_one_of(ChunkRanks ranks, std::uint32_t rank, std::uint32_t chunk) const {
-    return ranks == ChunkRanks::all || rank == only(ranks, chunk);
+  // Sets without a rank say where to look.
+  static constexpr Set kHoldsNothing{0, 0}, kHoldsOther{1, 0}, kHoldsElsewhere{2, 0};
+
+  static std::uint64_t key(std::uint32_t rank, Cell cell) {
+    return static_cast<std::uint64_t>(rank) << 34 | static_cast<std::uint64_t>(cell.region) << 32 |
+           cell.index;
   }
-  // ChunkRanks of which there is one. Sources and destinations have cells of their own: BlockCells.
-  std::uint32_t only(ChunkRanks rank, std::uint32_t chunk) const {
-    return rank == ChunkRanks::root ? root_ : chunk / chunks_per_owner_;
+  Value elsewhere(std::uint32_t rank, Cell cell) const {
+    if (elsewhere_.empty()) return {kOther, {}};
+    const auto found = elsewhere_.find(key(rank, cell));
+    return found == elsewhere_.end() ? Value{kOther, {}} : found->second;
   }
 
-  CollectiveGoal goal_;
-  std::uint32_t root_;
-  std::uint32_t chunks_per_owner_;
-  const RankSets& sets_;
+  const Goal& goal_;
+  const CellRange& range_;
+  std::vector<Set> cells_;                              // by number in range_; of the piece of their column
+  std::unordered_map<std::uint64_t, Value> elsewhere_;  // pieces of other columns; looked up, never iterated
 };
 
-class DenseCells final : public Cells {
+class Pieces final : public Cells {
  public:
-  DenseCells(const Schedule& schedule, RankSets& sets, std::uint32_t first, std::uint32_t count)
-      : goal_(schedule, sets), sets_(sets), ranks_(schedule.ranks()), first_(first), count_(count) {
-    cells_.reserve(std::size_t{ranks_} * count);
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t chunk = first; chunk < first + count; ++chunk)
-        cells_.push_back(goal_.initial(rank, chunk));
-    }
+  Pieces(const Plan& plan, const Goal& goal)
+      : plan_(plan),
+        goal_(goal),
+        ended_(std::size_t{plan.ranks()} * goal.columns(), false),
+        list_of_(std::size_t{plan.ranks()} * kRegions, kNoIndex) {}
+
+  Value get(std::uint32_t rank, Cell cell) const override {
+    const std::uint32_t piece = piece_at(rank, cell);
+    return piece == kNothing ? Value{kNothing, {}} : Value{piece, goal_.whole()};
   }
-  bool follows(std::uint32_t chunk) const override { return chunk - first_ < count_; }
-  Set get(std::uint32_t rank, std::uint32_t chunk) const override { return cells_[cell(rank, chunk)]; }
-  void put(std::uint32_t rank, std::uint32_t chunk, Set set) override { cells_[cell(rank, chunk)] = set; }
-  std::string verdict() const override {
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t chunk = first_; chunk < first_ + count_; ++chunk) {
-        const Set held = get(rank, chunk), wanted = goal_.wanted(chunk);
-        if (!goal_.must_hold(rank, chunk) || held == wanted) continue;
-        return "rank " + number(rank) + " ends with contributions " + sets_.text(held) + " in chunk " +
-               number(chunk) + ", not " + sets_.text(wanted);
-      }
+
+  void put(std::uint32_t rank, Cell cell, const Value& value) override {
+    const std::uint32_t list = list_of(rank, cell.region);
+    if (list != kNoIndex) {
+      lists_[list][cell.index] = value.piece;
+    } else if (value.piece == goal_.wanted(rank, cell)) {
+      ended_[bit(rank, cell)] = true;
+    } else if (value.piece == goal_.initial(rank, cell)) {
+      if (has_bits(cell.region)) ended_[bit(rank, cell)] = false;
+    } else {
+      write_out(rank, cell.region)[cell.index] = value.piece;
     }
-    return "";
   }
 
  private:
-  std::size_t cell(std::uint32_t rank, std::uint32_t chunk) const {
-    return std::size_t{rank} * count_ + (chunk - first_);
-  }
-  Goal goal_;
-  const RankSets& sets_;
-  std::uint32_t ranks_, first_, count_;
-  std::vector<Set> cells_;
-};
+  static constexpr std::uint32_t kRegions = 3;
 
-// All-to-all: a rank begins with its own blocks, and collects those for it as bits; blocks that it only
-// passes on are rare (none in a pairwise exchange).
-class BlockCells final : public Cells {
- public:
-  explicit BlockCells(const Schedule& schedule)
-      : ranks_(schedule.ranks()), arrived_(std::size_t{ranks_} * ranks_, false) {}
-  bool follows(std::uint32_t) const override { return true; }
-  Set get(std::uint32_t rank, std::uint32_t chunk) const override {
-    const std::uint32_t source = chunk / ranks_;
-    return source == rank || holds(rank, chunk) ? Set{source, 1} : Set{};
+  std::uint32_t& list_of(std::uint32_t rank, Cell::Region region) {
+    return list_of_[std::size_t{rank} * kRegions + static_cast<std::uint32_t>(region)];
   }
-  void put(std::uint32_t rank, std::uint32_t chunk, Set) override {  // only {source} can arrive
-    const std::uint32_t source = chunk / ranks_, destination = chunk % ranks_;
-    if (destination == rank) {
-      arrived_[bit(rank, source)] = true;
-    } else if (source != rank) {
-      passing_.insert(key(rank, chunk));
-    }
+  std::size_t bit(std::uint32_t rank, Cell cell) const {
+    return std::size_t{rank} * goal_.columns() + cell.index;
   }
-  std::string verdict() const override {
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t source = 0; source < ranks_; ++source) {
-        if (source == rank || arrived_[bit(rank, source)]) continue;
-        return "rank " + number(rank) + " ends without the block of rank " + number(source) + " (chunk " +
-               number(source * ranks_ + rank) + ")";
-      }
-    }
-    return "";
+  // Of those that the plan has to end with something in.
+  bool has_bits(Cell::Region region) const {
+    return region == (goal_.in_place() ? Cell::Region::input : Cell::Region::output);
+  }
+  std::uint32_t piece_at(std::uint32_t rank, Cell cell) const {
+    const std::uint32_t list =
+        list_of_[std::size_t{rank} * kRegions + static_cast<std::uint32_t>(cell.region)];
+    if (list != kNoIndex) return lists_[list][cell.index];
+    const bool ended = has_bits(cell.region) && ended_[bit(rank, cell)];
+    return ended ? goal_.wanted(rank, cell) : goal_.initial(rank, cell);
+  }
+  // From now on a list of what each cell holds.
+  std::vector<std::uint32_t>& write_out(std::uint32_t rank, Cell::Region region) {
+    const bool scratch = region == Cell::Region::scratch;
+    std::vector<std::uint32_t> pieces(scratch ? plan_.scratch_chunks(rank) : goal_.columns());
+    for (std::uint32_t i = 0; i < pieces.size(); ++i) pieces[i] = piece_at(rank, {region, i});
+    list_of(rank, region) = static_cast<std::uint32_t>(lists_.size());
+    lists_.push_back(std::move(pieces));
+    return lists_.back();
   }
 
- private:
-  bool holds(std::uint32_t rank, std::uint32_t chunk) const {
-    if (chunk % ranks_ == rank) return arrived_[bit(rank, chunk / ranks_)];
-    return passing_.count(key(rank, chunk)) != 0;
-  }
-  std::size_t bit(std::uint32_t rank, std::uint32_t source) const {
-    return std::size_t{rank} * ranks_ + source;
-  }
-  static std::uint64_t key(std::uint32_t rank, std::uint32_t chunk) {
-    return static_cast<std::uint64_t>(rank) << 32 | chunk;
-  }
-  std::uint32_t ranks_;
-  std::vector<bool> arrived_;
-  std::unordered_set<std::uint64_t> passing_;  // looked up, never iterated
+  const Plan& plan_;
+  const Goal& goal_;
+  std::vector<bool> ended_;             // holds what it must end with, else what it began with
+  std::vector<std::uint32_t> list_of_;  // by rank and region: in lists_; kNoIndex while bits will do
+  std::vector<std::vector<std::uint32_t>> lists_;
 };
 
 }  // namespace
 
-std::unique_ptr<Cells> make_dense_cells(const Schedule& schedule, RankSets& sets, std::uint32_t first,
-                                        std::uint32_t count) {
-  return std::make_unique<DenseCells>(schedule, sets, first, count);
+std::unique_ptr<Cells> make_sums(const Plan& plan, const Goal& goal, const CellRange& range) {
+  return std::make_unique<Sums>(plan, goal, range);
 }
 
-std::unique_ptr<Cells> make_block_cells(const Schedule& schedule) {
-  return std::make_unique<BlockCells>(schedule);
+std::unique_ptr<Cells> make_pieces(const Plan& plan, const Goal& goal) {
+  return std::make_unique<Pieces>(plan, goal);
 }
 
 }  // namespace netsim::proof

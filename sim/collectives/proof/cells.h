@@ -1,34 +1,28 @@
-// Cells: what the ranks hold of the chunks while the proof executes a schedule. A cell (rank, chunk) holds
-// the set of ranks whose contribution is in it.
+// Cells: what the cells hold while the proof executes a plan.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 
-#include "sim/collectives/proof/rank_sets.h"
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/proof/cell_range.h"
+#include "sim/collectives/proof/goal.h"
 
 namespace netsim::proof {
 
-using Set = RankSets::Set;
-
-// Those of one pass: see follows().
 class Cells {
  public:
   virtual ~Cells() = default;
-  virtual bool follows(std::uint32_t chunk) const = 0;
-  virtual Set get(std::uint32_t rank, std::uint32_t chunk) const = 0;
-  virtual void put(std::uint32_t rank, std::uint32_t chunk, Set set) = 0;
-  // Empty, or what is wrong at the end.
-  virtual std::string verdict() const = 0;
+  virtual Value get(std::uint32_t rank, Cell cell) const = 0;
+  virtual void put(std::uint32_t rank, Cell cell, const Value& value) = 0;
 };
 
-// As the kind of the schedule has them at the beginning. `sets` outlives them.
-// Of chunks first, ..., first + count - 1, 8 bytes a cell.
-std::unique_ptr<Cells> make_dense_cells(const Schedule& schedule, RankSets& sets, std::uint32_t first,
-                                        std::uint32_t count);
-// Of all chunks of a kind whose chunks are blocks (source, destination), a bit a block.
-std::unique_ptr<Cells> make_block_cells(const Schedule& schedule);
+// As they are at the beginning. `plan`, `goal` and `range` outlive them.
+//
+// Where contributions are added: pieces of the columns in `range` are followed, 8 bytes for a cell of these
+// columns that holds the piece of its column, some 50 for one that holds another piece that is followed. What
+// is not followed is kOther, also a cell of another column that holds nothing.
+std::unique_ptr<Cells> make_sums(const Plan& plan, const Goal& goal, const CellRange& range);
+// Where each piece comes from one rank: all cells, and a bit for one that holds what it begins or ends with.
+// A buffer of a rank, input, output or scratch, that ever holds something else costs 4 bytes a chunk.
+std::unique_ptr<Cells> make_pieces(const Plan& plan, const Goal& goal);
 
 }  // namespace netsim::proof

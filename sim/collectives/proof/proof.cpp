@@ -1,254 +1,135 @@
-// The proof executes all ranks of a schedule symbolically, one round, and follows what every chunk holds: the
-// set of ranks whose contribution is in it (all-to-all: block (source, destination) holds {source}).
+// The proof executes all ranks of a plan symbolically, one round, and follows what every cell holds: a piece
+// of the data, and the ranks whose contribution to it is in there.
 //
-// One execution is enough. A message is matched to a receive by (source, destination, thread block) in order,
-// a receive cannot see whether other messages are there, and sends never block: a Kahn network, whose results
-// do not depend on the speeds of its processes. The only way out would be two thread blocks of one rank that
-// touch the same chunk in either order; so every such pair (unless both only read) must be ordered by waits
-// of that rank, which vector clocks check (Lamport 1978; order that comes only from messages through other
-// ranks is not accepted). Further rounds are further pieces of the buffer and follow each other within each
-// thread block, and FIFO order keeps them apart.
+// One execution is enough. A message belongs to a connection, from one thread block to another, and is taken
+// in the order in which it was sent; a step begins when its message, a free slot and the step that it waits
+// for are there, and nothing but the step itself can take these away again. So it does not matter which of
+// the steps that may begin goes first: a Kahn network, with slots as messages that travel back, ends the same
+// way at all speeds, and with more slots it does not stop where it went on with fewer. The only way out would
+// be two thread blocks of one rank that touch the same cell in either order; so every such pair (unless both
+// only read) must be ordered (step_order.h). Data that is overwritten while somebody still needs it is then a
+// wrong value, or not ordered. Further rounds are further pieces of the buffers, follow each other within
+// each thread block, and begin with empty connections, so that they can follow each other altogether.
 //
-// Exact for any number of ranks: sets are exact (rank_sets.h), nothing is sampled. Memory (cells.h): at most
-// kCellsPerPass (rank, chunk) cells of 8 bytes at a time; larger schedules are executed once for each range
-// of chunks that fits, which is sound because an instruction touches one chunk and messages keep their chunk.
-// All-to-all blocks are bits.
+// Exact for any number of ranks: sets are exact (rank_sets.h), nothing is sampled. Memory (cells.h): cells
+// are followed for a range of columns at a time where contributions are added; larger plans are executed once
+// for each range. Each pass follows the pieces of its columns everywhere, and sees what is done to the cells
+// of its columns. Nothing escapes: a sum of a piece that is followed and one that is not is wrong; that a
+// cell holds nothing is seen in the pass of its column.
 #include "sim/collectives/proof/proof.h"
 
 #include <algorithm>
-#include <deque>
-#include <vector>
+#include <memory>
 
 #include "sim/collectives/proof/access_order.h"
+#include "sim/collectives/proof/blocks.h"
+#include "sim/collectives/proof/cell_range.h"
 #include "sim/collectives/proof/cells.h"
-#include "sim/collectives/proof/mailboxes.h"
+#include "sim/collectives/proof/goal.h"
 #include "sim/collectives/proof/rank_sets.h"
+#include "sim/collectives/proof/step_order.h"
+#include "sim/collectives/proof/symbolic_execution.h"
+#include "sim/collectives/proof/validity.h"
 #include "sim/collectives/proof/wording.h"
-#include "sim/collectives/schedule.h"
 
 namespace netsim {
 namespace {
 
 using namespace proof;
-using Op = Instruction::Op;
 
 constexpr std::uint64_t kCellsPerPass = std::uint64_t{1} << 23;
+// Once the first pass has shown that nobody waits forever, others go faster with more slots.
+constexpr std::uint32_t kManySlots = 64;
 
-// One execution of all ranks: every thread block goes on for as long as it can.
-class Execution {
+class Proof {
  public:
-  Execution(const Schedule& schedule, RankSets& sets, Cells& cells)
-      : schedule_(schedule),
-        sets_(sets),
-        cells_(cells),
-        ranks_(schedule.ranks()),
-        thread_blocks_(schedule.thread_blocks()),
-        mail_(id(ranks_, 0)),
-        order_(ranks_, thread_blocks_),
-        finished_(std::size_t{ranks_} * thread_blocks_, 0),
-        queued_(finished_.size(), true) {}
-
-  std::string run() {
-    for (std::uint32_t thread_block = 0; thread_block < finished_.size(); ++thread_block)
-      ready_.push_back(thread_block);
-    while (!ready_.empty() && error_.empty()) {
-      const std::uint32_t next = ready_.front();
-      ready_.pop_front();
-      queued_[next] = false;
-      advance(next / thread_blocks_, next % thread_blocks_);
+  Proof(const Plan& plan, std::uint32_t slots)
+      : plan_(plan), slots_(slots), goal_(plan), sets_(plan.ranks()), blocks_(plan), order_(plan, blocks_) {
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+      cells_in_column_ += CellRange::layers(plan, goal_, rank);
+      several_blocks_ = several_blocks_ || blocks_.of(rank) > 1;
     }
-    if (error_.empty()) error_ = stuck();
-    if (error_.empty()) error_ = unreceived();
-    return error_.empty() ? cells_.verdict() : error_;
+  }
+
+  std::string run(std::uint64_t cells) {
+    const bool all_at_once = goal_.has_one_contributor() && !several_blocks_;
+    const std::uint64_t columns =
+        all_at_once ? goal_.columns() : std::max<std::uint64_t>(1, cells / cells_in_column_);
+    for (std::uint64_t first = 0; first < goal_.columns(); first += columns) {
+      const auto count = static_cast<std::uint32_t>(std::min(columns, goal_.columns() - first));
+      if (first > 0) slots_ = std::max(slots_, kManySlots);
+      std::string wrong = pass(CellRange(plan_, goal_, static_cast<std::uint32_t>(first), count));
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
   }
 
  private:
-  std::uint32_t& finished(std::uint32_t rank, std::uint32_t thread_block) {
-    return finished_[id(rank, thread_block)];
-  }
-  std::size_t id(std::uint32_t rank, std::uint32_t thread_block) const {
-    return std::size_t{rank} * thread_blocks_ + thread_block;
-  }
-  void wake(std::uint32_t rank, std::uint32_t thread_block) {
-    const std::size_t woken = id(rank, thread_block);
-    if (queued_[woken]) return;
-    queued_[woken] = true;
-    ready_.push_back(static_cast<std::uint32_t>(woken));
-  }
-
-  void advance(std::uint32_t rank, std::uint32_t thread_block) {
-    const std::uint32_t count = schedule_.instructions(rank, thread_block);
-    std::uint32_t& index = finished(rank, thread_block);
-    const std::uint32_t before = index;
-    while (index < count && execute(rank, thread_block, index)) ++index;
-    if (index == before) return;
-    for (std::uint32_t other = 0; other < thread_blocks_; ++other) {
-      if (other != thread_block) wake(rank, other);
+  std::string pass(const CellRange& range) {
+    const auto cells = make_cells(range);
+    std::string wrong;
+    if (several_blocks_) {
+      AccessOrder order(plan_, range, order_);
+      wrong = execution(*cells, &order).run();
+    } else {
+      wrong = execution(*cells, nullptr).run();
     }
+    return wrong.empty() ? verdict(range, *cells) : wrong;
+  }
+  std::unique_ptr<Cells> make_cells(const CellRange& range) const {
+    return goal_.has_one_contributor() ? make_pieces(plan_, goal_) : make_sums(plan_, goal_, range);
+  }
+  SymbolicExecution execution(Cells& cells, AccessOrder* order) {
+    return {plan_, slots_, blocks_, goal_, sets_, cells, order};
   }
 
-  // False if the instruction cannot be executed yet, or if it is wrong.
-  bool execute(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index) {
-    const Instruction instruction = schedule_.instruction(rank, thread_block, index);
-    if (!valid(rank, thread_block, index, instruction)) return false;
-    if (instruction.op == Op::wait) {
-      if (finished(rank, instruction.peer) < instruction.chunk) return false;
-      order_.waited(rank, thread_block, index, instruction.peer, instruction.chunk);
-      return true;
-    }
-    return instruction.op == Op::send ? send(rank, thread_block, index, instruction)
-                                      : receive(rank, thread_block, index, instruction);
-  }
-
-  bool fail(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index, const std::string& message) {
-    error_ = place(rank, thread_block, index) + ": " + message;
-    return false;
-  }
-
-  bool valid(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index,
-             const Instruction& instruction) {
-    const bool is_wait = instruction.op == Op::wait;
-    if (instruction.peer >= (is_wait ? thread_blocks_ : ranks_) ||
-        instruction.peer == (is_wait ? thread_block : rank)) {
-      return fail(rank, thread_block, index, text(instruction) + ": no such peer");
-    }
-    const std::uint32_t limit =
-        is_wait ? schedule_.instructions(rank, instruction.peer) + 1 : schedule_.chunks();
-    if (instruction.chunk >= limit)
-      return fail(rank, thread_block, index, text(instruction) + ": there are fewer");
-    return true;
-  }
-
-  bool ordered(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index,
-               const Instruction& instruction) {
-    if (thread_blocks_ == 1 || !cells_.follows(instruction.chunk)) return true;
-    error_ = order_.touched(rank, thread_block, index, instruction.chunk, instruction.op != Op::send);
-    return error_.empty();
-  }
-
-  bool send(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index,
-            const Instruction& instruction) {
-    if (!ordered(rank, thread_block, index, instruction)) return false;
-    Set set;
-    if (cells_.follows(instruction.chunk)) {
-      set = cells_.get(rank, instruction.chunk);
-      if (set.empty())
-        return fail(rank, thread_block, index, text(instruction) + ": the rank does not hold it");
-    }
-    mail_.put(id(instruction.peer, thread_block), rank, instruction.chunk, set);
-    wake(instruction.peer, thread_block);
-    return true;
-  }
-
-  bool receive(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index,
-               const Instruction& instruction) {
-    Message message;
-    if (!mail_.take(id(rank, thread_block), instruction.peer, message)) return false;
-    if (message.chunk != instruction.chunk) {
-      return fail(rank, thread_block, index,
-                  text(instruction) + ": the message is chunk " + number(message.chunk));
-    }
-    if (!ordered(rank, thread_block, index, instruction)) return false;
-    if (!cells_.follows(instruction.chunk)) return true;
-    if (instruction.op == Op::reduce && !reduce(rank, thread_block, index, instruction, message.set))
-      return false;
-    cells_.put(rank, instruction.chunk, message.set);
-    return true;
-  }
-
-  bool reduce(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index,
-              const Instruction& instruction, Set& set) {
-    const Set held = cells_.get(rank, instruction.chunk);
-    if (held.empty())
-      return fail(rank, thread_block, index, text(instruction) + ": the rank holds nothing to add it to");
-    const auto sum = sets_.join(held, set);
-    if (!sum) {
-      return fail(rank, thread_block, index,
-                  text(instruction) + ": adds contributions " + sets_.text(set) + " to " + sets_.text(held) +
-                      ", some of them twice");
-    }
-    set = *sum;
-    return true;
-  }
-
-  std::string stuck() {
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t thread_block = 0; thread_block < thread_blocks_; ++thread_block) {
-        const std::uint32_t index = finished(rank, thread_block);
-        if (index >= schedule_.instructions(rank, thread_block)) continue;
-        return "deadlock: " + place(rank, thread_block, index) + " never can " +
-               text(schedule_.instruction(rank, thread_block, index));
+  std::string verdict(const CellRange& range, const Cells& cells) {
+    for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) {
+      const std::uint32_t chunks = chunks_of(plan_, rank, Buffer::output);
+      const std::uint32_t offset = goal_.column(goal_.cell(rank, {Buffer::output, 0}));
+      const std::uint32_t end = std::min(offset + chunks, range.end());
+      for (std::uint32_t column = std::max(offset, range.first()); column < end; ++column) {
+        const ChunkAt at{Buffer::output, column - offset};
+        const Cell cell = goal_.cell(rank, at);
+        const std::uint32_t piece = goal_.wanted(rank, cell);
+        if (piece == kNothing) continue;
+        const Value wanted{piece, goal_.whole()}, held = cells.get(rank, cell);
+        if (held != wanted) return ends_with(range, rank, at, held, wanted);
       }
     }
     return "";
   }
-
-  std::string unreceived() const {
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      for (std::uint32_t thread_block = 0; thread_block < thread_blocks_; ++thread_block) {
-        const Message* message = mail_.first(id(rank, thread_block));
-        if (message == nullptr) continue;
-        return "rank " + number(rank) + " thread block " + number(thread_block) + " never receives chunk " +
-               number(message->chunk) + " that rank " + number(message->source) + " sends to it";
-      }
-    }
-    return "";
+  std::string ends_with(const CellRange& range, std::uint32_t rank, ChunkAt at, const Value& held,
+                        const Value& wanted) {
+    const auto cells = make_cells(range);
+    SymbolicExecution again = execution(*cells, nullptr);
+    again.watch(rank, goal_.cell(rank, at));
+    again.run();
+    return (again.last_write().empty() ? "rank " + number(rank) + " does nothing to its output"
+                                       : again.last_write() + ": the last to write there") +
+           ": " + text(at, 1) + " ends with " + goal_.text(held, sets_) + ", not " +
+           goal_.text(wanted, sets_);
   }
 
-  const Schedule& schedule_;
-  RankSets& sets_;
-  Cells& cells_;
-  std::uint32_t ranks_, thread_blocks_;
-  Mailboxes mail_;
-  AccessOrder order_;
-  std::vector<std::uint32_t> finished_;  // instructions, per (rank, thread block)
-  std::vector<bool> queued_;
-  std::deque<std::uint32_t> ready_;
-  std::string error_;
+  const Plan& plan_;
+  std::uint32_t slots_;
+  Goal goal_;
+  RankSets sets_;
+  Blocks blocks_;
+  StepOrder order_;
+  std::uint64_t cells_in_column_ = 0;
+  bool several_blocks_ = false;  // at some rank
 };
-
-bool has_blocks(CollectiveKind kind) { return info_of(kind).goal.contributors == ChunkRanks::source; }
-
-bool has_owners(CollectiveKind kind) {
-  const CollectiveGoal& goal = info_of(kind).goal;
-  return goal.contributors == ChunkRanks::owner || goal.holders == ChunkRanks::owner;
-}
-
-std::string check_shape(const Schedule& schedule) {
-  const std::uint64_t ranks = schedule.ranks(), chunks = schedule.chunks(), divisions = schedule.divisions();
-  if (ranks < 2) return "a schedule needs two ranks";
-  if (schedule.thread_blocks() == 0 || divisions == 0)
-    return "a schedule needs a thread block and a division";
-  if (ranks * schedule.thread_blocks() > UINT32_MAX) return "too many thread blocks";
-  if (schedule.root() >= ranks) return "root " + number(schedule.root()) + " is not a rank";
-  if (!is_collective(schedule.kind()) && ranks != 2) return "point_to_point has two ranks";
-  if (has_blocks(schedule.kind())) {
-    if (chunks != ranks * ranks || divisions != ranks)
-      return std::string(to_string(schedule.kind())) + " has ranks^2 chunks in ranks divisions";
-    return "";
-  }
-  if (chunks != divisions) return "only blocks (source, destination) are more chunks than divisions";
-  if (has_owners(schedule.kind()) && chunks % ranks != 0)
-    return "chunks cannot be shared out evenly among the ranks";
-  return "";
-}
 
 }  // namespace
 
-std::string prove(const Schedule& schedule) { return prove_within(schedule, kCellsPerPass); }
+std::string prove(const Plan& plan, std::uint32_t slots) { return prove_within(plan, slots, kCellsPerPass); }
 
-std::string prove_within(const Schedule& schedule, std::uint64_t cells) {
-  if (std::string wrong = check_shape(schedule); !wrong.empty()) return wrong;
-  RankSets sets(schedule.ranks());
-  if (has_blocks(schedule.kind())) return Execution(schedule, sets, *make_block_cells(schedule)).run();
-  const auto per_pass = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, cells / schedule.ranks()));
-  for (std::uint32_t first = 0; first < schedule.chunks();) {
-    const std::uint32_t count = std::min(per_pass, schedule.chunks() - first);
-    const auto range = make_dense_cells(schedule, sets, first, count);
-    if (std::string wrong = Execution(schedule, sets, *range).run(); !wrong.empty()) return wrong;
-    first += count;
-  }
-  return "";
+std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t cells) {
+  if (slots == 0) return "a connection needs a slot";
+  if (std::string wrong = check_shape(plan); !wrong.empty()) return wrong;
+  if (std::string wrong = check_steps(plan); !wrong.empty()) return wrong;
+  return Proof(plan, slots).run(cells);
 }
 
 }  // namespace netsim

@@ -4,14 +4,20 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/plan.h"
+#include "sim/collectives/proof/goal.h"
 
 namespace netsim::proof {
 
 std::string number(std::uint64_t value);
-// "rank 2 thread block 0 instruction 5"
-std::string place(std::uint32_t rank, std::uint32_t thread_block, std::uint32_t index);
-// "send chunk 3 to rank 1"
-std::string text(const Instruction& instruction);
+// "rank 2 thread block 0"
+std::string place(std::uint32_t rank, std::uint32_t block);
+// "rank 2 thread block 0 step 5"
+std::string place(std::uint32_t rank, std::uint32_t block, std::uint32_t index);
+const char* text(Buffer buffer);
+// "chunk 3 of the input", "chunks 3-5 of the scratch"
+std::string text(ChunkAt at, std::uint32_t count);
+// "send chunk 3 of the input to rank 1 thread block 0"
+std::string text(const Step& step);
 
 }  // namespace netsim::proof

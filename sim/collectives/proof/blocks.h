@@ -1,0 +1,42 @@
+// Blocks: the thread blocks of all ranks of a plan, numbered one after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/collectives/plan.h"
+
+namespace netsim::proof {
+
+struct BlockAt {
+  std::uint32_t rank = 0;
+  std::uint32_t block = 0;
+};
+
+class Blocks {
+ public:
+  // Of a plan with less than 2^32 of them.
+  explicit Blocks(const Plan& plan) {
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+      begin_.push_back(total_);
+      total_ += plan.blocks(rank);
+    }
+    begin_.push_back(total_);
+  }
+  std::uint32_t total() const { return total_; }
+  std::uint32_t of(std::uint32_t rank) const { return begin_[rank + 1] - begin_[rank]; }
+  std::uint32_t id(std::uint32_t rank, std::uint32_t block) const { return begin_[rank] + block; }
+  std::uint32_t id(Partner partner) const { return id(partner.rank, partner.block); }
+  BlockAt at(std::uint32_t id) const {
+    const auto after = std::upper_bound(begin_.begin(), begin_.end(), id);
+    const auto rank = static_cast<std::uint32_t>(after - begin_.begin() - 1);
+    return {rank, id - begin_[rank]};
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_;  // by rank; and the end
+  std::uint32_t total_ = 0;
+};
+
+}  // namespace netsim::proof

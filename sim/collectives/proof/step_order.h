@@ -1,0 +1,60 @@
+// StepOrder: which steps of a plan have happened before which others, whatever the speeds of thread blocks
+// (Lamport, CACM 1978): those before it in its thread block, those that it waits for with `after`, those that
+// sent what it has received, and what happened before these. Slots that become free are not counted: there
+// may be more of them than the proof is about.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/collectives/plan.h"
+#include "sim/collectives/proof/blocks.h"
+
+namespace netsim::proof {
+
+// Pasts are worked out when somebody asks for them, and remembered for each thread block, which has one that
+// only grows. Nothing is kept for thread blocks that share no chunk with others.
+class StepOrder {
+ public:
+  // Of a plan whose steps are valid (check_steps). Messages are looked at in plans of at most kMaxBlocks
+  // thread blocks and kMaxSteps steps, and where the `after`s of the rank alone do not order two steps: the
+  // past in all ranks costs 4 bytes for each two thread blocks, and each message 12.
+  StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks) {}
+  static constexpr std::uint32_t kMaxBlocks = 8192;
+  static constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 24;
+
+  // Whether step `earlier` of thread block `other` has finished before step `step` of `block`, of the same
+  // rank, touches anything. Not to be asked with a smaller `step` of the same thread block later on.
+  bool before(std::uint32_t rank, std::uint32_t other, std::uint32_t earlier, std::uint32_t block,
+              std::uint32_t step);
+
+ private:
+  // How many steps of each thread block are past, by their number in Blocks.
+  using Sparse = std::unordered_map<std::uint32_t, std::uint32_t>;
+  using Dense = std::vector<std::uint32_t>;
+  struct Reached {
+    BlockAt at;
+    std::uint32_t steps;
+  };
+
+  bool small();
+  void match_messages();
+  std::uint32_t sender_step(std::uint32_t id, std::uint32_t index) const {
+    return sender_steps_[first_step_[id] + index];
+  }
+  void extend(Sparse& past, Reached reached);
+  void extend(Dense& past, Reached reached);
+  void push_after(std::uint32_t rank, const Step& step);
+
+  const Plan& plan_;
+  const Blocks& blocks_;
+  std::unordered_map<std::uint32_t, Sparse> within_rank_;  // by thread block
+  std::unordered_map<std::uint32_t, Dense> everywhere_;    // by thread block
+  std::vector<Reached> to_do_;
+  enum class Size { unknown, small, large } size_ = Size::unknown;
+  std::vector<std::uint64_t> first_step_;    // by thread block, in sender_steps_
+  std::vector<std::uint32_t> sender_steps_;  // of a step that receives; kNoIndex: no message is there for it
+};
+
+}  // namespace netsim::proof

@@ -1,0 +1,229 @@
+#include "sim/collectives/proof/symbolic_execution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/proof/wording.h"
+
+namespace netsim::proof {
+
+SymbolicExecution::SymbolicExecution(const Plan& plan, std::uint32_t slots, const Blocks& blocks,
+                                     const Goal& goal, RankSets& sets, Cells& cells, AccessOrder* order)
+    : plan_(plan),
+      slots_(slots),
+      blocks_(blocks),
+      goal_(goal),
+      sets_(sets),
+      cells_(cells),
+      order_(order),
+      connections_(blocks.total()),
+      states_(blocks.total()),
+      values_(1) {}
+
+std::string SymbolicExecution::run() {
+  for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < blocks_.of(rank); ++block) ready_.push_back({rank, block});
+  }
+  while (!ready_.empty() && error_.empty()) {
+    const BlockAt next = ready_.front();
+    ready_.pop_front();
+    advance(next);
+  }
+  if (error_.empty()) error_ = stuck();
+  if (error_.empty()) error_ = unreceived();
+  return error_;
+}
+
+void SymbolicExecution::advance(BlockAt at) {
+  at_ = at;
+  id_ = blocks_.id(at.rank, at.block);
+  shares_cells_ = order_ != nullptr && blocks_.of(at.rank) > 1;
+  State& state = states_[id_];
+  const std::uint32_t steps = plan_.steps(at.rank, at.block), before = state.finished;
+  for (index_ = before; index_ < steps; state.finished = ++index_) {
+    step_ = plan_.step(at.rank, at.block, index_);
+    if (!can_begin() || !perform()) break;
+  }
+  if (state.finished != before) wake_waiters(id_);
+}
+
+bool SymbolicExecution::can_begin() {
+  if (step_.after_block != kNoIndex) {
+    State& other = states_[blocks_.id(at_.rank, step_.after_block)];
+    if (other.finished <= step_.after_step) {
+      states_[id_].next_waiter = other.first_waiter;
+      other.first_waiter = id_;
+      return wait(Waits::for_step);
+    }
+  }
+  if (receives(step_.kind) && connections_.waiting(blocks_.id(step_.from), id_) == 0)
+    return wait(Waits::for_message);
+  if (sends(step_.kind) && connections_.waiting(id_, blocks_.id(step_.to)) >= slots_)
+    return wait(Waits::for_slot);
+  return true;
+}
+
+bool SymbolicExecution::wait(Waits what) {
+  states_[id_].waits = what;
+  return false;
+}
+
+void SymbolicExecution::wake(BlockAt at) {
+  states_[blocks_.id(at.rank, at.block)].waits = Waits::no;
+  ready_.push_back(at);
+}
+
+void SymbolicExecution::wake_waiters(std::uint32_t id) {
+  std::uint32_t waiter = std::exchange(states_[id].first_waiter, kNoIndex);
+  while (waiter != kNoIndex) {
+    const std::uint32_t next = states_[waiter].next_waiter;
+    wake(blocks_.at(waiter));
+    waiter = next;
+  }
+}
+
+bool SymbolicExecution::fail(const std::string& message) {
+  error_ = place(at_.rank, at_.block, index_) + ": " + text(step_) + ": " + message;
+  return false;
+}
+
+bool SymbolicExecution::perform() {
+  if (step_.kind == Step::Kind::nothing) return true;
+  if (receives(step_.kind) && !receive()) return false;
+  if (reads_source(step_.kind) && !read()) return false;
+  if (writes_destination(step_.kind) && !write()) return false;
+  if (sends(step_.kind)) send();
+  return true;
+}
+
+bool SymbolicExecution::receive() {
+  const std::uint32_t from = blocks_.id(step_.from);
+  const std::uint32_t count = connections_.take(from, id_, values_);
+  if (states_[from].waits == Waits::for_slot) wake({step_.from.rank, step_.from.block});
+  if (count == step_.count) return true;
+  return fail("the message is " + number(count) + (count == 1 ? " chunk" : " chunks"));
+}
+
+bool SymbolicExecution::read() {
+  if (values_.size() < step_.count) values_.resize(step_.count);
+  for (std::uint32_t i = 0; i < step_.count; ++i) {
+    if (!read_chunk(i)) return false;
+  }
+  return true;
+}
+
+bool SymbolicExecution::read_chunk(std::uint32_t i) {
+  const ChunkAt at{step_.source.buffer, step_.source.chunk + i};
+  const Cell cell = goal_.cell(at_.rank, at);
+  if (!touch(at, cell, false)) return false;
+  const Value held = cells_.get(at_.rank, cell);
+  if (held.piece == kNothing) return fail(text(at, 1) + " holds nothing");
+  if (receives(step_.kind)) return add(held, values_[i]);
+  values_[i] = held;
+  return true;
+}
+
+bool SymbolicExecution::add(const Value& there, Value& comes) {
+  if (there.piece != comes.piece || there.piece == kNothing)
+    return fail("adds " + goal_.text(comes, sets_) + " to " + goal_.text(there, sets_));
+  const auto sum = sets_.join(there.ranks, comes.ranks);
+  if (!sum) {
+    return fail("adds " + goal_.text(comes, sets_) + " to " + goal_.text(there, sets_) +
+                ", some of them twice");
+  }
+  comes.ranks = *sum;
+  return true;
+}
+
+bool SymbolicExecution::write() {
+  for (std::uint32_t i = 0; i < step_.count; ++i) {
+    const ChunkAt at{step_.destination.buffer, step_.destination.chunk + i};
+    const Cell cell = goal_.cell(at_.rank, at);
+    if (!touch(at, cell, true)) return false;
+    if (step_.kind == Step::Kind::reduce && !add(cells_.get(at_.rank, cell), values_[i])) return false;
+    cells_.put(at_.rank, cell, values_[i]);
+    if (at_.rank == watched_rank_ && cell.region == watched_.region && cell.index == watched_.index)
+      last_write_ = place(at_.rank, at_.block, index_) + ": " + text(step_);
+  }
+  return true;
+}
+
+bool SymbolicExecution::touch(ChunkAt at, Cell cell, bool writes) {
+  if (!shares_cells_) return true;
+  error_ = order_->touched(at_.rank, at_.block, index_, at, cell, writes);
+  return error_.empty();
+}
+
+void SymbolicExecution::send() {
+  const std::uint32_t to = blocks_.id(step_.to);
+  connections_.put(id_, to, values_, step_.count);
+  if (states_[to].waits == Waits::for_message) wake({step_.to.rank, step_.to.block});
+}
+
+bool SymbolicExecution::has_finished(std::uint32_t id) const {
+  const BlockAt at = blocks_.at(id);
+  return states_[id].finished == plan_.steps(at.rank, at.block);
+}
+
+Step SymbolicExecution::next_step(std::uint32_t id) const {
+  const BlockAt at = blocks_.at(id);
+  return plan_.step(at.rank, at.block, states_[id].finished);
+}
+
+std::uint32_t SymbolicExecution::waits_for(std::uint32_t id) const {
+  const Step step = next_step(id);
+  if (states_[id].waits == Waits::for_step) return blocks_.id(blocks_.at(id).rank, step.after_block);
+  return blocks_.id(states_[id].waits == Waits::for_slot ? step.to : step.from);
+}
+
+std::string SymbolicExecution::text_of_wait(std::uint32_t id) const {
+  const BlockAt other = blocks_.at(waits_for(id));
+  if (states_[id].waits == Waits::for_step) {
+    return "waits for step " + number(next_step(id).after_step) + " of thread block " + number(other.block);
+  }
+  const bool slot = states_[id].waits == Waits::for_slot;
+  return std::string("waits for ") + (slot ? "a free slot towards " : "a message from ") +
+         place(other.rank, other.block);
+}
+
+// From the first one that waits to the one that is to blame: it waits for one that has finished, or it is the
+// first one in a circle.
+std::string SymbolicExecution::stuck() const {
+  std::uint32_t id = 0;
+  while (id < blocks_.total() && has_finished(id)) ++id;
+  if (id == blocks_.total()) return "";
+  std::vector<bool> seen(blocks_.total(), false);
+  while (!seen[id] && !has_finished(waits_for(id))) {
+    seen[id] = true;
+    id = waits_for(id);
+  }
+  const bool circle = seen[id];
+  if (circle) {
+    std::uint32_t first = id;
+    for (std::uint32_t next = waits_for(id); next != id; next = waits_for(next))
+      first = std::min(first, next);
+    id = first;
+  }
+  const BlockAt at = blocks_.at(id);
+  const std::uint32_t other = waits_for(id);
+  return "deadlock: " + place(at.rank, at.block, states_[id].finished) + ": " + text(next_step(id)) + ": " +
+         text_of_wait(id) +
+         (circle ? ", which is at step " + number(states_[other].finished) + " and " + text_of_wait(other)
+                 : ", which has finished");
+}
+
+std::string SymbolicExecution::unreceived() const {
+  std::uint32_t from = 0, to = 0;
+  if (!connections_.first_waiting(from, to)) return "";
+  const BlockAt sender = blocks_.at(from), receiver = blocks_.at(to);
+  std::uint32_t left = connections_.waiting(from, to), index = plan_.steps(sender.rank, sender.block);
+  Step step;
+  while (left > 0) {
+    step = plan_.step(sender.rank, sender.block, --index);
+    if (sends(step.kind) && blocks_.id(step.to) == to) --left;
+  }
+  return place(sender.rank, sender.block, index) + ": " + text(step) + ": " +
+         place(receiver.rank, receiver.block) + " never receives it";
+}
+
+}  // namespace netsim::proof

@@ -1,0 +1,137 @@
+#include "sim/collectives/proof/validity.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/collectives/proof/goal.h"
+#include "sim/collectives/proof/wording.h"
+
+namespace netsim::proof {
+namespace {
+
+constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 30;
+
+// The steps of one thread block after the other.
+class StepCheck {
+ public:
+  explicit StepCheck(const Plan& plan) : plan_(plan), goal_(plan) {
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) blocks_.push_back(plan.blocks(rank));
+  }
+
+  std::string block(std::uint32_t rank, std::uint32_t block) {
+    if (plan_.channel(rank, block) >= plan_.channels()) {
+      return place(rank, block) + ": there is no channel " + number(plan_.channel(rank, block)) +
+             ", the plan has " + number(plan_.channels());
+    }
+    for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch})
+      chunks_[static_cast<std::size_t>(buffer)] = chunks_of(plan_, rank, buffer);
+    senders_.clear();
+    const std::uint32_t steps = plan_.steps(rank, block);
+    for (std::uint32_t index = 0; index < steps; ++index) {
+      const Step step = plan_.step(rank, block, index);
+      std::string wrong = one(rank, block, step);
+      if (!wrong.empty()) return place(rank, block, index) + ": " + text(step) + ": " + wrong;
+    }
+    return "";
+  }
+
+ private:
+  std::string one(std::uint32_t rank, std::uint32_t block, const Step& step) {
+    std::string wrong;
+    if (step.kind > Step::Kind::receive_reduce_copy_send) return "no such kind of step";
+    if (step.after_block != kNoIndex) wrong = after(rank, block, step);
+    if (step.kind == Step::Kind::nothing || !wrong.empty()) return wrong;
+    if (step.count == 0) return "of no chunk";
+    if (reads_source(step.kind)) wrong = chunks(step.source, step.count);
+    if (wrong.empty() && writes_destination(step.kind)) wrong = chunks(step.destination, step.count);
+    if (wrong.empty() && reads_source(step.kind) && writes_destination(step.kind))
+      wrong = overlap(rank, step);
+    if (wrong.empty() && sends(step.kind)) wrong = partner(rank, step.to);
+    if (wrong.empty() && receives(step.kind)) wrong = sender(rank, step.from);
+    return wrong;
+  }
+
+  std::string after(std::uint32_t rank, std::uint32_t block, const Step& step) const {
+    if (step.after_block == block) return "a thread block cannot wait for itself";
+    if (step.after_block >= blocks_[rank])
+      return "there is no thread block " + number(step.after_block) + ", the rank has " +
+             number(blocks_[rank]);
+    const std::uint32_t steps = plan_.steps(rank, step.after_block);
+    if (step.after_step < steps) return "";
+    return "thread block " + number(step.after_block) + " has no step " + number(step.after_step) +
+           ", it has " + number(steps);
+  }
+  std::string chunks(ChunkAt at, std::uint32_t count) const {
+    if (at.buffer > Buffer::scratch) return "no such buffer";
+    const std::uint32_t there = chunks_[static_cast<std::size_t>(at.buffer)];
+    if (std::uint64_t{at.chunk} + count <= there) return "";
+    return "the " + std::string(text(at.buffer)) + " of the rank has " + number(there) + " chunks";
+  }
+  // Chunks move in any order, so what is written must not be what is still to be read.
+  std::string overlap(std::uint32_t rank, const Step& step) const {
+    const Cell source = goal_.cell(rank, step.source), destination = goal_.cell(rank, step.destination);
+    if (source.region != destination.region || source.index == destination.index) return "";
+    const auto [low, high] = std::minmax(source.index, destination.index);
+    return high - low < step.count ? "source and destination overlap" : "";
+  }
+  std::string partner(std::uint32_t rank, Partner partner) const {
+    if (partner.rank >= blocks_.size()) return "there are " + number(blocks_.size()) + " ranks";
+    if (partner.rank == rank) return "a rank has no connection with itself";
+    if (partner.block < blocks_[partner.rank]) return "";
+    return "rank " + number(partner.rank) + " has " + number(blocks_[partner.rank]) + " thread blocks";
+  }
+  // Messages of several thread blocks of one rank would come in an order that nobody knows.
+  std::string sender(std::uint32_t rank, Partner from) {
+    std::string wrong = partner(rank, from);
+    if (!wrong.empty() || blocks_[from.rank] == 1) return wrong;
+    const std::uint32_t known = senders_.try_emplace(from.rank, from.block).first->second;
+    if (known == from.block) return "";
+    return "it also receives from " + place(from.rank, known) + ", and which comes first is open";
+  }
+
+  const Plan& plan_;
+  Goal goal_;
+  std::vector<std::uint32_t> blocks_;                         // by rank
+  std::array<std::uint32_t, 3> chunks_{};                     // of the rank, by buffer
+  std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block
+};
+
+bool has_parts(CollectiveKind kind) {
+  const CollectiveGoal& goal = info_of(kind).goal;
+  const auto one_of = [](ChunkRanks ranks) { return ranks != ChunkRanks::all && ranks != ChunkRanks::root; };
+  return one_of(goal.contributors) || one_of(goal.holders);
+}
+
+}  // namespace
+
+std::string check_shape(const Plan& plan) {
+  const std::uint64_t ranks = plan.ranks(), chunks = plan.chunks();
+  if (ranks < 2) return "a plan needs two ranks";
+  if (ranks > kMaxRanks) return "a plan has at most " + number(kMaxRanks) + " ranks";
+  if (!is_collective(plan.kind()) && ranks != 2)
+    return std::string(to_string(plan.kind())) + " has two ranks";
+  if (plan.root() >= ranks) return "root " + number(plan.root()) + " is not a rank";
+  if (chunks == 0) return "a plan needs a chunk";
+  if (has_parts(plan.kind()) && chunks % ranks != 0)
+    return number(chunks) + " chunks cannot be shared out evenly among " + number(ranks) + " ranks";
+  const bool by_source = info_of(plan.kind()).goal.contributors == ChunkRanks::source;
+  if ((by_source ? ranks * chunks : chunks) > kMaxPieces) return "too many chunks";
+  std::uint64_t blocks = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks += plan.blocks(rank);
+  return blocks < UINT32_MAX ? "" : "too many thread blocks";
+}
+
+std::string check_steps(const Plan& plan) {
+  StepCheck check(plan);
+  for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+    const std::uint32_t blocks = plan.blocks(rank);
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      if (std::string wrong = check.block(rank, block); !wrong.empty()) return wrong;
+    }
+  }
+  return "";
+}
+
+}  // namespace netsim::proof
