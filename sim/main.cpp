@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/allocation.h"
+#include "sim/collectives/programs/program_file.h"
 #include "sim/commit.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
@@ -137,6 +138,15 @@ void draw(const Options& options) {
   OutputFile file(options.subject);
   file.write(draw_cluster(system.cluster()));
   file.commit();
+}
+
+// Proves a program, and says what it is.
+void prove_program(const Options& options) {
+  const Program program = read_program(read_file(options.subject, kLargestProgram), options.subject);
+  const std::string what = options.subject + ": " + describe(program);
+  if (const std::string wrong = prove(program); !wrong.empty())
+    throw InputError(what + ": refused: " + wrong);
+  if (!options.quiet) print(printable(what) + ": proved\n");
 }
 
 // The cluster alone: nothing was said of what runs on it.
@@ -284,6 +294,9 @@ ExitCode act(const Options& options, Call& call) {
       break;
     case Action::draw:
       draw(options);
+      break;
+    case Action::prove:
+      prove_program(options);
       break;
     case Action::print_config:
       options.json ? print_manifest(options, call) : print_configuration(options);

@@ -45,6 +45,9 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "is "
       "played; with --print-config the configuration too");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
+  add("prove", text()->value_name("FILE"),
+      "read a program of a collective (MSCCL XML), say what it is, and prove that it does that; exit code 3 "
+      "with the reason where it does not");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
       "of the run, which is not played");
@@ -136,9 +139,11 @@ Time time_limit(const std::string& text) {
 std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
   using Action = Options::Action;
   static constexpr std::pair<const char*, Action> kActions[] = {
-      {"help", Action::help},       {"version", Action::version},   {"schema", Action::schema},
-      {"list", Action::list},       {"describe", Action::describe}, {"compile", Action::compile},
-      {"dry-run", Action::dry_run}, {"draw", Action::draw},         {"print-config", Action::print_config}};
+      {"help", Action::help},         {"version", Action::version},
+      {"schema", Action::schema},     {"list", Action::list},
+      {"describe", Action::describe}, {"compile", Action::compile},
+      {"dry-run", Action::dry_run},   {"draw", Action::draw},
+      {"prove", Action::prove},       {"print-config", Action::print_config}};
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
     if (values.count(name) == 0) continue;
@@ -189,7 +194,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   const auto [action, action_name] = chosen_action(values);
   options.action = action;
   if (action == Options::Action::describe || action == Options::Action::compile ||
-      action == Options::Action::draw) {
+      action == Options::Action::draw || action == Options::Action::prove) {
     options.subject = text_of(values, action_name.c_str());
   }
   if (action == Options::Action::list && parsed.operands.size() == 1) {

@@ -13,7 +13,19 @@
 namespace netsim {
 
 struct Options {
-  enum class Action { run, dry_run, draw, print_config, list, describe, schema, compile, version, help };
+  enum class Action {
+    run,
+    dry_run,
+    draw,
+    prove,
+    print_config,
+    list,
+    describe,
+    schema,
+    compile,
+    version,
+    help
+  };
 
   Action action = Action::run;
   std::string config;                    // --config: cluster, YAML
@@ -29,7 +41,7 @@ struct Options {
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
   LogLevels log;                    // --log
   std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb,
-                                    // --draw OUT.svg
+                                    // --draw OUT.svg, --prove FILE
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest

@@ -18,11 +18,15 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   broadcast,
   point_to_point,  // what the send and the receive of a workload become: rank 0 sends to rank 1
-  reduce
+  reduce,
+  gather,
+  scatter,
+  custom  // what a program says; nothing else knows it
 };
 
 // Which ranks of the group, said of one chunk of the buffer.
 enum class ChunkRanks : std::uint8_t {
+  none,  // as holders: nothing has to be shown of what ranks end with
   all,
   root,
   owner,       // of `chunks` chunks of p ranks, rank r owns chunks / p, from r * chunks / p on
@@ -52,7 +56,7 @@ struct CollectiveKindInfo {
   double (*bus_bandwidth)(double algorithm_bandwidth, double ranks);
   // The value of workload.proto's Collective; 0: no collective of a workload.
   int protobuf;
-  const char* default_algorithm;
+  const char* default_algorithm;  // "": the configuration names one where it is used
 };
 
 namespace bus_bandwidths {
@@ -120,6 +124,30 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      bus_bandwidths::same,
      6,
      "chain"},
+    {CollectiveKind::gather,
+     "gather",
+     "the gathered buffer that the root gets, to which each rank contributes bytes / ranks",
+     "the rank that gets the result",
+     {ChunkRanks::owner, ChunkRanks::root},
+     bus_bandwidths::others,
+     7,
+     "direct"},
+    {CollectiveKind::scatter,
+     "scatter",
+     "the root's buffer, of which each rank gets bytes / ranks",
+     "the rank that has the data",
+     {ChunkRanks::root, ChunkRanks::owner},
+     bus_bandwidths::others,
+     8,
+     "direct"},
+    {CollectiveKind::custom,
+     "custom",
+     "the input of a rank, and its output",
+     nullptr,
+     {ChunkRanks::all, ChunkRanks::none},
+     bus_bandwidths::same,
+     9,
+     ""},
 };
 inline constexpr std::size_t kCollectiveKindCount = std::size(kCollectiveKinds);
 

@@ -97,7 +97,7 @@ class Plan {
   virtual std::uint32_t chunks() const = 0;
   // Chunks of the library's own at a rank. Chunk i there is as large as piece i mod chunks().
   virtual std::uint32_t scratch_chunks(std::uint32_t /*rank*/) const { return 0; }
-  // The largest Step::count.
+  // The largest Step::count of one that sends.
   virtual std::uint32_t largest_count() const { return 1; }
   // Input and output are one buffer. Of an all_gather, the rank's input is its part of the output; of a
   // reduce_scatter, its output is its part of the input.

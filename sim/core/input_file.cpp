@@ -1,5 +1,6 @@
 #include "sim/core/input_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -68,6 +69,14 @@ std::string find_input_file(const std::string& name, const std::string& named_in
   }
   throw IoError((named_in.empty() ? std::string() : named_in + ": ") + "no file '" + name + "' (looked for " +
                 looked_at + ")");
+}
+
+Place place_in(std::string_view text, std::size_t offset, const std::string& file) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+  const std::size_t start = before.rfind('\n');
+  const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1);
+  return {file, line, static_cast<int>(column) + 1, ""};
 }
 
 std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor) {

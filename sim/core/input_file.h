@@ -2,6 +2,7 @@
 // place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ std::string find_input_file(const std::string& name, const std::string& named_in
 // text * factor rounded to the nearest integer, exactly computed; text: decimal digits, at most one point, an
 // exponent ("2.5e-06"), no sign but in the exponent. Nothing for other text and for results above INT64_MAX.
 std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor);
+
+// The place of a byte in the text of a file.
+Place place_in(std::string_view text, std::size_t offset, const std::string& file);
 
 struct Word {
   std::string_view text;

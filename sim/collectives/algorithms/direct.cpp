@@ -1,15 +1,23 @@
-// Direct: rank 0 sends its buffer to rank 1.
+// Direct, also called all-pairs (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing
+// Applications 19, 2005, section 4.3; Cowan et al., MSCCLang, ASPLOS 2023, section 7.1): everybody sends
+// everybody at once what is theirs. One step and n(p-1)/p bytes for all_gather, reduce_scatter and
+// all_to_all, two and twice for all_reduce, which is both. A gather is a send from everybody to the root, a
+// scatter one from the root to everybody, point_to_point one from rank 0 to rank 1.
+//
+// All-pairs: thread block 0 sends and 1 receives, so that no send waits for a message: to the ranks behind
+// the own one in their order, and from those before it, nearest first, which is the order in which messages
+// come. The all_gather of an all_reduce has two more: 2 sends once 1 has the sum, and 3, which overwrites
+// what the rank contributed to a chunk, waits until 0 has sent that.
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-class DirectPlan final : public Plan {
+class PointToPointPlan final : public RegularPlan {
  public:
-  CollectiveKind kind() const override { return CollectiveKind::point_to_point; }
-  const char* algorithm() const override { return "direct"; }
-  std::uint32_t ranks() const override { return 2; }
+  PointToPointPlan() : RegularPlan("direct", CollectiveKind::point_to_point, 2) {}
   std::uint32_t chunks() const override { return 1; }
   bool in_place() const override { return true; }  // each rank has one buffer
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
@@ -23,17 +31,120 @@ class DirectPlan final : public Plan {
   }
 };
 
+// Gather or scatter: the root has a step with each rank, in their order from itself on, and then copies its
+// own part; the others have one step.
+class RootedPlan final : public RegularPlan {
+ public:
+  RootedPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
+      : RegularPlan("direct", kind, ranks, root) {}
+  std::uint32_t chunks() const override { return ranks_; }
+  bool in_place() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return 1; }
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override { return rank == root_ ? ranks_ : 1; }
+
+  Step step(std::uint32_t rank, std::uint32_t, std::uint32_t index) const override {
+    const bool gathers = kind_ == CollectiveKind::gather;
+    const std::uint32_t peer = rank == root_ ? wrap(std::uint64_t{root_} + 1 + index) : root_;
+    const std::uint32_t chunk = rank == root_ ? peer : 0;
+    Step step;
+    step.source = {Buffer::input, gathers ? 0 : chunk};
+    step.destination = {Buffer::output, gathers ? chunk : 0};
+    if (peer == rank) {
+      step.kind = Step::Kind::copy;
+    } else if (gathers == (rank == root_)) {
+      step.kind = Step::Kind::receive;
+      step.from = {peer, 0};
+    } else {
+      step.kind = Step::Kind::send;
+      step.to = {peer, 0};
+    }
+    return step;
+  }
+};
+
+class AllPairsPlan final : public RegularPlan {
+ public:
+  AllPairsPlan(CollectiveKind kind, std::uint32_t ranks) : RegularPlan("direct", kind, ranks) {}
+  std::uint32_t chunks() const override { return ranks_; }
+  bool in_place() const override { return kind_ != CollectiveKind::all_to_all; }
+  std::uint32_t blocks(std::uint32_t) const override { return kind_ == CollectiveKind::all_reduce ? 4 : 2; }
+  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
+    return ranks_ - 1 + (copies_own(block) ? 1 : 0);
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    if (copies_own(block) && index + 1 == ranks_) return copy_own(rank);
+    return block % 2 == 0 ? send(rank, block, index) : receive(rank, block, index);
+  }
+
+ private:
+  static constexpr std::uint32_t kSend = 0, kReceive = 1, kSendSum = 2, kReceiveSum = 3;
+
+  bool reduces() const {
+    return kind_ == CollectiveKind::all_reduce || kind_ == CollectiveKind::reduce_scatter;
+  }
+  bool copies_own(std::uint32_t block) const {
+    return block == kReceive && kind_ == CollectiveKind::all_to_all;
+  }
+  static Step copy_own(std::uint32_t rank) {
+    Step step;
+    step.kind = Step::Kind::copy;
+    step.source = {Buffer::input, rank};
+    step.destination = {Buffer::output, rank};
+    return step;
+  }
+
+  Step send(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.to = {wrap(std::uint64_t{rank} + 1 + index), block + 1};
+    const bool own = block == kSendSum || kind_ == CollectiveKind::all_gather;
+    step.source = {whole(), own ? rank : step.to.rank};
+    if (block == kSendSum) {
+      step.after_block = kReceive;
+      step.after_step = ranks_ - 2;
+    }
+    return step;
+  }
+  Step receive(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const {
+    Step step;
+    step.from = {wrap(std::uint64_t{rank} + ranks_ - 1 - index), block - 1};
+    if (block == kReceive && reduces()) {
+      step.kind = Step::Kind::receive_reduce_copy;
+      step.source = step.destination = {Buffer::input, rank};
+      return step;
+    }
+    step.kind = Step::Kind::receive;
+    step.destination = {in_place() ? whole() : Buffer::output, step.from.rank};
+    if (block == kReceiveSum) {
+      step.after_block = kSend;
+      step.after_step = wrap(std::uint64_t{step.from.rank} + ranks_ - rank) - 1;
+    }
+    return step;
+  }
+};
+
 class Direct final : public CollectiveAlgorithm {
  public:
-  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::point_to_point; }
-  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    NETSIM_CHECK(ranks == 2, "point_to_point of " + std::to_string(ranks) + " ranks");
-    return std::make_unique<DirectPlan>();
+  bool supports(CollectiveKind kind) const override {
+    return kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce;
+  }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    if (kind == CollectiveKind::point_to_point) {
+      NETSIM_CHECK(ranks == 2, "point_to_point of " + std::to_string(ranks) + " ranks");
+      return std::make_unique<PointToPointPlan>();
+    }
+    if (has_root(kind)) return std::make_unique<RootedPlan>(kind, ranks, root);
+    if (kind == CollectiveKind::all_to_all) check_all_to_all("direct", ranks);
+    return std::make_unique<AllPairsPlan>(kind, ranks);
   }
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
-    "direct", "point-to-point: one rank sends, the other receives", Parameters<NoParameters>(),
+    "direct",
+    "everybody sends everybody at once what is theirs: one step, or two for an all-reduce; gather and "
+    "scatter "
+    "from or to everybody; point-to-point",
+    Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Direct>(); }};
 
 }  // namespace

@@ -1,24 +1,36 @@
 #include "sim/collectives/execution/algorithm_choice.h"
 
+#include <algorithm>
 #include <string>
 
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-// Those that do `kind`, for messages.
+// Whether what an algorithm does depends on parameters that must be given.
+bool says_by_parameters(const std::string& name) {
+  const ParameterTable& table =
+      Catalogue::instance().find(CollectiveAlgorithm::kComponentKind, name)->parameters;
+  return std::any_of(table.begin(), table.end(),
+                     [](const ParameterInfo& parameter) { return parameter.required; });
+}
+
+// Those that do `kind` or may, for messages.
 std::string algorithms_for(CollectiveKind kind) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   std::string names;
   for (const std::string& name : registry.names()) {
-    if (registry.create(name)->supports(kind)) names += (names.empty() ? "" : ", ") + name;
+    if (says_by_parameters(name) || registry.create(name)->supports(kind))
+      names += (names.empty() ? "" : ", ") + name;
   }
   return names;
 }
 
 std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, const ConfigNode& node) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
+  if (node.is_null() && *info.default_algorithm == '\0') return nullptr;
   auto algorithm = registry.create(node, info.default_algorithm);
   if (!algorithm->supports(info.kind)) {
     node.fail("'" + registry.component_name(node, info.default_algorithm) + "' does not do " + info.name +
@@ -34,6 +46,15 @@ AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
     algorithms_[static_cast<std::size_t>(info.kind)] =
         choose(info, parameters.*CollectivesParameters::member(info.kind));
   }
+}
+
+const CollectiveAlgorithm& AlgorithmChoice::of(CollectiveKind kind) const {
+  const auto& algorithm = algorithms_[static_cast<std::size_t>(kind)];
+  if (!algorithm) {
+    throw InputError(std::string("the workload has a collective of kind ") + to_string(kind) +
+                     ", for which the configuration names no algorithm: collectives." + to_string(kind));
+  }
+  return *algorithm;
 }
 
 }  // namespace netsim

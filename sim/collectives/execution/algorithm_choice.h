@@ -14,9 +14,8 @@ class AlgorithmChoice {
  public:
   // ConfigError for an unknown algorithm, a wrong parameter of one, or one that does not do its kind.
   explicit AlgorithmChoice(const CollectivesParameters& parameters);
-  const CollectiveAlgorithm& of(CollectiveKind kind) const {
-    return *algorithms_[static_cast<std::size_t>(kind)];
-  }
+  // InputError for a kind that has no default and for which none was chosen.
+  const CollectiveAlgorithm& of(CollectiveKind kind) const;
 
  private:
   std::array<std::unique_ptr<CollectiveAlgorithm>, kCollectiveKindCount> algorithms_;

@@ -4,8 +4,8 @@
 // parameters say.
 #include <string>
 
+#include "sim/core/named_file.h"
 #include "sim/core/registry.h"
-#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/infragraph.h"
 
 namespace netsim {

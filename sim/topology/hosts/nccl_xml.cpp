@@ -17,19 +17,18 @@
 //   nets count; the ports of one NIC share its PCIe link. A NIC without nets has one port.
 //
 // Rates are what NCCL takes for usable. Delays and pieces are the host kinds' own (host_links.h).
-#include <pugixml.hpp>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "sim/core/errors.h"
+#include "sim/core/named_file.h"
 #include "sim/core/registry.h"
-#include "sim/topology/files/file_parameters.h"
+#include "sim/core/xml.h"
 #include "sim/topology/host_links.h"
 #include "sim/topology/topology.h"
 
@@ -108,55 +107,51 @@ BitRate xgmi_rate(std::string_view gcn) {
   return giga_bytes(gcn == "910" || gcn.find("90a") != std::string_view::npos ? 36 : 24);
 }
 
-class XmlReader {
+class TopologyReader {
  public:
-  XmlReader(const std::string& text, std::string file, const NcclXmlParameters& p)
-      : text_(text), file_(std::move(file)), p_(p) {
+  TopologyReader(InputText input, const NcclXmlParameters& p)
+      : file_(std::move(input.text), std::move(input.path)), p_(p) {
     if (!p.nics.is_null()) {
       for (const ConfigNode& item : read_names(p.nics, "")) named_nics_.push_back(lower(read_text(item)));
     }
   }
 
   Described read() {
-    pugi::xml_document document;
-    const pugi::xml_parse_result parsed = document.load_buffer(text_.data(), text_.size());
-    if (!parsed) fail(parsed.offset, parsed.description());
-    const pugi::xml_node root = document.child("system");
-    if (!root) fail(0, "expected the element 'system'");
-    for (const pugi::xml_node cpu : root.children("cpu")) add_cpu(cpu);
-    if (result_.devices.empty()) fail(root, "a system without CPUs");
+    const XmlElement root = file_.root("system");
+    for (const XmlElement& cpu : root.children("cpu")) add_cpu(cpu);
+    if (result_.devices.empty()) root.fail("a system without CPUs");
     keep_fastest_nets();
     const auto is_gpu = [](const Device& device) { return device.kind == Device::Kind::gpu; };
     if (std::none_of(result_.devices.begin(), result_.devices.end(), is_gpu))
-      fail(root, "a system without GPUs");
+      root.fail("a system without GPUs");
     return std::move(result_);
   }
 
  private:
   // ---- Elements
 
-  void add_cpu(pugi::xml_node node) {
+  void add_cpu(const XmlElement& node) {
     Device cpu;
     cpu.kind = Device::Kind::cpu;
     cpu.cpu_rate = cpu_rate(node);
     const std::uint32_t index = add(node, std::move(cpu));
-    for (const pugi::xml_node child : node.children()) add_child(child, index);
+    for (const XmlElement& child : node.children()) add_child(child, index);
   }
 
-  void add_child(pugi::xml_node node, std::uint32_t parent) {
-    const std::string_view name = node.name();
+  void add_child(const XmlElement& node, std::uint32_t parent) {
+    const std::string name = node.name();
     if (name == "pci") add_pci(node, parent);
     if (name == "nic") add_nic(node, parent, giga_bytes(12), "");
   }
 
-  void add_pci(pugi::xml_node node, std::uint32_t parent) {
-    const std::string bus_id = lower(attribute(node, "busid"));
-    if (bus_id.empty()) fail(node, "'busid' is missing");
-    if (!bus_ids_.emplace(bus_id, 0).second) fail(node, "bus id " + bus_id + " is there twice");
+  void add_pci(const XmlElement& node, std::uint32_t parent) {
+    const std::string bus_id = lower(node.text("busid"));
+    if (bus_id.empty()) node.fail("'busid' is missing");
+    if (!bus_ids_.emplace(bus_id, 0).second) node.fail("bus id " + bus_id + " is there twice");
     const BitRate rate = pci_rate(node);
-    if (const pugi::xml_node gpu = node.child("gpu")) return add_gpu(node, gpu, parent, rate, bus_id);
-    if (const pugi::xml_node nic = node.child("nic")) return add_nic(nic, parent, rate, bus_id);
-    const std::string device_class = attribute(node, "class");
+    if (const XmlElement gpu = node.child("gpu")) return add_gpu(node, gpu, parent, rate, bus_id);
+    if (const XmlElement nic = node.child("nic")) return add_nic(nic, parent, rate, bus_id);
+    const std::string device_class = node.text("class");
     if (device_class.starts_with("0x0680")) return;
     if (device_class.starts_with("0x03") || device_class.starts_with("0x12"))
       return add_gpu(node, {}, parent, rate, bus_id);
@@ -166,73 +161,73 @@ class XmlReader {
     bridge.parent = parent;
     bridge.rate = rate;
     const std::uint32_t index = add(node, std::move(bridge));
-    for (const pugi::xml_node child : node.children()) add_child(child, index);
+    for (const XmlElement& child : node.children()) add_child(child, index);
   }
 
   // A device that the file gives the bus id of, and nothing else.
-  void add_unknown(pugi::xml_node node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+  void add_unknown(const XmlElement& node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
     if (named_nics_.empty()) {
-      fail(node, "the file does not tell what device " + bus_id +
-                     " is: name those that are NICs in the host's parameter `nics`");
+      node.fail("the file does not tell what device " + bus_id +
+                " is: name those that are NICs in the host's parameter `nics`");
     }
     const bool nic = std::find(named_nics_.begin(), named_nics_.end(), bus_id) != named_nics_.end();
     if (nic) return add_port(node, parent, rate, bus_id);
     add_gpu(node, {}, parent, rate, bus_id);
   }
 
-  void add_gpu(pugi::xml_node node, pugi::xml_node gpu, std::uint32_t parent, BitRate rate,
+  void add_gpu(const XmlElement& node, const XmlElement& gpu, std::uint32_t parent, BitRate rate,
                const std::string& bus_id) {
     Device device;
     device.kind = Device::Kind::gpu;
     device.bus_id = bus_id;
     device.parent = parent;
     device.rate = rate;
-    device.order = integer(gpu, "dev", static_cast<std::int64_t>(result_.devices.size()), 0, 1 << 20);
-    device.sm = integer(gpu, "sm", p_.sm, 1, 100'000);
-    device.gcn = attribute(gpu, "gcn");
+    device.order = gpu.integer("dev", {0, 1 << 20}, static_cast<std::int64_t>(result_.devices.size()));
+    device.sm = gpu.integer("sm", {1, 100'000}, p_.sm);
+    device.gcn = gpu.text("gcn");
     const std::uint32_t index = add(node, std::move(device));
     for (const char* kind : {"nvlink", "xgmi"}) {
-      for (const pugi::xml_node link : gpu.children(kind)) add_nvlink(link, index, bus_id);
+      for (const XmlElement& link : gpu.children(kind)) add_nvlink(link, index, bus_id);
     }
-    for (const pugi::xml_node link : gpu.children("c2c")) {
-      const std::int64_t mega_bytes = integer(link, "bw", 0, 1, 100'000'000);
-      result_.c2c.emplace_back(index, integer(link, "count", 1, 1, 1024) * mega_bytes * 8 * kMbps);
+    for (const XmlElement& link : gpu.children("c2c")) {
+      const std::int64_t mega_bytes = link.integer("bw", {1, 100'000'000}, 0);
+      result_.c2c.emplace_back(index, link.integer("count", {1, 1024}, 1) * mega_bytes * 8 * kMbps);
     }
   }
 
-  void add_nvlink(pugi::xml_node node, std::uint32_t gpu, const std::string& bus_id) {
-    const std::string target = lower(attribute(node, "target"));
-    if (target.empty()) fail(node, "'target' is missing");
-    const std::int64_t count = integer(node, "count", 1, 1, 1024);
-    const bool to_switch = attribute(node, "tclass").starts_with("0x0680");
+  void add_nvlink(const XmlElement& node, std::uint32_t gpu, const std::string& bus_id) {
+    const std::string target = lower(node.text("target"));
+    if (target.empty()) node.fail("'target' is missing");
+    const std::int64_t count = node.integer("count", {1, 1024}, 1);
+    const bool to_switch = node.text("tclass").starts_with("0x0680");
     if (to_switch || target != bus_id) result_.nvlinks.push_back({gpu, target, count, to_switch});
   }
 
-  void add_nic(pugi::xml_node nic, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
-    const auto nets = nic.children("net");
-    if (nets.begin() == nets.end()) return add_port(nic, parent, rate, bus_id);
+  void add_nic(const XmlElement& nic, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+    const std::vector<XmlElement> nets = nic.children("net");
+    if (nets.empty()) return add_port(nic, parent, rate, bus_id);
     std::uint32_t at = parent;
-    if (std::next(nets.begin()) != nets.end()) {
+    if (nets.size() > 1) {
       Device ports;
       ports.kind = Device::Kind::nic_ports;
       ports.parent = parent;
       ports.rate = rate;
       at = add(nic, std::move(ports));
     }
-    for (const pugi::xml_node net : nets) {
+    for (const XmlElement& net : nets) {
       Device port;
       port.kind = Device::Kind::nic;
       port.bus_id = bus_id;
       port.parent = at;
       port.rate = rate;
-      port.order = integer(net, "dev", 0, 0, 1 << 20);
-      port.speed = integer(net, "speed", 0, INT32_MIN, 1LL << 40);
+      port.order = net.integer("dev", {0, 1 << 20}, 0);
+      port.speed = net.integer("speed", {INT32_MIN, 1LL << 40}, 0);
       if (port.speed <= 0) port.speed = 10'000;
       add(net, std::move(port));
     }
   }
 
-  void add_port(pugi::xml_node node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
+  void add_port(const XmlElement& node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
     Device port;
     port.kind = Device::Kind::nic;
     port.bus_id = bus_id;
@@ -242,9 +237,9 @@ class XmlReader {
     add(node, std::move(port));
   }
 
-  std::uint32_t add(pugi::xml_node node, Device device) {
+  std::uint32_t add(const XmlElement& node, Device device) {
     if (static_cast<std::int64_t>(result_.devices.size()) >= kMostDevices)
-      fail(node, "more than " + std::to_string(kMostDevices) + " devices");
+      node.fail("more than " + std::to_string(kMostDevices) + " devices");
     result_.devices.push_back(std::move(device));
     return static_cast<std::uint32_t>(result_.devices.size() - 1);
   }
@@ -261,9 +256,9 @@ class XmlReader {
 
   // ---- Values
 
-  static BitRate cpu_rate(pugi::xml_node cpu) {
-    const std::string arch = cpu.attribute("arch").value(), vendor = cpu.attribute("vendor").value();
-    const int family = cpu.attribute("familyid").as_int(), model = cpu.attribute("modelid").as_int();
+  static BitRate cpu_rate(const XmlElement& cpu) {
+    const std::string arch = cpu.text("arch"), vendor = cpu.text("vendor");
+    const int family = number(cpu, "familyid"), model = number(cpu, "modelid");
     if (arch == "arm64") return giga_bytes(6);
     if (arch == "ppc64") return giga_bytes(32);
     if (vendor == "AuthenticAMD") return giga_bytes(16);
@@ -272,12 +267,13 @@ class XmlReader {
   }
 
   // In 100 Mb/s a lane and GT/s; a GB/s for each 80 of them and each lane.
-  BitRate pci_rate(pugi::xml_node node) const {
+  BitRate pci_rate(const XmlElement& node) const {
     constexpr std::array<std::pair<std::string_view, int>, 6> kLanes{
         {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
-    std::int64_t width = integer(node, "link_width", 16, 0, 64);
+    std::int64_t width = node.integer("link_width", {0, 64}, 16);
     if (width == 0) width = 16;
-    std::string_view speed = node.attribute("link_speed").value();
+    const std::string given = node.text("link_speed");
+    std::string_view speed = given;
     speed = speed.substr(0, speed.find(' '));
     if (speed.ends_with(".0")) speed.remove_suffix(2);
     int lane = 60;
@@ -291,36 +287,10 @@ class XmlReader {
     for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return text;
   }
-  static std::string attribute(pugi::xml_node node, const char* name) { return node.attribute(name).value(); }
+  // 0 for what is none; as NCCL reads them.
+  static int number(const XmlElement& node, const char* name) { return static_cast<int>(std::strtol(node.text(name).c_str(), nullptr, 0)); }
 
-  std::int64_t integer(pugi::xml_node node, const char* name, std::int64_t absent, std::int64_t least,
-                       std::int64_t most) const {
-    const pugi::xml_attribute given = node.attribute(name);
-    if (!given) return absent;
-    const std::string_view text = given.value();
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-      fail(node, std::string(name) + " is '" + std::string(text) + "'; allowed: an integer from " +
-                     std::to_string(least) + " to " + std::to_string(most));
-    }
-    return value;
-  }
-
-  [[noreturn]] void fail(pugi::xml_node node, const std::string& message) const {
-    fail(node.offset_debug(), std::string("<") + node.name() + ">: " + message);
-  }
-  [[noreturn]] void fail(std::ptrdiff_t offset, const std::string& message) const {
-    const std::string_view before =
-        std::string_view(text_).substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
-    const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
-    const std::size_t start = before.rfind('\n');
-    const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1);
-    throw InputError(Place{file_, line, static_cast<int>(column) + 1, ""}, message);
-  }
-
-  const std::string& text_;
-  std::string file_;
+  XmlFile file_;
   const NcclXmlParameters& p_;
   std::vector<std::string> named_nics_;
   std::map<std::string, int> bus_ids_;
@@ -465,8 +435,7 @@ const FormatRegistration kFormat{
 const Registration<Host> kRegistration{
     "nccl_xml", "a host as a topology file of NCCL describes it (NCCL_TOPO_DUMP_FILE, cloud vendors' files)",
     parameters(), [](const NcclXmlParameters& p, const ConfigNode& where) {
-      const InputText input = read_named_file(where, "nccl_topology");
-      return std::make_unique<NcclXml>(XmlReader(input.text, input.path, p).read(), p);
+      return std::make_unique<NcclXml>(TopologyReader(read_named_file(where, "nccl_topology"), p).read(), p);
     }};
 
 }  // namespace

@@ -3,8 +3,8 @@
 // NVSwitch.
 #include <string>
 
+#include "sim/core/named_file.h"
 #include "sim/core/registry.h"
-#include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/simai.h"
 
 namespace netsim {

@@ -296,9 +296,10 @@ const FormatRegistration kFormats[] = {
     FormatRegistration(unread(
         "aiob", "compute times of AICB (AIOB)",
         [](const Excerpt& f) { return begins_with(f, "train_iter:") && f.contains("time_gpu_"); }, {".txt"})),
-    FormatRegistration(unread(
-        "msccl_xml", "an algorithm of MSCCL (XML)",
-        [](const Excerpt& f) { return f.xml_root() == "algo" || f.xml_root() == "msccl_algos"; }, {".xml"})),
+    FormatRegistration(
+        advised(unread("msccl_list", "a list of programs of MSCCL (XML)",
+                       [](const Excerpt& f) { return f.xml_root() == "msccl_algos"; }, {".xml"}),
+                Format::Use::none, "give one of the files that it names")),
     FormatRegistration(unread("sccl_json", "an algorithm of SCCL or TACCL (JSON)",
                               [](const Excerpt& f) {
                                 return f.has_any_key({"msccl_type", "sccl_type"});

@@ -1,0 +1,31 @@
+// Bidirectional ring: half of the buffer goes around the ring of ranks and the other half the other way
+// (Jain & Sabharwal, ICS 2010), on links that the ring uses in one direction only. p-1 or 2(p-1)
+// steps of n / 2p in each direction.
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/ring_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class BidirectionalRing final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+           kind == CollectiveKind::reduce_scatter;
+  }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<RingPlan>("bidirectional_ring", kind, Dimensions{ranks},
+                                      std::vector<RingSlice>{{{0, 1}}, {{0, ranks - 1}}});
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "bidirectional_ring",
+    "all-reduce, all-gather and reduce-scatter around a ring in both directions, half of the buffer each: "
+    "for ranks whose links to both neighbours are not the same",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<BidirectionalRing>(); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,48 @@
+// Pipelined binary tree (Hoefler & Moor, Supercomputing Frontiers and Innovations 1, 2014, section 3): a
+// complete binary tree, position i with the children 2i+1 and 2i+2 counted from the root, through which the
+// rounds of a large buffer follow each other. h = floor(log2 p) levels: 2 (h + k - 1) steps of n/k for k
+// rounds on one port, because every inner rank sends or receives each round twice.
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/tree_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class BinaryTreePlan final : public TreePlan {
+ public:
+  BinaryTreePlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
+      : TreePlan("binary_tree", kind, ranks, root, {}) {}
+
+ private:
+  TreeNode node(std::uint32_t rank, std::uint32_t) const override {
+    const std::uint64_t place = from_root(rank);
+    TreeNode node;
+    if (place != 0) node.parent = from_rank_0(static_cast<std::uint32_t>((place - 1) / 2));
+    for (std::uint64_t child = 2 * place + 1; child <= 2 * place + 2 && child < ranks_; ++child)
+      node.add_child(from_rank_0(static_cast<std::uint32_t>(child)));
+    return node;
+  }
+};
+
+class BinaryTree final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::all_reduce;
+  }
+  CostFamily cost_family() const override { return CostFamily::tree; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    return std::make_unique<BinaryTreePlan>(kind, ranks, has_root(kind) ? root : 0);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "binary_tree",
+    "broadcast, reduce and all-reduce over a binary tree, round behind round: few steps, at half of the "
+    "bandwidth; for middling buffers",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<BinaryTree>(); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,207 @@
+// Binomial tree (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005,
+// section 4): place i, counted from the root, has the parent i without its lowest bit, and the children
+// i + 1, i + 2, i + 4, ... below that bit. ceil(log2 p) steps; of n bytes in a broadcast and a reduce, of
+// what a subtree has in a gather and a scatter; an all-reduce is a reduce and a broadcast.
+//
+// Gather and scatter: the subtree of place i is the places from i to i + its lowest bit, so its ranks follow
+// each other, but for the end of the numbers. A rank collects them in its scratch, at the number that the
+// rank would have if numbers went on behind p-1; only at the root those that do not cross the end are in its
+// buffer at once.
+#include <algorithm>
+#include <bit>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/tree_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+// Bits below this one are those of the places in the subtree.
+std::uint32_t lowest_bit(std::uint32_t place, std::uint32_t ranks) {
+  return place == 0 ? std::bit_ceil(ranks) : place & (~place + 1);
+}
+// Children of a place, those with the largest subtrees first.
+std::uint32_t child_count(std::uint32_t place, std::uint32_t ranks) {
+  std::uint32_t count = 0;
+  for (std::uint32_t bit = lowest_bit(place, ranks) / 2; bit != 0; bit /= 2) {
+    if (place + bit < ranks) ++count;
+  }
+  return count;
+}
+// The last child is place + 1, the one before it place + 2, ...
+std::uint32_t child_at(std::uint32_t place, std::uint32_t ranks, std::uint32_t index) {
+  return place + (1U << (child_count(place, ranks) - 1 - index));
+}
+
+class BinomialTreePlan final : public TreePlan {
+ public:
+  BinomialTreePlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
+      : TreePlan("binomial_tree", kind, ranks, root, {}) {}
+
+ private:
+  TreeNode node(std::uint32_t rank, std::uint32_t) const override {
+    const std::uint32_t place = from_root(rank);
+    TreeNode node;
+    if (place != 0) node.parent = from_rank_0(place & (place - 1));
+    const std::uint32_t children = child_count(place, ranks_);
+    for (std::uint32_t i = 0; i < children; ++i) node.add_child(from_rank_0(child_at(place, ranks_, i)));
+    return node;
+  }
+};
+
+// Gather or scatter.
+class BinomialPartsPlan final : public RegularPlan {
+ public:
+  BinomialPartsPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
+      : RegularPlan("binomial_tree", kind, ranks, root) {}
+
+  std::uint32_t chunks() const override { return ranks_; }
+  std::uint32_t scratch_chunks(std::uint32_t rank) const override {
+    const std::uint32_t size = subtree(from_root(rank));
+    const bool none = size == 1 || (size == ranks_ && root_ == 0);
+    return none ? 0 : rank + size;
+  }
+  // Of the root's first child, or its second one.
+  std::uint32_t largest_count() const override {
+    const std::uint32_t half = std::bit_ceil(ranks_) / 2;
+    return std::max({1U, half / 2, ranks_ - half});
+  }
+  bool in_place() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return 1; }
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {
+    const std::uint32_t place = from_root(rank);
+    if (place == 0) return child_count(0, ranks_) + 1 + (crossing_child() == kNoIndex ? 0 : 2);
+    return subtree(place) == 1 ? 1 : child_count(place, ranks_) + 2;
+  }
+  // A scatter is a gather backwards.
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    const bool gathers = kind_ == CollectiveKind::gather;
+    if (!gathers) index = steps(rank, block) - 1 - index;
+    const std::uint32_t place = from_root(rank);
+    const Transfer transfer = place == 0 ? at_root(index) : elsewhere(rank, place, index);
+    return gathers ? gathered(transfer) : scattered(transfer);
+  }
+
+ private:
+  // `count` chunks that a gather gets from a rank, or sends to one, or copies.
+  struct Transfer {
+    ChunkAt near, far;  // here, and where they were (of a copy; `buffer` input means the user's own)
+    std::uint32_t count = 1;
+    std::uint32_t from = kNoIndex, to = kNoIndex;
+  };
+
+  std::uint32_t subtree(std::uint32_t place) const {
+    return std::min(lowest_bit(place, ranks_), ranks_ - place);
+  }
+  // Whether the ranks of a subtree are some at the end of the numbers and some at their beginning.
+  bool crosses_end(std::uint32_t place) const {
+    const std::uint32_t first = from_rank_0(place);
+    return first + subtree(place) > ranks_;
+  }
+  // The number of the root's child whose subtree does, in the order in which a gather takes them; there is at
+  // most one.
+  std::uint32_t crossing_child() const {
+    const std::uint32_t children = child_count(0, ranks_);
+    for (std::uint32_t i = 0; i < children; ++i) {
+      if (crosses_end(1U << i)) return i;
+    }
+    return kNoIndex;
+  }
+
+  // All that a rank gets, then, but for the root, sends.
+  Transfer at_root(std::uint32_t index) const {
+    const std::uint32_t children = child_count(0, ranks_);
+    if (index == 0) return {{Buffer::output, root_}, {Buffer::input, 0}, 1, kNoIndex, kNoIndex};
+    if (index > children) return out_of_scratch(index - children - 1);
+    const std::uint32_t child = 1U << (index - 1), first = from_rank_0(child);
+    const Buffer buffer = crosses_end(child) ? Buffer::scratch : Buffer::output;
+    return {{buffer, first}, {}, subtree(child), first, kNoIndex};
+  }
+  // Of the subtree that crosses the end, its ranks before the end and those after it.
+  Transfer out_of_scratch(std::uint32_t part) const {
+    const std::uint32_t child = 1U << crossing_child(), first = from_rank_0(child);
+    if (part == 0)
+      return {{Buffer::output, first}, {Buffer::scratch, first}, ranks_ - first, kNoIndex, kNoIndex};
+    const std::uint32_t behind = first + subtree(child) - ranks_;
+    return {{Buffer::output, 0}, {Buffer::scratch, ranks_}, behind, kNoIndex, kNoIndex};
+  }
+  Transfer elsewhere(std::uint32_t rank, std::uint32_t place, std::uint32_t index) const {
+    const std::uint32_t parent = from_rank_0(place & (place - 1)), size = subtree(place);
+    if (size == 1) return {{Buffer::input, 0}, {}, 1, kNoIndex, parent};
+    if (index == 0) return {{Buffer::scratch, rank}, {Buffer::input, 0}, 1, kNoIndex, kNoIndex};
+    if (index == child_count(place, ranks_) + 1) return {{Buffer::scratch, rank}, {}, size, kNoIndex, parent};
+    const std::uint32_t below = 1U << (index - 1);
+    return {
+        {Buffer::scratch, rank + below}, {}, subtree(place + below), from_rank_0(place + below), kNoIndex};
+  }
+
+  static Step gathered(const Transfer& transfer) {
+    Step step;
+    step.count = transfer.count;
+    if (transfer.to != kNoIndex) {
+      step.kind = Step::Kind::send;
+      step.source = transfer.near;
+      step.to = {transfer.to, 0};
+    } else if (transfer.from != kNoIndex) {
+      step.kind = Step::Kind::receive;
+      step.destination = transfer.near;
+      step.from = {transfer.from, 0};
+    } else {
+      step.kind = Step::Kind::copy;
+      step.source = transfer.far;
+      step.destination = transfer.near;
+    }
+    return step;
+  }
+  // The root's output is then its input, and a rank's own input its output.
+  static ChunkAt other_way(ChunkAt at) {
+    if (at.buffer == Buffer::scratch) return at;
+    return {at.buffer == Buffer::input ? Buffer::output : Buffer::input, at.chunk};
+  }
+  static Step scattered(const Transfer& transfer) {
+    Step step;
+    step.count = transfer.count;
+    if (transfer.to != kNoIndex) {
+      step.kind = Step::Kind::receive;
+      step.destination = other_way(transfer.near);
+      step.from = {transfer.to, 0};
+    } else if (transfer.from != kNoIndex) {
+      step.kind = Step::Kind::send;
+      step.source = other_way(transfer.near);
+      step.to = {transfer.from, 0};
+    } else {
+      step.kind = Step::Kind::copy;
+      step.source = other_way(transfer.near);
+      step.destination = other_way(transfer.far);
+    }
+    return step;
+  }
+};
+
+class BinomialTree final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::all_reduce || kind == CollectiveKind::gather ||
+           kind == CollectiveKind::scatter;
+  }
+  CostFamily cost_family() const override { return CostFamily::tree; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
+      check_chunks("binomial_tree", kind, ranks, std::uint64_t{ranks} * 2);
+      return std::make_unique<BinomialPartsPlan>(kind, ranks, root);
+    }
+    return std::make_unique<BinomialTreePlan>(kind, ranks, has_root(kind) ? root : 0);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "binomial_tree",
+    "broadcast, reduce, all-reduce, gather and scatter over a binomial tree: log2(p) steps; for small "
+    "buffers",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<BinomialTree>(); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,140 @@
+// PAT, parallel aggregated trees (Jeaugey, arXiv 2506.20252; NCCL 2.23 and later): all_gather and
+// reduce_scatter in ceil(log2 p) steps for any p, as Bruck's, but farthest partners first, so that the
+// messages over long ways are the small ones. Here the trees of all ranks are aggregated in full, which is
+// what NCCL does while a step's messages fit into its buffers.
+//
+// The chunk of rank s spreads over a binomial tree: the rank d behind s gets it from the one that is d
+// without its lowest bit behind s. In the step of bit b, rank r sends to r + 2^b what it has by then, the
+// chunks of the ranks r - d for all multiples d of 2^(b+1), but for the one that would go beyond all ranks:
+// n(p-1)/p bytes in all. A reduce_scatter is the same backwards, with sums.
+//
+// A rank keeps the chunks in scratch, ordered by d with its bits reversed: the multiples of 2^(b+1) are then
+// the first ones, and what comes in the step of bit b goes behind them, in the same order. What is left out
+// parts a step's chunks into two messages at most.
+#include <algorithm>
+#include <bit>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class PatPlan final : public RegularPlan {
+ public:
+  PatPlan(CollectiveKind kind, std::uint32_t ranks) : RegularPlan("pat", kind, ranks) {}
+
+  std::uint32_t chunks() const override { return ranks_; }
+  std::uint32_t scratch_chunks(std::uint32_t) const override { return ranks_; }
+  std::uint32_t largest_count() const override {
+    const Runs last = runs_of(0), before = runs_of(std::min(1U, bits() - 1));
+    return std::max({last.first, last.second, before.first, before.second});
+  }
+  bool in_place() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return 1; }
+  // Copies of the rank's own chunk and of all of them, and in between the messages.
+  std::uint32_t steps(std::uint32_t, std::uint32_t) const override {
+    std::uint32_t steps = 1 + ranks_;
+    for (std::uint32_t bit = 0; bit < bits(); ++bit) steps += 2 * runs_of(bit).count();
+    return steps;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    const bool gathers = kind_ == CollectiveKind::all_gather;
+    if (!gathers) index = steps(rank, block) - 1 - index;
+    if (index == 0) return copy({gathers ? Buffer::input : Buffer::output, 0}, 0);
+    --index;
+    for (std::uint32_t bit = bits(); bit-- > 0; index -= 2 * runs_of(bit).count()) {
+      if (index < 2 * runs_of(bit).count()) return exchange(rank, bit, index);
+    }
+    return copy_to_place(rank, index);
+  }
+
+ private:
+  // The chunks of a step: `first` of them, one that is left out, and `second` more; or `first` alone.
+  struct Runs {
+    std::uint32_t first = 0, second = 0;
+    std::uint32_t count() const { return (first > 0 ? 1U : 0U) + (second > 0 ? 1U : 0U); }
+  };
+
+  std::uint32_t bits() const { return static_cast<std::uint32_t>(std::bit_width(ranks_ - 1)); }
+  // Multiples of 2^bit below p.
+  std::uint32_t multiples(std::uint32_t bit) const { return ((ranks_ - 1) >> bit) + 1; }
+  // Where the chunk of the rank that is `distance` before one's own lies: behind all distances that have a 0
+  // where it has a 1 first, from the lowest bit on.
+  std::uint32_t place_of(std::uint32_t distance) const {
+    std::uint32_t place = 0;
+    for (std::uint32_t bit = 0; bit < bits(); ++bit) {
+      const std::uint32_t below = distance & ((1U << bit) - 1);
+      if ((distance >> bit & 1) != 0) place += ((ranks_ - 1 - below) >> bit >> 1) + 1;
+    }
+    return place;
+  }
+  Runs runs_of(std::uint32_t bit) const {
+    const std::uint32_t held = multiples(bit + 1), last = (held - 1) << (bit + 1);
+    if (last + (1U << bit) < ranks_) return {held, 0};
+    const std::uint32_t left_out = place_of(last);
+    return {left_out, held - left_out - 1};
+  }
+
+  // Of a reduce_scatter the other way.
+  Step copy(ChunkAt user, std::uint32_t place) const {
+    const bool in = user.buffer == Buffer::input;
+    Step step;
+    step.kind = Step::Kind::copy;
+    step.source = in ? user : ChunkAt{Buffer::scratch, place};
+    step.destination = in ? ChunkAt{Buffer::scratch, place} : user;
+    return step;
+  }
+  Step copy_to_place(std::uint32_t rank, std::uint32_t distance) const {
+    const Buffer user = kind_ == CollectiveKind::all_gather ? Buffer::output : Buffer::input;
+    return copy({user, wrap(std::uint64_t{rank} + ranks_ - distance)}, place_of(distance));
+  }
+
+  // What an all_gather sends up to r + 2^bit, a reduce_scatter, whose steps are counted backwards, gets from
+  // there.
+  Step exchange(std::uint32_t rank, std::uint32_t bit, std::uint32_t index) const {
+    const Runs runs = runs_of(bit);
+    const bool gathers = kind_ == CollectiveKind::all_gather, up = index < runs.count();
+    const std::uint32_t run = index % runs.count();
+    const bool second = runs.first == 0 || run == 1;
+    const std::uint32_t held = multiples(bit + 1);
+    // Here they lie among all multiples, and there, where none is left out, behind them.
+    const std::uint32_t from_here = second ? runs.first + 1 : 0;
+    const std::uint32_t from_there = held + (second ? runs.first : 0);
+    const ChunkAt at{Buffer::scratch, up ? from_here : from_there};
+    const std::uint32_t distance = 1U << bit;
+    const Partner peer{wrap(std::uint64_t{rank} + (up ? distance : ranks_ - distance)), 0};
+    Step step;
+    step.source = step.destination = at;
+    step.count = second ? runs.second : runs.first;
+    if (up == gathers) {
+      step.kind = Step::Kind::send;
+      step.to = peer;
+    } else {
+      step.kind = gathers ? Step::Kind::receive : Step::Kind::receive_reduce_copy;
+      step.from = peer;
+    }
+    return step;
+  }
+};
+
+class Pat final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<PatPlan>(kind, ranks);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "pat",
+    "all-gather and reduce-scatter over binomial trees of all ranks at once, far partners first: log2(p) "
+    "steps for any number of ranks",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Pat>(); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,33 @@
+// Recursive doubling (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19,
+// 2005, sections 4.1 and 4.5): in step i ranks at a distance of 2^i exchange what they have. An all_reduce
+// exchanges whole buffers, log2(p) steps of n bytes: the lowest latency. An all_gather is that of
+// halving_doubling: log2(p) steps and n(p-1)/p bytes. p other than 2^k: two steps of up to n more.
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/butterfly_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class RecursiveDoubling final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather;
+  }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    using Exchange = ButterflyPlan::Exchange;
+    const bool reduces = kind == CollectiveKind::all_reduce;
+    return std::make_unique<ButterflyPlan>("recursive_doubling", kind, ranks,
+                                           reduces ? Exchange::whole : Exchange::parts);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "recursive_doubling",
+    "all-reduce and all-gather by recursive doubling: log2(p) steps; an all-reduce sends the whole buffer in "
+    "each, so it is for small ones",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<RecursiveDoubling>(); }};
+
+}  // namespace
+}  // namespace netsim

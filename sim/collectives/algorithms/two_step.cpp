@@ -1,0 +1,131 @@
+// Two-step all-to-all (Cowan et al., MSCCLang, ASPLOS 2023, section 2.1): rank i of a group first gives rank
+// j of its group what is for all ranks j of the other groups; each rank then sends its counterpart in each
+// other group all that its own group has for it, in one message. Between two groups of k ranks there are k
+// messages of k blocks instead of k^2 of one.
+//
+// Thread blocks: 0 sends in the group and 1 receives there, 2 sends to other groups and 3 receives from
+// there. The blocks for group b are collected in scratch from b k on; those of the own group go to the output
+// at once. Groups are taken in their order from the next one on, so that each message to another group
+// leaves when its blocks are there.
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/grouping.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class TwoStepPlan final : public RegularPlan {
+ public:
+  TwoStepPlan(std::uint32_t ranks, std::uint32_t group)
+      : RegularPlan("two_step", CollectiveKind::all_to_all, ranks), group_(group) {}
+
+  std::uint32_t chunks() const override { return ranks_; }
+  std::uint32_t scratch_chunks(std::uint32_t) const override { return groups() == 1 ? 0 : ranks_; }
+  std::uint32_t largest_count() const override { return groups() == 1 ? 1 : group_; }
+  bool in_place() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return 4; }
+  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
+    if (block == kSendInside) return groups() * (group_ - 1);
+    return block == kReceiveInside ? groups() * group_ : groups() - 1;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    switch (block) {
+      case kSendInside:
+        return send_inside(rank, index / (group_ - 1), 1 + index % (group_ - 1));
+      case kReceiveInside:
+        return receive_inside(rank, index / group_, index % group_);
+      case kSendOutside:
+        return send_outside(rank, index);
+      default:
+        return receive_outside(rank, index);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kSendInside = 0, kReceiveInside = 1, kSendOutside = 2, kReceiveOutside = 3;
+
+  std::uint32_t groups() const { return ranks_ / group_; }
+  std::uint32_t group_of_rank(std::uint32_t rank) const { return rank / group_; }
+  std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
+  // Turn t is about group + t + 1; the own group is the last one.
+  std::uint32_t group_behind(std::uint32_t rank, std::uint32_t turn) const {
+    return (group_of_rank(rank) + 1 + turn) % groups();
+  }
+  std::uint32_t group_before(std::uint32_t rank, std::uint32_t turn) const {
+    return (group_of_rank(rank) + groups() - 1 - turn) % groups();
+  }
+  std::uint32_t rank_of(std::uint32_t group, std::uint32_t inside) const { return group * group_ + inside; }
+  // Where blocks for a group are collected, or for the own one, where they belong.
+  Buffer buffer_for(std::uint32_t rank, std::uint32_t group) const {
+    return group == group_of_rank(rank) ? Buffer::output : Buffer::scratch;
+  }
+
+  Step send_inside(std::uint32_t rank, std::uint32_t turn, std::uint32_t distance) const {
+    const std::uint32_t peer = (inside(rank) + distance) % group_;
+    Step step;
+    step.kind = Step::Kind::send;
+    step.source = {Buffer::input, rank_of(group_behind(rank, turn), peer)};
+    step.to = {rank_of(group_of_rank(rank), peer), kReceiveInside};
+    return step;
+  }
+  // The rank's own block is copied.
+  Step receive_inside(std::uint32_t rank, std::uint32_t turn, std::uint32_t distance) const {
+    const std::uint32_t peer = (inside(rank) + group_ - distance) % group_;
+    const std::uint32_t group = group_behind(rank, turn);
+    Step step;
+    step.destination = {buffer_for(rank, group), rank_of(group, peer)};
+    if (distance == 0) {
+      step.kind = Step::Kind::copy;
+      step.source = {Buffer::input, rank_of(group, inside(rank))};
+    } else {
+      step.kind = Step::Kind::receive;
+      step.from = {rank_of(group_of_rank(rank), peer), kSendInside};
+    }
+    return step;
+  }
+  Step send_outside(std::uint32_t rank, std::uint32_t turn) const {
+    const std::uint32_t group = group_behind(rank, turn);
+    Step step;
+    step.kind = Step::Kind::send;
+    step.count = group_;
+    step.source = {Buffer::scratch, rank_of(group, 0)};
+    step.to = {rank_of(group, inside(rank)), kReceiveOutside};
+    step.after_block = kReceiveInside;
+    step.after_step = (turn + 1) * group_ - 1;
+    return step;
+  }
+  Step receive_outside(std::uint32_t rank, std::uint32_t turn) const {
+    const std::uint32_t group = group_before(rank, turn);
+    Step step;
+    step.kind = Step::Kind::receive;
+    step.count = group_;
+    step.destination = {Buffer::output, rank_of(group, 0)};
+    step.from = {rank_of(group, inside(rank)), kSendOutside};
+    return step;
+  }
+
+  std::uint32_t group_;
+};
+
+class TwoStep final : public CollectiveAlgorithm {
+ public:
+  explicit TwoStep(const GroupParameters& p) : parameters_(p) {}
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    check_all_to_all("two_step", ranks);
+    return std::make_unique<TwoStepPlan>(ranks, group_of(parameters_, "two_step", kind, ranks));
+  }
+
+ private:
+  GroupParameters parameters_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "two_step",
+    "all-to-all that collects in groups what goes to another group: one message between counterparts instead "
+    "of one for each pair of ranks; for many hosts and middling sizes",
+    group_parameters(),
+    [](const GroupParameters& p, const ConfigNode&) { return std::make_unique<TwoStep>(p); }};
+
+}  // namespace
+}  // namespace netsim

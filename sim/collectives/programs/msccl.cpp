@@ -1,0 +1,58 @@
+// msccl: a collective as a file says it, unchanged: its thread blocks, steps and channels, as MSCCL's
+// interpreter would run them (Cowan et al., MSCCLang, ASPLOS 2023). The file says for how many ranks it is;
+// rank r of the program is the r-th rank of the group.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/programs/program_file.h"
+#include "sim/core/errors.h"
+#include "sim/core/named_file.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+struct MscclParameters {
+  std::string file;
+};
+
+class Msccl final : public CollectiveAlgorithm {
+ public:
+  // InputError where the program is wrong.
+  explicit Msccl(InputText input) : path_(std::move(input.path)) {
+    Program program = read_program(std::move(input.text), path_);
+    if (const std::string wrong = prove(program); !wrong.empty())
+      throw InputError(path_ + ": " + describe(program) + ": refused: " + wrong);
+    program_ = std::make_shared<const Program>(std::move(program));
+  }
+
+  bool supports(CollectiveKind kind) const override { return kind == program_->kind; }
+
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    if (ranks != program_->ranks.size()) refuse(kind, ranks, "ranks", program_->ranks.size());
+    if (has_root(kind) && root != program_->root) refuse(kind, root, "as root", program_->root);
+    return std::make_unique<ProgramPlan>(program_);
+  }
+
+ private:
+  [[noreturn]] void refuse(CollectiveKind kind, std::uint64_t given, const char* what,
+                           std::uint64_t allowed) const {
+    throw InputError(std::string(to_string(kind)) + " with " + std::to_string(given) + " " + what + ": " +
+                     path_ + " is for " + std::to_string(allowed) + " " + what);
+  }
+
+  std::string path_;
+  std::shared_ptr<const Program> program_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
+    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML)"),
+    [](const MscclParameters&, const ConfigNode& where) {
+      return std::make_unique<Msccl>(read_named_file(where, kLargestProgram));
+    }};
+
+}  // namespace
+}  // namespace netsim

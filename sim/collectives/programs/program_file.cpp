@@ -1,0 +1,56 @@
+#include "sim/collectives/programs/program_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/programs/msccl_xml.h"
+#include "sim/core/errors.h"
+#include "sim/core/recognise.h"
+
+namespace netsim {
+namespace {
+
+struct Reader {
+  const char* format;  // its name among the formats that are recognised
+  Program (*read)(std::string text, const std::string& path);
+};
+constexpr Reader kReaders[] = {{"msccl_xml", read_msccl_xml}};
+
+// "1 step", "2 steps".
+std::string counted(std::uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Program read_program(std::string text, const std::string& path) {
+  const Format* format = recognise(text, path);
+  if (format == nullptr) {
+    throw InputError(Place{path, 0, 0, ""},
+                     "is no program of a collective; allowed: a program of MSCCL (XML)");
+  }
+  const auto* reader = std::find_if(std::begin(kReaders), std::end(kReaders), [&](const Reader& candidate) {
+    return format->name == candidate.format;
+  });
+  if (reader == std::end(kReaders)) throw InputError(Place{path, 0, 0, ""}, refusal(*format));
+  return reader->read(std::move(text), path);
+}
+
+std::string describe(const Program& program) {
+  std::uint64_t blocks = 0, steps = 0;
+  for (const ProgramRank& rank : program.ranks) {
+    blocks += rank.blocks.size();
+    for (const ProgramBlock& block : rank.blocks) steps += block.steps.size();
+  }
+  return fmt::format("{} '{}' of {}: {}, {}, {}, {}, {}, {}", to_string(program.kind), program.name,
+                     counted(program.ranks.size(), "rank"), counted(program.channels, "channel"),
+                     counted(blocks, "thread block"), counted(steps, "step"),
+                     counted(program.chunks, "chunk"), program.in_place ? "in place" : "out of place",
+                     to_string(program.protocol));
+}
+
+std::string prove(const Program& program) { return prove(ProgramPlan(program)); }
+
+}  // namespace netsim

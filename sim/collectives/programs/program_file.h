@@ -1,0 +1,24 @@
+// Files of programs, of whatever format (MSCCL XML).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/collectives/programs/program_plan.h"
+
+namespace netsim {
+
+// Larger than those of any synthesizer; of other files read_file() refuses to read more.
+inline constexpr std::uint64_t kLargestProgram = 256 << 20;
+
+// A connected program by what its text is recognised as. InputError for what is none or is wrong; `path`
+// stands for the text in messages.
+Program read_program(std::string text, const std::string& path);
+
+// "all_reduce 'ring' of 8 ranks: 1 channel, 8 thread blocks, 120 steps, 8 chunks, in place, LL128".
+std::string describe(const Program& program);
+
+// Why the program does not do what its collective is, "" where it is proved to (prove()).
+std::string prove(const Program& program);
+
+}  // namespace netsim
