@@ -43,7 +43,8 @@ class StepCheck {
     if (step.kind > Step::Kind::receive_reduce_copy_send) return "no such kind of step";
     if (step.after_block != kNoIndex) wrong = after(rank, block, step);
     if (step.kind == Step::Kind::nothing || !wrong.empty()) return wrong;
-    if (step.count == 0 || step.count > largest_count_)
+    const bool moves = sends(step.kind) || receives(step.kind);
+    if (step.count == 0 || (moves && step.count > largest_count_))
       return "its count is not one of 1 to " + number(largest_count_) + ", the plan's largest";
     if (reads_source(step.kind)) wrong = chunks(step.source, step.count);
     if (wrong.empty() && writes_destination(step.kind)) wrong = chunks(step.destination, step.count);
