@@ -53,10 +53,14 @@ class BruteForce {
       std::size_t best = 0;
       std::uint32_t highest = 0;
       for (std::size_t i = 0; i < ready.size(); ++i) {
-        auto& mine = priority.try_emplace({ready[i].rank, ready[i].block}, 1 + random() % 1000).first->second;
+        auto& mine =
+            priority
+                .try_emplace({ready[i].rank, ready[i].block}, 1 + static_cast<std::uint32_t>(random() % 1000))
+                .first->second;
         if (mine > highest) best = i, highest = mine;
       }
-      if (random() % 20 == 0) priority[{ready[best].rank, ready[best].block}] = 1 + random() % 1000;
+      if (random() % 20 == 0)
+        priority[{ready[best].rank, ready[best].block}] = 1 + static_cast<std::uint32_t>(random() % 1000);
       return best;
     };
   }

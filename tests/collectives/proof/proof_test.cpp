@@ -337,7 +337,7 @@ TEST(Proof, FollowsMessagesThroughOtherRanks) {
     exchange.list(r, 1) = {receive_reduce(input(0), {1 - r, 0})};
   }
   EXPECT_THAT(prove(exchange),
-              AllOf(StartsWith("rank 0 thread block 1 step 0: "), HasSubstr("thread block 0 step 0 "),
+              AllOf(StartsWith("rank 1 thread block 1 step 0: "), HasSubstr("thread block 0 step 0 "),
                     HasSubstr("nothing orders the two")));
   for (std::uint32_t r = 0; r < 2; ++r) exchange.list(r, 1)[0] = after(0, 0, exchange.list(r, 1)[0]);
   EXPECT_EQ(prove(exchange), "");
