@@ -35,6 +35,8 @@ std::uint32_t Goal::wanted(std::uint32_t rank, Cell cell) const {
       return rank == root_ ? cell.index : kNothing;
     case ChunkRanks::owner:
       return is_own(rank, cell.index) ? cell.index : kNothing;
+    case ChunkRanks::none:
+      return kNothing;
     case ChunkRanks::destination:
       return cell.index / part_ * chunks_ + rank * part_ + cell.index % part_;
     default:

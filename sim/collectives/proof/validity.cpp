@@ -103,8 +103,10 @@ class StepCheck {
 
 bool has_parts(CollectiveKind kind) {
   const CollectiveGoal& goal = info_of(kind).goal;
-  const auto one_of = [](ChunkRanks ranks) { return ranks != ChunkRanks::all && ranks != ChunkRanks::root; };
-  return one_of(goal.contributors) || one_of(goal.holders);
+  for (const ChunkRanks part : {ChunkRanks::owner, ChunkRanks::source, ChunkRanks::destination}) {
+    if (goal.contributors == part || goal.holders == part) return true;
+  }
+  return false;
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ const std::vector<Offer>& all_offers() {
     for (const std::string& name : Registered::instance().names()) {
       const auto algorithm = made(name);
       for (const CollectiveKindInfo& info : kCollectiveKinds) {
+        if (info.goal.holders == ChunkRanks::none) continue;  // nothing to be right or wrong
         if (algorithm && algorithm->supports(info.kind)) offers.push_back({algorithm, name, info.kind});
       }
     }

@@ -187,6 +187,16 @@ TEST(Proof, FindsLiveDataThatMayBeOverwritten) {
       "touches chunk 0 of the scratch too, and nothing orders the two");
 }
 
+// Of a custom collective nobody knows what it is to end with. All else is as elsewhere.
+TEST(Proof, WantsNothingOfACustomCollective) {
+  TablePlan next(CollectiveKind::custom, 3, 1, 2, false);
+  for (std::uint32_t r = 0; r < 2; ++r) next.list(r, 0) = {send(input(1), {r + 1, 0})};
+  for (std::uint32_t r = 1; r < 3; ++r) next.list(r, 0).push_back(receive(output(0), {r - 1, 0}));
+  EXPECT_EQ(prove(next), "");
+  next.list(2, 0).push_back(copy(output(1), output(0)));
+  EXPECT_THAT(prove(next), HasSubstr("chunk 1 of the output holds nothing"));
+}
+
 // --- Messages.
 
 TEST(Proof, FindsSwappedPartners) {
