@@ -467,22 +467,22 @@ TEST(Proof, OfAThousandRanksIsSmall) {
 
 // More cells than one pass holds: columns are proved range by range.
 TEST(Proof, WorksInSeveralPasses) {
-  for (const std::uint64_t cells : {1, 7, 20, 64, 1000}) {
-    EXPECT_EQ(prove_within(ring(8), 2, cells), "");
-    EXPECT_EQ(prove_within(tree(8), 2, cells), "");
-    EXPECT_EQ(prove_within(table("ring", CollectiveKind::all_gather, 8), 2, cells), "");
+  for (const std::uint64_t bytes : {1, 40, 100, 400, 10000}) {
+    EXPECT_EQ(prove_within(ring(8), 2, bytes), "");
+    EXPECT_EQ(prove_within(tree(8), 2, bytes), "");
+    EXPECT_EQ(prove_within(table("ring", CollectiveKind::all_gather, 8), 2, bytes), "");
     auto lost = ring(8);
     for (auto& x : lost.list(4, 0)) {
       if (x.kind == Kind::receive_reduce_send && x.source.chunk == 7) x.kind = Kind::receive_copy_send;
     }
-    EXPECT_THAT(prove_within(lost, 2, cells), HasSubstr("chunk 7")) << cells;
+    EXPECT_THAT(prove_within(lost, 2, bytes), HasSubstr("chunk 7")) << bytes;
     auto mixed = ring(8);
     mixed.list(3, 0)[2].source.chunk = 6;  // chunk 1
-    EXPECT_THAT(prove_within(mixed, 2, cells), StartsWith("rank 3 thread block 0 step 2: ")) << cells;
+    EXPECT_THAT(prove_within(mixed, 2, bytes), StartsWith("rank 3 thread block 0 step 2: ")) << bytes;
     auto nothing = ring(8);
     nothing.set_scratch(8);
     nothing.list(5, 0).push_back(copy(scratch(6), scratch(7)));  // nobody needs it, but still
-    EXPECT_THAT(prove_within(nothing, 2, cells), HasSubstr("chunk 6 of the scratch holds nothing")) << cells;
+    EXPECT_THAT(prove_within(nothing, 2, bytes), HasSubstr("chunk 6 of the scratch holds nothing")) << bytes;
   }
 }
 
@@ -501,10 +501,10 @@ TEST(Proof, FollowsPiecesElsewhereInSeveralPasses) {
   wrong.list(1, 0)[4].source = scratch(3);
   auto mixed = moved;
   mixed.list(1, 0)[6].source = scratch(2);
-  for (const std::uint64_t cells : {1, 8, 12, 1000}) {
-    EXPECT_EQ(prove_within(moved, 2, cells), "") << cells;
-    EXPECT_THAT(prove_within(wrong, 2, cells), StartsWith("rank 1 thread block 0 step 4: ")) << cells;
-    EXPECT_THAT(prove_within(mixed, 2, cells), StartsWith("rank 1 thread block 0 step 6: ")) << cells;
+  for (const std::uint64_t bytes : {1, 32, 50, 10000}) {
+    EXPECT_EQ(prove_within(moved, 2, bytes), "") << bytes;
+    EXPECT_THAT(prove_within(wrong, 2, bytes), StartsWith("rank 1 thread block 0 step 4: ")) << bytes;
+    EXPECT_THAT(prove_within(mixed, 2, bytes), StartsWith("rank 1 thread block 0 step 6: ")) << bytes;
   }
 }
 
