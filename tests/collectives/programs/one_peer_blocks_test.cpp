@@ -52,8 +52,8 @@ Step step_of(Step::Kind kind, std::uint32_t chunk, std::uint32_t from, std::uint
 }
 
 // The program, which was written and read back; it is proved, and has the plan's messages.
-Program program_back(const Plan& plan) {
-  const Program back = read_msccl_xml(write_msccl_xml(program_of(plan)), "back");
+CollectiveProgram program_back(const Plan& plan) {
+  const CollectiveProgram back = read_msccl_xml(write_msccl_xml(program_of(plan)), "back");
   EXPECT_EQ(prove(back), "") << plan.algorithm() << " " << to_string(plan.kind()) << " " << plan.ranks();
   EXPECT_EQ(test::messages(ProgramPlan(back)), test::messages(plan));
   return back;
@@ -82,7 +82,7 @@ TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
       if (!algorithm->supports(info.kind)) continue;
       for (const std::uint32_t ranks : {2U, 3U, 4U, 7U, 8U, 16U, 33U}) {
         const auto plan = algorithm->plan(info.kind, ranks, has_root(info.kind) ? ranks / 2 : 0);
-        const Program back = program_back(*plan);
+        const CollectiveProgram back = program_back(*plan);
         if (!has_one_peer_blocks(*plan)) {
           ++split;
           continue;
@@ -111,12 +111,12 @@ TEST(OnePeerBlocks, FusedStepsWithSeveralPartnersComeApart) {
        {{step_of(Kind::receive, 1, 0, no), step_of(Kind::receive, 1, 0, no),
          step_of(Kind::receive, 0, 0, no)}}});
   ASSERT_EQ(prove(plan), "");
-  const Program program = program_back(plan);
+  const CollectiveProgram program = program_back(plan);
   const ProgramRank& middle = program.ranks[0];
   EXPECT_EQ(middle.scratch_chunks, 2U) << "one, in the place of chunk 1";
   ASSERT_EQ(middle.blocks.size(), 2U);
   std::vector<std::string> kinds;
-  for (const ProgramBlock& block : middle.blocks) {
+  for (const CollectiveProgramBlock& block : middle.blocks) {
     for (const Step& step : block.steps) kinds.push_back(to_string(step.kind));
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"rrs", "rrc", "r", "rrc", "s", "s", "s"}));
@@ -140,8 +140,8 @@ TEST(OnePeerBlocks, ANopCarriesASecondDependency) {
                           {{step_of(Kind::receive, 0, 0, kNoIndex)}},
                           {{step_of(Kind::receive, 1, 0, kNoIndex)}}});
   ASSERT_EQ(prove(plan), "");
-  const Program program = program_back(plan);
-  const std::vector<ProgramBlock>& blocks = program.ranks[0].blocks;
+  const CollectiveProgram program = program_back(plan);
+  const std::vector<CollectiveProgramBlock>& blocks = program.ranks[0].blocks;
   ASSERT_EQ(blocks.size(), 3U);
   ASSERT_EQ(blocks[1].steps.size(), 2U);
   EXPECT_EQ(blocks[1].steps[0].kind, Kind::nothing);
