@@ -475,11 +475,11 @@ std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
   const auto first = std::find_if(fabrics.begin(), fabrics.end(), [](const auto& f) { return !f.scale_up; });
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
   const auto fabric = static_cast<std::uint32_t>(first - fabrics.begin());
-  std::vector<NodeId> nics;
-  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return nics;
+  std::vector<NodeId> found;
+  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return found;
   const auto [ways, nearest] = nic_ways(gpu, fabric);
-  for (std::uint32_t i = 0; i < nearest; ++i) nics.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
-  return nics;
+  for (std::uint32_t i = 0; i < nearest; ++i) found.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
+  return found;
 }
 
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
