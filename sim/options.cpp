@@ -46,7 +46,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "played; with --print-config the configuration too");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("prove", text()->value_name("FILE"),
-      "read a program of a collective (MSCCL XML), say what it is, and prove that it does that; exit code 3 "
+      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON), say what it is, and prove that "
+      "it does that; exit code 3 "
       "with the reason where it does not");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
