@@ -41,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Collectives, ShippedConfigs,
                                            Case{"collectives/ring.yaml", "collectives/broadcast.yaml"},
                                            Case{"collectives/ring.yaml", "collectives/reduce.yaml"},
                                            Case{"collectives/tree.yaml", "collectives/all_reduce.yaml"},
+                                           Case{"collectives/program.yaml", "collectives/all_reduce.yaml"},
                                            Case{"collectives/line.yaml", "collectives/broadcast.yaml"}));
 INSTANTIATE_TEST_SUITE_P(Hosts, ShippedConfigs,
                          ::testing::Values(Case{"topologies/aws_p4de.yaml", "collectives/all_reduce.yaml"},

@@ -49,9 +49,7 @@ class Connector {
                                      beyond("as root", program_.root, 0, program_.ranks.size() - 1)}) {
       if (!wrong.empty()) return wrong;
     }
-    const CollectiveGoal& goal = info_of(program_.kind).goal;
-    const auto owned = [](ChunkRanks of) { return of == ChunkRanks::owner || of == ChunkRanks::source; };
-    if ((owned(goal.contributors) || owned(goal.holders)) && program_.chunks % ranks() != 0) {
+    if (has_parts(program_.kind) && program_.chunks % ranks() != 0) {
       return number(program_.chunks) + " chunks; " + to_string(program_.kind) + " needs a multiple of its " +
              number(ranks()) + " ranks";
     }
@@ -142,8 +140,7 @@ class Connector {
       return whom + "; the rank has " + number(here.blocks.size()) + " thread blocks";
     const std::size_t there = here.blocks[step.after_block].steps.size();
     if (step.after_step >= there) return whom + ", which has " + number(there) + " steps";
-    if (step.after_block == block && step.after_step >= index)
-      return whom + ", which is its own and not before it";
+    if (step.after_block == block) return whom + ", which is its own";
     return "";
   }
 

@@ -98,12 +98,6 @@ class StepCheck {
   std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block
 };
 
-bool has_parts(CollectiveKind kind) {
-  const CollectiveGoal& goal = info_of(kind).goal;
-  const auto one_of = [](ChunkRanks ranks) { return ranks != ChunkRanks::all && ranks != ChunkRanks::root; };
-  return one_of(goal.contributors) || one_of(goal.holders);
-}
-
 }  // namespace
 
 std::string check_shape(const Plan& plan) {
