@@ -90,7 +90,10 @@ class RankCalls {
   Cost flow_{};
 };
 
-bool sends(const Task& task) { return task.kind == TaskKind::collective || task.kind == TaskKind::send; }
+// A receiver sends too: credits.
+bool communicates(const Task& task) {
+  return task.kind == TaskKind::collective || task.kind == TaskKind::send || task.kind == TaskKind::receive;
+}
 
 void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
   for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
@@ -129,7 +132,7 @@ class RankVolume {
   };
 
   void add_task(const Task& task, Volume& volume) {
-    if (!sends(task)) return;
+    if (!communicates(task)) return;
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
     volume.scale_out_bytes += cost.scale_out_bytes;
     volume.flows += cost.flows;

@@ -11,7 +11,7 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/core/registry.h"
 #include "sim/workload/program/workload.pb.h"
-#include "tests/collectives/table_schedule.h"
+#include "tests/collectives/table_plan.h"
 
 namespace netsim {
 namespace {
@@ -43,31 +43,37 @@ TEST(CollectiveKinds, HaveADefaultAlgorithmThatDoesWhatTheGoalSays) {
     for (const std::uint32_t ranks : {2U, 3U, 8U, 9U}) {
       if (!is_collective(info.kind) && ranks != 2) continue;
       for (std::uint32_t root = 0; root < (has_root(info.kind) ? ranks : 1); ++root)
-        EXPECT_EQ(prove(*algorithm->schedule(info.kind, ranks, root)), "") << info.name;
+        EXPECT_EQ(prove(*algorithm->plan(info.kind, ranks, root)), "") << info.name;
     }
   }
 }
 
-// A schedule under the name of another kind, of which it does not do enough.
-std::string proof_as(const Schedule& schedule, CollectiveKind kind) {
-  TableSchedule renamed(kind, schedule.ranks(), schedule.thread_blocks(), schedule.divisions());
-  for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
-    for (std::uint32_t i = 0; i < schedule.instructions(rank, 0); ++i)
-      renamed.list(rank, 0).push_back(schedule.instruction(rank, 0, i));
+// A plan under the name of another kind, of which it does not do enough.
+std::string proof_as(const Plan& plan, CollectiveKind kind) {
+  TablePlan renamed(kind, plan.ranks(), plan.blocks(0), plan.chunks(), plan.in_place());
+  for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
+      for (std::uint32_t i = 0; i < plan.steps(rank, block); ++i)
+        renamed.list(rank, block).push_back(plan.step(rank, block, i));
+    }
   }
   return prove(renamed);
 }
 
 TEST(CollectiveKinds, HaveGoalsThatDiffer) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
-  const auto scattered = registry.create("ring")->schedule(CollectiveKind::reduce_scatter, 4, 0);
+  const auto scattered = registry.create("ring")->plan(CollectiveKind::reduce_scatter, 4, 0);
   EXPECT_EQ(proof_as(*scattered, CollectiveKind::reduce_scatter), "");
   EXPECT_NE(proof_as(*scattered, CollectiveKind::all_reduce), "");
   EXPECT_NE(proof_as(*scattered, CollectiveKind::reduce), "");
-  const auto reduced = registry.create("chain")->schedule(CollectiveKind::reduce, 4, 0);
+  const auto reduced = registry.create("chain")->plan(CollectiveKind::reduce, 4, 0);
   EXPECT_EQ(proof_as(*reduced, CollectiveKind::reduce), "");
   EXPECT_NE(proof_as(*reduced, CollectiveKind::all_reduce), "");
   EXPECT_NE(proof_as(*reduced, CollectiveKind::broadcast), "");
+  const auto parts = registry.create("direct")->plan(CollectiveKind::gather, 4, 0);
+  EXPECT_EQ(proof_as(*parts, CollectiveKind::gather), "");
+  EXPECT_NE(proof_as(*parts, CollectiveKind::all_gather), "");
+  EXPECT_NE(proof_as(*parts, CollectiveKind::scatter), "");
 }
 
 // doc/PERFORMANCE.md of nccl-tests.
@@ -79,6 +85,8 @@ TEST(CollectiveKinds, HaveTheBusBandwidthOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::all_to_all, 8), 70);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::broadcast, 8), 80);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::reduce, 8), 80);
+  EXPECT_DOUBLE_EQ(bus(CollectiveKind::gather, 8), 70);
+  EXPECT_DOUBLE_EQ(bus(CollectiveKind::scatter, 8), 70);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::point_to_point, 2), 80);
 }
 

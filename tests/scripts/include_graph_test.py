@@ -107,12 +107,36 @@ def faults(source, rooms):
     return [fault for fault in found if fault]
 
 
+def namespace_of(text):
+    """The namespace that a header opens first, if it opens any."""
+    opened = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+    return opened.group(1) if opened else ""
+
+
+def twice_named(source):
+    """Types of one name in one namespace, defined by two headers: the linker would mix them up without a word."""
+    where = {}
+    for path in sorted(source.rglob("*.h")):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"^(?:class|struct)(?: alignas\(\d+\))? (\w+)(?: final)?[^;{]*\{", text, re.M):
+            where.setdefault((namespace_of(text), name), []).append(path.relative_to(source).as_posix())
+    return {"::".join(name): paths for name, paths in where.items() if len(paths) > 1}
+
+
 class IncludeGraph(unittest.TestCase):
     rooms = order_of_rooms((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
 
     def test_the_tree_keeps_to_it(self):
         self.assertGreater(len(self.rooms), 8)
         self.assertEqual(faults(ROOT / "sim", self.rooms), [])
+
+    def test_a_name_has_one_meaning(self):
+        self.assertEqual(twice_named(ROOT / "sim"), {})
+        with tempfile.TemporaryDirectory() as name:
+            for room, text in (("a", "namespace n {\nstruct T {\n"), ("b", "namespace n {\nclass T final : U {\n"),
+                               ("c", "namespace m {\nstruct T {\n"), ("d", "namespace n {\nstruct T;\n")):
+                (pathlib.Path(name) / f"{room}.h").write_text(text)
+            self.assertEqual(twice_named(pathlib.Path(name)), {"n::T": ["a.h", "b.h"]})
 
     def test_every_door_is_there(self):
         for room, doors in DOORS.items():

@@ -3,23 +3,18 @@
 // adds its own. One chunk a round; the rounds of a large buffer follow each other down the chain: (p - 2 +
 // rounds) steps of one slice.
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-class ChainPlan final : public Plan {
+class ChainPlan final : public RegularPlan {
  public:
   ChainPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
-      : kind_(kind),
-        ranks_(ranks),
-        root_(root),
+      : RegularPlan("chain", kind, ranks, root),
         first_(kind == CollectiveKind::reduce ? (root + 1) % ranks : root) {}
 
-  CollectiveKind kind() const override { return kind_; }
-  const char* algorithm() const override { return "chain"; }
-  std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t root() const override { return root_; }
   std::uint32_t chunks() const override { return 1; }
   bool in_place() const override { return true; }
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
@@ -43,9 +38,6 @@ class ChainPlan final : public Plan {
     return last ? Kind::receive : Kind::receive_copy_send;
   }
 
-  CollectiveKind kind_;
-  std::uint32_t ranks_;
-  std::uint32_t root_;
   std::uint32_t first_;  // rank of the chain; the last one is the rank before it
 };
 

@@ -1,20 +1,16 @@
 // Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and takes the block of rank
 // r-i. Each step is a permutation; (p-1) steps of n/p bytes. Its own block it copies.
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-constexpr std::uint32_t kMaxRanks = 65'535;  // ranks^2 blocks have 32-bit numbers
-
-class PairwisePlan final : public Plan {
+class PairwisePlan final : public RegularPlan {
  public:
-  explicit PairwisePlan(std::uint32_t ranks) : ranks_(ranks) {}
+  explicit PairwisePlan(std::uint32_t ranks) : RegularPlan("pairwise", CollectiveKind::all_to_all, ranks) {}
 
-  CollectiveKind kind() const override { return CollectiveKind::all_to_all; }
-  const char* algorithm() const override { return "pairwise"; }
-  std::uint32_t ranks() const override { return ranks_; }
   std::uint32_t chunks() const override { return ranks_; }
   bool in_place() const override { return false; }
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
@@ -40,19 +36,13 @@ class PairwisePlan final : public Plan {
     }
     return step;
   }
-
- private:
-  std::uint32_t ranks_;
 };
 
 class Pairwise final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
   std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    if (ranks > kMaxRanks) {
-      throw InputError("all_to_all of " + std::to_string(ranks) + " ranks: 'pairwise' does at most " +
-                       std::to_string(kMaxRanks));
-    }
+    check_all_to_all("pairwise", ranks);
     return std::make_unique<PairwisePlan>(ranks);
   }
 };

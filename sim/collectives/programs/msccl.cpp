@@ -22,10 +22,10 @@ class Msccl final : public CollectiveAlgorithm {
  public:
   // InputError where the program is wrong.
   explicit Msccl(InputText input) : path_(std::move(input.path)) {
-    Program program = read_program(std::move(input.text), path_);
+    CollectiveProgram program = read_program(std::move(input.text), path_);
     if (const std::string wrong = prove(program); !wrong.empty())
       throw InputError(path_ + ": " + describe(program) + ": refused: " + wrong);
-    program_ = std::make_shared<const Program>(std::move(program));
+    program_ = std::make_shared<const CollectiveProgram>(std::move(program));
   }
 
   bool supports(CollectiveKind kind) const override { return kind == program_->kind; }
@@ -44,7 +44,7 @@ class Msccl final : public CollectiveAlgorithm {
   }
 
   std::string path_;
-  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const CollectiveProgram> program_;
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{

@@ -29,6 +29,8 @@ constexpr CollectiveName kCollectiveNames[] = {{"allreduce", CollectiveKind::all
                                                {"alltoall", CollectiveKind::all_to_all},
                                                {"broadcast", CollectiveKind::broadcast},
                                                {"reduce", CollectiveKind::reduce},
+                                               {"gather", CollectiveKind::gather},
+                                               {"scatter", CollectiveKind::scatter},
                                                {"custom", CollectiveKind::custom}};
 
 constexpr Step::Kind kStepKinds[] = {Step::Kind::nothing,
@@ -74,7 +76,7 @@ class ProgramReader {
   ProgramReader(std::string text, const std::string& path)
       : file_(without_rest(std::move(text), path), path), algo_(file_.root("algo")) {}
 
-  Program read() {
+  CollectiveProgram read() {
     read_head();
     const std::vector<XmlElement> gpus = by_id(algo_, "gpu", program_.ranks.size());
     for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) read_gpu(gpus[rank], rank);
@@ -139,7 +141,7 @@ class ProgramReader {
   std::uint32_t likely_root() const {
     const bool sender = info_of(program_.kind).goal.contributors == ChunkRanks::root;
     const auto may_be = [&](const ProgramRank& rank) {
-      return std::none_of(rank.blocks.begin(), rank.blocks.end(), [&](const ProgramBlock& block) {
+      return std::none_of(rank.blocks.begin(), rank.blocks.end(), [&](const CollectiveProgramBlock& block) {
         return std::any_of(block.steps.begin(), block.steps.end(),
                            [&](const Step& step) { return sender ? receives(step.kind) : sends(step.kind); });
       });
@@ -155,12 +157,12 @@ class ProgramReader {
     result.scratch_chunks = number(gpu, "s_chunks", {0, kMostProgramChunks}, 0);
     const std::vector<XmlElement> blocks = by_id(gpu, "tb", gpu.children("tb").size());
     for (const XmlElement& block : blocks) result.blocks.push_back(read_block(block));
-    ProgramBlock copies;
+    CollectiveProgramBlock copies;
     for (const XmlElement& copy : gpu.children("copy")) add_copy(copy, rank, copies);
     if (!copies.steps.empty()) result.blocks.push_back(std::move(copies));
   }
 
-  void add_copy(const XmlElement& element, std::uint32_t rank, ProgramBlock& copies) const {
+  void add_copy(const XmlElement& element, std::uint32_t rank, CollectiveProgramBlock& copies) const {
     Step step;
     step.kind = Step::Kind::copy;
     step.source = {Buffer::input, number(element, "i_off", {0, kMostProgramChunks})};
@@ -208,7 +210,7 @@ class ProgramReader {
   }
 
   static bool uses(const ProgramRank& rank, Buffer buffer) {
-    return std::any_of(rank.blocks.begin(), rank.blocks.end(), [buffer](const ProgramBlock& block) {
+    return std::any_of(rank.blocks.begin(), rank.blocks.end(), [buffer](const CollectiveProgramBlock& block) {
       return std::any_of(block.steps.begin(), block.steps.end(), [buffer](const Step& step) {
         return (reads_source(step.kind) && step.source.buffer == buffer) ||
                (writes_destination(step.kind) && step.destination.buffer == buffer);
@@ -218,13 +220,13 @@ class ProgramReader {
 
   // ---- <tb>, <step>
 
-  ProgramBlock read_block(const XmlElement& element) const {
+  CollectiveProgramBlock read_block(const XmlElement& element) const {
     const auto peer = [&](const char* attribute) {
       const auto last = static_cast<std::int64_t>(program_.ranks.size()) - 1;
       const std::int64_t rank = element.integer(attribute, {-1, last});
       return rank < 0 ? kNoIndex : static_cast<std::uint32_t>(rank);
     };
-    ProgramBlock block;
+    CollectiveProgramBlock block;
     block.send_peer = peer("send");
     block.receive_peer = peer("recv");
     block.channel = number(element, "chan", {0, std::int64_t{program_.channels} - 1});
@@ -271,7 +273,7 @@ class ProgramReader {
 
   XmlFile file_;
   XmlElement algo_;
-  Program program_;
+  CollectiveProgram program_;
 };
 
 // ---- Writing
@@ -299,7 +301,7 @@ std::int64_t peer_of(std::uint32_t rank) { return rank == kNoIndex ? -1 : std::i
 
 class ProgramWriter {
  public:
-  explicit ProgramWriter(const Program& program) : program_(program), plan_(program) {}
+  explicit ProgramWriter(const CollectiveProgram& program) : program_(program), plan_(program) {}
 
   std::string write() {
     add("<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" "
@@ -325,10 +327,10 @@ class ProgramWriter {
     add("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank,
         chunks_of(plan_, rank, Buffer::input), chunks_of(plan_, rank, Buffer::output),
         chunks_of(plan_, rank, Buffer::scratch));
-    const std::vector<ProgramBlock>& blocks = program_.ranks[rank].blocks;
+    const std::vector<CollectiveProgramBlock>& blocks = program_.ranks[rank].blocks;
     const std::vector<std::vector<bool>> awaited = steps_awaited(blocks);
     for (std::size_t id = 0; id < blocks.size(); ++id) {
-      const ProgramBlock& block = blocks[id];
+      const CollectiveProgramBlock& block = blocks[id];
       add("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", id, peer_of(block.send_peer),
           peer_of(block.receive_peer), block.channel);
       for (std::size_t index = 0; index < block.steps.size(); ++index)
@@ -338,10 +340,10 @@ class ProgramWriter {
     add("  </gpu>\n");
   }
 
-  static std::vector<std::vector<bool>> steps_awaited(const std::vector<ProgramBlock>& blocks) {
+  static std::vector<std::vector<bool>> steps_awaited(const std::vector<CollectiveProgramBlock>& blocks) {
     std::vector<std::vector<bool>> awaited;
-    for (const ProgramBlock& block : blocks) awaited.emplace_back(block.steps.size(), false);
-    for (const ProgramBlock& block : blocks) {
+    for (const CollectiveProgramBlock& block : blocks) awaited.emplace_back(block.steps.size(), false);
+    for (const CollectiveProgramBlock& block : blocks) {
       for (const Step& step : block.steps) {
         if (step.after_block != kNoIndex) awaited[step.after_block][step.after_step] = true;
       }
@@ -364,7 +366,7 @@ class ProgramWriter {
         waits ? std::int64_t{step.after_step} : -1, awaited);
   }
 
-  const Program& program_;
+  const CollectiveProgram& program_;
   ProgramPlan plan_;
   std::string text_;
 };
@@ -379,10 +381,10 @@ const FormatRegistration kFormat{{.name = "msccl_xml",
 
 }  // namespace
 
-Program read_msccl_xml(std::string text, const std::string& path) {
+CollectiveProgram read_msccl_xml(std::string text, const std::string& path) {
   return ProgramReader(std::move(text), path).read();
 }
 
-std::string write_msccl_xml(const Program& program) { return ProgramWriter(program).write(); }
+std::string write_msccl_xml(const CollectiveProgram& program) { return ProgramWriter(program).write(); }
 
 }  // namespace netsim

@@ -27,9 +27,9 @@
 namespace netsim {
 
 // A connected program; InputError at the place of what is wrong. `path` stands for the text in messages.
-Program read_msccl_xml(std::string text, const std::string& path);
+CollectiveProgram read_msccl_xml(std::string text, const std::string& path);
 
 // The text of a connected program. Of a kind that MSCCL has no name for: as `custom`.
-std::string write_msccl_xml(const Program& program);
+std::string write_msccl_xml(const CollectiveProgram& program);
 
 }  // namespace netsim

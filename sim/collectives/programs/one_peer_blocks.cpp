@@ -130,8 +130,8 @@ class ChannelGroups {
   std::vector<std::set<Ranks>> ranks_;  // of a group: at the connection that stands for it
 };
 
-Program head_of(const Plan& plan) {
-  Program program;
+CollectiveProgram head_of(const Plan& plan) {
+  CollectiveProgram program;
   program.name = plan.algorithm();
   program.kind = plan.kind();
   program.root = plan.root();
@@ -161,10 +161,10 @@ bool has_one_peer_blocks(const Plan& plan, const Connections& connections) {
   return all;
 }
 
-Program copy_of(const Plan& plan, const Connections& connections) {
-  Program program = head_of(plan);
+CollectiveProgram copy_of(const Plan& plan, const Connections& connections) {
+  CollectiveProgram program = head_of(plan);
   each_block(plan, [&](std::uint32_t rank, std::uint32_t block) {
-    ProgramBlock& copy = program.ranks[rank].blocks.emplace_back();
+    CollectiveProgramBlock& copy = program.ranks[rank].blocks.emplace_back();
     const Connections::Ends& ends = connections.of(rank, block);
     copy.channel = plan.channel(rank, block);
     if (!ends.in.empty()) copy.receive_peer = connections[ends.in.front()].rank;
@@ -179,7 +179,7 @@ class Splitter {
   Splitter(const Plan& plan, Connections connections)
       : plan_(plan), connections_(std::move(connections)), groups_(connections_) {}
 
-  Program split() {
+  CollectiveProgram split() {
     out_of_.assign(connections_.count(), kNoIndex);
     in_of_.assign(connections_.count(), kNoIndex);
     each_block(plan_, [this](std::uint32_t rank, std::uint32_t block) { pair_fused(rank, block); });
@@ -234,8 +234,8 @@ class Splitter {
     });
   }
   std::uint32_t add_block(std::uint32_t rank, std::uint32_t in, std::uint32_t out, std::uint32_t channel) {
-    std::vector<ProgramBlock>& blocks = program_.ranks[rank].blocks;
-    ProgramBlock& block = blocks.emplace_back();
+    std::vector<CollectiveProgramBlock>& blocks = program_.ranks[rank].blocks;
+    CollectiveProgramBlock& block = blocks.emplace_back();
     block.channel = channel;
     if (in != kNoIndex) block.receive_peer = connections_[in].rank;
     if (out != kNoIndex) block.send_peer = connections_[out].to_rank;
@@ -339,7 +339,7 @@ class Splitter {
   std::vector<std::uint32_t> out_of_, in_of_;
   std::vector<std::uint32_t> receiver_, sender_;  // of a connection: new thread blocks
   std::map<BlockOf, std::uint32_t> first_block_;
-  Program program_;
+  CollectiveProgram program_;
   std::vector<std::pair<At, At>> waits_;  // a new step, and the plan's step that it waits for
   At last_;                               // step that was added for this thread block
   std::uint32_t current_ = 0;             // new thread block, for steps without a partner
@@ -347,10 +347,11 @@ class Splitter {
 
 }  // namespace
 
-Program program_of(const Plan& plan) {
+CollectiveProgram program_of(const Plan& plan) {
   Connections connections(plan);
-  Program program = has_one_peer_blocks(plan, connections) ? copy_of(plan, connections)
-                                                           : Splitter(plan, std::move(connections)).split();
+  CollectiveProgram program = has_one_peer_blocks(plan, connections)
+                                  ? copy_of(plan, connections)
+                                  : Splitter(plan, std::move(connections)).split();
   if (const auto fault = connect(program)) {
     throw InputError(std::string(plan.algorithm()) + " of " + std::to_string(plan.ranks()) +
                      " ranks is no program: " + to_string(*fault));

@@ -19,6 +19,6 @@ namespace netsim {
 //
 // InputError for a plan beyond the limits of programs. The messages, and their order on each connection, are
 // the plan's.
-Program program_of(const Plan& plan);
+CollectiveProgram program_of(const Plan& plan);
 
 }  // namespace netsim

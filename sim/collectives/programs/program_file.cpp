@@ -16,7 +16,7 @@ namespace {
 
 struct Reader {
   const char* format;  // its name among the formats that are recognised
-  Program (*read)(std::string text, const std::string& path);
+  CollectiveProgram (*read)(std::string text, const std::string& path);
 };
 constexpr Reader kReaders[] = {
     {"msccl_xml", read_msccl_xml}, {"sccl_json", read_sccl_json}, {"teccl_schedule", read_teccl_json}};
@@ -28,7 +28,7 @@ std::string counted(std::uint64_t count, const char* what) {
 
 }  // namespace
 
-Program read_program(std::string text, const std::string& path) {
+CollectiveProgram read_program(std::string text, const std::string& path) {
   const Format* format = recognise(text, path);
   if (format == nullptr) {
     throw InputError(
@@ -42,11 +42,11 @@ Program read_program(std::string text, const std::string& path) {
   return reader->read(std::move(text), path);
 }
 
-std::string describe(const Program& program) {
+std::string describe(const CollectiveProgram& program) {
   std::uint64_t blocks = 0, steps = 0;
   for (const ProgramRank& rank : program.ranks) {
     blocks += rank.blocks.size();
-    for (const ProgramBlock& block : rank.blocks) steps += block.steps.size();
+    for (const CollectiveProgramBlock& block : rank.blocks) steps += block.steps.size();
   }
   return fmt::format("{} '{}' of {}: {}, {}, {}, {}, {}, {}", to_string(program.kind), program.name,
                      counted(program.ranks.size(), "rank"), counted(program.channels, "channel"),
@@ -55,6 +55,6 @@ std::string describe(const Program& program) {
                      to_string(program.protocol));
 }
 
-std::string prove(const Program& program) { return prove(ProgramPlan(program)); }
+std::string prove(const CollectiveProgram& program) { return prove(ProgramPlan(program)); }
 
 }  // namespace netsim

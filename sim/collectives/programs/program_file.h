@@ -17,12 +17,12 @@ inline constexpr const char* kProgramAdvice =
 
 // A connected program by what its text is recognised as. InputError for what is none or is wrong; `path`
 // stands for the text in messages.
-Program read_program(std::string text, const std::string& path);
+CollectiveProgram read_program(std::string text, const std::string& path);
 
 // "all_reduce 'ring' of 8 ranks: 1 channel, 8 thread blocks, 120 steps, 8 chunks, in place, LL128".
-std::string describe(const Program& program);
+std::string describe(const CollectiveProgram& program);
 
 // Why the program does not do what its collective is, "" where it is proved to (prove()).
-std::string prove(const Program& program);
+std::string prove(const CollectiveProgram& program);
 
 }  // namespace netsim

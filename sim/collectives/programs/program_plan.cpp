@@ -18,7 +18,7 @@ using Ends = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
 class Connector {
  public:
-  explicit Connector(Program& program) : program_(program), plan_(program) {}
+  explicit Connector(CollectiveProgram& program) : program_(program), plan_(program) {}
 
   std::optional<ProgramFault> run() {
     if (auto message = wrong_shape(); !message.empty()) return ProgramFault{.message = std::move(message)};
@@ -33,7 +33,7 @@ class Connector {
 
  private:
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_.ranks.size()); }
-  ProgramBlock& block_of(std::uint32_t rank, std::uint32_t block) {
+  CollectiveProgramBlock& block_of(std::uint32_t rank, std::uint32_t block) {
     return program_.ranks[rank].blocks[block];
   }
 
@@ -74,7 +74,7 @@ class Connector {
   // ---- Thread blocks by their peers
 
   void check_block(std::uint32_t rank, std::uint32_t block) {
-    const ProgramBlock& given = block_of(rank, block);
+    const CollectiveProgramBlock& given = block_of(rank, block);
     if (given.channel >= program_.channels) {
       return fail(rank, block, kNoIndex,
                   "channel " + number(given.channel) + " of " + number(program_.channels));
@@ -100,16 +100,17 @@ class Connector {
   // ---- Steps by themselves
 
   void check_steps(std::uint32_t rank, std::uint32_t block) {
-    const ProgramBlock& given = block_of(rank, block);
+    const CollectiveProgramBlock& given = block_of(rank, block);
     for (std::uint32_t index = 0; index < given.steps.size(); ++index) {
       const std::string wrong = wrong_step(rank, block, index);
       if (!wrong.empty()) return fail(rank, block, index, wrong);
-      program_.largest_count = std::max(program_.largest_count, given.steps[index].count);
+      if (sends(given.steps[index].kind))
+        program_.largest_count = std::max(program_.largest_count, given.steps[index].count);
     }
   }
 
   std::string wrong_step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) {
-    const ProgramBlock& given = block_of(rank, block);
+    const CollectiveProgramBlock& given = block_of(rank, block);
     const Step& step = given.steps[index];
     if (sends(step.kind) && given.send_peer == kNoIndex)
       return "sends, but its thread block has no rank to send to";
@@ -147,7 +148,7 @@ class Connector {
   // ---- Messages: the n-th that is sent is the n-th that is received
 
   void join_sender(std::uint32_t rank, std::uint32_t block) {
-    ProgramBlock& sender = block_of(rank, block);
+    CollectiveProgramBlock& sender = block_of(rank, block);
     std::uint32_t there = 0, receiver = kNoIndex;
     for (std::uint32_t index = 0; index < sender.steps.size(); ++index) {
       Step& step = sender.steps[index];
@@ -171,7 +172,7 @@ class Connector {
 
   // After the senders: each of their messages is received, so only receives without one are left.
   void join_receiver(std::uint32_t rank, std::uint32_t block) {
-    ProgramBlock& receiver = block_of(rank, block);
+    CollectiveProgramBlock& receiver = block_of(rank, block);
     std::uint64_t left = 0;
     std::uint32_t sender = kNoIndex;
     for (std::uint32_t index = 0; index < receiver.steps.size(); ++index) {
@@ -196,18 +197,18 @@ class Connector {
     const auto found = ends.find({rank, channel});
     return found == ends.end() ? kNoIndex : found->second;
   }
-  static std::string no_partner(std::uint32_t rank, const ProgramBlock& block, const char* what) {
+  static std::string no_partner(std::uint32_t rank, const CollectiveProgramBlock& block, const char* what) {
     const bool sending = what[0] == 's';
     return std::string(what) + " rank " + number(sending ? block.send_peer : block.receive_peer) +
            " on channel " + number(block.channel) + ", where no thread block " +
            (sending ? "receives from" : "sends to") + " rank " + number(rank);
   }
-  static std::uint64_t messages_sent(const ProgramBlock& block) {
+  static std::uint64_t messages_sent(const CollectiveProgramBlock& block) {
     return static_cast<std::uint64_t>(std::count_if(block.steps.begin(), block.steps.end(),
                                                     [](const Step& step) { return sends(step.kind); }));
   }
 
-  Program& program_;
+  CollectiveProgram& program_;
   ProgramPlan plan_;
   std::vector<Ends> senders_, receivers_;  // of each rank
   std::optional<ProgramFault> fault_;
@@ -226,6 +227,6 @@ std::string to_string(const ProgramFault& fault) {
   return text + (text.empty() ? "" : ": ") + fault.message;
 }
 
-std::optional<ProgramFault> connect(Program& program) { return Connector(program).run(); }
+std::optional<ProgramFault> connect(CollectiveProgram& program) { return Connector(program).run(); }
 
 }  // namespace netsim

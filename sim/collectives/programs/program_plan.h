@@ -1,9 +1,9 @@
-// Program: a plan that is data, as synthesizers and people write them, rank by rank, thread block by thread
-// block, step by step. As in MSCCL a thread block sends to one rank and receives from one, and two thread
-// blocks are joined by their ranks and their channel.
+// CollectiveProgram: a plan that is data, as synthesizers and people write them, rank by rank, thread block
+// by thread block, step by step. As in MSCCL a thread block sends to one rank and receives from one, and two
+// thread blocks are joined by their ranks and their channel.
 //
-// Whoever reads a format fills in a Program; connect() joins its thread blocks and checks everything that can
-// be said without executing it; ProgramPlan is what the proof and the executor then see.
+// Whoever reads a format fills in a CollectiveProgram; connect() joins its thread blocks and checks
+// everything that can be said without executing it; ProgramPlan is what the proof and the executor then see.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace netsim {
 
-struct ProgramBlock {
+struct CollectiveProgramBlock {
   std::uint32_t channel = 0;
   // The ranks that its messages go to and come from; kNoIndex: none do.
   std::uint32_t send_peer = kNoIndex, receive_peer = kNoIndex;
@@ -27,15 +27,15 @@ struct ProgramBlock {
 
 struct ProgramRank {
   std::uint32_t scratch_chunks = 0;
-  std::vector<ProgramBlock> blocks;
+  std::vector<CollectiveProgramBlock> blocks;
 };
 
-struct Program {
+struct CollectiveProgram {
   std::string name;
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t root = 0;
   std::uint32_t chunks = 0, channels = 1;  // as Plan has them
-  std::uint32_t largest_count = 1;         // of a step; connect()'s
+  std::uint32_t largest_count = 1;         // of a message; connect()'s
   bool in_place = false;
   Protocol protocol = Protocol::simple;
   // The sizes in bytes for which it is meant, where it says them. Nothing is refused for them.
@@ -58,15 +58,16 @@ std::string to_string(const ProgramFault& fault);
 // Looks up each step's partner. Nothing, or the first fault: numbers out of range, chunks beyond their
 // buffer, two thread blocks of a rank with the same peer and channel in one direction, a dependency on a step
 // that does not exist, messages without a receiver or sender, or of another number of chunks than expected.
-std::optional<ProgramFault> connect(Program& program);
+std::optional<ProgramFault> connect(CollectiveProgram& program);
 
 // A program as a plan. Any plan can be made one: see one_peer_blocks.h.
 class ProgramPlan final : public Plan {
  public:
   // Connected, without a fault. Plans of one program share it.
-  explicit ProgramPlan(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  explicit ProgramPlan(std::shared_ptr<const CollectiveProgram> program) : program_(std::move(program)) {}
   // Borrows the program, which must outlive the plan.
-  explicit ProgramPlan(const Program& program) : program_(std::shared_ptr<const Program>(), &program) {}
+  explicit ProgramPlan(const CollectiveProgram& program)
+      : program_(std::shared_ptr<const CollectiveProgram>(), &program) {}
 
   CollectiveKind kind() const override { return program_->kind; }
   const char* algorithm() const override { return program_->name.c_str(); }
@@ -91,10 +92,10 @@ class ProgramPlan final : public Plan {
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     return program_->ranks[rank].blocks[block].steps[index];
   }
-  const Program& program() const { return *program_; }
+  const CollectiveProgram& program() const { return *program_; }
 
  private:
-  std::shared_ptr<const Program> program_;
+  std::shared_ptr<const CollectiveProgram> program_;
 };
 
 }  // namespace netsim

@@ -109,7 +109,7 @@ const FormatRegistration kFormat{{.name = "sccl_json",
 
 }  // namespace
 
-Program read_sccl_json(std::string text, const std::string& path) {
+CollectiveProgram read_sccl_json(std::string text, const std::string& path) {
   return as_input([&] {
     const ConfigNode root = parse_config(text, path);
     return program_of(AlgorithmReader(root).read());

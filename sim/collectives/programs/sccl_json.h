@@ -11,6 +11,6 @@
 namespace netsim {
 
 // A connected program; InputError at the place of what is wrong. `path` stands for the text in messages.
-Program read_sccl_json(std::string text, const std::string& path);
+CollectiveProgram read_sccl_json(std::string text, const std::string& path);
 
 }  // namespace netsim

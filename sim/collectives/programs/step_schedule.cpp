@@ -31,7 +31,7 @@ class Builder {
  public:
   explicit Builder(const StepSchedule& schedule) : schedule_(schedule) {}
 
-  Program build() {
+  CollectiveProgram build() {
     make_head();
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) place_input(rank);
     for (const std::vector<Send>& step : schedule_.steps) add_step(step);
@@ -213,11 +213,11 @@ class Builder {
   // ---- Thread blocks
 
   std::uint32_t block_of(std::uint32_t rank, std::uint32_t to, std::uint32_t from) {
-    std::vector<ProgramBlock>& blocks = program_.ranks[rank].blocks;
+    std::vector<CollectiveProgramBlock>& blocks = program_.ranks[rank].blocks;
     const auto [entry, fresh] =
         blocks_.try_emplace({rank, to, from}, static_cast<std::uint32_t>(blocks.size()));
     if (fresh) {
-      ProgramBlock& block = blocks.emplace_back();
+      CollectiveProgramBlock& block = blocks.emplace_back();
       block.send_peer = to;
       block.receive_peer = from;
     }
@@ -243,7 +243,7 @@ class Builder {
   }
 
   const StepSchedule& schedule_;
-  Program program_;
+  CollectiveProgram program_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Held> held_;  // by rank and address
   std::map<std::uint32_t, std::uint32_t> pieces_;                 // of an address: which piece of the buffer
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> scratch_used_;  // by rank and piece
@@ -252,6 +252,6 @@ class Builder {
 
 }  // namespace
 
-Program program_of(const StepSchedule& schedule) { return Builder(schedule).build(); }
+CollectiveProgram program_of(const StepSchedule& schedule) { return Builder(schedule).build(); }
 
 }  // namespace netsim

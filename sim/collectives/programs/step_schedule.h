@@ -33,6 +33,6 @@ struct StepSchedule {
 //
 // All but an all-to-all are in place. InputError at a send of what its rank does not have, of contributions
 // that the other rank has in part, and for inputs and outputs that are not of the kind's size.
-Program program_of(const StepSchedule& schedule);
+CollectiveProgram program_of(const StepSchedule& schedule);
 
 }  // namespace netsim

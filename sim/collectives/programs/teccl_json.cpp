@@ -174,7 +174,7 @@ const FormatRegistration kFormat{
 
 }  // namespace
 
-Program read_teccl_json(std::string text, const std::string& path) {
+CollectiveProgram read_teccl_json(std::string text, const std::string& path) {
   return as_input([&] {
     const ConfigNode root = parse_config(text, path);
     return program_of(ScheduleReader(root).read());

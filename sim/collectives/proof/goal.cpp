@@ -31,12 +31,12 @@ std::uint32_t Goal::initial(std::uint32_t rank, Cell cell) const {
 std::uint32_t Goal::wanted(std::uint32_t rank, Cell cell) const {
   if (cell.region != (in_place_ ? Cell::Region::input : Cell::Region::output)) return kNothing;
   switch (goal_.holders) {
-    case ChunkRanks::none:
-      return kNothing;
     case ChunkRanks::root:
       return rank == root_ ? cell.index : kNothing;
     case ChunkRanks::owner:
       return is_own(rank, cell.index) ? cell.index : kNothing;
+    case ChunkRanks::none:
+      return kNothing;
     case ChunkRanks::destination:
       return cell.index / part_ * chunks_ + rank * part_ + cell.index % part_;
     default:

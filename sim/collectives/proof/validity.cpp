@@ -16,7 +16,7 @@ constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 30;
 // The steps of one thread block after the other.
 class StepCheck {
  public:
-  explicit StepCheck(const Plan& plan) : plan_(plan), goal_(plan) {
+  explicit StepCheck(const Plan& plan) : plan_(plan), goal_(plan), largest_count_(plan.largest_count()) {
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) blocks_.push_back(plan.blocks(rank));
   }
 
@@ -43,7 +43,9 @@ class StepCheck {
     if (step.kind > Step::Kind::receive_reduce_copy_send) return "no such kind of step";
     if (step.after_block != kNoIndex) wrong = after(rank, block, step);
     if (step.kind == Step::Kind::nothing || !wrong.empty()) return wrong;
-    if (step.count == 0) return "of no chunk";
+    const bool moves = sends(step.kind) || receives(step.kind);
+    if (step.count == 0 || (moves && step.count > largest_count_))
+      return "its count is not one of 1 to " + number(largest_count_) + ", the plan's largest";
     if (reads_source(step.kind)) wrong = chunks(step.source, step.count);
     if (wrong.empty() && writes_destination(step.kind)) wrong = chunks(step.destination, step.count);
     if (wrong.empty() && reads_source(step.kind) && writes_destination(step.kind))
@@ -93,6 +95,7 @@ class StepCheck {
 
   const Plan& plan_;
   Goal goal_;
+  std::uint32_t largest_count_;
   std::vector<std::uint32_t> blocks_;                         // by rank
   std::array<std::uint32_t, 3> chunks_{};                     // of the rank, by buffer
   std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block

@@ -188,7 +188,7 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t p
     Incoming done = incoming_[index];
     r.oldest = done.next;
     incoming_.release(index);
-    ++counts_.flows_done;
+    if (!done.request.credit) ++counts_.flows_done;
     counts_.bytes_delivered += done.request.bytes;
     if (state_.observed) {
       set_.write(state_.delivered_reader,

@@ -48,7 +48,7 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (request.traits.rate_limit != 0) s.limited = true;
   if (!s.scale_up) {
-    ++counts_.flows_started;
+    if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
   }
   make_ready(id);

@@ -69,7 +69,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(MscclXml, IsReadAsItStands) {
-  const Program program = read_msccl_xml(kExchange, "a.xml");
+  const CollectiveProgram program = read_msccl_xml(kExchange, "a.xml");
   EXPECT_EQ(describe(program),
             "all_reduce 'exchange' of 2 ranks: 1 channel, 4 thread blocks, 8 steps, 2 chunks, in place, LL");
   const ProgramPlan plan(program);
@@ -101,7 +101,7 @@ TEST(MscclXml, SaysWhereItIsWrong) {
   // <algo>
   EXPECT_EQ(wrong("coll=\"allreduce\"", "coll=\"alltonext\""),
             "a.xml:1:2: <algo>: coll is 'alltonext'; allowed: allreduce, allgather, reduce_scatter, "
-            "reducescatter, alltoall, broadcast, reduce, custom");
+            "reducescatter, alltoall, broadcast, reduce, gather, scatter, custom");
   EXPECT_EQ(wrong("proto=\"LL\"", "proto=\"LL256\""),
             "a.xml:1:2: <algo>: proto is 'LL256'; allowed: Simple, LL, LL128");
   EXPECT_EQ(wrong("ngpus=\"2\"", "ngpus=\"3\""), "a.xml:1:2: <algo>: ngpus is 3, and there are 2 <gpu>");
@@ -201,12 +201,12 @@ TEST(MscclXml, OldCopiesAreSteps) {
 <gpu id="1" i_chunks="1" o_chunks="2"><copy i_off="0" o_off="1"/><tb id="0" send="0" recv="0" chan="0">
 <step s="0" type="s" srcbuf="i" srcoff="0" cnt="1"/><step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu>
 </algo>)";
-  const Program apart = read_msccl_xml(gather, "a.xml");
+  const CollectiveProgram apart = read_msccl_xml(gather, "a.xml");
   EXPECT_EQ(prove(apart), "");
   ASSERT_EQ(apart.ranks[1].blocks.size(), 2U);
   EXPECT_EQ(apart.ranks[1].blocks[1].steps[0].kind, Step::Kind::copy);
   EXPECT_NE(prove(read_msccl_xml(with(gather, "<copy i_off=\"0\" o_off=\"1\"/>", ""), "a.xml")), "");
-  const Program together = read_msccl_xml(with(gather, "inplace=\"0\"", "inplace=\"1\""), "a.xml");
+  const CollectiveProgram together = read_msccl_xml(with(gather, "inplace=\"0\"", "inplace=\"1\""), "a.xml");
   EXPECT_EQ(prove(together), "");
   EXPECT_EQ(together.ranks[1].blocks.size(), 1U);
   EXPECT_EQ(error_of(with(gather, "o_off=\"1\"", "o_off=\"2\"")),
@@ -224,11 +224,11 @@ TEST(MscclXml, FindsTheRoot) {
 }
 
 TEST(MscclXml, KeepsWhatAPlanDoesNotSay) {
-  Program program = read_msccl_xml(kExchange, "a.xml");
+  CollectiveProgram program = read_msccl_xml(kExchange, "a.xml");
   program.name = "<\"&\n>";
   program.least_bytes = 64;
   program.most_bytes = 1 << 20;
-  const Program back = read_msccl_xml(write_msccl_xml(program), "b.xml");
+  const CollectiveProgram back = read_msccl_xml(write_msccl_xml(program), "b.xml");
   EXPECT_EQ(back.name, program.name);
   EXPECT_EQ(back.protocol, Protocol::ll);
   EXPECT_EQ(back.least_bytes, 64);
@@ -242,9 +242,9 @@ TEST(MscclXml, TheProgramsOfOthersAreProvedAndWrittenBackTheSame) {
   std::size_t proved = 0;
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
-    const Program program = read_program(read_file(file, kLargestProgram), file);
+    const CollectiveProgram program = read_program(read_file(file, kLargestProgram), file);
     const ProgramPlan plan(program);
-    const Program back = read_msccl_xml(write_msccl_xml(program), "back");
+    const CollectiveProgram back = read_msccl_xml(write_msccl_xml(program), "back");
     test::expect_equal(plan, ProgramPlan(back));
     if (file.find("/negative/") != std::string::npos) continue;
     EXPECT_EQ(prove(plan), "");

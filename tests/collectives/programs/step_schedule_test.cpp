@@ -21,32 +21,32 @@ namespace {
 using ::testing::HasSubstr;
 
 // Reduce-scatter by exchange, then all-gather the same way; 2 ranks, an address each half.
-constexpr const char *kAllReduce = R"({"sccl_type": "algorithm", "name": "halves",
+constexpr const char* kAllReduce = R"json({"sccl_type": "algorithm", "name": "halves",
 "input_map": {"0": [0, 1], "1": [0, 1]}, "output_map": {"0": [0, 1], "1": [0, 1]},
 "steps": [{"rounds": 1, "sends": [[1, 0, 1, 0, 0, "rrc"], [0, 1, 0]]},
  {"rounds": 1, "sends": [[0, 0, 1], [1, 1, 0]]}],
 "collective": {"name": "Allreduce(n=2)",
                      "nodes" : 2, "runtime_name" : "allreduce"
 }
-})";
+})json";
 
 // Rank 1 passes on what rank 0 has for rank 2, and its own.
-constexpr const char* kAllToAll = R"({"msccl_type": "algorithm", "name": "line",
+constexpr const char* kAllToAll = R"json({"msccl_type": "algorithm", "name": "line",
 "input_map": {"0": [0, 3, 6], "1": [1, 4, 7], "2": [2, 5, 8]},
 "output_map": {"0": [0, 1, 2], "1": [3, 4, 5], "2": [6, 7, 8]},
 "steps": [{"sends": [[6, 0, 1], [3, 0, 1], [1, 1, 0], [7, 1, 2], [5, 2, 1], [2, 2, 1]]},
  {"sends": [[6, 1, 2], [2, 1, 0]]}],
 "collective": {"name": "Alltoall(n=3)", "nodes": 3
 }
-})";
+})json";
 
-constexpr const char* kGather = R"({"1-Epoch_Duration": 1.0,
+constexpr const char* kGather = R"json({"1-Epoch_Duration": 1.0,
 "6-Demand_Met": {"GPU 1": {"GPU 2": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 1.0}},
  "GPU 2": {"GPU 1": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 2.0}},
  "GPU 10": {"GPU 1": {"Chunk 0": 1.0}, "GPU 2": {"Chunk 0": 2.0}}},
 "7-Flows": ["Chunk 0 from 1 traveled over 1->2 in epoch 0", "Chunk 0 from 2 traveled over 2->1 in epoch 0 via switches 0",
  "Chunk 0 from 1 traveled over 1->10 in epoch 0", "Chunk 0 from 10 traveled over 10->1 in epoch 0",
- "Chunk 0 from 10 traveled over 1->2 in epoch 2", "Chunk 0 from 2 traveled over 1->10 in epoch 1"]})";
+ "Chunk 0 from 10 traveled over 1->2 in epoch 2", "Chunk 0 from 2 traveled over 1->10 in epoch 1"]})json";
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -64,20 +64,20 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(StepSchedules, WhatArrivesIsAddedOrReplaces) {
-  const Program program = read_sccl_json(kAllReduce, "a.json");
+  const CollectiveProgram program = read_sccl_json(kAllReduce, "a.json");
   EXPECT_EQ(
       describe(program),
       "all_reduce 'halves' of 2 ranks: 1 channel, 4 thread blocks, 8 steps, 2 chunks, in place, Simple");
   EXPECT_EQ(prove(program), "");
   std::string kinds;
-  for (const ProgramBlock& block : program.ranks[0].blocks) {
+  for (const CollectiveProgramBlock& block : program.ranks[0].blocks) {
     for (const Step& step : block.steps) kinds += std::string(to_string(step.kind)) + " ";
   }
   EXPECT_EQ(kinds, "s s rrc r ");
 }
 
 TEST(StepSchedules, WhatIsPassedOnLiesInScratch) {
-  const Program program = read_sccl_json(kAllToAll, "a.json");
+  const CollectiveProgram program = read_sccl_json(kAllToAll, "a.json");
   EXPECT_EQ(prove(program), "");
   EXPECT_FALSE(program.in_place);
   // Chunk 2 of rank 0's input and chunk 0 of rank 2's, each where it is as large.
@@ -86,7 +86,7 @@ TEST(StepSchedules, WhatIsPassedOnLiesInScratch) {
 }
 
 TEST(StepSchedules, RanksOfTeCclAreGpusInOrder) {
-  const Program program = read_teccl_json(kGather, "a.json");
+  const CollectiveProgram program = read_teccl_json(kGather, "a.json");
   EXPECT_EQ(prove(program), "");
   EXPECT_EQ(program.ranks.size(), 3U);
 }
@@ -97,7 +97,7 @@ TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
   };
   EXPECT_THAT(
       wrong(kAllToAll, "[2, 1, 0]", "[8, 1, 0]"),
-      HasSubstr("a.json:5:25: steps[1].sends[1]: rank 1 sends address 8, which it does not have when the "
+      HasSubstr("a.json:5:24: steps.1.sends.1: rank 1 sends address 8, which it does not have when the "
                 "step begins"));
   EXPECT_THAT(wrong(kAllToAll, "[2, 1, 0]", "[2, 1, 3]"), HasSubstr("allowed: an integer from 0 to 2"));
   EXPECT_THAT(wrong(kAllToAll, "[2, 1, 0]", "[2, 1, 1]"), HasSubstr("a send from rank 1 to rank 1"));
@@ -120,15 +120,16 @@ TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
 
 // Of two ranks' sums each has something that the other has not: adding them would count twice.
 TEST(StepSchedules, ContributionsInPartAreRefused) {
-  constexpr const char *kThree = R"({"msccl_type": "algorithm", "name": "a",
+  constexpr const char* kThree = R"json({"msccl_type": "algorithm", "name": "a",
 "input_map": {"0": [0], "1": [0], "2": [0]}, "output_map": {"0": [0], "1": [0], "2": [0]},
 "steps": [{"sends": [[0, 0, 1], [0, 1, 2]]}, {"sends": [[0, 1, 2]]}],
 "collective": {"name": "Allreduce(n=3)",
                        "nodes" : 3
 }
-})";
-  EXPECT_THAT(error_of(kThree), HasSubstr("steps[1].sends[0]: rank 1 sends address 0 to rank 2, which has some of "
-                                          "its contributions and others"));
+})json";
+  EXPECT_THAT(error_of(kThree),
+              HasSubstr("steps.1.sends.0: rank 1 sends address 0 to rank 2, which has some of "
+                        "its contributions and others"));
 }
 
 TEST(StepSchedules, WhatIsBrokenIsRefused) {

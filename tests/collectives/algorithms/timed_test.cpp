@@ -1,0 +1,221 @@
+// Do algorithms take what their closed forms say? On an idle homogeneous network in which a message of m
+// bytes takes alpha + m beta (FakeEndpoint: a port each to send on), p = 2 to 64, 1 B to 1 GB; and over
+// packets on the tori and meshes that some are made for.
+//
+// Forms: Thakur, Rabenseifner, Gropp 2005, section 4; Patarasuk & Yuan 2009; Mikami et al. 2018; Cho et al.
+// 2019 (BlueConnect).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "sim/collectives/execution/executor.h"
+#include "tests/collectives/algorithms/algorithm_cases.h"
+#include "tests/collectives/fake_endpoint.h"
+#include "tests/support/packet_fixture.h"
+
+namespace netsim {
+namespace {
+
+using testing::ceil_log2;
+using testing::floor_log2;
+
+constexpr Time kAlpha = 5 * kMicrosecond;
+constexpr BitRate kRate = 8 * kGbps;  // beta: 1 ns a byte
+
+// One channel, one message a step, no latencies of the library, no bounds on what is under way.
+std::string settings_of(const std::string& algorithm, CollectiveKind kind, const std::string& slice) {
+  return std::string(to_string(kind)) + ": " + algorithm +
+         "\nbase_latency_ring: 0\nbase_latency_tree: 0\nhop_latency_net_ring: 0\nhop_latency_net_tree: 0\n"
+         "hop_latency_nvlink_ring: 0\nhop_latency_nvlink_tree: 0\n"
+         "scale_out_channels: 1\nslices_per_chunk: 1\nslots: 0\nslice: " +
+         slice + "\n";
+}
+
+void start_all(Executor& executor, CollectiveKind kind, const std::vector<std::uint32_t>& members,
+               Bytes bytes) {
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+    CommunicationRequest request;
+    request.kind = kind;
+    request.members = &members;
+    request.index = rank;
+    request.bytes = bytes;
+    request.communication = 1;
+    executor.start(rank, request);
+  }
+}
+
+// When the last rank is done.
+Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t p, Bytes n,
+             const std::string& slice = "1 GiB") {
+  EventLoop loop;
+  FakeEndpoint endpoint(loop, p, 1, {}, {kRate, kAlpha});
+  Completions done(loop);
+  const auto executor = Executor::create(
+      loop, endpoint, parse_config(settings_of(algorithm, kind, slice), "test.yaml"), 100'000);
+  executor->set_listener(&done);
+  std::vector<std::uint32_t> members(p);
+  std::iota(members.begin(), members.end(), 0U);
+  start_all(*executor, kind, members, n);
+  loop.run();
+  EXPECT_EQ(done.done.size(), p);
+  return done.last();
+}
+
+double alpha(double count) { return count * static_cast<double>(kAlpha); }
+// Of so many bytes.
+double beta(double bytes) { return bytes * static_cast<double>(kNanosecond); }
+
+struct Form {
+  const char* algorithm;
+  CollectiveKind kind;
+  bool (*suits)(std::uint32_t p);
+  double (*time)(double p, double n);
+};
+void PrintTo(const Form& form, std::ostream* out) {
+  *out << to_string(form.kind) << " by " << form.algorithm;
+}
+
+double log2_of(double p) { return floor_log2(static_cast<std::uint32_t>(p)); }
+double log2_up(double p) { return ceil_log2(static_cast<std::uint32_t>(p)); }
+double two_more(double p, double n) { return std::exp2(log2_of(p)) == p ? 0 : alpha(2) + beta(2 * n); }
+double ring(double p, double n) { return alpha(p - 1) + beta(n * (p - 1) / p); }
+double doubling(double p, double n) { return alpha(log2_up(p)) + beta(n * (p - 1) / p); }
+
+const std::vector<Form>& forms() {
+  using Kind = CollectiveKind;
+  using testing::any;
+  using testing::power_of_two;
+  static const std::vector<Form> all = {
+      {"ring", Kind::all_reduce, any, [](double p, double n) { return 2 * ring(p, n); }},
+      {"ring", Kind::all_gather, any, ring},
+      {"ring", Kind::reduce_scatter, any, ring},
+      {"recursive_doubling", Kind::all_reduce, any,
+       [](double p, double n) { return alpha(log2_of(p)) + beta(log2_of(p) * n) + two_more(p, n); }},
+      {"recursive_doubling", Kind::all_gather, power_of_two, doubling},
+      {"halving_doubling", Kind::all_reduce, any,
+       [](double p, double n) { return 2 * doubling(std::exp2(log2_of(p)), n) + two_more(p, n); }},
+      {"halving_doubling", Kind::all_gather, power_of_two, doubling},
+      {"halving_doubling", Kind::reduce_scatter, power_of_two, doubling},
+      {"bruck", Kind::all_gather, any, doubling},
+      {"bruck", Kind::all_to_all, power_of_two,
+       [](double p, double n) { return alpha(log2_of(p)) + beta(n / 2 * log2_of(p)); }},
+      {"pat", Kind::all_gather, any, doubling},
+      {"pat", Kind::reduce_scatter, any, doubling},
+      {"pairwise", Kind::all_to_all, any, ring},
+      {"direct", Kind::all_gather, any, [](double p, double n) { return alpha(1) + beta(n * (p - 1) / p); }},
+      {"direct", Kind::reduce_scatter, any,
+       [](double p, double n) { return alpha(1) + beta(n * (p - 1) / p); }},
+      {"direct", Kind::all_to_all, any, [](double p, double n) { return alpha(1) + beta(n * (p - 1) / p); }},
+      {"direct", Kind::scatter, any, [](double p, double n) { return alpha(1) + beta(n * (p - 1) / p); }},
+      {"direct", Kind::gather, any, [](double p, double n) { return alpha(1) + beta(n / p); }},
+      {"direct", Kind::all_reduce, any,
+       [](double p, double n) { return alpha(2) + beta(2 * n * (p - 1) / p); }},
+      {"binomial_tree", Kind::broadcast, power_of_two,
+       [](double p, double n) { return alpha(log2_of(p)) + beta(log2_of(p) * n); }},
+      {"binomial_tree", Kind::reduce, power_of_two,
+       [](double p, double n) { return alpha(log2_of(p)) + beta(log2_of(p) * n); }},
+      {"binomial_tree", Kind::all_reduce, power_of_two,
+       [](double p, double n) { return alpha(2 * log2_of(p)) + beta(2 * log2_of(p) * n); }},
+      {"binomial_tree", Kind::gather, power_of_two, doubling},
+      {"binomial_tree", Kind::scatter, power_of_two, doubling},
+      {"torus_2d", Kind::all_reduce, any,
+       [](double p, double n) {
+         return alpha(testing::square_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
+       }},
+      {"blueconnect", Kind::all_reduce, any,
+       [](double p, double n) {
+         return alpha(testing::prime_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
+       }},
+      // Jia: 2 (k-1) steps of n/k each way in a group, and the leaders' ring; the parts of a chain follow
+      // each other, so that alpha is paid for its length only.
+      {"{kind: hierarchical, group: 4}", Kind::all_reduce,
+       [](std::uint32_t p) { return p > 4 && p % 4 == 0; },
+       [](double p, double n) { return alpha(2 * 3) + beta(2 * 6 * n / 4) + 2 * ring(p / 4, n); }},
+      {"chain", Kind::broadcast, any, [](double p, double n) { return alpha(p - 1) + beta((p - 1) * n); }},
+      {"chain", Kind::reduce, any, [](double p, double n) { return alpha(p - 1) + beta((p - 1) * n); }},
+  };
+  return all;
+}
+
+class ClosedForms : public ::testing::TestWithParam<Form> {};
+
+// To the picosecond where all parts are whole bytes; every message rounds its time up otherwise.
+TEST_P(ClosedForms, HoldWhereEveryPartIsWhole) {
+  for (std::uint32_t p = 2; p <= 64; p += p < 10 ? 1 : 9) {
+    if (!GetParam().suits(p)) continue;
+    for (const Bytes part : {1, 1000, 4'000'000 / 64}) {
+      const Bytes n = part * p * 64;
+      EXPECT_EQ(static_cast<double>(time_of(GetParam().algorithm, GetParam().kind, p, n)),
+                std::round(GetParam().time(p, static_cast<double>(n))))
+          << "p = " << p << ", " << n << " B";
+    }
+  }
+}
+
+TEST_P(ClosedForms, HoldWithinTwoPercentFromAByteToAGigabyte) {
+  for (const std::uint32_t p : {2U, 3U, 4U, 7U, 8U, 12U, 16U, 24U, 33U, 64U}) {
+    if (!GetParam().suits(p)) continue;
+    for (const Bytes n : {Bytes{1}, Bytes{999}, Bytes{100'003}, 10 * kMegabyte + 1, kGigabyte}) {
+      const double form = GetParam().time(p, static_cast<double>(n));
+      EXPECT_NEAR(static_cast<double>(time_of(GetParam().algorithm, GetParam().kind, p, n)) / form, 1, 0.02)
+          << "p = " << p << ", " << n << " B";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AlphaBeta, ClosedForms, ::testing::ValuesIn(forms()), [](const auto& named) {
+  return testing::name_of({named.param.algorithm, named.param.kind, nullptr, nullptr});
+});
+
+// h levels, k rounds of n/k, on one port: the second child of each rank gets a round 2 n/k after the first.
+TEST(BinaryTree, PipelinesRounds) {
+  for (const std::uint32_t h : {1U, 2U, 3U, 5U}) {
+    for (const std::uint32_t k : {1U, 4U, 64U}) {
+      const std::uint32_t p = (2U << h) - 1;
+      const Bytes n = Bytes{k} * 1024 * 100;
+      EXPECT_EQ(static_cast<double>(time_of("binary_tree", CollectiveKind::broadcast, p, n, "100 KiB")),
+                alpha(h) + beta(2.0 * (h + k - 1) * static_cast<double>(n) / k))
+          << h << " " << k;
+    }
+  }
+}
+
+// A binomial broadcast to other numbers of ranks takes no longer than to the next power of two, and no less
+// than the root's sends.
+TEST(BinomialTree, TakesTheStepsOfTheNextPowerOfTwoAtMost) {
+  for (const std::uint32_t p : {3U, 5U, 6U, 7U, 11U, 23U, 33U, 63U}) {
+    for (const Bytes n : {Bytes{1}, Bytes{1'000'000}}) {
+      const auto bytes = static_cast<double>(n), log = static_cast<double>(ceil_log2(p));
+      const auto time = static_cast<double>(time_of("binomial_tree", CollectiveKind::broadcast, p, n));
+      EXPECT_LE(time, log * (alpha(1) + beta(bytes))) << p;
+      EXPECT_GE(time, alpha(1) + beta(log * bytes)) << p;
+    }
+  }
+}
+
+// ---- Over packets
+
+// n bytes among ranks with one NIC each on `topology`; latencies of the library as above.
+Time over_packets(const std::string& topology, const std::string& algorithm, CollectiveKind kind,
+                  std::uint32_t p, Bytes n, const std::string& slice = "1 GiB") {
+  testing::PacketFixture fixture("topology: " + topology +
+                                 "\nhost: single_nic\nnetwork: {switch: {marker: none}}\n"
+                                 "transport: {congestion_control: none}\n");
+  Completions done(fixture.loop.loop());
+  const auto executor = Executor::create(fixture.loop.loop(), *fixture.network,
+                                         parse_config(settings_of(algorithm, kind, slice), "test.yaml"),
+                                         static_cast<std::uint32_t>(fixture.cluster.graph.port_count()));
+  executor->set_listener(&done);
+  std::vector<std::uint32_t> members(p);
+  std::iota(members.begin(), members.end(), 0U);
+  start_all(*executor, kind, members, n);
+  fixture.loop.run();
+  EXPECT_EQ(done.done.size(), p);
+  return done.last();
+}
+
+}  // namespace
+}  // namespace netsim
