@@ -14,15 +14,15 @@ class Sums final : public Cells {
       : goal_(goal), range_(range), cells_(range.size()) {
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
       for (std::uint32_t column = range.first(); column < range.end(); ++column)
-        cells_[range.at(rank, {Cell::Region::input, column})] = {rank, 1};
+        put(rank, {Cell::Region::input, column}, {column, {rank, 1}});
     }
   }
 
   Value get(std::uint32_t rank, Cell cell) const override {
     if (!range_.has(cell)) return elsewhere(rank, cell);
-    const Set held = cells_[range_.at(rank, cell)];
-    if (!held.empty()) [[likely]]
-      return {goal_.column(cell), held};
+    const Small held = cells_[range_.at(rank, cell)];
+    if (held.count != 0) [[likely]]
+      return {goal_.column(cell), {held.first, held.count == kMany ? RankSets::kMany : held.count}};
     if (held == kHoldsNothing) return {kNothing, {}};
     return held == kHoldsOther ? Value{kOther, {}} : elsewhere(rank, cell);
   }
@@ -37,19 +37,30 @@ class Sums final : public Cells {
       }
       return;
     }
-    Set& held = cells_[range_.at(rank, cell)];
-    const bool home = value.piece == goal_.column(cell);
-    if (followed && !home) {
+    Small& held = cells_[range_.at(rank, cell)];
+    const bool fits = value.piece == goal_.column(cell) && is_small(value.ranks);
+    if (followed && !fits) {
       elsewhere_[key(rank, cell)] = value;
     } else if (held == kHoldsElsewhere) {
       elsewhere_.erase(key(rank, cell));
     }
-    held = home ? value.ranks : followed ? kHoldsElsewhere : kHoldsOther;
+    held = fits ? small(value.ranks) : followed ? kHoldsElsewhere : kHoldsOther;
   }
 
  private:
-  // Sets without a rank say where to look.
-  static constexpr Set kHoldsNothing{0, 0}, kHoldsOther{1, 0}, kHoldsElsewhere{2, 0};
+  // A Set of small numbers. Those without a rank say where to look.
+  struct Small {
+    std::uint16_t first = 0, count = 0;
+    bool operator==(const Small&) const = default;
+  };
+  static constexpr std::uint16_t kMany = UINT16_MAX;
+  static constexpr Small kHoldsNothing{0, 0}, kHoldsOther{1, 0}, kHoldsElsewhere{2, 0};
+  static bool is_small(Set set) {
+    return set.first <= UINT16_MAX && (set.count < kMany || set.count == RankSets::kMany);
+  }
+  static Small small(Set set) {
+    return {static_cast<std::uint16_t>(set.first), static_cast<std::uint16_t>(set.count)};
+  }
 
   static std::uint64_t key(std::uint32_t rank, Cell cell) {
     return static_cast<std::uint64_t>(rank) << 34 | static_cast<std::uint64_t>(cell.region) << 32 |
@@ -63,8 +74,8 @@ class Sums final : public Cells {
 
   const Goal& goal_;
   const CellRange& range_;
-  std::vector<Set> cells_;                              // by number in range_; of the piece of their column
-  std::unordered_map<std::uint64_t, Value> elsewhere_;  // pieces of other columns; looked up, never iterated
+  std::vector<Small> cells_;                            // by number in range_; of the piece of their column
+  std::unordered_map<std::uint64_t, Value> elsewhere_;  // all else that is followed; never iterated
 };
 
 class Pieces final : public Cells {

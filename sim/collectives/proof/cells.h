@@ -17,8 +17,9 @@ class Cells {
 
 // As they are at the beginning. `plan`, `goal` and `range` outlive them.
 //
-// Where contributions are added: pieces of the columns in `range` are followed, 8 bytes for a cell of these
-// columns that holds the piece of its column, some 50 for one that holds another piece that is followed. What
+// Where contributions are added: pieces of the columns in `range` are followed, 4 bytes for a cell of these
+// columns that holds the piece of its column, some 50 for one that holds another piece that is followed, or a
+// set of ranks in large numbers. What
 // is not followed is kOther, also a cell of another column that holds nothing.
 std::unique_ptr<Cells> make_sums(const Plan& plan, const Goal& goal, const CellRange& range);
 // Where each piece comes from one rank: all cells, and a bit for one that holds what it begins or ends with.

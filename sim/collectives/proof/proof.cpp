@@ -37,7 +37,7 @@ namespace {
 
 using namespace proof;
 
-constexpr std::uint64_t kCellsPerPass = std::uint64_t{1} << 23;
+constexpr std::uint64_t kBytesPerPass = std::uint64_t{1} << 27;
 // Once the first pass has shown that nobody waits forever, others go faster with more slots.
 constexpr std::uint32_t kManySlots = 64;
 
@@ -51,10 +51,10 @@ class Proof {
     }
   }
 
-  std::string run(std::uint64_t cells) {
+  std::string run(std::uint64_t bytes) {
+    const std::uint64_t column = cells_in_column_ * (several_blocks_ ? 20 : 4);
     const bool all_at_once = goal_.has_one_contributor() && !several_blocks_;
-    const std::uint64_t columns =
-        all_at_once ? goal_.columns() : std::max<std::uint64_t>(1, cells / cells_in_column_);
+    const std::uint64_t columns = all_at_once ? goal_.columns() : std::max<std::uint64_t>(1, bytes / column);
     for (std::uint64_t first = 0; first < goal_.columns(); first += columns) {
       const auto count = static_cast<std::uint32_t>(std::min(columns, goal_.columns() - first));
       if (first > 0) slots_ = std::max(slots_, kManySlots);
@@ -123,13 +123,13 @@ class Proof {
 
 }  // namespace
 
-std::string prove(const Plan& plan, std::uint32_t slots) { return prove_within(plan, slots, kCellsPerPass); }
+std::string prove(const Plan& plan, std::uint32_t slots) { return prove_within(plan, slots, kBytesPerPass); }
 
-std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t cells) {
+std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t bytes) {
   if (slots == 0) return "a connection needs a slot";
   if (std::string wrong = check_shape(plan); !wrong.empty()) return wrong;
   if (std::string wrong = check_steps(plan); !wrong.empty()) return wrong;
-  return Proof(plan, slots).run(cells);
+  return Proof(plan, slots).run(bytes);
 }
 
 }  // namespace netsim

@@ -8,9 +8,9 @@
 
 namespace netsim {
 
-// `cells`: how many cells (a chunk at a rank) are followed at a time, at least those of one chunk of the
-// buffer; at most 8 bytes for each at ranks of one thread block and 24 at others. The verdict on a plan does
-// not depend on it, but of several things that are wrong another one may be found first.
-std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t cells);
+// `bytes`: about what may be used for cells (a chunk at a rank) at a time, 4 for each at ranks of one thread
+// block and 20 at others; it is always enough for one chunk of the buffer at all ranks. The verdict on a plan
+// does not depend on it, but of several things that are wrong another one may be found first.
+std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t bytes);
 
 }  // namespace netsim

@@ -23,6 +23,7 @@ class RankSets {
     bool empty() const { return count == 0; }
   };
 
+  static constexpr std::uint32_t kMany = UINT32_MAX;
   explicit RankSets(std::uint32_t ranks) : ranks_(ranks) {}  // ranks < 2^32 - 1
   Set single(std::uint32_t rank) const { return {rank, 1}; }
   Set all() const { return {0, ranks_}; }
@@ -32,7 +33,6 @@ class RankSets {
   std::string text(Set set) const;
 
  private:
-  static constexpr std::uint32_t kMany = UINT32_MAX;
   using Range = std::pair<std::uint32_t, std::uint32_t>;  // first, end; not cyclic
   using Ranges = std::vector<Range>;                      // sorted, disjoint, not adjacent
 

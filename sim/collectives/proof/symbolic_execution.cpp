@@ -18,6 +18,7 @@ SymbolicExecution::SymbolicExecution(const Plan& plan, std::uint32_t slots, cons
       order_(order),
       connections_(blocks.total()),
       states_(blocks.total()),
+      next_(blocks.total() <= kFewBlocks ? blocks.total() : 0),
       values_(1) {}
 
 std::string SymbolicExecution::run() {
@@ -39,9 +40,10 @@ void SymbolicExecution::advance(BlockAt at) {
   id_ = blocks_.id(at.rank, at.block);
   shares_cells_ = order_ != nullptr && blocks_.of(at.rank) > 1;
   State& state = states_[id_];
+  const bool waited = std::exchange(state.waited, false);
   const std::uint32_t steps = plan_.steps(at.rank, at.block), before = state.finished;
   for (index_ = before; index_ < steps; state.finished = ++index_) {
-    step_ = plan_.step(at.rank, at.block, index_);
+    step_ = waited && index_ == before ? next_[id_] : plan_.step(at.rank, at.block, index_);
     if (!can_begin() || !perform()) break;
   }
   if (state.finished != before) wake_waiters(id_);
@@ -65,6 +67,8 @@ bool SymbolicExecution::can_begin() {
 
 bool SymbolicExecution::wait(Waits what) {
   states_[id_].waits = what;
+  states_[id_].waited = !next_.empty();
+  if (!next_.empty()) next_[id_] = step_;
   return false;
 }
 

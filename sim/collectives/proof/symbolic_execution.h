@@ -37,12 +37,14 @@ class SymbolicExecution {
   const std::string& last_write() const { return last_write_; }
 
  private:
+  static constexpr std::uint32_t kFewBlocks = 1 << 16;
   enum class Waits : std::uint8_t { no, for_message, for_slot, for_step };
   struct State {
     std::uint32_t finished = 0;             // steps
     std::uint32_t first_waiter = kNoIndex;  // thread blocks that wait for a step of this one, as a list
     std::uint32_t next_waiter = kNoIndex;   // the next one in the list of the one that this one waits for
     Waits waits = Waits::no;
+    bool waited = false;  // its next step is in next_
   };
 
   void advance(BlockAt at);
@@ -76,6 +78,7 @@ class SymbolicExecution {
   AccessOrder* order_;
   Connections connections_;
   std::vector<State> states_;  // by thread block
+  std::vector<Step> next_;     // that each one waits to begin, so that it is not asked for twice; of few only
   std::deque<BlockAt> ready_;
   std::string error_;
 
