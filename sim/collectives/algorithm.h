@@ -18,6 +18,10 @@ class CollectiveAlgorithm {
   virtual ~CollectiveAlgorithm() = default;
   virtual bool supports(CollectiveKind kind) const = 0;
   virtual CostFamily cost_family() const { return CostFamily::ring; }
+  // Whether the ranks of its plans stand in a ring of neighbours, so that the library may let other members
+  // be rank 0, 1, ... on each channel (execution/communicator_layout.h). All ranks of such a plan have as
+  // many thread blocks, and none is a root.
+  virtual bool runs_in_rings() const { return false; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;

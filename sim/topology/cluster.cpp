@@ -471,6 +471,17 @@ bool Cluster::joins(NodeId from, NodeId to) const {
   return next == to || !routes->next_hops(next, to).empty();
 }
 
+std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
+  const auto first = std::find_if(fabrics.begin(), fabrics.end(), [](const auto& f) { return !f.scale_up; });
+  const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
+  const auto fabric = static_cast<std::uint32_t>(first - fabrics.begin());
+  std::vector<NodeId> nics;
+  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return nics;
+  const auto [ways, nearest] = nic_ways(gpu, fabric);
+  for (std::uint32_t i = 0; i < nearest; ++i) nics.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
+  return nics;
+}
+
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
   const auto [there, equal_there] = nic_ways(to, fabric);

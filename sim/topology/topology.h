@@ -151,6 +151,9 @@ struct Cluster {
   // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
   // another GPU where need be, as NCCL does (PXN, since 2.12).
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
+  // The NICs of the first packet fabric that are equally near to a GPU, the nearest ones; empty without such
+  // a fabric.
+  std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
 
  private:
   std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;

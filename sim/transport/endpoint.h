@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/core/units.h"
 #include "sim/transport/message_delays.h"
@@ -20,12 +21,19 @@ enum class Reach : std::uint8_t {
   ideal       // `network: ideal`: no cost anywhere
 };
 
+// Where a GPU is, for a library that lays its channels on hosts and NICs.
+struct GpuSite {
+  std::uint32_t host = 0;
+  // The NICs that are nearest to it, by any numbers that are the same for all GPUs. Empty: none of its own.
+  std::vector<std::uint32_t> nics;
+};
+
 struct SendRequest {
   std::uint32_t source = 0;       // GPU
   std::uint32_t destination = 0;  // GPU
   Bytes bytes = 0;                // > 0
   TransferTraits traits;
-  std::uint32_t name = 0;           // what the workload calls the communication (for tables)
+  std::uint32_t name = 0;  // what the workload calls the communication (for tables)
   // It says that a receiver has room again; it carries no data of the workload, and no table lists it.
   bool credit = false;
   bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
@@ -90,6 +98,8 @@ class Endpoint {
   // From now on message_delivered() is told SendRequest::delays. Before the first message.
   virtual void tell_delays() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
+  // A host of its own where the endpoint knows none.
+  virtual GpuSite site(std::uint32_t gpu) const { return {gpu, {}}; }
   virtual std::uint32_t gpu_count() const = 0;
 };
 

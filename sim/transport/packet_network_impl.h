@@ -44,6 +44,9 @@ class PacketNetworkImpl final : public PacketNetwork {
     if (way == WayKind::packets) return Reach::scale_out;
     return way == WayKind::pcie ? Reach::pcie : Reach::scale_up;
   }
+  GpuSite site(std::uint32_t gpu) const override {
+    return {cluster_.gpus[gpu].host, cluster_.nearest_nics(gpu)};
+  }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   CircuitControl* circuits() override {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;

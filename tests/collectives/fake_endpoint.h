@@ -47,6 +47,8 @@ class FakeEndpoint final : public Endpoint {
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
   void tell_delays() override {}
+  // A NIC a GPU.
+  GpuSite site(std::uint32_t gpu) const override { return {gpu / per_host_, {gpu}}; }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;

@@ -126,7 +126,8 @@ class AllPairsPlan final : public RegularPlan {
 class Direct final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override {
-    return kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce;
+    return kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce &&
+           kind != CollectiveKind::custom;
   }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     if (kind == CollectiveKind::point_to_point) {

@@ -9,22 +9,15 @@ std::uint64_t divide_up(Bytes bytes, Int128 by) { return static_cast<std::uint64
 
 }  // namespace
 
-Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
-  Reach farthest = Reach::scale_up;
-  for (std::size_t i = 1; i < members.size(); ++i)
-    farthest = std::max(farthest, endpoint.reach(members[0], members[i]));
-  return farthest;
-}
-
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     const Endpoint& endpoint) {
-  if (request.raw) return {};
-  const Reach reach = farthest_reach(*request.members, endpoint);
-  if (reach == Reach::self || reach == Reach::ideal) return {};
-  const bool together = reach != Reach::scale_out;
+                     Reach farthest, std::size_t rings) {
+  if (request.raw || farthest == Reach::self || farthest == Reach::ideal) return {};
+  const bool together = farthest != Reach::scale_out;
   const Bytes lanes = together ? parameters.scale_up_channels : 1;
   Chunking chunking;
-  chunking.channels = together ? 1 : static_cast<std::uint32_t>(parameters.scale_out_channels);
+  chunking.channels = together ? 1
+                               : static_cast<std::uint32_t>(parameters.scale_out_channels) *
+                                     static_cast<std::uint32_t>(rings);
   chunking.slice = parameters.slice * lanes;
   chunking.slices = static_cast<std::uint32_t>(parameters.slices_per_chunk);
   chunking.least_slice = parameters.least_slice * lanes;
@@ -46,11 +39,16 @@ std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_
       std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
 }
 
-void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes) {
-  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes) return;
+void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes, std::uint32_t first_channel,
+                      std::uint32_t channels) {
+  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes && first_channel_ == first_channel &&
+      channels_ == channels)
+    return;
   plan_ = &plan;
   chunking_ = chunking;
   bytes_ = bytes;
+  first_channel_ = first_channel;
+  channels_ = channels;
   find_rounds();
   known_.assign(plan.chunks(), {});
 }
@@ -89,7 +87,7 @@ void ChunkSizes::add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count)
 
 void ChunkSizes::find_rounds() {
   rounds_.clear();
-  for (std::uint32_t channel = 0; channel < chunking_.channels; ++channel) {
+  for (std::uint32_t channel = first_channel_; channel < first_channel_ + channels_; ++channel) {
     const Bytes channel_bytes = share(bytes_, chunking_.channels, channel);
     const std::uint64_t rounds = rounds_of(*plan_, chunking_, channel_bytes);
     if (rounds == 0) continue;

@@ -12,8 +12,9 @@
 // A receiver has room for `slots` messages of each connection. It tells the sender of each message that it
 // has taken out, by a credit: another message, of kCreditBytes.
 //
-// A group that spans hosts runs `scale_out_channels` chains of messages, one per channel, each on queue pair
-// (channel mod queue pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each
+// A group that spans hosts runs `scale_out_channels` chains of messages on each of its rings
+// (communicator_layout.h; one where there are none), one per channel, each on queue pair (channel mod queue
+// pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each
 // with 1 / 24 of the port; they are timed together, as messages of up to 24 slices, which gives the same
 // times. On an ideal network there is one channel, one round and no limit of slots, and a raw transfer is
 // one message.
@@ -43,11 +44,9 @@ struct Chunking {
   bool operator==(const Chunking&) const = default;
 };
 
-// By where the farthest member of the group is from its first one.
+// By where the farthest member of the group is from its first one. `rings`: that are run.
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     const Endpoint& endpoint);
-// The same at every member. Reach::scale_up for a group that NVLink joins.
-Reach farthest_reach(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
+                     Reach farthest, std::size_t rings);
 
 // Rounds of a channel that carries `channel_bytes`; 0 for none.
 std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
@@ -71,8 +70,9 @@ class ChunkSizes {
     std::uint64_t count = 0;
   };
 
-  // Of this communication; keeps what is known if it is the same as before.
-  void open(const Plan& plan, const Chunking& chunking, Bytes bytes);
+  // Of these channels of this communication; keeps what is known if it is the same as before.
+  void open(const Plan& plan, const Chunking& chunking, Bytes bytes, std::uint32_t first_channel,
+            std::uint32_t channels);
   // What a step of `rank` sends; it sends something.
   const std::vector<Size>& of(std::uint32_t rank, const Step& step);
   // Messages of a step of `count` chunks.
@@ -86,6 +86,7 @@ class ChunkSizes {
   const Plan* plan_ = nullptr;
   Chunking chunking_;
   Bytes bytes_ = 0;
+  std::uint32_t first_channel_ = 0, channels_ = 0;
   std::vector<Size> rounds_;
   std::vector<std::vector<Size>> known_;  // of one chunk, by piece
   std::vector<Size> several_;             // of the last step of several chunks

@@ -35,6 +35,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
                            const TransferTrace& trace)
     : library_(library),
       plans_(library.plans),
+      layouts_(library.layouts),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop),
@@ -65,8 +66,8 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
-  enter(operation, request);
-  const Time latency = library_.latency.base(request, operation.family);
+  const Reach farthest = enter(operation, request);
+  const Time latency = library_.latency.base(request, operation.family, farthest);
   if (latency > 0) {
     events_.schedule(events_.now() + latency, gpu, ExecutorEvent::begin, slot);
     return;
@@ -77,7 +78,8 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   events_.schedule(events_.now(), gpu, ExecutorEvent::finish, slot);
 }
 
-void ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
+// Returns how far its group reaches.
+Reach ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
   operation.phase = Phase::entered;
   operation.request = request;
   operation.started = events_.now();
@@ -86,12 +88,15 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.thread_blocks.clear();
   operation.filled.clear();
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  if (ranks == 1) return;
+  if (ranks == 1) return Reach::self;
+  const CommunicatorLayout& layout = layouts_.get(*request.members);
   operation.plan = &plans_.get(request.kind, ranks, request.root);
-  operation.chunking = library_.chunking(request);
+  operation.chunking = library_.chunking(request, layout);
+  operation.rings = library_.rings(request.kind, layout);
   operation.family = library_.algorithms.of(request.kind).cost_family();
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   StepRunner::reset(operation);
+  return layout.farthest;
 }
 
 void ExecutorPart::begin(Operation& operation) {

@@ -36,7 +36,7 @@ class alignas(64) ExecutorPart {
 
  private:
   void handle(const Event& event);
-  void enter(Operation& operation, const CommunicationRequest& request);
+  Reach enter(Operation& operation, const CommunicationRequest& request);
   void begin(Operation& operation);
   void run(std::uint32_t slot, std::uint32_t block);
   void credit_delivered(const SendRequest& message);
@@ -44,6 +44,7 @@ class alignas(64) ExecutorPart {
 
   CollectiveLibrary& library_;
   PlanLookup plans_;
+  LayoutLookup layouts_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
   OperationTrace trace_;

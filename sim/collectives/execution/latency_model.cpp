@@ -1,12 +1,10 @@
 #include "sim/collectives/execution/latency_model.h"
 
-#include "sim/collectives/execution/chunking.h"
-
 namespace netsim {
 
-Time LatencyModel::base(const CommunicationRequest& request, CostFamily family) const {
+Time LatencyModel::base(const CommunicationRequest& request, CostFamily family, Reach farthest) const {
   if (request.members->size() == 1 || !is_collective(request.kind)) return 0;
-  if (farthest_reach(*request.members, endpoint_) == Reach::ideal) return 0;
+  if (farthest == Reach::ideal) return 0;
   return family == CostFamily::tree ? parameters_.base_latency_tree : parameters_.base_latency_ring;
 }
 

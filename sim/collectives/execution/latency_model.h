@@ -19,7 +19,7 @@ class LatencyModel {
  public:
   LatencyModel(const CollectivesParameters& parameters, const Endpoint& endpoint)
       : parameters_(parameters), endpoint_(endpoint) {}
-  Time base(const CommunicationRequest& request, CostFamily family) const;
+  Time base(const CommunicationRequest& request, CostFamily family, Reach farthest) const;
   // From GPU to GPU.
   Time hop(const CommunicationRequest& request, CostFamily family, std::uint32_t source,
            std::uint32_t destination) const;

@@ -1,22 +1,23 @@
 #include "sim/collectives/execution/message_batches.h"
 
-namespace netsim {
+#include <algorithm>
 
-// Opens the sizes of the communication and calls visit(step) for the steps of the rank that send or receive.
+namespace netsim {
+namespace {
+
+// Calls visit(step) for the steps of a rank of the plan that send or receive.
 template <class Visit>
-void MessageBatches::for_each_step(const CommunicationRequest& request, Visit visit) {
-  if (request.members->size() == 1) return;
-  const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  const Plan& plan = library_.plans.get(request.kind, ranks, request.root);
-  sizes_.open(plan, library_.chunking(request), request.bytes);
-  for (std::uint32_t block = 0; block < plan.blocks(request.index); ++block) {
-    const std::uint32_t count = plan.steps(request.index, block);
+void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
+  for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
+    const std::uint32_t count = plan.steps(rank, block);
     for (std::uint32_t index = 0; index < count; ++index) {
-      const Step step = plan.step(request.index, block, index);
+      const Step step = plan.step(rank, block, index);
       if (sends(step.kind) || receives(step.kind)) visit(step);
     }
   }
 }
+
+}  // namespace
 
 Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
   Bytes sum = 0;
@@ -28,18 +29,38 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
 
 void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
-  const Chunking chunking = request.members->size() == 1 ? Chunking{} : library_.chunking(request);
+  if (request.members->size() == 1) return;
+  const CommunicatorLayout& layout = layouts_.get(*request.members);
+  const auto rings = library_.rings(request.kind, layout);
+  const Chunking chunking = library_.chunking(request, layout);
+  if (rings.empty()) return for_each_on(gpu, request, chunking, {}, 0, chunking.channels, visit);
+  const auto each = static_cast<std::uint32_t>(chunking.channels / rings.size());
+  for (std::uint32_t i = 0; i < rings.size(); ++i)
+    for_each_on(gpu, request, chunking, rings[i], i * each, each, visit);
+}
+
+// Of the channels from `first` on, on a ring, or with the ranks as the group stands.
+void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
+                                 const Chunking& chunking, std::span<const std::uint32_t> ring,
+                                 std::uint32_t first, std::uint32_t channels,
+                                 const Executor::BatchVisitor& visit) {
+  const auto ranks = static_cast<std::uint32_t>(request.members->size());
+  const Plan& plan = library_.plans.get(request.kind, ranks, request.root);
+  sizes_.open(plan, chunking, request.bytes, first, channels);
+  std::uint32_t rank = request.index;
+  if (!ring.empty())
+    rank = static_cast<std::uint32_t>(std::find(ring.begin(), ring.end(), request.index) - ring.begin());
   const auto batch_to = [&](const Partner& to) {
     MessageBatch batch;
-    batch.destination = (*request.members)[to.rank];
+    batch.destination = (*request.members)[ring.empty() ? to.rank : ring[to.rank]];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
     batch.channels = chunking.channels;
     return batch;
   };
-  for_each_step(request, [&](const Step& step) {
+  for_each_step(plan, rank, [&](const Step& step) {
     if (sends(step.kind)) {
       MessageBatch batch = batch_to(step.to);
-      for (const ChunkSizes::Size& size : sizes_.of(request.index, step)) {
+      for (const ChunkSizes::Size& size : sizes_.of(rank, step)) {
         batch.bytes = size.bytes;
         batch.count = size.count;
         visit(batch);

@@ -2,6 +2,9 @@
 // chunking. For progress, --dry-run and prediction.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collective_library.h"
 #include "sim/collectives/execution/executor.h"
@@ -17,10 +20,12 @@ class MessageBatches {
   void for_each(std::uint32_t gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
 
  private:
-  template <class Visit>
-  void for_each_step(const CommunicationRequest& request, Visit visit);
+  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Chunking& chunking,
+                   std::span<const std::uint32_t> ring, std::uint32_t first, std::uint32_t channels,
+                   const Executor::BatchVisitor& visit);
 
   CollectiveLibrary& library_;
+  LayoutLookup layouts_{library_.layouts};
   ChunkSizes sizes_;
 };
 

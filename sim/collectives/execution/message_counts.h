@@ -8,8 +8,8 @@
 
 namespace netsim {
 
-// A peer (a GPU or a place in the group) and a thread block of this rank. As SendRequest::tag, with the
-// sender's place in the group, it tells the receiver which of its thread blocks a message is for.
+// Another rank of the plan and a thread block of this one. As SendRequest::tag, with the sender's rank, it
+// tells the receiver which of its thread blocks a message is for.
 struct PeerAndThreadBlock {
   std::uint32_t peer = 0;
   std::uint32_t block = 0;  // Operation::thread_blocks

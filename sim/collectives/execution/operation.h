@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
@@ -18,6 +19,7 @@ namespace netsim {
 // number c * Operation::blocks_per_channel + t of the operation.
 struct ThreadBlock {
   Step step;                // the one that it is at, unless done()
+  std::uint32_t rank = 0;   // of the plan that this GPU is on the channel
   std::uint32_t index = 0;  // of that step
   std::uint32_t steps = 0;  // per round
   std::uint32_t slice = 0;  // messages of the step that are through
@@ -44,6 +46,9 @@ struct Operation {
   CommunicationRequest request;
   const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
+  // On channel c of C, rank r of the plan is the member at place rings[c * rings / C][r] of the group. Empty:
+  // at place r.
+  std::span<const std::vector<std::uint32_t>> rings;
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
@@ -51,10 +56,17 @@ struct Operation {
   Time started = 0;
   Time sender_started = 0;  // of the last message that arrived, at its sender
   std::vector<ThreadBlock> thread_blocks;
-  // By the other end's place in the group and this rank's block.
+  // By the other end's rank in the plan and this rank's block.
   MessageCounts arrived;  // delivered, and no step has taken it yet
   MessageCounts filled;   // sent, and the receiver has not said yet that it has taken it out of its slot
 
+  // The GPU that is a rank of the plan for thread block `block`.
+  std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
+    return (*request.members)[rings.empty() ? rank : ring_of(block / blocks_per_channel)[rank]];
+  }
+  const std::vector<std::uint32_t>& ring_of(std::uint32_t channel) const {
+    return rings[channel * rings.size() / chunking.channels];
+  }
   // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.
   bool is_finished() const {

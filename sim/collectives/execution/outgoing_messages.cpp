@@ -8,7 +8,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
   const Time latency =
-      latency_.hop(operation.request, operation.family, operation.gpu, (*operation.request.members)[to.rank]);
+      latency_.hop(operation.request, operation.family, operation.gpu, operation.gpu_of(to.rank, block));
   const std::uint32_t slot = make(operation, block, to, latency);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
@@ -33,19 +33,19 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   ++operation.in_flight;
   const CommunicationRequest& request = operation.request;
   const std::uint32_t channel = block / operation.blocks_per_channel;
+  const std::uint32_t rank = operation.thread_blocks[block].rank;
   const std::uint32_t slot = free_slot();
   SendRequest& message = messages_[slot];
   message.source = operation.gpu;
-  message.destination = (*request.members)[to.rank];
+  message.destination = operation.gpu_of(to.rank, block);
   message.traits = request.traits;
   message.traits.own_queue_pair = request.raw;
   if (!request.raw)
     message.traits.channel = channel * operation.plan->channels() +
-                             operation.plan->channel(request.index, block % operation.blocks_per_channel);
+                             operation.plan->channel(rank, block % operation.blocks_per_channel);
   message.name = request.name;
   message.communication = request.communication;
-  message.tag =
-      PeerAndThreadBlock{request.index, channel * operation.plan->blocks(to.rank) + to.block}.packed();
+  message.tag = PeerAndThreadBlock{rank, channel * operation.plan->blocks(to.rank) + to.block}.packed();
   message.started = operation.started;
   if (trace_.on()) {
     message.number = gpus_[operation.gpu].posted++;

@@ -22,7 +22,7 @@ std::string chunks(const ChunkAt& at, std::uint32_t count) {
 std::string cause(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
-  const auto gpu = [&](const Partner& partner) { return (*operation.request.members)[partner.rank]; };
+  const auto gpu = [&](const Partner& partner) { return operation.gpu_of(partner.rank, number); };
   if (receives(step.kind) && operation.arrived.get({step.from.rank, number}) == 0) {
     return fmt::format("waits to {} {} from gpu {}", reduces(step.kind) ? "reduce" : "receive",
                        chunks(writes_destination(step.kind) ? step.destination : step.source, step.count),

@@ -1,12 +1,13 @@
 #include "sim/collectives/execution/step_runner.h"
 
+#include <algorithm>
+
 namespace netsim {
 namespace {
 
 void load_step(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
-  block.step =
-      operation.plan->step(operation.request.index, number % operation.blocks_per_channel, block.index);
+  block.step = operation.plan->step(block.rank, number % operation.blocks_per_channel, block.index);
   block.slice = 0;
   const bool moves = sends(block.step.kind) || receives(block.step.kind);
   block.slices =
@@ -27,17 +28,26 @@ void open_next_step(Operation& operation, std::uint32_t number) {
   load_step(operation, number);
 }
 
+// The rank of the plan that the operation's GPU is on a channel.
+std::uint32_t rank_on(const Operation& operation, std::uint32_t channel) {
+  if (operation.rings.empty()) return operation.request.index;
+  const std::vector<std::uint32_t>& ring = operation.ring_of(channel);
+  const auto at = std::find(ring.begin(), ring.end(), operation.request.index);
+  return static_cast<std::uint32_t>(at - ring.begin());
+}
+
 }  // namespace
 
 void StepRunner::reset(Operation& operation) {
   const CommunicationRequest& request = operation.request;
   for (std::uint32_t channel = 0; channel < operation.chunking.channels; ++channel) {
     ThreadBlock block;
+    block.rank = rank_on(operation, channel);
     block.channel_bytes = share(request.bytes, operation.chunking.channels, channel);
     block.rounds = rounds_of(*operation.plan, operation.chunking, block.channel_bytes);
     if (block.rounds > 0) block.round_bytes = share(block.channel_bytes, block.rounds, 0);
     for (std::uint32_t number = 0; number < operation.blocks_per_channel; ++number) {
-      block.steps = operation.plan->steps(request.index, number);
+      block.steps = operation.plan->steps(block.rank, number);
       block.round = block.steps == 0 ? block.rounds : 0;
       operation.thread_blocks.push_back(block);
       if (block.done()) continue;
@@ -88,7 +98,7 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
   const Step& step = block.step;
   if (receives(step.kind)) operation.arrived.take({step.from.rank, number});
   if (sends(step.kind)) {
-    const Bytes bytes = bytes_sent(*operation.plan, operation.request.index, step, block.round_bytes);
+    const Bytes bytes = bytes_sent(*operation.plan, block.rank, step, block.round_bytes);
     outgoing_.post(operation, number, slice_bytes(bytes, block.slices, block.slice));
   }
   if (receives(step.kind) && operation.chunking.slots != 0) outgoing_.post_credit(operation, number);

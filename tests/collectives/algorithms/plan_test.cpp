@@ -33,6 +33,11 @@ std::set<std::uint32_t> roots(CollectiveKind kind, std::uint32_t p) {
   return has_root(kind) ? std::set<std::uint32_t>{0, 1, p / 2, p - 1} : std::set<std::uint32_t>{0};
 }
 
+// Elsewhere a rank that stands aside need not be at both ends of the longest chain.
+bool is_exact(const AlgorithmCase& c, std::uint32_t p) {
+  return c.chain != testing::doubling || testing::power_of_two(p);
+}
+
 class EveryPlan : public ::testing::TestWithParam<AlgorithmCase> {};
 
 TEST_P(EveryPlan, IsProvedForEveryGroupSize) {
@@ -56,7 +61,9 @@ TEST_P(EveryPlan, ComputesTheResultInTheStepsOfItsForm) {
       ASSERT_EQ(PlanRun(*plan, 1000).error(), "") << "p = " << p << ", root = " << root;
       const PlanRun run(*plan, kSlots);
       ASSERT_EQ(run.error(), "") << "p = " << p << ", root = " << root;
-      if (GetParam().chain != nullptr) {
+      if (GetParam().chain == nullptr) continue;
+      EXPECT_LE(run.longest_chain(), GetParam().chain(p)) << "p = " << p;
+      if (is_exact(GetParam(), p)) {
         EXPECT_EQ(run.longest_chain(), GetParam().chain(p)) << "p = " << p;
       }
     }
@@ -400,11 +407,11 @@ TEST(Algorithms, RefuseGroupsThatTheyDoNotSuit) {
 TEST(Algorithms, RefuseWrongDimensions) {
   const CollectiveKind sum = CollectiveKind::all_reduce;
   EXPECT_EQ(refusal("{kind: torus_2d, dimensions: 4}", sum, 4),
-            "test.yaml:1:29: dimensions: a list of 2 sizes is expected");
+            "test.yaml:1:30: dimensions: a list of 2 sizes is expected");
   EXPECT_EQ(refusal("{kind: torus_bucket, dimensions: [2, 2, 2, 2]}", sum, 16),
-            "test.yaml:1:33: dimensions: a list of 1 to 3 sizes is expected");
+            "test.yaml:1:34: dimensions: a list of 1 to 3 sizes is expected");
   EXPECT_THAT(refusal("{kind: blueconnect, dimensions: [4, 0]}", sum, 16),
-              ::testing::AllOf(HasSubstr("test.yaml:1:36"), HasSubstr("1 to 1048576")));
+              ::testing::AllOf(HasSubstr("test.yaml:1:37"), HasSubstr("1 to 1048576")));
   EXPECT_THAT(refusal("{kind: hierarchical, group: 0}", sum, 16), HasSubstr("test.yaml:1:29"));
 }
 
@@ -422,11 +429,14 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
                   to_string(c.kind));
   }
   for (const std::string& name : registry.names()) {
+    const auto& info = *Catalogue::instance().find(CollectiveAlgorithm::kComponentKind, name);
+    if (std::any_of(info.parameters.begin(), info.parameters.end(), [](const auto& p) { return p.required; }))
+      continue;  // what is in a file
     const auto algorithm = registry.create(name);
     EXPECT_EQ(algorithm->cost_family() == CostFamily::tree, trees.contains(name)) << name;
-    for (const CollectiveKindInfo& info : kCollectiveKinds) {
-      if (!is_collective(info.kind) || !algorithm->supports(info.kind)) continue;
-      EXPECT_TRUE(tested.contains(name + " " + info.name)) << name << " " << info.name;
+    for (const CollectiveKindInfo& kind : kCollectiveKinds) {
+      if (!is_collective(kind.kind) || !algorithm->supports(kind.kind)) continue;
+      EXPECT_TRUE(tested.contains(name + " " + kind.name)) << name << " " << kind.name;
     }
   }
 }

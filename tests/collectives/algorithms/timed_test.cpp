@@ -47,11 +47,18 @@ void start_all(Executor& executor, CollectiveKind kind, const std::vector<std::u
   }
 }
 
+double seconds(Time time) { return static_cast<double>(time) / kSecond; }
+
+struct Network {
+  std::uint32_t per_host = 1;
+  FakeEndpoint::Link inside = {}, between = {kRate, kAlpha};
+};
+
 // When the last rank is done.
 Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t p, Bytes n,
-             const std::string& slice = "1 GiB") {
+             const std::string& slice = "1 GiB", const Network& network = {}) {
   EventLoop loop;
-  FakeEndpoint endpoint(loop, p, 1, {}, {kRate, kAlpha});
+  FakeEndpoint endpoint(loop, p, network.per_host, network.inside, network.between);
   Completions done(loop);
   const auto executor = Executor::create(
       loop, endpoint, parse_config(settings_of(algorithm, kind, slice), "test.yaml"), 100'000);
@@ -84,6 +91,10 @@ double two_more(double p, double n) { return std::exp2(log2_of(p)) == p ? 0 : al
 double ring(double p, double n) { return alpha(p - 1) + beta(n * (p - 1) / p); }
 double doubling(double p, double n) { return alpha(log2_up(p)) + beta(n * (p - 1) / p); }
 
+double whole_doubling(double p, double n) {
+  return alpha(log2_of(p)) + beta(log2_of(p) * n) + two_more(p, n);
+}
+
 const std::vector<Form>& forms() {
   using Kind = CollectiveKind;
   using testing::any;
@@ -92,8 +103,7 @@ const std::vector<Form>& forms() {
       {"ring", Kind::all_reduce, any, [](double p, double n) { return 2 * ring(p, n); }},
       {"ring", Kind::all_gather, any, ring},
       {"ring", Kind::reduce_scatter, any, ring},
-      {"recursive_doubling", Kind::all_reduce, any,
-       [](double p, double n) { return alpha(log2_of(p)) + beta(log2_of(p) * n) + two_more(p, n); }},
+      {"recursive_doubling", Kind::all_reduce, power_of_two, whole_doubling},
       {"recursive_doubling", Kind::all_gather, power_of_two, doubling},
       {"halving_doubling", Kind::all_reduce, any,
        [](double p, double n) { return 2 * doubling(std::exp2(log2_of(p)), n) + two_more(p, n); }},
@@ -196,17 +206,72 @@ TEST(BinomialTree, TakesTheStepsOfTheNextPowerOfTwoAtMost) {
   }
 }
 
+// Mikami et al.: 100 MB among 32 x 32 ranks, alpha = 10 us, 12.5 GB/s: 124 steps against 2,046, 17 ms
+// against 36.
+TEST(Torus2d, TakesHalfOfARingsTime) {
+  const Network network{.between = {100 * kGbps, 10 * kMicrosecond}};
+  const auto time = [&](const char* algorithm) {
+    return seconds(time_of(algorithm, CollectiveKind::all_reduce, 1024, 100 * kMegabyte, "1 GiB", network));
+  };
+  const double bytes = 2 * 0.1 * 1023 / 1024 / 12.5;
+  EXPECT_NEAR(time("{kind: torus_2d, dimensions: [32, 32]}"), 124 * 10e-6 + bytes, 0.02 * 0.0172);
+  EXPECT_NEAR(time("ring"), 2046 * 10e-6 + bytes, 0.02 * 0.0364);
+}
+
+// Jia et al.: faster than a ring below n*, where 4(k-1) + 2(g-1) steps of n/k and n/g cost as much as its
+// 2(p-1) of n/p, and slower above.
+TEST(Hierarchical, CrossesTheRingWhereTheFormsDo) {
+  const double p = 128, k = 4, g = 32;
+  const double fewer_steps = 2 * (p - 1) - 4 * (k - 1) - 2 * (g - 1);
+  const double more_bytes = 4 * (k - 1) / k + 2 * (g - 1) / g - 2 * (p - 1) / p;
+  const double crossover = alpha(fewer_steps) / beta(more_bytes);
+  const auto gain = [&](double n) {
+    const auto bytes = static_cast<Bytes>(n);
+    const Time leaders = time_of("{kind: hierarchical, group: 4}", CollectiveKind::all_reduce, 128, bytes);
+    return time_of("ring", CollectiveKind::all_reduce, 128, bytes) - leaders;
+  };
+  EXPECT_GT(gain(0.9 * crossover), 0);
+  EXPECT_LT(gain(1.1 * crossover), 0);
+}
+
+// Cho et al.: 48 hosts of 4 GPUs; what is faster inside carries the most.
+TEST(BlueConnect, TakesTheSumOfItsLevels) {
+  const Network network{
+      .per_host = 4, .inside = {320 * kGbps, 2 * kMicrosecond}, .between = {100 * kGbps, 10 * kMicrosecond}};
+  const double n = 100e6, inside = 2 * 3 * (2e-6 + n / 4 / 40e9),
+               between = 2 * 47 * (10e-6 + n / 192 / 12.5e9);
+  const double flat = 2 * 191 * (10e-6 + n / 192 / 12.5e9);
+  const auto time = [&](const char* algorithm) {
+    return seconds(
+        time_of(algorithm, CollectiveKind::all_reduce, 192, static_cast<Bytes>(n), "1 GiB", network));
+  };
+  EXPECT_NEAR(time("{kind: blueconnect, dimensions: [4, 48]}") / (inside + between), 1, 0.02);
+  EXPECT_LT(time("{kind: blueconnect, dimensions: [4, 48]}"), 0.7 * flat);
+}
+
+// Of other numbers of ranks, those that stand aside may get the result before the last exchange is over.
+TEST(RecursiveDoubling, TakesTwoStepsMoreAtMostElsewhere) {
+  for (const std::uint32_t p : {3U, 5U, 6U, 7U, 11U, 23U, 33U, 63U}) {
+    for (const Bytes n : {Bytes{1}, Bytes{1'000'000}}) {
+      const auto bytes = static_cast<double>(n);
+      const auto time = static_cast<double>(time_of("recursive_doubling", CollectiveKind::all_reduce, p, n));
+      EXPECT_LE(time, whole_doubling(p, bytes)) << p;
+      EXPECT_GE(time, whole_doubling(std::exp2(log2_of(p)), bytes) + beta(bytes)) << p;
+    }
+  }
+}
+
 // ---- Over packets
 
 // n bytes among ranks with one NIC each on `topology`; latencies of the library as above.
-Time over_packets(const std::string& topology, const std::string& algorithm, CollectiveKind kind,
-                  std::uint32_t p, Bytes n, const std::string& slice = "1 GiB") {
-  testing::PacketFixture fixture("topology: " + topology +
-                                 "\nhost: single_nic\nnetwork: {switch: {marker: none}}\n"
+double over_packets(const std::string& cluster, const std::string& algorithm, std::uint32_t p, Bytes n) {
+  testing::PacketFixture fixture(cluster +
+                                 "\nnetwork: {switch: {marker: none}}\n"
                                  "transport: {congestion_control: none}\n");
   Completions done(fixture.loop.loop());
+  const CollectiveKind kind = CollectiveKind::all_reduce;
   const auto executor = Executor::create(fixture.loop.loop(), *fixture.network,
-                                         parse_config(settings_of(algorithm, kind, slice), "test.yaml"),
+                                         parse_config(settings_of(algorithm, kind, "1 GiB"), "test.yaml"),
                                          static_cast<std::uint32_t>(fixture.cluster.graph.port_count()));
   executor->set_listener(&done);
   std::vector<std::uint32_t> members(p);
@@ -214,7 +279,55 @@ Time over_packets(const std::string& topology, const std::string& algorithm, Col
   start_all(*executor, kind, members, n);
   fixture.loop.run();
   EXPECT_EQ(done.done.size(), p);
-  return done.last();
+  return seconds(done.last());
+}
+
+// Packets of 4096 B with headers of 62 B, and an ACK of 66 B for each in the other direction, where there is
+// as much data; 20 B of preamble and gap; links of 100 Gb/s.
+double on_the_wire(double bytes) { return bytes * (4096 + 62 + 20 + 66 + 20) / 4096 / 12.5e9; }
+
+// All 2d links of a rank carry a slice, in all phases.
+TEST(TorusBucket, HasTheBandwidthOfAllLinks) {
+  const struct {
+    const char *sizes, *algorithm;
+    std::uint32_t p, links;
+  } tori[] = {{"[8]", "bidirectional_ring", 8, 2},
+              {"[8]", "torus_bucket", 8, 2},
+              {"[4, 4]", "{kind: torus_bucket, dimensions: [4, 4]}", 16, 4},
+              {"[3, 3, 3]", "{kind: torus_bucket, dimensions: [3, 3, 3]}", 27, 6}};
+  for (const auto& torus : tori) {
+    const std::string cluster = std::string("topology: {kind: torus, sizes: ") + torus.sizes +
+                                ", rate: 100 Gbps, delay: 500 ns}\nhost: single_nic";
+    const double n = 64e6, p = torus.p, bytes = 2 * n * (p - 1) / p / torus.links;
+    const double steps = over_packets(cluster, torus.algorithm, torus.p, torus.p);
+    EXPECT_NEAR(
+        over_packets(cluster, torus.algorithm, torus.p, static_cast<Bytes>(n)) / (steps + on_the_wire(bytes)),
+        1, 0.02)
+        << torus.sizes;
+  }
+}
+
+// Its partners are near: on a torus packets of halving_doubling meet each other more often.
+TEST(Swing, IsFasterThanHalvingAndDoublingOnATorus) {
+  const std::string cluster =
+      "topology: {kind: torus, sizes: [8, 8], rate: 100 Gbps, delay: 500 ns}\nhost: single_nic";
+  const Bytes n = 8 * kMegabyte;
+  EXPECT_LT(1.5 * over_packets(cluster, "{kind: swing, dimensions: [8, 8]}", 64, n),
+            over_packets(cluster, "halving_doubling", 64, n));
+}
+
+// C-Cube: h = 3 levels, k = 64 chunks, a link for each edge of the tree: 2h + k - 1 slots instead of
+// 2 (h + k - 1), 1.91 times as fast.
+TEST(ChainedTrees, OverlapTheBroadcastWithTheReduction) {
+  const std::string cluster =
+      "topology: {kind: star, hosts: 15, rate: 100 Gbps, delay: 1 us}\nhosts: 1\n"
+      "host: {kind: full_mesh, gpus: 15, nvlink_piece: 16 MiB}";
+  const auto time = [&](const char* chained) {
+    return over_packets(cluster,
+                        std::string("{kind: chained_trees, trees: 1, chunks: 64, chained: ") + chained + "}",
+                        15, 64 * 8 * kMegabyte);
+  };
+  EXPECT_NEAR(time("false") / time("true"), 132.0 / 69, 0.01 * 132 / 69);
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+// Do the rings of a group visit domain after domain, and use every NIC once each way?
+#include "sim/collectives/execution/communicator_layout.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/collectives/fake_endpoint.h"
+
+namespace netsim {
+namespace {
+
+std::vector<std::uint32_t> everyone(std::uint32_t count) {
+  std::vector<std::uint32_t> members(count);
+  std::iota(members.begin(), members.end(), 0U);
+  return members;
+}
+
+CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host) {
+  EventLoop loop;
+  const std::uint32_t gpus = *std::max_element(members.begin(), members.end()) + 1;
+  const FakeEndpoint endpoint(loop, gpus, per_host, {}, {});
+  return lay_out(members, endpoint);
+}
+
+// The ring that NCCL prints first on two hosts of 8 GPUs enters at GPU 0 and leaves by its neighbour on the
+// same PCIe switch, GPU 1; the other host is passed the other way round.
+TEST(CommunicatorLayout, OfTwoHostsOfEightIsEightRings) {
+  const CommunicatorLayout layout = layout_of(everyone(16), 8);
+  EXPECT_EQ(layout.farthest, Reach::scale_out);
+  ASSERT_EQ(layout.rings.size(), 8U);
+  EXPECT_EQ(layout.rings[0],
+            (std::vector<std::uint32_t>{0, 2, 3, 4, 5, 6, 7, 1, 9, 10, 11, 12, 13, 14, 15, 8}));
+  EXPECT_EQ(layout.rings[5],
+            (std::vector<std::uint32_t>{5, 6, 7, 0, 1, 2, 3, 4, 12, 14, 15, 8, 9, 10, 11, 13}));
+}
+
+TEST(CommunicatorLayout, HasNoRingsWhereTheGroupIsAsGood) {
+  EXPECT_TRUE(layout_of(everyone(8), 8).rings.empty());
+  EXPECT_EQ(layout_of(everyone(8), 8).farthest, Reach::scale_up);
+  EXPECT_TRUE(layout_of({3, 11, 19}, 8).rings.empty());
+}
+
+// A group that jumps between hosts is put in order.
+TEST(CommunicatorLayout, KeepsHostsTogether) {
+  const CommunicatorLayout layout = layout_of({0, 4, 1, 5}, 4);
+  ASSERT_EQ(layout.rings.size(), 2U);
+  EXPECT_EQ(layout.rings[0], (std::vector<std::uint32_t>{0, 2, 3, 1}));
+}
+
+TEST(CommunicatorLayout, UsesEachNicOnceInAndOnceOut) {
+  EXPECT_TRUE(rc::check("rings", [] {
+    const auto hosts = *rc::gen::inRange<std::uint32_t>(2, 9);
+    const auto per_host = *rc::gen::inRange<std::uint32_t>(2, 17);
+    const CommunicatorLayout layout = layout_of(everyone(hosts * per_host), per_host);
+    RC_ASSERT(layout.rings.size() == per_host);
+    std::map<std::uint32_t, std::uint32_t> in, out;  // by GPU, each with a NIC of its own
+    for (const std::vector<std::uint32_t>& ring : layout.rings) {
+      RC_ASSERT(std::set<std::uint32_t>(ring.begin(), ring.end()).size() == std::size_t{hosts} * per_host);
+      std::uint32_t crossings = 0, on_rail = 0;
+      for (std::size_t i = 0; i < ring.size(); ++i) {
+        const std::uint32_t from = ring[i], to = ring[(i + 1) % ring.size()];
+        if (from / per_host == to / per_host) continue;
+        ++out[from];
+        ++in[to];
+        ++crossings;
+        if (from % per_host == to % per_host) ++on_rail;
+      }
+      RC_ASSERT(crossings == hosts);
+      // An odd number of hosts leaves one hop between rails; an odd number of NICs as many as hosts that are
+      // entered near the neighbour.
+      if (hosts % 2 == 0 || per_host == 1) RC_ASSERT(on_rail == hosts);
+      if (hosts % 2 == 1) RC_ASSERT(on_rail == hosts - 1);
+    }
+    for (std::uint32_t gpu = 0; gpu < hosts * per_host; ++gpu) RC_ASSERT(in[gpu] == 1 && out[gpu] == 1);
+  }));
+}
+
+}  // namespace
+}  // namespace netsim
