@@ -65,6 +65,10 @@ std::string proved(const Offer& offer, std::uint32_t p, std::uint32_t root) {
   return plan ? prove(*plan) : "";
 }
 
+std::uint32_t below(std::mt19937& random, std::uint32_t limit) {
+  return static_cast<std::uint32_t>(random() % std::max(1U, limit));
+}
+
 TEST(AllPlans, AreProvedForAllSmallGroups) {
   for (const Offer& offer : all_offers()) {
     for (std::uint32_t p = 2; p <= 64; ++p) {
@@ -79,6 +83,19 @@ TEST(AllPlans, AreProvedForSomeLargerGroups) {
     for (const std::uint32_t p : {65, 127, 128, 200}) {
       ASSERT_EQ(proved(offer, p, p - 1), "") << testing::PrintToString(offer) << " " << p;
     }
+  }
+}
+
+// Sizes of groups by their logarithm, as the work goes with their square.
+TEST(LongAllPlans, AreProvedForAThousandRandomGroups) {
+  std::mt19937 random(12);
+  for (int proofs = 0; proofs < 1000;) {
+    const Offer& offer = all_offers()[below(random, static_cast<std::uint32_t>(all_offers().size()))];
+    const std::uint32_t most = 1U << (2 + below(random, 11)), p = most / 2 + 1 + below(random, most / 2);
+    const auto plan = offer.plan(p, has_root(offer.kind) ? below(random, p) : 0);
+    if (!plan) continue;  // not for so many
+    ASSERT_EQ(prove(*plan), "") << testing::PrintToString(offer) << " " << p;
+    ++proofs;
   }
 }
 
@@ -109,10 +126,6 @@ TablePlan all_pairs(std::uint32_t p) {
 
 TEST(AllPlans, OfAllPairsAreRight) {
   for (std::uint32_t p = 2; p <= 8; ++p) ASSERT_EQ(prove(all_pairs(p)), "") << p;
-}
-
-std::uint32_t below(std::mt19937& random, std::uint32_t limit) {
-  return static_cast<std::uint32_t>(random() % std::max(1U, limit));
 }
 
 TablePlan some_plan(std::mt19937& random) {

@@ -326,6 +326,7 @@ TEST(Proof, FindsAMissingWait) {
   EXPECT_EQ(prove(two), "");
   two.list(1, 1)[0].after_block = kNoIndex;
   EXPECT_EQ(prove(two), "");
+  two.list(1, 1)[0].after_block = 0;
   two.list(0, 1)[0].after_block = kNoIndex;
   EXPECT_EQ(
       prove(two),
