@@ -46,7 +46,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "played; with --print-config the configuration too");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("prove", text()->value_name("FILE"),
-      "read a program of a collective (MSCCL XML), say what it is, and prove that it does that; exit code 3 "
+      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON), say what it is, and prove that "
+      "it does that; exit code 3 "
       "with the reason where it does not");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
@@ -239,7 +240,7 @@ std::string usage(std::size_t width) {
        << "\n\n"
        << described_options(width) << "\nExit codes: "
        << wrapped(
-              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload, 4 files or memory, "
+              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload or program, 4 files or memory, "
               "5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)",
               12, 12, width)
        << "\n";

@@ -156,6 +156,13 @@ constexpr const CollectiveKindInfo& info_of(CollectiveKind kind) {
 }
 constexpr const char* to_string(CollectiveKind kind) { return info_of(kind).name; }
 constexpr bool has_root(CollectiveKind kind) { return info_of(kind).root != nullptr; }
+// Whether a rank has a part of the buffer as its own, so that the chunks are a multiple of the ranks.
+constexpr bool has_parts(CollectiveKind kind) {
+  const auto one_each = [](ChunkRanks ranks) {
+    return ranks == ChunkRanks::owner || ranks == ChunkRanks::source || ranks == ChunkRanks::destination;
+  };
+  return one_each(info_of(kind).goal.contributors) || one_each(info_of(kind).goal.holders);
+}
 // Of a group that calls it together; not the send and receive of two ranks.
 constexpr bool is_collective(CollectiveKind kind) { return kind != CollectiveKind::point_to_point; }
 

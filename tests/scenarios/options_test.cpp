@@ -47,6 +47,8 @@ TEST(CommandLine, OfTheOtherActions) {
   EXPECT_EQ(parse_options({"--compile", "out.pb", "--workload", "w.yaml"}).subject, "out.pb");
   EXPECT_EQ(parse_options({"--print-config", "--config", "c"}).action, Action::print_config);
   EXPECT_EQ(parse_options({"--dry-run", "--config", "c", "--workload", "w"}).action, Action::dry_run);
+  EXPECT_EQ(parse_options({"--prove", "ring.xml"}).action, Action::prove);
+  EXPECT_EQ(parse_options({"--prove", "ring.xml"}).subject, "ring.xml");
   EXPECT_EQ(parse_options({"--version"}).action, Action::version);
   EXPECT_EQ(parse_options({"--help"}).action, Action::help);
   EXPECT_EQ(parse_options({"--schema"}).action, Action::schema);

@@ -105,6 +105,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"aicb_models", "id\tName\tParameter_size\tHidden_size\n1\tLLaMA\t7B\t4096\n"},
       {"aiob", "train_iter:10\nEmb:\n    time_gpu_max: 857\n"},
       {"msccl_xml", "<!-- c -->\n<algo name=\"ring\" ngpus=\"4\"><gpu id=\"0\"/></algo>"},
+      {"msccl_list", "<msccl_algos><load path=\"ring.xml\"/></msccl_algos>"},
       {"sccl_json", R"({"msccl_type": "algorithm", "name": "x", "topology": {}})"},
       {"taccl_sketch", R"({"nnodes": 2, "intranode_sketch": {}})"},
       {"taccl_topology", R"({"name": "NDv2", "gpus_per_node": 8, "alpha": 0.3})"},
@@ -322,7 +323,7 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found, testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs",
                                       "netsim_configuration", "netsim_sweep", "csv", "htsim_cm",
-                                      "htsim_topology", "infragraph", "nccl_topology", "ns3_config",
+                                      "htsim_topology", "infragraph", "msccl_xml", "nccl_topology", "ns3_config",
                                       "ns3_flows", "ns3_topology", "simai_topology", "size_distribution"))
         << path;
   }

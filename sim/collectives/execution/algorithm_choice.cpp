@@ -33,8 +33,9 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
   if (node.is_null() && *info.default_algorithm == '\0') return nullptr;
   auto algorithm = registry.create(node, info.default_algorithm);
   if (!algorithm->supports(info.kind)) {
-    node.fail("'" + registry.component_name(node, info.default_algorithm) + "' does not do " + info.name +
-              " (allowed: " + algorithms_for(info.kind) + ")");
+    const std::string name = registry.component_name(node, info.default_algorithm);
+    node.fail("'" + name + (says_by_parameters(name) ? "' with these parameters" : "'") + " does not do " +
+              info.name + " (allowed: " + algorithms_for(info.kind) + ")");
   }
   return algorithm;
 }

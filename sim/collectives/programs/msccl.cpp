@@ -49,7 +49,7 @@ class Msccl final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
-    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML)"),
+    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON)"),
     [](const MscclParameters&, const ConfigNode& where) {
       return std::make_unique<Msccl>(read_named_file(where, kLargestProgram));
     }};

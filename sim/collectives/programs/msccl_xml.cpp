@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/programs/program_file.h"
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
 #include "sim/core/recognise.h"
@@ -28,6 +29,8 @@ constexpr CollectiveName kCollectiveNames[] = {{"allreduce", CollectiveKind::all
                                                {"alltoall", CollectiveKind::all_to_all},
                                                {"broadcast", CollectiveKind::broadcast},
                                                {"reduce", CollectiveKind::reduce},
+                                               {"gather", CollectiveKind::gather},
+                                               {"scatter", CollectiveKind::scatter},
                                                {"custom", CollectiveKind::custom}};
 
 constexpr Step::Kind kStepKinds[] = {Step::Kind::nothing,
@@ -368,14 +371,13 @@ class ProgramWriter {
   std::string text_;
 };
 
-const FormatRegistration kFormat{
-    {.name = "msccl_xml",
-     .what = "a program of MSCCL (XML)",
-     .use = Format::Use::part,
-     .matches = [](const Excerpt& file) { return file.xml_root() == "algo"; },
-     .component = "msccl",
-     .advice = "netsim --prove proves it, `collectives: {all_reduce: {kind: msccl, file: ...}}` runs it",
-     .endings = {".xml"}}};
+const FormatRegistration kFormat{{.name = "msccl_xml",
+                                  .what = "a program of MSCCL (XML)",
+                                  .use = Format::Use::part,
+                                  .matches = [](const Excerpt& file) { return file.xml_root() == "algo"; },
+                                  .component = "msccl",
+                                  .advice = kProgramAdvice,
+                                  .endings = {".xml"}}};
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "sim/collectives/programs/msccl_xml.h"
+#include "sim/collectives/programs/sccl_json.h"
+#include "sim/collectives/programs/teccl_json.h"
 #include "sim/core/errors.h"
 #include "sim/core/recognise.h"
 
@@ -16,7 +18,8 @@ struct Reader {
   const char* format;  // its name among the formats that are recognised
   CollectiveProgram (*read)(std::string text, const std::string& path);
 };
-constexpr Reader kReaders[] = {{"msccl_xml", read_msccl_xml}};
+constexpr Reader kReaders[] = {
+    {"msccl_xml", read_msccl_xml}, {"sccl_json", read_sccl_json}, {"teccl_schedule", read_teccl_json}};
 
 // "1 step", "2 steps".
 std::string counted(std::uint64_t count, const char* what) {
@@ -28,8 +31,9 @@ std::string counted(std::uint64_t count, const char* what) {
 CollectiveProgram read_program(std::string text, const std::string& path) {
   const Format* format = recognise(text, path);
   if (format == nullptr) {
-    throw InputError(Place{path, 0, 0, ""},
-                     "is no program of a collective; allowed: a program of MSCCL (XML)");
+    throw InputError(
+        Place{path, 0, 0, ""},
+        "is no program of a collective; allowed: one of MSCCL (XML), SCCL, TACCL or TE-CCL (JSON)");
   }
   const auto* reader = std::find_if(std::begin(kReaders), std::end(kReaders), [&](const Reader& candidate) {
     return format->name == candidate.format;

@@ -1,4 +1,4 @@
-// Files of programs, of whatever format (MSCCL XML).
+// Files of programs, of whatever format: MSCCL's XML, the JSON of SCCL, TACCL and TE-CCL.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,10 @@ namespace netsim {
 
 // Larger than those of any synthesizer; of other files read_file() refuses to read more.
 inline constexpr std::uint64_t kLargestProgram = 256 << 20;
+
+// What the formats' files are good for.
+inline constexpr const char* kProgramAdvice =
+    "netsim --prove proves it, `collectives: {all_reduce: {kind: msccl, file: ...}}` runs it";
 
 // A connected program by what its text is recognised as. InputError for what is none or is wrong; `path`
 // stands for the text in messages.

@@ -49,9 +49,7 @@ class Connector {
                                      beyond("as root", program_.root, 0, program_.ranks.size() - 1)}) {
       if (!wrong.empty()) return wrong;
     }
-    const CollectiveGoal& goal = info_of(program_.kind).goal;
-    const auto owned = [](ChunkRanks of) { return of == ChunkRanks::owner || of == ChunkRanks::source; };
-    if ((owned(goal.contributors) || owned(goal.holders)) && program_.chunks % ranks() != 0) {
+    if (has_parts(program_.kind) && program_.chunks % ranks() != 0) {
       return number(program_.chunks) + " chunks; " + to_string(program_.kind) + " needs a multiple of its " +
              number(ranks()) + " ranks";
     }
@@ -106,7 +104,8 @@ class Connector {
     for (std::uint32_t index = 0; index < given.steps.size(); ++index) {
       const std::string wrong = wrong_step(rank, block, index);
       if (!wrong.empty()) return fail(rank, block, index, wrong);
-      program_.largest_count = std::max(program_.largest_count, given.steps[index].count);
+      if (sends(given.steps[index].kind))
+        program_.largest_count = std::max(program_.largest_count, given.steps[index].count);
     }
   }
 
@@ -142,8 +141,7 @@ class Connector {
       return whom + "; the rank has " + number(here.blocks.size()) + " thread blocks";
     const std::size_t there = here.blocks[step.after_block].steps.size();
     if (step.after_step >= there) return whom + ", which has " + number(there) + " steps";
-    if (step.after_block == block && step.after_step >= index)
-      return whom + ", which is its own and not before it";
+    if (step.after_block == block) return whom + ", which is its own";
     return "";
   }
 

@@ -35,7 +35,7 @@ struct CollectiveProgram {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t root = 0;
   std::uint32_t chunks = 0, channels = 1;  // as Plan has them
-  std::uint32_t largest_count = 1;         // of a step; connect()'s
+  std::uint32_t largest_count = 1;         // of a message; connect()'s
   bool in_place = false;
   Protocol protocol = Protocol::simple;
   // The sizes in bytes for which it is meant, where it says them. Nothing is refused for them.

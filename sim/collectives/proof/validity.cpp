@@ -101,14 +101,6 @@ class StepCheck {
   std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block
 };
 
-bool has_parts(CollectiveKind kind) {
-  const CollectiveGoal& goal = info_of(kind).goal;
-  for (const ChunkRanks part : {ChunkRanks::owner, ChunkRanks::source, ChunkRanks::destination}) {
-    if (goal.contributors == part || goal.holders == part) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string check_shape(const Plan& plan) {

@@ -300,11 +300,6 @@ const FormatRegistration kFormats[] = {
         advised(unread("msccl_list", "a list of programs of MSCCL (XML)",
                        [](const Excerpt& f) { return f.xml_root() == "msccl_algos"; }, {".xml"}),
                 Format::Use::none, "give one of the files that it names")),
-    FormatRegistration(unread("sccl_json", "an algorithm of SCCL or TACCL (JSON)",
-                              [](const Excerpt& f) {
-                                return f.has_any_key({"msccl_type", "sccl_type"});
-                              },
-                              {".json"})),
     FormatRegistration(unread("taccl_sketch", "a communication sketch of TACCL",
                               [](const Excerpt& f) { return f.has_key("intranode_sketch"); }, {".json"})),
     FormatRegistration(unread("taccl_topology", "a topology of TACCL",
@@ -314,8 +309,6 @@ const FormatRegistration kFormats[] = {
                               {".json"})),
     FormatRegistration(unread("teccl_input", "an input of TE-CCL",
                               [](const Excerpt& f) { return f.has_key("TopologyParams"); }, {".json"})),
-    FormatRegistration(unread("teccl_schedule", "a schedule of TE-CCL",
-                              [](const Excerpt& f) { return f.has_key("1-Epoch_Duration"); }, {".json"})),
     FormatRegistration(unread("goal", "a schedule of LogGOPSim (GOAL)",
                               [](const Excerpt& f) {
                                 const auto words = f.words(0);

@@ -1,0 +1,152 @@
+// Do schedules by steps (SCCL, TACCL, TE-CCL) become programs that are proved, and are wrong ones refused
+// where they are wrong?
+#include "sim/collectives/programs/step_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/collectives/programs/program_file.h"
+#include "sim/collectives/programs/sccl_json.h"
+#include "sim/collectives/programs/teccl_json.h"
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "tests/support/mutations.h"
+#include "tests/support/shared.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Reduce-scatter by exchange, then all-gather the same way; 2 ranks, an address each half.
+constexpr const char* kAllReduce = R"json({"sccl_type": "algorithm", "name": "halves",
+"input_map": {"0": [0, 1], "1": [0, 1]}, "output_map": {"0": [0, 1], "1": [0, 1]},
+"steps": [{"rounds": 1, "sends": [[1, 0, 1, 0, 0, "rrc"], [0, 1, 0]]},
+ {"rounds": 1, "sends": [[0, 0, 1], [1, 1, 0]]}],
+"collective": {"name": "Allreduce(n=2)",
+                     "nodes" : 2, "runtime_name" : "allreduce"
+}
+})json";
+
+// Rank 1 passes on what rank 0 has for rank 2, and its own.
+constexpr const char* kAllToAll = R"json({"msccl_type": "algorithm", "name": "line",
+"input_map": {"0": [0, 3, 6], "1": [1, 4, 7], "2": [2, 5, 8]},
+"output_map": {"0": [0, 1, 2], "1": [3, 4, 5], "2": [6, 7, 8]},
+"steps": [{"sends": [[6, 0, 1], [3, 0, 1], [1, 1, 0], [7, 1, 2], [5, 2, 1], [2, 2, 1]]},
+ {"sends": [[6, 1, 2], [2, 1, 0]]}],
+"collective": {"name": "Alltoall(n=3)", "nodes": 3
+}
+})json";
+
+constexpr const char* kGather = R"json({"1-Epoch_Duration": 1.0,
+"6-Demand_Met": {"GPU 1": {"GPU 2": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 1.0}},
+ "GPU 2": {"GPU 1": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 2.0}},
+ "GPU 10": {"GPU 1": {"Chunk 0": 1.0}, "GPU 2": {"Chunk 0": 2.0}}},
+"7-Flows": ["Chunk 0 from 1 traveled over 1->2 in epoch 0", "Chunk 0 from 2 traveled over 2->1 in epoch 0 via switches 0",
+ "Chunk 0 from 1 traveled over 1->10 in epoch 0", "Chunk 0 from 10 traveled over 10->1 in epoch 0",
+ "Chunk 0 from 10 traveled over 1->2 in epoch 2", "Chunk 0 from 2 traveled over 1->10 in epoch 1"]})json";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    read_program(text, "a.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(StepSchedules, WhatArrivesIsAddedOrReplaces) {
+  const CollectiveProgram program = read_sccl_json(kAllReduce, "a.json");
+  EXPECT_EQ(
+      describe(program),
+      "all_reduce 'halves' of 2 ranks: 1 channel, 4 thread blocks, 8 steps, 2 chunks, in place, Simple");
+  EXPECT_EQ(prove(program), "");
+  std::string kinds;
+  for (const CollectiveProgramBlock& block : program.ranks[0].blocks) {
+    for (const Step& step : block.steps) kinds += std::string(to_string(step.kind)) + " ";
+  }
+  EXPECT_EQ(kinds, "s s rrc r ");
+}
+
+TEST(StepSchedules, WhatIsPassedOnLiesInScratch) {
+  const CollectiveProgram program = read_sccl_json(kAllToAll, "a.json");
+  EXPECT_EQ(prove(program), "");
+  EXPECT_FALSE(program.in_place);
+  // Chunk 2 of rank 0's input and chunk 0 of rank 2's, each where it is as large.
+  EXPECT_EQ(program.ranks[1].scratch_chunks, 3U);
+  EXPECT_EQ(program.ranks[0].scratch_chunks, 0U);
+}
+
+TEST(StepSchedules, RanksOfTeCclAreGpusInOrder) {
+  const CollectiveProgram program = read_teccl_json(kGather, "a.json");
+  EXPECT_EQ(prove(program), "");
+  EXPECT_EQ(program.ranks.size(), 3U);
+}
+
+TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
+  const auto wrong = [](const std::string& text, const std::string& from, const std::string& to) {
+    return error_of(with(text, from, to));
+  };
+  EXPECT_THAT(
+      wrong(kAllToAll, "[2, 1, 0]", "[8, 1, 0]"),
+      HasSubstr("a.json:5:24: steps.1.sends.1: rank 1 sends address 8, which it does not have when the "
+                "step begins"));
+  EXPECT_THAT(wrong(kAllToAll, "[2, 1, 0]", "[2, 1, 3]"), HasSubstr("allowed: an integer from 0 to 2"));
+  EXPECT_THAT(wrong(kAllToAll, "[2, 1, 0]", "[2, 1, 1]"), HasSubstr("a send from rank 1 to rank 1"));
+  EXPECT_THAT(wrong(kAllToAll, "[2, 1, 0]", "[2, 1]"), HasSubstr("allowed: [address, from, to]"));
+  EXPECT_THAT(wrong(kAllToAll, "[0, 3, 6]", "[0, 3]"),
+              HasSubstr("2 chunks; all_to_all needs a multiple of its 3 ranks"));
+  EXPECT_THAT(wrong(kAllToAll, "[1, 4, 7]", "[1, 4]"), HasSubstr("rank 1 has 2 chunks of input; allowed: 3"));
+  EXPECT_THAT(wrong(kAllToAll, "Alltoall", "Gossip"),
+              HasSubstr("'Gossip(n=3)' is no collective; allowed: allgather"));
+  EXPECT_THAT(wrong(kAllToAll, "\"steps\"", "\"stops\""), HasSubstr("'steps' is missing"));
+  EXPECT_THAT(wrong(kGather, "1->10 in epoch 0", "1=>10 in epoch 0"), HasSubstr("a.json:6:"));
+  EXPECT_THAT(wrong(kGather, "over 1->10 in epoch 0", "over 1->0 in epoch 0"),
+              HasSubstr("0 is no GPU of the demand"));
+  EXPECT_THAT(wrong(kGather, "\"GPU 10\": {\"Chunk 0\": 1.0}", "\"GPU 10\": {\"Chunk 1\": 1.0}"),
+              HasSubstr("allowed: an all-gather"));
+  // Not where it stands, but what it does.
+  EXPECT_NE(prove(read_sccl_json(with(kAllToAll, ", [2, 1, 0]", ""), "a.json")), "");
+  EXPECT_NE(prove(read_sccl_json(with(kAllReduce, ", [1, 1, 0]", ""), "a.json")), "");
+}
+
+// Of two ranks' sums each has something that the other has not: adding them would count twice.
+TEST(StepSchedules, ContributionsInPartAreRefused) {
+  constexpr const char* kThree = R"json({"msccl_type": "algorithm", "name": "a",
+"input_map": {"0": [0], "1": [0], "2": [0]}, "output_map": {"0": [0], "1": [0], "2": [0]},
+"steps": [{"sends": [[0, 0, 1], [0, 1, 2]]}, {"sends": [[0, 1, 2]]}],
+"collective": {"name": "Allreduce(n=3)",
+                       "nodes" : 3
+}
+})json";
+  EXPECT_THAT(error_of(kThree),
+              HasSubstr("steps.1.sends.0: rank 1 sends address 0 to rank 2, which has some of "
+                        "its contributions and others"));
+}
+
+TEST(StepSchedules, WhatIsBrokenIsRefused) {
+  for (const char* text : {kAllReduce, kAllToAll, kGather})
+    test::expect_sane(
+        text, [](const std::string& given) { read_program(given, "a.json"); }, 1000);
+}
+
+TEST(StepSchedules, ThoseOfOthersAreProved) {
+  NETSIM_NEEDS_SHARED("samples/sccl_json");
+  std::vector<std::string> files = test::shared_files("samples/sccl_json", ".json");
+  for (const std::string& file : test::shared_files("samples/teccl_json", ".json")) {
+    if (read_file(file).find("7-Flows") != std::string::npos) files.push_back(file);
+  }
+  EXPECT_EQ(files.size(), 6U);
+  for (const std::string& file : files) EXPECT_EQ(prove(read_program(read_file(file), file)), "") << file;
+}
+
+}  // namespace
+}  // namespace netsim

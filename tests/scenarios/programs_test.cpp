@@ -1,0 +1,112 @@
+// Programs of collectives from the command line: proved, refused, and run as they stand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/programs/msccl_xml.h"
+#include "sim/collectives/programs/one_peer_blocks.h"
+#include "sim/core/registry.h"
+#include "tests/support/program.h"
+#include "tests/support/shared.h"
+
+namespace netsim::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string text_of(const char* algorithm, CollectiveKind kind, std::uint32_t ranks) {
+  return write_msccl_xml(
+      program_of(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, ranks, 0)));
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+// Rank 0 gives rank 1 its first chunk, and that its second one in return.
+constexpr const char* kTrade = R"(<algo name="trade" nchannels="1" nchunksperloop="2" ngpus="2" coll="custom">
+<gpu id="0" i_chunks="2" o_chunks="2"><tb id="0" send="1" recv="1" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="0" cnt="1"/><step s="1" type="r" dstbuf="o" dstoff="1" cnt="1"/></tb></gpu>
+<gpu id="1" i_chunks="2" o_chunks="2"><tb id="0" send="0" recv="0" chan="0">
+<step s="0" type="s" srcbuf="i" srcoff="1" cnt="1"/><step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu>
+</algo>
+)";
+
+TEST_F(NetsimProgram, ProvesAProgram) {
+  const std::string ring = text_of("ring", CollectiveKind::all_reduce, 4);
+  write("ring.xml", ring);
+  const Ended proved = run("--prove ring.xml");
+  EXPECT_EQ(proved.code, 0) << proved.err;
+  EXPECT_EQ(
+      proved.out,
+      "ring.xml: all_reduce 'ring' of 4 ranks: 1 channel, 4 thread blocks, 28 steps, 4 chunks, in place, "
+      "Simple: proved\n");
+  EXPECT_EQ(run("--prove ring.xml --quiet").out, "");
+  write("trade.xml", kTrade);
+  EXPECT_THAT(run("--prove trade.xml").out, HasSubstr("custom 'trade' of 2 ranks"));
+}
+
+TEST_F(NetsimProgram, RefusesAWrongProgram) {
+  const std::string ring = text_of("ring", CollectiveKind::all_reduce, 4);
+  // What was not added is missing in the end.
+  write("missing.xml", with(ring, "type=\"rrs\"", "type=\"rcs\""));
+  expect_error("--prove missing.xml", ExitCode::input, {"missing.xml: all_reduce 'ring'", "refused: rank "});
+  write("peer.xml", with(ring, "send=\"1\"", "send=\"7\""));
+  expect_error("--prove peer.xml", ExitCode::input,
+               {"peer.xml:3:6: <tb>: send is '7'; allowed: an integer from -1 to 3"});
+  write("cut.xml", ring.substr(0, ring.size() / 2));
+  expect_error("--prove cut.xml", ExitCode::input, {"cut.xml:", "no XML"});
+  expect_error("--prove star.yaml", ExitCode::input, {"star.yaml: is a configuration of netsim"});
+  expect_error("--prove nothing.xml", ExitCode::io, {"nothing.xml"});
+  expect_error("--prove ''", ExitCode::usage, {"--prove"});
+  expect_error("--prove a.xml --list", ExitCode::usage, {"--list and --prove exclude each other"});
+}
+
+// The same messages at the same times, whoever says them.
+TEST_F(NetsimProgram, TheRingFromAFileTakesTheTimeOfTheRing) {
+  write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 4));
+  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
+  const auto summary_with = [this](const std::string& algorithm) {
+    const Ended ended =
+        run("--config star.yaml --workload all_reduce.yaml --quiet --json - --set "
+            "'collectives.all_reduce=" +
+            algorithm + "'");
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return nlohmann::json::parse(ended.out);
+  };
+  const nlohmann::json ours = summary_with("ring"), theirs = summary_with("{kind: msccl, file: ring.xml}");
+  EXPECT_EQ(ours, theirs);
+}
+
+TEST_F(NetsimProgram, AProgramIsForItsCollectiveAndRanks) {
+  write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 3));
+  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB}");
+  const std::string cluster = "--config star.yaml --workload all_reduce.yaml --set ";
+  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: ring.xml}'", ExitCode::input,
+               {"all_reduce with 4 ranks: ", "ring.xml is for 3 ranks"});
+  expect_error(cluster + "'collectives.all_gather={kind: msccl, file: ring.xml}'", ExitCode::usage,
+               {"'msccl' with these parameters does not do all_gather"});
+  expect_error(cluster + "'collectives.all_reduce={kind: msccl}'", ExitCode::usage, {"file"});
+  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: none.xml}'", ExitCode::io,
+               {"none.xml"});
+  write("wrong.xml", with(text_of("ring", CollectiveKind::all_reduce, 4), "type=\"rrs\"", "type=\"rcs\""));
+  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: wrong.xml}'", ExitCode::input,
+               {"wrong.xml: all_reduce 'ring' of 4 ranks", "refused: rank "});
+}
+
+TEST_F(NetsimProgram, ACustomCollectiveIsWhatTheConfigurationNames) {
+  write("trade.xml", kTrade);
+  write("custom.yaml", "{kind: collective, collective: custom, bytes: 1 MB, ranks: 2}");
+  const Ended ended =
+      run("--config star.yaml --workload custom.yaml --quiet --json - --set 'collectives.custom={kind: "
+          "msccl, file: "
+          "trade.xml}'");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  expect_error("--config star.yaml --workload custom.yaml", ExitCode::input,
+               {"of kind custom", "names no algorithm: collectives.custom"});
+}
+
+}  // namespace
+}  // namespace netsim::test
