@@ -47,9 +47,13 @@ CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, con
   request.traits = task.traits;
   request.members = &members;
   members.clear();
-  if (task.kind == TaskKind::send) {
+  if (is_point_to_point(task)) {
     request.kind = CollectiveKind::point_to_point;
     members = {job.gpus[rank], job.gpus[task.peer]};
+    if (task.kind == TaskKind::receive) {
+      std::swap(members[0], members[1]);
+      request.index = 1;
+    }
     return request;
   }
   request.kind = task.collective;
@@ -90,11 +94,6 @@ class RankCalls {
   Cost flow_{};
 };
 
-// A receiver sends too: credits.
-bool communicates(const Task& task) {
-  return task.kind == TaskKind::collective || task.kind == TaskKind::send || task.kind == TaskKind::receive;
-}
-
 void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
   for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
 }
@@ -132,7 +131,7 @@ class RankVolume {
   };
 
   void add_task(const Task& task, Volume& volume) {
-    if (!communicates(task)) return;
+    if (!is_communication(task)) return;  // a receiver sends credits
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
     volume.scale_out_bytes += cost.scale_out_bytes;
     volume.flows += cost.flows;
