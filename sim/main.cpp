@@ -142,7 +142,8 @@ void draw(const Options& options) {
 
 // Proves a program, and says what it is.
 void prove_program(const Options& options) {
-  const CollectiveProgram program = read_program(read_file(options.subject, kLargestProgram), options.subject);
+  const CollectiveProgram program =
+      read_program(read_file(options.subject, kLargestProgram), options.subject);
   const std::string what = options.subject + ": " + describe(program);
   if (const std::string wrong = prove(program); !wrong.empty())
     throw InputError(what + ": refused: " + wrong);

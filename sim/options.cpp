@@ -240,7 +240,8 @@ std::string usage(std::size_t width) {
        << "\n\n"
        << described_options(width) << "\nExit codes: "
        << wrapped(
-              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload or program, 4 files or memory, "
+              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload or program, 4 files or "
+              "memory, "
               "5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)",
               12, 12, width)
        << "\n";

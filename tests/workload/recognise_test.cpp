@@ -321,10 +321,11 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
         path.ends_with("/ranks.csv"))
       continue;
     const std::string found = formats_of(read_file(path), path);
-    EXPECT_THAT(found, testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs",
-                                      "netsim_configuration", "netsim_sweep", "csv", "htsim_cm",
-                                      "htsim_topology", "infragraph", "msccl_xml", "nccl_topology", "ns3_config",
-                                      "ns3_flows", "ns3_topology", "simai_topology", "size_distribution"))
+    EXPECT_THAT(found,
+                testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs", "netsim_configuration",
+                               "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "infragraph", "msccl_xml",
+                               "nccl_topology", "ns3_config", "ns3_flows", "ns3_topology", "simai_topology",
+                               "size_distribution"))
         << path;
   }
 }

@@ -288,7 +288,9 @@ class TopologyReader {
     return text;
   }
   // 0 for what is none; as NCCL reads them.
-  static int number(const XmlElement& node, const char* name) { return static_cast<int>(std::strtol(node.text(name).c_str(), nullptr, 0)); }
+  static int number(const XmlElement& node, const char* name) {
+    return static_cast<int>(std::strtol(node.text(name).c_str(), nullptr, 0));
+  }
 
   XmlFile file_;
   const NcclXmlParameters& p_;
