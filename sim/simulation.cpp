@@ -562,6 +562,7 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
                                                   : engine.now();
   results.events = engine.executed();
   results.packet_network = system_.packets() != nullptr;
+  results.collectives = recorder_->collectives();
   results.flows = recorder_->flow_times();
   results.slowdowns = recorder_->slowdowns();
   for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)

@@ -34,7 +34,23 @@ void Recorder::record(const TaskRecord& task) {
 void Recorder::record(const CommunicationRecord& communication) {
   ends_[communication.job].add(
       hash_all(kCommunication, communication.id, communication.last_start, communication.end));
+  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes};
+  if (is_collective(communication.kind) &&
+      (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
+    auto& [count, time] = collectives_[key];
+    ++count;
+    time += communication.end - communication.last_start;
+  }
   if (tables_ != nullptr) tables_->add(communication);
+}
+
+std::vector<CollectiveTimes> Recorder::collectives() const {
+  std::vector<CollectiveTimes> all;
+  for (const auto& [key, sum] : collectives_) {
+    const auto& [kind, ranks, bytes] = key;
+    all.push_back({kind, ranks, bytes, sum.first, sum.second});
+  }
+  return all;
 }
 
 void Recorder::record(const FlowRecord& flow) {

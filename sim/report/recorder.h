@@ -32,6 +32,7 @@ class Recorder {
   std::vector<PathWay> path_ways(std::uint32_t job) const;
   std::vector<PathPort> path_ports(std::uint32_t job) const;
 
+  std::vector<CollectiveTimes> collectives() const;
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
   // Of the flows in bin `bin` of kSizeBins.
@@ -50,8 +51,10 @@ class Recorder {
   std::vector<std::map<PathKey, StepsAndTime>> path_;                                  // by job
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
   using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
-  std::vector<std::map<PortId, StepsAndDelay>> ports_;         // by job
-  ValueList flow_times_;                                       // 8 B a flow
+  std::vector<std::map<PortId, StepsAndDelay>> ports_;                     // by job
+  using CollectiveKey = std::tuple<CollectiveKind, std::uint32_t, Bytes>;  // and ranks
+  std::map<CollectiveKey, StepsAndTime> collectives_;                      // how many, and their times
+  ValueList flow_times_;                                                   // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 

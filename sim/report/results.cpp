@@ -117,6 +117,14 @@ ExitCode exit_code(Outcome outcome) {
   return ExitCode::bug;
 }
 
+double CollectiveTimes::algorithm_bandwidth() const {
+  return time > 0 ? static_cast<double>(bytes) / mean_s() : 0;
+}
+
+double CollectiveTimes::bus_bandwidth() const {
+  return info_of(kind).bus_bandwidth(algorithm_bandwidth(), std::max<double>(ranks, 1));
+}
+
 FlowTimes flow_times(const ValueList& times) {
   FlowTimes result;
   result.count = times.size();

@@ -69,6 +69,21 @@ struct JobResult {
   double peak_flops = 0;   // per GPU; 0 = unknown
 };
 
+// Collectives of one kind, size and number of ranks, of all jobs together: a row of nccl-tests' table.
+struct CollectiveTimes {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::uint32_t ranks = 0;
+  Bytes bytes = 0;  // as the kind's CollectiveKindInfo says
+  std::uint64_t count = 0;
+  Time time = 0;  // of all of them, each from its last rank's start to its last rank's end
+
+  double mean_s() const { return to_seconds(time) / static_cast<double>(count); }
+  // bytes / mean time, in B/s, and that times the kind's factor (nccl-tests, doc/PERFORMANCE.md); 0 where
+  // they take no time.
+  double algorithm_bandwidth() const;
+  double bus_bandwidth() const;
+};
+
 // One direction of a link.
 struct LinkResult {
   std::string name;  // "edge7->agg2"
@@ -116,6 +131,8 @@ struct Fingerprints {
   std::uint64_t results = 0, packets = 0, events = 0;
 };
 
+inline constexpr std::size_t kCollectiveTimes = 4096;
+
 struct Results {
   std::vector<std::string> gpu_names;  // as nodes of links.csv
   Outcome outcome = Outcome::done;
@@ -132,6 +149,8 @@ struct Results {
   std::optional<QueueStatistics> sampled_queues;  // if queues were sampled
   Knobs knobs;
   std::vector<JobResult> jobs;
+  // By kind, then ranks, then bytes; the first kCollectiveTimes that were met.
+  std::vector<CollectiveTimes> collectives;
   std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
   std::vector<std::string> notes;
   double wall_seconds = 0;  // of the run itself; not part of the answer

@@ -196,6 +196,20 @@ Json plan_json(const Manifest& manifest) {
           {"configuration", manifest.configuration}};
 }
 
+Json collectives_json(const Results& results) {
+  Json list = Json::array();
+  for (const CollectiveTimes& row : results.collectives) {
+    list.push_back({{"collective", to_string(row.kind)},
+                    {"ranks", row.ranks},
+                    {"bytes", row.bytes},
+                    {"count", row.count},
+                    {"time_s", row.mean_s()},
+                    {"algbw_GBps", row.algorithm_bandwidth() * 1e-9},
+                    {"busbw_GBps", row.bus_bandwidth() * 1e-9}});
+  }
+  return list;
+}
+
 std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, nlohmann::detail::error_handler_t::replace) + "\n";
 }
@@ -213,6 +227,7 @@ std::string summary_json(const Results& results) {
                {"packets", results.network.packets},
                {"packet_hops", hops_json(results.network.packet_hops)},
                {"jobs", jobs},
+               {"collectives", collectives_json(results)},
                {"network", network_json(results)},
                {"flows", flows_json(results)},
                {"notes", results.notes}};

@@ -77,7 +77,7 @@ FlowRecord flow_record() {
 TEST(SummaryJson, HasEveryKeyThatScriptsRelyOn) {
   const json summary = json::parse(summary_json(two_rank_results()));
   for (const char* key : {"netsim", "fingerprint", "simulated_time_s", "events", "packets", "packet_hops",
-                          "jobs", "network", "flows", "notes"}) {
+                          "jobs", "collectives", "network", "flows", "notes"}) {
     EXPECT_TRUE(summary.contains(key)) << key;
   }
   for (const char* key : {"results", "packets", "events"}) {
@@ -331,6 +331,29 @@ TEST(ReportBandwidth, FollowsNcclTests) {
   EXPECT_EQ(bus_bandwidth(record), 0);
 }
 
+// all_reduce() takes as long twice as once; a third one of another size has a row of its own.
+TEST(ReportRecorder, AddsUpCollectivesOfOneSize) {
+  const Graph graph;
+  Recorder recorder(nullptr, graph, 1);
+  CommunicationRecord record = all_reduce();
+  recorder.record(record);
+  record.last_start += 5;
+  record.end += 5;
+  recorder.record(record);
+  record.bytes *= 2;
+  recorder.record(record);
+  record.kind = CollectiveKind::point_to_point;
+  recorder.record(record);
+  const std::vector<CollectiveTimes> rows = recorder.collectives();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].count, 2U);
+  EXPECT_EQ(rows[0].time, 2 * (record.end - record.last_start));
+  EXPECT_DOUBLE_EQ(rows[0].algorithm_bandwidth(), algorithm_bandwidth(all_reduce()));
+  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), bus_bandwidth(all_reduce()));
+  EXPECT_EQ(rows[1].count, 1U);
+  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * bus_bandwidth(all_reduce()));
+}
+
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
   const Graph graph;
   Recorder forward(nullptr, graph, 1), backward(nullptr, graph, 1), later(nullptr, graph, 1);
@@ -450,6 +473,21 @@ TEST(ReportScreen, OfTrafficLeadsWithFlowsAndDoesNotSpeakOfTraining) {
   }
   results.jobs.push_back(test::two_rank_job());
   EXPECT_FALSE(only_traffic(results)) << "another job trains";
+}
+
+TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
+  Results results = wide_results();
+  results.jobs[0].computes = false;
+  results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
+                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond}};
+  const std::string screen = render_screen(results, 120);
+  EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  time (us)  algbw (GB/s)  "
+                                "busbw (GB/s)\n"));
+  EXPECT_THAT(screen, HasSubstr("all_reduce      8   1048576  262144  float    sum     100.00         10.49  "
+                                "       18.35\n"));
+  EXPECT_THAT(screen, HasSubstr("all_gather      8   1048576   32768  float   none      50.00         20.97  "
+                                "       18.35\n"));
+  EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
 }
 
 TEST(ReportScreen, ShowsNamesAsTextWhateverTheyHold) {

@@ -1,5 +1,5 @@
-// collective: every rank runs the same collective several times back to back, as nccl-tests does. Each of
-// them is an iteration, so the mean iteration time is the time of one.
+// collective: every rank runs the same collective several times back to back, as nccl-tests does, of one size
+// or of one size after the other. Each of them is an iteration; the report has a row for each size.
 #include <memory>
 #include <numeric>
 #include <string>
@@ -16,9 +16,17 @@ namespace netsim {
 
 namespace {
 
+// nccl-tests' -b, -e and -f.
+struct SizesParameters {
+  Bytes from = 0;  // 0: `bytes` is the only size
+  Bytes to = 0;
+  std::int64_t factor = 2;
+};
+
 struct CollectiveParameters {
   CollectiveKind collective = CollectiveKind::all_reduce;
   Bytes bytes = 64 * kMegabyte;
+  SizesParameters sizes;
   std::int64_t ranks = 0;
   std::int64_t repeat = 1;
   std::int64_t root = 0;
@@ -42,6 +50,16 @@ std::string each_kind(const char* CollectiveKindInfo::*what) {
   return text;
 }
 
+const Parameters<SizesParameters>& sizes_parameters() {
+  using P = SizesParameters;
+  static const auto p =
+      Parameters<P>()
+          .bytes("from", &P::from, {0, 1000 * kGigabyte}, "the first size; 0: `bytes` is all")
+          .bytes("to", &P::to, {0, 1000 * kGigabyte}, "the last one is at most this")
+          .integer("factor", &P::factor, {2, 1024}, "from each size to the next");
+  return p;
+}
+
 const Parameters<CollectiveParameters>& parameters() {
   using P = CollectiveParameters;
   static const auto p =
@@ -49,6 +67,7 @@ const Parameters<CollectiveParameters>& parameters() {
           .choice("collective", &P::collective, collectives(), "which collective")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of the buffer: " + each_kind(&CollectiveKindInfo::bytes))
+          .section("sizes", &P::sizes, sizes_parameters(), "sizes one after the other, instead of `bytes`")
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
@@ -64,6 +83,7 @@ class CollectiveBenchmark final : public WorkloadKind {
       throw ConfigError(root_place_, std::string(to_string(p.collective)) +
                                          " has no root; these have: " + each_kind(&CollectiveKindInfo::root));
     }
+    check_sizes(where);
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -82,13 +102,32 @@ class CollectiveBenchmark final : public WorkloadKind {
     task.collective = p_.collective;
     task.root = static_cast<std::uint32_t>(p_.root);
     task.group = source->add_group(std::move(everybody));
-    task.bytes = p_.bytes;
     task.name = source->add_name(name);
-    for (; task.iteration < p_.repeat; ++task.iteration) source->add_task_everywhere(task);
+    for (const Bytes size : sizes()) {
+      task.bytes = size;
+      for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration) source->add_task_everywhere(task);
+    }
     return source;
   }
 
  private:
+  void check_sizes(const ConfigNode& where) const {
+    const ConfigNode* node = where.is_map() ? where.find("sizes") : nullptr;
+    if (node == nullptr) return;
+    if (where.find("bytes") != nullptr) node->fail("'sizes' and 'bytes': only one of them is allowed");
+    if (p_.sizes.from == 0) node->fail("'from' is missing, the first size");
+    if (p_.sizes.to < p_.sizes.from) {
+      node->fail("to " + format_bytes(p_.sizes.to) + " is less than from " + format_bytes(p_.sizes.from));
+    }
+  }
+
+  std::vector<Bytes> sizes() const {
+    if (p_.sizes.from == 0) return {p_.bytes};
+    std::vector<Bytes> all;
+    for (Bytes size = p_.sizes.from; size <= p_.sizes.to; size *= p_.sizes.factor) all.push_back(size);
+    return all;
+  }
+
   CollectiveParameters p_;
   Place ranks_place_, root_place_;
 };

@@ -388,6 +388,15 @@ TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
   }
 }
 
+TEST(Collective, GoesThroughSizes) {
+  const auto source = source_of("{kind: collective, sizes: {from: 8 B, to: 1 KiB, factor: 4}, repeat: 2}", 8);
+  EXPECT_EQ(source->iterations(), 8u);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(test::task_of(*source, 3, i).bytes, Bytes{8} << (2 * (i / 2)));
+    EXPECT_EQ(test::task_of(*source, 3, i).iteration, i);
+  }
+}
+
 TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
   const auto source = source_of("kind: collective", 8);
   EXPECT_EQ(source->ranks(), 8u);
@@ -402,6 +411,13 @@ TEST(Collective, RefusesNonsense) {
   EXPECT_THAT(traffic_error("{kind: collective, collective: broadcast, root: 8}"), HasSubstr("0 to 7"));
   EXPECT_THAT(traffic_error("{kind: collective, repeat: 0}"), HasSubstr("repeat"));
   EXPECT_THAT(traffic_error("{kind: collective, ranks: 16}"), HasSubstr("8 GPUs"));
+  EXPECT_THAT(traffic_error("{kind: collective, bytes: 1 kB, sizes: {from: 8 B, to: 1 kB}}"),
+              HasSubstr("'sizes' and 'bytes': only one of them is allowed"));
+  EXPECT_THAT(traffic_error("{kind: collective, sizes: {to: 1 kB}}"), HasSubstr("'from' is missing"));
+  EXPECT_THAT(traffic_error("{kind: collective, sizes: {from: 1 kB, to: 8 B}}"),
+              HasSubstr("to 8 B is less than from 1 KB"));
+  EXPECT_THAT(traffic_error("{kind: collective, sizes: {from: 8 B, to: 1 kB, factor: 1}}"),
+              HasSubstr("factor"));
 }
 
 // ---- phases
