@@ -183,6 +183,7 @@ class ProgramReader {
     check_chunks(gpu, "o_chunks", plan, rank, Buffer::output);
     const std::vector<XmlElement> blocks = by_id(gpu, "tb", gpu.children("tb").size());
     std::vector<std::vector<XmlElement>> steps;
+    steps.reserve(blocks.size());
     for (const XmlElement& block : blocks) steps.push_back(block.children("step"));
     for (std::size_t block = 0; block < steps.size(); ++block) {
       for (std::size_t index = 0; index < steps[block].size(); ++index) {
@@ -342,6 +343,7 @@ class ProgramWriter {
 
   static std::vector<std::vector<bool>> steps_awaited(const std::vector<CollectiveProgramBlock>& blocks) {
     std::vector<std::vector<bool>> awaited;
+    awaited.reserve(blocks.size());
     for (const CollectiveProgramBlock& block : blocks) awaited.emplace_back(block.steps.size(), false);
     for (const CollectiveProgramBlock& block : blocks) {
       for (const Step& step : block.steps) {

@@ -155,6 +155,7 @@ class Builder {
       return std::tie(a.address, a.from, a.to) < std::tie(b.address, b.from, b.to);
     });
     std::vector<std::vector<bool>> contributions;
+    contributions.reserve(sends.size());
     for (const Send& send : sends) contributions.push_back(add_send(send));
     for (std::size_t i = 0; i < sends.size(); ++i) add_receive(sends[i], contributions[i]);
   }

@@ -11,7 +11,7 @@ bool same(ChunkAt a, ChunkAt b) { return a.buffer == b.buffer && a.chunk == b.ch
 
 std::string what_it_does(const Step& step) {
   const std::string source = text(step.source, step.count), destination = text(step.destination, step.count);
-  const std::string sum =
+  std::string sum =
       "receive from " + name(step.from) + ", add " + source +
       (same(step.source, step.destination) ? " and put it there" : ", put the sum to " + destination);
   switch (step.kind) {

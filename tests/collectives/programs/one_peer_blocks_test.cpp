@@ -58,7 +58,7 @@ Step step_of(Step::Kind kind, std::uint32_t chunk, std::uint32_t from, std::uint
 
 // The program, which was written and read back; it is proved, and has the plan's messages.
 CollectiveProgram program_back(const Plan& plan) {
-  const CollectiveProgram back = read_msccl_xml(write_msccl_xml(program_of(plan)), "back");
+  CollectiveProgram back = read_msccl_xml(write_msccl_xml(program_of(plan)), "back");
   EXPECT_EQ(prove(back), "") << plan.algorithm() << " " << to_string(plan.kind()) << " " << plan.ranks();
   EXPECT_EQ(test::messages(ProgramPlan(back)), test::messages(plan));
   return back;

@@ -46,7 +46,7 @@ std::shared_ptr<CollectiveAlgorithm> made(const std::string& name) {
 }
 
 const std::vector<Offer>& all_offers() {
-  static const std::vector<Offer> kOffers = [] {
+  static const std::vector<Offer> all = [] {
     std::vector<Offer> offers;
     for (const std::string& name : Registered::instance().names()) {
       const auto algorithm = made(name);
@@ -57,7 +57,7 @@ const std::vector<Offer>& all_offers() {
     }
     return offers;
   }();
-  return kOffers;
+  return all;
 }
 
 std::string proved(const Offer& offer, std::uint32_t p, std::uint32_t root) {
@@ -129,7 +129,7 @@ TEST(AllPlans, OfAllPairsAreRight) {
 }
 
 TablePlan some_plan(std::mt19937& random) {
-  const std::vector<Offer> offers = all_offers();
+  const std::vector<Offer>& offers = all_offers();
   const std::uint32_t p = 2 + below(random, 5),
                       which = below(random, static_cast<std::uint32_t>(offers.size()) + 3);
   if (which >= offers.size()) return all_pairs(2 + below(random, 3));
