@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/collectives/execution/communicator_layout.h"
+
 namespace netsim {
 namespace {
 
@@ -15,9 +17,9 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
   const bool together = farthest != Reach::scale_out;
   const Bytes lanes = together ? parameters.scale_up_channels : 1;
   Chunking chunking;
-  chunking.channels = together ? 1
-                               : static_cast<std::uint32_t>(parameters.scale_out_channels) *
-                                     static_cast<std::uint32_t>(rings);
+  const auto each = static_cast<std::size_t>(parameters.scale_out_channels);
+  const std::size_t all = rings == 1 ? each : rings * std::clamp<std::size_t>(kMaxRings / rings, 1, each);
+  chunking.channels = together ? 1 : static_cast<std::uint32_t>(all);
   chunking.slice = parameters.slice * lanes;
   chunking.slices = static_cast<std::uint32_t>(parameters.slices_per_chunk);
   chunking.least_slice = parameters.least_slice * lanes;

@@ -64,7 +64,7 @@ void visit(const Domain& domain, std::size_t in, std::size_t out, std::vector<st
 }
 
 std::size_t rings_over(const std::vector<Domain>& domains) {
-  std::size_t rings = SIZE_MAX;
+  std::size_t rings = kMaxRings;
   for (const Domain& domain : domains)
     rings = std::min({rings, std::max<std::size_t>(1, domain.near.size()), domain.places.size()});
   return rings;

@@ -19,6 +19,10 @@
 
 namespace netsim {
 
+// The most rings of a group, and channels on several rings: what NCCL's search stops at (MAXCHANNELS / 2,
+// src/init.cc).
+inline constexpr std::size_t kMaxRings = 32;
+
 struct CommunicatorLayout {
   // Of a member from the first one; Reach::scale_up for a group that NVLink joins.
   Reach farthest = Reach::scale_up;

@@ -52,6 +52,10 @@ TEST(CommunicatorLayout, KeepsHostsTogether) {
   EXPECT_EQ(layout.rings[0], (std::vector<std::uint32_t>{0, 2, 3, 1}));
 }
 
+TEST(CommunicatorLayout, StopsWhereNcclsSearchDoes) {
+  EXPECT_EQ(layout_of(everyone(144), 72).rings.size(), kMaxRings);
+}
+
 TEST(CommunicatorLayout, UsesEachNicOnceInAndOnceOut) {
   EXPECT_TRUE(rc::check("rings", [] {
     const auto hosts = *rc::gen::inRange<std::uint32_t>(2, 9);
