@@ -152,7 +152,7 @@ void ExecutorPart::message_sent(const SendRequest& message) {
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];
   --operation.in_flight;
-  if (trace_.on()) trace_.acknowledged(operation, message);
+  if (trace_.on() && operation.waits_for_acknowledgements()) trace_.acknowledged(operation, message);
   if (operation.phase == Phase::running) {
     if (operation.is_finished()) finish(slot);
   } else if (operation.phase == Phase::finished && operation.in_flight == 0) {

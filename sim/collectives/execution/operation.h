@@ -69,9 +69,9 @@ struct Operation {
   }
   // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.
+  bool waits_for_acknowledgements() const { return !is_collective(request.kind) && request.index == 0; }
   bool is_finished() const {
-    const bool sender = !is_collective(request.kind) && request.index == 0;
-    return open_thread_blocks == 0 && (!sender || in_flight == 0);
+    return open_thread_blocks == 0 && (!waits_for_acknowledgements() || in_flight == 0);
   }
 };
 

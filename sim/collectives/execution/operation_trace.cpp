@@ -29,6 +29,7 @@ void OperationTrace::posted(const Operation& operation, std::uint32_t block, std
   posted.peer = destination;
   posted.message = number;
   posted.launch = launch;
+  posted.awaits_acknowledgement = operation.waits_for_acknowledgements();
   trace_(posted);
 }
 
@@ -69,7 +70,7 @@ void OperationTrace::tell_waits(const TransferRecord& delivered, std::span<const
   }
 }
 
-// A point-to-point sender's operation goes on, to its end, with the last of them.
+// The operation goes on, to its end, with the last of them.
 void OperationTrace::acknowledged(const Operation& operation, const SendRequest& message) const {
   TransferRecord acknowledged = record(message, TransferRecord::Kind::acknowledged);
   acknowledged.gpu = message.source;

@@ -23,7 +23,7 @@ class OperationTrace {
   // A message, counted as arrived, or a credit, whose slot is counted as free. `operation`: the receiver's;
   // null if it is over.
   void delivered(const Operation* operation, const SendRequest& message) const;
-  // It is not counted as in flight any more.
+  // It is not counted as in flight any more; only of senders that wait for that.
   void acknowledged(const Operation& operation, const SendRequest& message) const;
   // `block` goes on because the thread block `other` of its channel did.
   void followed(const Operation& operation, std::uint32_t block, std::uint32_t other) const;

@@ -19,11 +19,12 @@ struct TransferRecord {
     posted,        // `gpu`'s thread block sends a message to `peer`
     waited,        // at one port: the message that is told of as delivered next
     delivered,     // a message from `peer` is at `gpu`
-    acknowledged,  // a message to `peer` is acknowledged
+    acknowledged,  // a message to `peer` is acknowledged that awaits it
     followed       // `gpu`'s thread block went on because its thread block `peer` did
   };
   Kind kind = Kind::posted;
-  bool went_on = false;  // delivered, acknowledged: the thread block had waited for it
+  bool went_on = false;                 // delivered, acknowledged: the thread block had waited for it
+  bool awaits_acknowledgement = false;  // posted: its sender does not end before
   std::uint32_t job = 0;
   std::uint64_t communication = 0;
   std::uint32_t gpu = 0, peer = 0, block = 0;

@@ -355,7 +355,8 @@ void CriticalPath::moved(const TransferRecord& record) {
 void CriticalPath::post(const TransferRecord& record) {
   const std::uint32_t chain = chain_of(member(record.gpu, record.communication), record.block);
   steps_.hold(chain);
-  rank_of(record.gpu).outgoing.add(record.message) = {chain, false, false, record.time, record.launch};
+  rank_of(record.gpu).outgoing.add(record.message) = {chain, false, !record.awaits_acknowledgement,
+                                                      record.time, record.launch};
 }
 
 // The message, or its acknowledgement.

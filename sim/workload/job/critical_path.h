@@ -134,10 +134,10 @@ class CriticalPath {
     std::vector<std::uint32_t> blocks;
     std::uint32_t went_on = kNoIndex;  // the block that last did
   };
-  // A message that has not been delivered, or that its sender has not seen acknowledged.
+  // A message that has not been delivered, or whose acknowledgement its sender waits for.
   struct Sent {
     std::uint32_t chain = kNoIndex;
-    bool delivered = true, acknowledged = true;
+    bool delivered = true, acknowledged = true;  // the latter: or nobody waits for it
     Time posted = 0, launch = 0;
     bool over() const { return delivered && acknowledged; }
   };

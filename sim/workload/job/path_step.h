@@ -17,7 +17,7 @@ struct PathStep {
     compute,
     launch,           // what the library costs before a message leaves: base latency, latency of a hop
     transfer,         // a message, from its sender's endpoint to its receiver
-    acknowledgement,  // a message and its acknowledgement: the send window was full, or a sender's end
+    acknowledgement,  // a message and its acknowledgement: the end of a point-to-point sender
     circuits,         // from the last member's request for optical circuits until they are lit
     communication,    // not known in parts: from the last member's arrival, or the sender's start, to the end
     held              // nothing ran: an earliest start, a task scheduler
