@@ -255,7 +255,8 @@ void Simulation::create_jobs() {
                                    system_.devices(), system_.next_origin(), std::move(observer));
   journal_ = std::make_unique<JournalOf<JobRecord, JobSet>>(*jobs_, &JobSet::apply);
   journal_reader_ = system_.engine().add_reader(*journal_);
-  transfers_ = std::make_unique<JournalOf<TransferRecord, JobSet>>(*jobs_, &JobSet::apply_transfer);
+  transfers_ =
+      std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(*jobs_, &JobSet::apply_transfer);
   transfer_reader_ = system_.engine().add_reader(*transfers_);
   connect_circuits();
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
@@ -325,9 +326,10 @@ void Simulation::begin() {
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
   });
-  jobs_->set_transfer_journal([this](std::uint32_t set, const TransferRecord& record) {
-    system_.engine().set(set).write(transfer_reader_, record);
-  });
+  jobs_->set_transfer_journal(
+      [this](std::uint32_t set, const TransferRecord& record, std::span<const PortDelay> ports) {
+        system_.engine().set(set).write(transfer_reader_, record, ports);
+      });
 }
 
 // Where nothing else moves, only times of the simulation tell whether anything will.

@@ -57,6 +57,8 @@ class PagedArena {
     return size_++;
   }
   void release(std::uint32_t index) { free_.push_back(index); }
+  // As of Arena.
+  std::uint32_t size() const { return size_; }
   T& operator[](std::uint32_t index) { return pages_[index / kPage][index % kPage]; }
   const T& operator[](std::uint32_t index) const { return pages_[index / kPage][index % kPage]; }
 

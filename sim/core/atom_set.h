@@ -57,6 +57,27 @@ class JournalOf final : public JournalReader {
   Method method_;
 };
 
+// The same of records that were written with parts.
+template <class T, class Part, class Owner>
+class JournalInParts final : public JournalReader {
+ public:
+  using Method = void (Owner::*)(const T&, std::span<const Part>);
+  JournalInParts(Owner& owner, Method method) : owner_(owner), method_(method) {}
+  void read(std::span<const std::byte> record) override {
+    T copy;
+    std::memcpy(&copy, record.data(), sizeof(T));
+    const std::span<const std::byte> parts = record.subspan(sizeof(T));
+    parts_.resize(parts.size() / sizeof(Part));
+    if (!parts.empty()) std::memcpy(parts_.data(), parts.data(), parts.size());
+    (owner_.*method_)(copy, parts_);
+  }
+
+ private:
+  Owner& owner_;
+  Method method_;
+  std::vector<Part> parts_;
+};
+
 class alignas(64) AtomSet {
  public:
   // Takes mail in: what it carries goes into the set's arenas, the event into its loop. `attached`: what was
@@ -103,6 +124,15 @@ class alignas(64) AtomSet {
         {alone_ ? Order{} : order(), reader, static_cast<std::uint32_t>(sizeof(T)), records_.size()});
     const auto* bytes = reinterpret_cast<const std::byte*>(&record);
     records_.insert(records_.end(), bytes, bytes + sizeof(T));
+  }
+  // The same with what belongs to it, of which there may be any number.
+  template <class T, class Part>
+  void write(std::uint32_t reader, const T& record, std::span<const Part> parts) {
+    static_assert(std::is_trivially_copyable_v<Part>);
+    write(reader, record);
+    const std::span<const std::byte> bytes = std::as_bytes(parts);
+    entries_.back().size += static_cast<std::uint32_t>(bytes.size());
+    records_.insert(records_.end(), bytes.begin(), bytes.end());
   }
 
   // Asks for a call: reader `reader` of the engine gets the record at `time`, between events

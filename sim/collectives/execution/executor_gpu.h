@@ -13,7 +13,6 @@ struct ExecutorGpu {
   Origin origin;              // of its executor's events
   OperationTable operations;  // those that are not recycled
   std::uint64_t opened = 0;   // operations so far
-  std::uint64_t posted = 0;   // messages that it has sent so far, where they are traced
 };
 
 }  // namespace netsim

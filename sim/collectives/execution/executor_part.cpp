@@ -38,9 +38,9 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
       layouts_(library.layouts),
       listener_(listener),
       events_(loop, gpus),
-      trace_(trace, loop),
+      trace_(trace, loop, library.latency),
       operations_(gpus),
-      outgoing_(endpoint, library.latency, events_, gpus, trace_),
+      outgoing_(endpoint, library.latency, events_),
       runner_(outgoing_, trace_) {
   loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
 }
@@ -67,9 +67,9 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
   const Reach farthest = enter(operation, request);
-  const Time latency = library_.latency.base(request, operation.family, farthest);
-  if (latency > 0) {
-    events_.schedule(events_.now() + latency, gpu, ExecutorEvent::begin, slot);
+  operation.base_latency = library_.latency.base(request, operation.family, farthest);
+  if (operation.base_latency > 0) {
+    events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
     return;
   }
   begin(operation);
@@ -84,6 +84,7 @@ Reach ExecutorPart::enter(Operation& operation, const CommunicationRequest& requ
   operation.request = request;
   operation.started = events_.now();
   operation.open_thread_blocks = 0;
+  operation.releases = 0;
   operation.plan = nullptr;
   operation.thread_blocks.clear();
   operation.filled.clear();
@@ -104,11 +105,12 @@ void ExecutorPart::begin(Operation& operation) {
   if (operation.plan != nullptr) runner_.run(operation);
 }
 
-void ExecutorPart::run(std::uint32_t slot, std::uint32_t block) {
+void ExecutorPart::run(std::uint32_t slot, const SendRequest& message) {
   Operation& operation = operations_[slot];
   if (operation.phase != Phase::running) return;
+  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
   if (block >= operation.thread_blocks.size()) disagree(operation);
-  runner_.run(operation, block);
+  runner_.run(operation, block, message);
   if (operation.is_finished()) finish(slot);
 }
 
@@ -130,20 +132,17 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
   Operation& operation = operations_[slot];
-  const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
-  operation.arrived.add(from);
+  operation.arrived.add(PeerAndThreadBlock::unpack(message.tag));
   operation.sender_started = message.started;
-  if (trace_.on()) trace_.delivered(&operation, message);
-  run(slot, from.block);
+  run(slot, message);
 }
 
 // The operation may have ended: nobody waits for the slot then.
 void ExecutorPart::credit_delivered(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.destination, message.traits.job, message.communication);
-  const PeerAndThreadBlock from = PeerAndThreadBlock::unpack(message.tag);
-  if (slot != kNoIndex) operations_[slot].filled.take(from);
-  if (trace_.on()) trace_.delivered(slot == kNoIndex ? nullptr : &operations_[slot], message);
-  if (slot != kNoIndex) run(slot, from.block);
+  if (slot == kNoIndex) return;
+  operations_[slot].filled.take(PeerAndThreadBlock::unpack(message.tag));
+  run(slot, message);
 }
 
 void ExecutorPart::message_sent(const SendRequest& message) {
@@ -152,9 +151,10 @@ void ExecutorPart::message_sent(const SendRequest& message) {
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];
   --operation.in_flight;
-  if (trace_.on() && operation.waits_for_acknowledgements()) trace_.acknowledged(operation, message);
   if (operation.phase == Phase::running) {
-    if (operation.is_finished()) finish(slot);
+    if (!operation.is_finished()) return;
+    if (trace_.on()) trace_.acknowledged(operation, message);
+    finish(slot);
   } else if (operation.phase == Phase::finished && operation.in_flight == 0) {
     operations_.recycle(slot);
   }

@@ -38,7 +38,7 @@ class alignas(64) ExecutorPart {
   void handle(const Event& event);
   Reach enter(Operation& operation, const CommunicationRequest& request);
   void begin(Operation& operation);
-  void run(std::uint32_t slot, std::uint32_t block);
+  void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);
   void finish(std::uint32_t slot);
 

@@ -24,6 +24,7 @@ struct ThreadBlock {
   std::uint32_t steps = 0;  // per round
   std::uint32_t slice = 0;  // messages of the step that are through
   std::uint32_t slices = 1;
+  std::uint32_t release = 0;  // by which it last went on (transfer_record.h); 0: as its operation began
   std::uint64_t round = 0;
   std::uint64_t rounds = 1;
   Bytes channel_bytes = 0;
@@ -53,7 +54,9 @@ struct Operation {
   std::uint32_t blocks_per_channel = 1;
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
   std::uint64_t in_flight = 0;           // messages and credits sent, and not yet reported as such
+  std::uint32_t releases = 0;            // so far, where they are traced
   Time started = 0;
+  Time base_latency = 0;    // from `started` to its first step
   Time sender_started = 0;  // of the last message that arrived, at its sender
   std::vector<ThreadBlock> thread_blocks;
   // By the other end's rank in the plan and this rank's block.

@@ -1,9 +1,9 @@
-// OperationTrace: tells a TransferTrace of the messages of operations, if anybody listens.
+// OperationTrace: tells a TransferTrace of the releases of operations, if anybody listens.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/event_loop.h"
@@ -13,28 +13,25 @@ namespace netsim {
 
 class OperationTrace {
  public:
-  // Both outlive this; the trace may be set later.
-  OperationTrace(const TransferTrace& trace, const EventLoop& loop) : trace_(trace), loop_(loop) {}
+  // All outlive this; the trace may be set later.
+  OperationTrace(const TransferTrace& trace, const EventLoop& loop, const LatencyModel& latency)
+      : trace_(trace), loop_(loop), latency_(latency) {}
   bool on() const { return static_cast<bool>(trace_); }
 
-  // Only where on(). Before what they cause is done. `number`: as TransferRecord::message.
-  void posted(const Operation& operation, std::uint32_t block, std::uint32_t destination,
-              std::uint64_t number, Time launch) const;
-  // A message, counted as arrived, or a credit, whose slot is counted as free. `operation`: the receiver's;
-  // null if it is over.
-  void delivered(const Operation* operation, const SendRequest& message) const;
-  // It is not counted as in flight any more; only of senders that wait for that.
-  void acknowledged(const Operation& operation, const SendRequest& message) const;
-  // `block` goes on because the thread block `other` of its channel did.
-  void followed(const Operation& operation, std::uint32_t block, std::uint32_t other) const;
+  // Only where on(). Before what they cause is done.
+  // The thread block goes on: because of `message`, a message or credit that is being delivered, or (null)
+  // because its operation begins or the thread block that its step comes after went on.
+  void goes_on(Operation& operation, std::uint32_t block, const SendRequest* message) const;
+  // The operation ends, because its last message is acknowledged.
+  void acknowledged(Operation& operation, const SendRequest& message) const;
 
  private:
-  TransferRecord record(const Operation& operation, TransferRecord::Kind kind, std::uint32_t block) const;
-  TransferRecord record(const SendRequest& message, TransferRecord::Kind kind) const;
-  void tell_waits(const TransferRecord& delivered, std::span<const PortDelay> ports) const;
+  TransferRecord record(const Operation& operation, const SendRequest& message) const;
+  void delivered(const Operation& operation, const SendRequest& message) const;
 
   const TransferTrace& trace_;
   const EventLoop& loop_;
+  const LatencyModel& latency_;
 };
 
 }  // namespace netsim

@@ -9,7 +9,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
   const Time latency =
       latency_.hop(operation.request, operation.family, operation.gpu, operation.gpu_of(to.rank, block));
-  const std::uint32_t slot = make(operation, block, to, latency);
+  const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
   if (latency == 0) {
@@ -20,7 +20,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
 }
 
 void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
-  const std::uint32_t slot = make(operation, block, operation.thread_blocks[block].step.from, 0);
+  const std::uint32_t slot = make(operation, block, operation.thread_blocks[block].step.from);
   messages_[slot].bytes = kCreditBytes;
   messages_[slot].credit = true;
   messages_[slot].traits.priority = std::numeric_limits<std::uint8_t>::max();
@@ -28,8 +28,7 @@ void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
 }
 
 // A message to another thread block of the channel, but for its bytes.
-std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, const Partner& to,
-                                     Time latency) {
+std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, const Partner& to) {
   ++operation.in_flight;
   const CommunicationRequest& request = operation.request;
   const std::uint32_t channel = block / operation.blocks_per_channel;
@@ -47,10 +46,7 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   message.communication = request.communication;
   message.tag = PeerAndThreadBlock{rank, channel * operation.plan->blocks(to.rank) + to.block}.packed();
   message.started = operation.started;
-  if (trace_.on()) {
-    message.number = gpus_[operation.gpu].posted++;
-    trace_.posted(operation, block, message.destination, message.number, latency);
-  }
+  message.number = operation.thread_blocks[block].release;
   return slot;
 }
 

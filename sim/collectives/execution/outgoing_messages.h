@@ -6,20 +6,16 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor_events.h"
-#include "sim/collectives/execution/executor_gpu.h"
 #include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/operation.h"
-#include "sim/collectives/execution/operation_trace.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
 
 class OutgoingMessages {
  public:
-  // `gpus`: of all sets.
-  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
-                   std::vector<ExecutorGpu>& gpus, const OperationTrace& trace)
-      : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus), trace_(trace) {}
+  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events)
+      : endpoint_(endpoint), latency_(latency), events_(events) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
   // It tells whom its step receives from that a slot is free again; at once, and before all other messages
@@ -29,14 +25,12 @@ class OutgoingMessages {
   void hand_over(std::uint32_t slot);
 
  private:
-  std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to, Time latency);
+  std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   std::uint32_t free_slot();
 
   Endpoint& endpoint_;
   const LatencyModel& latency_;
   ExecutorEvents& events_;
-  std::vector<ExecutorGpu>& gpus_;
-  const OperationTrace& trace_;
   std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
   std::vector<std::uint32_t> free_;    // slots of messages_
 };

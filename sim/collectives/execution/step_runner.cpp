@@ -62,8 +62,8 @@ void StepRunner::run(Operation& operation) {
     run_channel(operation, channel);
 }
 
-void StepRunner::run(Operation& operation, std::uint32_t block) {
-  if (advance(operation, block, true) && operation.blocks_per_channel > 1)
+void StepRunner::run(Operation& operation, std::uint32_t block, const SendRequest& message) {
+  if (advance(operation, block, &message) && operation.blocks_per_channel > 1)
     run_channel(operation, block / operation.blocks_per_channel);
 }
 
@@ -73,19 +73,17 @@ void StepRunner::run_channel(Operation& operation, std::uint32_t channel) {
   while (progress) {
     progress = false;
     for (std::uint32_t number = 0; number < operation.blocks_per_channel; ++number) {
-      if (advance(operation, channel * operation.blocks_per_channel + number, false)) progress = true;
+      if (advance(operation, channel * operation.blocks_per_channel + number, nullptr)) progress = true;
     }
   }
 }
 
-// Executes what can be executed of one thread block; true if anything was. `released`: by a message or a
-// free slot, and not by another thread block.
-bool StepRunner::advance(Operation& operation, std::uint32_t number, bool released) {
+// Executes what can be executed of one thread block; true if anything was. `message`: what came, a
+// message or a free slot; null: nothing for this thread block.
+bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendRequest* message) {
   bool progress = false;
   while (can_go_on(operation, number)) {
-    const ThreadBlock& block = operation.thread_blocks[number];
-    if (trace_.on() && !progress && !released && block.step.after_block != kNoIndex)
-      trace_.followed(operation, number, block.step.after_block);
+    if (trace_.on() && !progress) trace_.goes_on(operation, number, message);
     execute(operation, number);
     progress = true;
   }

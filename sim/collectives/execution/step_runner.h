@@ -17,12 +17,13 @@ class StepRunner {
   static void reset(Operation& operation);
   // Whatever can be executed of the whole operation.
   void run(Operation& operation);
-  // Whatever can be executed now that a message for thread block `block` arrived or one of its slots is free.
-  void run(Operation& operation, std::uint32_t block);
+  // Whatever can be executed now that `message` for thread block `block` arrived or, a credit, says that one
+  // of its slots is free.
+  void run(Operation& operation, std::uint32_t block, const SendRequest& message);
 
  private:
   void run_channel(Operation& operation, std::uint32_t channel);
-  bool advance(Operation& operation, std::uint32_t block, bool released);
+  bool advance(Operation& operation, std::uint32_t block, const SendRequest* message);
   void execute(Operation& operation, std::uint32_t block);
 
   OutgoingMessages& outgoing_;

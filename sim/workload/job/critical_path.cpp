@@ -5,7 +5,6 @@
 
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/errors.h"
-#include "sim/core/random.h"
 #include "sim/workload/job/job_books.h"
 
 namespace netsim {
@@ -114,45 +113,22 @@ std::uint32_t CriticalPath::Links::add_task(const TaskCell& task) {
   return index;
 }
 
-std::size_t CriticalPath::Links::WayHash::operator()(const Way& way) const {
-  std::uint64_t hash = static_cast<std::uint64_t>(way.source) << 32 | way.destination;
-  hash = hash_combine(hash, static_cast<std::uint64_t>(way.propagation));
-  return hash_combine(hash, static_cast<std::uint64_t>(way.transmission));
-}
-
-std::uint32_t CriticalPath::Links::hold_way(const Way& way) {
-  if (way.source == kNoIndex) return kNoIndex;
-  if (way.source >= last_way_.size()) last_way_.resize(way.source + std::size_t{1}, kNoIndex);
-  std::uint32_t& last = last_way_[way.source];
-  if (last != kNoIndex && ways_[last].holders > 0 && ways_[last].way == way) {
-    ++ways_[last].holders;
-    return last;
-  }
-  const auto [known, fresh] = way_numbers_.try_emplace(way, 0);
-  if (fresh) known->second = ways_.add({way, 0});
-  ++ways_[known->second].holders;
-  last = known->second;
-  return last;
-}
-
-void CriticalPath::Links::release_way(std::uint32_t way) {
-  if (way == kNoIndex || --ways_[way].holders > 0) return;
-  way_numbers_.erase(ways_[way].way);
-  ways_.release(way);
-}
-
-std::uint32_t CriticalPath::Links::add(const Link& link, const Way& way, std::span<const PortDelay> ports) {
-  const std::uint32_t index = links_.add(link);
+std::uint32_t CriticalPath::Links::add(std::uint32_t before, const Link& step,
+                                       std::span<const PortDelay> ports) {
+  const std::uint32_t number = links_.add(step);
   ++used_;
-  hold(link.before);
+  Link& link = links_[number];
+  link.before = before;
+  hold(before);
   ++tasks_[link.task].holders;
-  links_[index].way = hold_way(way);
-  std::uint32_t& waits = links_[index].waits;
+  if (ports.empty()) return number;
+  link.transmission = ports.front().transmission;
+  link.slowest = ports.front().port;
   for (const PortDelay& delay : ports) {
     if (delay.queueing > 0 || delay.paused > 0)
-      waits = waits_.add({delay.queueing, delay.paused, delay.port, waits});
+      link.waits = waits_.add({delay.queueing, delay.paused, delay.port, link.waits});
   }
-  return index;
+  return number;
 }
 
 // With all before it that nothing else holds.
@@ -161,23 +137,30 @@ void CriticalPath::Links::forget(std::uint32_t link) {
     const Link& over = links_[link];
     for (std::uint32_t wait = over.waits; wait != kNoIndex; wait = waits_[wait].before) waits_.release(wait);
     release_task(over.task);
-    release_way(over.way);
     links_.release(link);
     --used_;
     link = over.before;
   } while (link != kNoIndex && --links_[link].holders == 0);
 }
 
+void CriticalPath::Links::forget_before(Time time) {
+  for (std::uint32_t number = 0; number < links_.size(); ++number) {
+    Link& link = links_[number];
+    if (link.holders > 0 && link.before != kNoIndex && links_[link.before].end <= time)
+      release(std::exchange(link.before, kNoIndex));
+  }
+}
+
 // The slowest port is the first, as it was told.
-void CriticalPath::Links::ports_of(std::uint32_t link, std::vector<PortDelay>& ports) const {
-  const Way& way = ways_[links_[link].way].way;
+void CriticalPath::Links::ports_of(std::uint32_t number, std::vector<PortDelay>& ports) const {
+  const Link& link = links_[number];
   ports.clear();
-  for (std::uint32_t wait = links_[link].waits; wait != kNoIndex; wait = waits_[wait].before)
+  for (std::uint32_t wait = link.waits; wait != kNoIndex; wait = waits_[wait].before)
     ports.push_back({waits_[wait].port, 0, waits_[wait].queueing, waits_[wait].paused});
-  if (way.slowest != kNoId && (ports.empty() || ports.back().port != way.slowest))
-    ports.push_back({way.slowest, 0, 0, 0});
+  if (link.slowest != kNoId && (ports.empty() || ports.back().port != link.slowest))
+    ports.push_back({link.slowest, 0, 0, 0});
   std::reverse(ports.begin(), ports.end());
-  if (way.slowest != kNoId) ports.front().transmission = way.transmission;
+  if (link.slowest != kNoId) ports.front().transmission = link.transmission;
 }
 
 CriticalPath::CriticalPath(const std::vector<std::uint32_t>& gpus) : ranks_(gpus.size()) {
@@ -195,11 +178,8 @@ void CriticalPath::replace(std::uint32_t& place, std::uint32_t chain) {
   place = chain;
 }
 
-std::uint32_t CriticalPath::extend(std::uint32_t chain, Link step, const Way& way,
-                                   std::span<const PortDelay> ports) {
-  if (end_of(chain) >= step.end) return chain;
-  step.before = chain;
-  return steps_.add(step, way, ports);
+std::uint32_t CriticalPath::extend(std::uint32_t chain, const Link& step, std::span<const PortDelay> ports) {
+  return end_of(chain) < step.end ? steps_.add(chain, step, ports) : chain;
 }
 
 PathStep CriticalPath::step_of(std::uint32_t number) const {
@@ -215,11 +195,9 @@ PathStep CriticalPath::step_of(std::uint32_t number) const {
   step.id = task.id;
   step.begin = link.begin;
   step.end = link.end;
-  if (link.way == kNoIndex) return step;
-  const Way& way = steps_.way(link.way);
-  step.source = way.source;
-  step.destination = way.destination;
-  step.propagation = way.propagation;
+  step.source = link.source;
+  step.destination = link.destination;
+  step.propagation = link.propagation;
   return step;
 }
 
@@ -227,7 +205,7 @@ PathStep CriticalPath::step_of(std::uint32_t number) const {
 PathStep CriticalPath::gap_of(std::uint32_t number) const {
   const Link& link = steps_[number];
   PathStep gap;
-  if (link.way != kNoIndex) {
+  if (link.source != kNoIndex) {
     gap = step_of(number);
     gap.kind = PathStep::Kind::launch;
     gap.source = gap.destination = kNoIndex;
@@ -239,12 +217,15 @@ PathStep CriticalPath::gap_of(std::uint32_t number) const {
   return gap;
 }
 
+// ---- Tasks
+
 void CriticalPath::begins(const JobRecord& record) {
   const Task& task = record.task;
   Rank& rank = ranks_[record.rank];
   TaskCell cell{record.communication, record.rank, task.id, task.name, 0, task.stream, {}};
   cell.collective = task.kind == TaskKind::collective ? task.collective : CollectiveKind::point_to_point;
   Running running;
+  running.communication = record.communication;
   running.task = steps_.add_task(cell);
   running.begin = record.time;
   running.kind = kind_of(task.kind);
@@ -253,180 +234,98 @@ void CriticalPath::begins(const JobRecord& record) {
   since.task = running.task;
   running.released_by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNoIndex, since);
   steps_.hold(running.released_by);
-  if (task.kind == TaskKind::circuits) ask(record.communication, running.released_by);
+  if (running.kind != PathStep::Kind::compute) {
+    Communication& communication = communications_[record.communication];
+    communication.ranks.push_back(record.rank);
+    if (running.kind == PathStep::Kind::circuits) replace(communication.asked, running.released_by);
+  }
   rank.running.push_back(std::move(running));
 }
 
-// Who asks last is whom the others wait for.
-void CriticalPath::ask(std::uint64_t circuits, std::uint32_t chain) {
-  Asked& asked = asked_[circuits];
-  ++asked.members;
-  replace(asked.last, chain);
-}
-
 // A member's chain goes on from the last one's request; all have asked when the first one ends.
-void CriticalPath::light(Running& member, std::uint64_t circuits) {
-  const auto asked = asked_.find(circuits);
-  replace(member.released_by, asked->second.last);
+void CriticalPath::light(Running& member) {
+  replace(member.released_by, communications_[member.communication].asked);
   member.begin = end_of(member.released_by);
-  if (--asked->second.members > 0) return;
-  steps_.release(asked->second.last);
-  asked_.erase(asked);
 }
 
-// ---- Messages
-
-// By number, with all before it that are not known yet.
-CriticalPath::Sent& CriticalPath::Outgoing::add(std::uint64_t message) {
-  if (first_ == end_) first_ = end_ = message;
-  while (end_ < message) next() = Sent{};
-  return next();
-}
-
-// The place of the one after the newest, which it is from now on.
-CriticalPath::Sent& CriticalPath::Outgoing::next() {
-  if (end_ - first_ == sent_.size()) grow();
-  return place(end_++);
-}
-
-void CriticalPath::Outgoing::grow() {
-  constexpr std::size_t kFew = 16;
-  std::vector<Sent> more(std::max(kFew, 2 * sent_.size()));
-  for (std::uint64_t message = first_; message < end_; ++message)
-    more[message & (more.size() - 1)] = place(message);
-  sent_ = std::move(more);
-}
-
-CriticalPath::Sent& CriticalPath::Outgoing::operator[](std::uint64_t message) {
-  NETSIM_CHECK(message >= first_ && message < end_, "a message arrives that was not sent");
-  return place(message);
-}
-
-void CriticalPath::Outgoing::forget_over() {
-  while (first_ < end_ && place(first_).over()) ++first_;
-}
-
-// The rank's part in a communication; null: it has none now.
-CriticalPath::Running* CriticalPath::member(std::uint32_t gpu, std::uint64_t communication) {
-  for (Running& running : rank_of(gpu).running) {
-    if (running.kind != PathStep::Kind::compute && steps_.task(running.task).id == communication)
-      return &running;
-  }
-  return nullptr;
-}
-
-// Of a thread block that has not gone on yet: what let its rank enter.
-std::uint32_t CriticalPath::chain_of(const Running* member, std::uint32_t block) {
-  if (member == nullptr) return kNoIndex;
-  return block < member->blocks.size() ? member->blocks[block] : member->released_by;
-}
-
-void CriticalPath::go_on(Running& member, std::uint32_t block, std::uint32_t chain) {
-  steps_.hold(chain);  // it may be one of those
-  while (member.blocks.size() <= block) {
-    steps_.hold(member.released_by);
-    member.blocks.push_back(member.released_by);
-  }
-  replace(member.blocks[block], chain);
-  steps_.release(chain);
-  member.went_on = block;
-}
-
-void CriticalPath::moved(const TransferRecord& record) {
-  using Kind = TransferRecord::Kind;
-  switch (record.kind) {
-    case Kind::posted:
-      post(record);
-      return;
-    case Kind::waited:
-      waits_.push_back(record.delay);
-      return;
-    case Kind::delivered:
-    case Kind::acknowledged:
-      arrive(record);
-      return;
-    case Kind::followed:
-      if (Running* here = member(record.gpu, record.communication); here != nullptr)
-        go_on(*here, record.block, chain_of(here, record.peer));
-      return;
-  }
-}
-
-void CriticalPath::post(const TransferRecord& record) {
-  const std::uint32_t chain = chain_of(member(record.gpu, record.communication), record.block);
-  steps_.hold(chain);
-  rank_of(record.gpu).outgoing.add(record.message) = {chain, false, !record.awaits_acknowledgement,
-                                                      record.time, record.launch};
-}
-
-// The message, or its acknowledgement.
-void CriticalPath::arrive(const TransferRecord& record) {
-  const bool delivered = record.kind == TransferRecord::Kind::delivered;
-  Outgoing& outgoing = rank_of(delivered ? record.peer : record.gpu).outgoing;
-  Sent& sent = outgoing[record.message];
-  Running* here = record.went_on ? member(record.gpu, record.communication) : nullptr;
-  if (here != nullptr) go_on(*here, record.block, carried(sent, record, *here));
-  waits_.clear();
-  (delivered ? sent.delivered : sent.acknowledged) = true;
-  if (!sent.over()) return;
-  steps_.release(sent.chain);
-  sent.chain = kNoIndex;
-  outgoing.forget_over();
-}
-
-// The message's chain, up to now.
-std::uint32_t CriticalPath::carried(const Sent& sent, const TransferRecord& record, const Running& here) {
-  const bool delivered = record.kind == TransferRecord::Kind::delivered;
-  Way way;
-  way.source = delivered ? record.peer : record.gpu;
-  way.destination = delivered ? record.gpu : record.peer;
-  way.propagation = record.propagation;
-  way.transmission = record.delay.transmission;
-  way.slowest = record.delay.port;
-  Link step;
-  step.kind = delivered ? PathStep::Kind::transfer : PathStep::Kind::acknowledgement;
-  step.task = here.task;
-  step.begin = sent.posted + sent.launch;
-  step.end = record.time;
-  if (record.delay.port != kNoId) waits_.insert(waits_.begin(), record.delay);
-  return extend(sent.chain, step, way, waits_);
-}
-
-// ---- Ends
-
-CriticalPath::Running CriticalPath::take_running(const JobRecord& record) {
+CriticalPath::Running& CriticalPath::running(const JobRecord& record) {
   std::vector<Running>& all = ranks_[record.rank].running;
   const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
-    return steps_.task(running.task).task == record.task.id;
+    return !running.ended && steps_.task(running.task).task == record.task.id;
   });
   NETSIM_CHECK(at != all.end(), "a task ends that did not begin");
-  std::swap(*at, all.back());
-  Running running = std::move(all.back());
-  all.pop_back();
-  return running;
+  return *at;
 }
 
 // A receiver that came after the message waited for nobody.
 void CriticalPath::ends(const JobRecord& record, Time end) {
-  Running running = take_running(record);
-  if (running.kind == PathStep::Kind::circuits) light(running, record.communication);
+  Running& over = running(record);
+  if (over.kind == PathStep::Kind::circuits) light(over);
   Link step;
-  step.begin = running.begin;
+  step.begin = over.begin;
   step.end = record.time;
-  step.task = running.task;
-  step.kind = running.kind;
-  std::uint32_t released_by = running.released_by;
-  if (running.went_on != kNoIndex && running.begin < record.time) {
-    released_by = running.blocks[running.went_on];
+  step.task = over.task;
+  step.kind = over.kind;
+  std::uint32_t released_by = over.released_by;
+  if (!over.releases.empty() && over.begin < record.time) {
+    released_by = over.releases.back();
     step.begin = end_of(released_by);
   }
   const std::uint32_t chain = extend(released_by, step);
   replace(ranks_[record.rank].last, chain);
   note_tip(record.task.iteration, chain, end);
-  steps_.release(running.released_by);
-  for (const std::uint32_t block : running.blocks) steps_.release(block);
-  steps_.release_task(running.task);
+  steps_.release_task(over.task);
+  over.ended = true;
+  if (over.kind == PathStep::Kind::compute) forget(record.rank, over);
 }
+
+void CriticalPath::is_over(std::uint64_t id) {
+  const auto at = communications_.find(id);
+  for (const std::uint32_t rank : at->second.ranks) forget(rank, member(rank, id));
+  steps_.release(at->second.asked);
+  communications_.erase(at);
+}
+
+void CriticalPath::forget(std::uint32_t rank, Running& over) {
+  for (auto chain = over.releases.rbegin(); chain != over.releases.rend(); ++chain) steps_.release(*chain);
+  steps_.release(over.released_by);
+  std::vector<Running>& all = ranks_[rank].running;
+  if (&over != &all.back()) over = std::move(all.back());
+  all.pop_back();
+}
+
+// ---- Releases
+
+// The rank's part in a communication that is not over.
+CriticalPath::Running& CriticalPath::member(std::uint32_t rank, std::uint64_t communication) {
+  std::vector<Running>& all = ranks_[rank].running;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
+    return running.communication == communication && running.kind != PathStep::Kind::compute;
+  });
+  NETSIM_CHECK(at != all.end(), "a release of a communication that the rank has no part in");
+  return *at;
+}
+
+// The chain by which the message was sent, and the message, up to now.
+void CriticalPath::released(const TransferRecord& record, std::span<const PortDelay> ports) {
+  const bool delivered = record.kind == TransferRecord::Kind::delivered;
+  Link step;
+  step.source = delivered ? record.peer : record.gpu;
+  step.destination = delivered ? record.gpu : record.peer;
+  Running& here = member(rank_of_gpu_[record.gpu], record.communication);
+  const Running& sender = delivered ? member(rank_of_gpu_[record.peer], record.communication) : here;
+  const std::uint32_t chain = sender.chain(record.sent_by);
+  step.kind = delivered ? PathStep::Kind::transfer : PathStep::Kind::acknowledgement;
+  step.propagation = record.propagation;
+  step.task = here.task;
+  step.begin = (record.sent_by == 0 ? sender.begin : end_of(chain)) + record.launch;
+  step.end = record.time;
+  const std::uint32_t longer = extend(chain, step, ports);
+  steps_.hold(longer);
+  here.releases.push_back(longer);
+}
+
+// ---- Iterations
 
 void CriticalPath::note_tip(std::size_t iteration, std::uint32_t chain, Time end) {
   if (tips_.size() <= iteration) tips_.resize(iteration + 1);
@@ -460,26 +359,8 @@ PathSummary CriticalPath::close_iteration(std::uint32_t iteration, Time begin, T
     take(step);
   }
   if (iteration < tips_.size()) replace(tips_[iteration].chain, kNoIndex);
-  forget_before(begin);
+  steps_.forget_before(begin);
   return summary;
-}
-
-// Cuts all chains behind the step in which `time` is, or before which it is.
-void CriticalPath::forget_before(Time time) {
-  const auto cut = [&](std::uint32_t link) {
-    while (link != kNoIndex && end_of(steps_[link].before) > time) link = steps_[link].before;
-    if (link != kNoIndex) steps_.cut_before(link);
-  };
-  for (const Rank& rank : ranks_) {
-    cut(rank.last);
-    for (const Running& running : rank.running) {
-      cut(running.released_by);
-      for (const std::uint32_t block : running.blocks) cut(block);
-    }
-    rank.outgoing.for_each([&](const Sent& sent) { cut(sent.chain); });
-  }
-  for (const Tip& tip : tips_) cut(tip.chain);
-  for (const auto& [circuits, asked] : asked_) cut(asked.last);
 }
 
 }  // namespace netsim

@@ -100,7 +100,9 @@ class SourceJob final : public TaskJob {
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void circuits_asked(const CircuitRequest& request) override;
   void apply(const JobRecord& record) override { books_.apply(record); }
-  void apply(const TransferRecord& record) override { books_.apply(record); }
+  void apply(const TransferRecord& record, std::span<const PortDelay> ports) override {
+    books_.apply(record, ports);
+  }
 
   const JobPlan& plan() const override { return plan_; }
   bool begun() const override { return books_.opened(); }

@@ -160,12 +160,14 @@ void JobBooks::end_communication(const JobRecord& record) {
   } else {
     ledgers_[record.rank].communication_ends(record.task.stream, end);
   }
-  if (++operation.finished == operation.ranks) {
+  const bool over = ++operation.finished == operation.ranks;
+  if (over) {
     report(operation, end);
     free_operations_.push_back(it->second);
     live_.erase(it);
   }
   end_task(record, end);
+  if (over && path_) path_->is_over(record.communication);
 }
 
 // The first end to report knows best: a receiver that waited is told at the delivery, a sender a little

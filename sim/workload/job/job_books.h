@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -71,7 +72,9 @@ class JobBooks {
   // of an operation disagree.
   void apply(const JobRecord& record);
   // Only where critical paths are asked for; in the order of what happened, before what it caused.
-  void apply(const TransferRecord& record) { path_->moved(record); }
+  void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
+    path_->released(record, ports);
+  }
 
   // Every rank has ended all its tasks. False before open().
   bool done() const { return opened_ && ranks_left_ == 0; }

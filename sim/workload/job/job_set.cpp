@@ -12,11 +12,11 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
       observer_(std::move(observer)) {
   executor.set_listener(this);
   if (observer_.path) {
-    executor.set_trace([this](const TransferRecord& record) {
+    executor.set_trace([this](const TransferRecord& record, std::span<const PortDelay> ports) {
       if (transfer_journal_) {
-        transfer_journal_(set_of_gpu_[record.gpu], record);
+        transfer_journal_(set_of_gpu_[record.gpu], record, ports);
       } else {
-        apply_transfer(record);
+        apply_transfer(record, ports);
       }
     });
   }

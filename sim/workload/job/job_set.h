@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,9 +51,12 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   void apply(const JobRecord& record) { jobs_[record.job]->apply(record); }
   // The same for the executor's trace of transfers, where JobObserver::path asks for critical paths. It is
   // told of in the same order.
-  using TransferJournal = std::function<void(std::uint32_t set, const TransferRecord& record)>;
+  using TransferJournal =
+      std::function<void(std::uint32_t set, const TransferRecord& record, std::span<const PortDelay> ports)>;
   void set_transfer_journal(TransferJournal journal) { transfer_journal_ = std::move(journal); }
-  void apply_transfer(const TransferRecord& record) { jobs_[record.job]->apply(record); }
+  void apply_transfer(const TransferRecord& record, std::span<const PortDelay> ports) {
+    jobs_[record.job]->apply(record, ports);
+  }
 
   // What unfinished ranks wait for, one line each, with the job's name where there are several.
   std::vector<std::string> waiting(std::size_t limit) const;

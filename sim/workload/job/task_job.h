@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/workload/job/circuit_requests.h"
@@ -41,7 +42,7 @@ class TaskJob : public Job {
   // A member's request has come to the switches. Between events.
   virtual void circuits_asked(const CircuitRequest& request) = 0;
   virtual void apply(const JobRecord& record) = 0;
-  virtual void apply(const TransferRecord& record) = 0;
+  virtual void apply(const TransferRecord& record, std::span<const PortDelay> ports) = 0;
 };
 
 }  // namespace netsim

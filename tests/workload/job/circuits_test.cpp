@@ -154,9 +154,10 @@ struct CircuitRun {
     job->start();
     job->jobs().set_journal(
         [this](std::uint32_t set, const JobRecord& record) { engine.set(set).write(job_reader, record); });
-    job->jobs().set_transfer_journal([this](std::uint32_t set, const TransferRecord& record) {
-      engine.set(set).write(transfer_reader, record);
-    });
+    job->jobs().set_transfer_journal(
+        [this](std::uint32_t set, const TransferRecord& record, std::span<const PortDelay> ports) {
+          engine.set(set).write(transfer_reader, record, ports);
+        });
     engine.run();
     if (!(*job)->done()) return;
     end = (*job)->end_time();
@@ -166,7 +167,8 @@ struct CircuitRun {
   void connect() {
     JobSet& jobs = job->jobs();
     records = std::make_unique<JournalOf<JobRecord, JobSet>>(jobs, &JobSet::apply);
-    transfers = std::make_unique<JournalOf<TransferRecord, JobSet>>(jobs, &JobSet::apply_transfer);
+    transfers =
+        std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(jobs, &JobSet::apply_transfer);
     requests = std::make_unique<JournalOf<CircuitRequest, JobSet>>(jobs, &JobSet::circuits_asked);
     job_reader = engine.add_reader(*records);
     transfer_reader = engine.add_reader(*transfers);

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/random.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/job/job_books.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
 
@@ -141,6 +143,39 @@ TEST(CriticalPath, OfACollectiveGoesFromMessageToMessageBackToItsLastMember) {
     EXPECT_EQ(std::get<3>(run.steps[0][step]), 50 + kLink * step);
   }
   EXPECT_EQ(run.ends.at(0), 50 + 4 * kLink);
+}
+
+// A rank is released by fifty messages, each sent as the other one began: only the last matters.
+void play_collective(CriticalPath& path, std::uint64_t number, Time begin) {
+  JobRecord task;
+  task.communication = number;
+  task.task.kind = TaskKind::collective;
+  task.cause = JobRecord::Cause::task_ended;
+  task.time = begin;
+  for (task.rank = 0; task.rank < 2; ++task.rank) path.begins(task);
+  TransferRecord release;
+  release.communication = number;
+  release.gpu = 1;
+  for (release.time = begin + 1; release.time <= begin + 50; ++release.time)
+    path.released(release, std::vector<PortDelay>{{3, 0, 1, 0}});
+  task.time = begin + 50;
+  for (task.rank = 0; task.rank < 2; ++task.rank) path.ends(task, task.time);
+}
+
+TEST(CriticalPath, ForgetsReleasesWhenTheirCommunicationIsOver) {
+  constexpr Time kCollectives = 10;
+  CriticalPath path({0, 1});
+  path.open(0);
+  for (Time number = 1; number <= kCollectives; ++number) {
+    play_collective(path, number, 50 * (number - 1));
+    EXPECT_GE(path.steps_held(), 50U);
+    path.is_over(number);
+    EXPECT_LE(path.steps_held(), 2U * number);  // a step of each rank
+  }
+  std::vector<PathStep::Kind> kinds;
+  path.close_iteration(0, 400, 500, [&](const PathStep& step) { kinds.push_back(step.kind); });
+  EXPECT_EQ(kinds, std::vector(2, PathStep::Kind::communication));
+  EXPECT_LE(path.steps_held(), 4U);
 }
 
 TEST(CriticalPath, OfAnEarliestStartIsHeldUntilThen) {
