@@ -287,7 +287,11 @@ void CriticalPath::is_over(std::uint64_t id) {
 }
 
 void CriticalPath::forget(std::uint32_t rank, Running& over) {
-  for (auto chain = over.releases.rbegin(); chain != over.releases.rend(); ++chain) steps_.release(*chain);
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = over.releases.size(); i-- > 0;) {
+    if (i >= kAhead) steps_.prefetch(over.releases[i - kAhead]);
+    steps_.release(over.releases[i]);
+  }
   steps_.release(over.released_by);
   std::vector<Running>& all = ranks_[rank].running;
   if (&over != &all.back()) over = std::move(all.back());

@@ -90,6 +90,10 @@ class CriticalPath {
     void hold(std::uint32_t link) {
       if (link != kNoIndex) ++links_[link].holders;
     }
+    // It will be held or released soon.
+    void prefetch(std::uint32_t link) const {
+      if (link != kNoIndex) links_.prefetch(link);
+    }
     void release(std::uint32_t link) {
       if (link != kNoIndex && --links_[link].holders == 0) forget(link);
     }
