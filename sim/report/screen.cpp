@@ -281,8 +281,8 @@ bool reduces(CollectiveKind kind) {
   return info_of(kind).goal.contributors == ChunkRanks::all && kind != CollectiveKind::custom;
 }
 
-// The columns of nccl-tests, which counts elements of 4 bytes, of what a rank sends or, of an all-gather and
-// a scatter, of its part; one row where it has two, because in place or not is the same here.
+// The columns of nccl-tests, which counts elements of 4 bytes: of the buffer, or of a rank's part of it where
+// each has one; one row where it has two, because in place or not is the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kRows = 64;
   constexpr Bytes kElement = 4;
@@ -292,12 +292,10 @@ void collectives(Text out, const Results& results, std::size_t width) {
       time{"time (us)", 0, false, {}}, algorithm{"algbw (GB/s)", 2, false, {}},
       bus{"busbw (GB/s)", 0, false, {}};
   for (const CollectiveTimes& row : results.collectives) {
-    const bool shared = info_of(row.kind).goal.contributors == ChunkRanks::owner ||
-                        info_of(row.kind).goal.holders == ChunkRanks::owner;
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
     size.cells.push_back(fmt::format("{}", row.bytes));
-    count.cells.push_back(fmt::format("{}", row.bytes / kElement / (shared ? row.ranks : 1)));
+    count.cells.push_back(fmt::format("{}", row.bytes / kElement / (has_parts(row.kind) ? row.ranks : 1)));
     type.cells.emplace_back("float");
     reduction.cells.emplace_back(reduces(row.kind) ? "sum" : "none");
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));

@@ -479,13 +479,16 @@ TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
   Results results = wide_results();
   results.jobs[0].computes = false;
   results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
-                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond}};
+                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond},
+                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
   const std::string screen = render_screen(results, 120);
   EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  time (us)  algbw (GB/s)  "
                                 "busbw (GB/s)\n"));
   EXPECT_THAT(screen, HasSubstr("all_reduce      8   1048576  262144  float    sum     100.00         10.49  "
                                 "       18.35\n"));
   EXPECT_THAT(screen, HasSubstr("all_gather      8   1048576   32768  float   none      50.00         20.97  "
+                                "       18.35\n"));
+  EXPECT_THAT(screen, HasSubstr("all_to_all      8   1048576   32768  float   none      50.00         20.97  "
                                 "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
 }
