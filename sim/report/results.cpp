@@ -125,6 +125,10 @@ double CollectiveTimes::bus_bandwidth() const {
   return info_of(kind).bus_bandwidth(algorithm_bandwidth(), std::max<double>(ranks, 1));
 }
 
+CollectiveTimes times_of(const CommunicationRecord& record) {
+  return {record.kind, record.ranks, record.bytes, 1, record.end - record.last_start};
+}
+
 FlowTimes flow_times(const ValueList& times) {
   FlowTimes result;
   result.count = times.size();

@@ -83,6 +83,8 @@ struct CollectiveTimes {
   double algorithm_bandwidth() const;
   double bus_bandwidth() const;
 };
+// Of one alone.
+CollectiveTimes times_of(const CommunicationRecord& record);
 
 // One direction of a link.
 struct LinkResult {

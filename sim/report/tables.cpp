@@ -261,8 +261,9 @@ void Tables::add(const CommunicationRecord& record) {
   collectives_->cell(record.last_start);
   collectives_->cell(record.end);
   collectives_->cell(fmt::format("{}", to_seconds(record.last_start - record.first_start)));
-  collectives_->cell(fmt::format("{:.3f}", algorithm_bandwidth(record) * 1e-9));
-  collectives_->cell(fmt::format("{:.3f}", bus_bandwidth(record) * 1e-9));
+  const CollectiveTimes times = times_of(record);
+  collectives_->cell(fmt::format("{:.3f}", times.algorithm_bandwidth() * 1e-9));
+  collectives_->cell(fmt::format("{:.3f}", times.bus_bandwidth() * 1e-9));
   collectives_->end_row();
 }
 
@@ -387,15 +388,6 @@ std::vector<std::string> Tables::notes() const {
                                 table->name, table->limit, table->rows, table->rows));
   }
   return notes;
-}
-
-double algorithm_bandwidth(const CommunicationRecord& record) {
-  const Time time = record.end - record.last_start;
-  return time > 0 ? static_cast<double>(record.bytes) / to_seconds(time) : 0;
-}
-
-double bus_bandwidth(const CommunicationRecord& record) {
-  return info_of(record.kind).bus_bandwidth(algorithm_bandwidth(record), std::max<double>(record.ranks, 1));
 }
 
 }  // namespace netsim

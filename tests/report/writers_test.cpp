@@ -321,14 +321,14 @@ TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
 
 TEST(ReportBandwidth, FollowsNcclTests) {
   CommunicationRecord record = all_reduce();
-  EXPECT_DOUBLE_EQ(algorithm_bandwidth(record), 1e9);
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1.5e9);
+  EXPECT_DOUBLE_EQ(times_of(record).algorithm_bandwidth(), 1e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 1.5e9);
   record.kind = CollectiveKind::all_gather;
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 0.75e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 0.75e9);
   record.kind = CollectiveKind::broadcast;
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 1e9);
   record.end = record.last_start;
-  EXPECT_EQ(bus_bandwidth(record), 0);
+  EXPECT_EQ(times_of(record).bus_bandwidth(), 0);
 }
 
 // all_reduce() takes as long twice as once; a third one of another size has a row of its own.
@@ -348,10 +348,10 @@ TEST(ReportRecorder, AddsUpCollectivesOfOneSize) {
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].count, 2U);
   EXPECT_EQ(rows[0].time, 2 * (record.end - record.last_start));
-  EXPECT_DOUBLE_EQ(rows[0].algorithm_bandwidth(), algorithm_bandwidth(all_reduce()));
-  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), bus_bandwidth(all_reduce()));
+  EXPECT_DOUBLE_EQ(rows[0].algorithm_bandwidth(), times_of(all_reduce()).algorithm_bandwidth());
+  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), times_of(all_reduce()).bus_bandwidth());
   EXPECT_EQ(rows[1].count, 1U);
-  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * bus_bandwidth(all_reduce()));
+  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * times_of(all_reduce()).bus_bandwidth());
 }
 
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
