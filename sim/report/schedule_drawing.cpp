@@ -96,12 +96,25 @@ class Cells {
       lost_ = lost_ || !is_received(message);
     }
     local_ = !schedule.local.empty();
+    for (const auto& [at, lines] : cells_) {
+      for (std::size_t line = 0; line < shown_of(lines); ++line)
+        widest_ = std::max(widest_, columns(line_of(lines, line)));
+    }
   }
 
   const std::vector<std::string>& at(std::uint32_t time, std::uint32_t rank) const {
     static const std::vector<std::string> kNone;
     const auto found = cells_.find({time, rank});
     return found == cells_.end() ? kNone : found->second;
+  }
+  // The lines of a cell that are shown, and each of them; the last may say how many there are more.
+  static std::size_t shown_of(const std::vector<std::string>& lines) {
+    return std::min(kMostInCell + 1, lines.size());
+  }
+  static std::string line_of(const std::vector<std::string>& lines, std::size_t line) {
+    if (line >= shown_of(lines)) return "";
+    const bool more = line == kMostInCell && lines.size() > line + 1;
+    return more ? fmt::format("+{} more", lines.size() - line) : lines[line];
   }
   std::uint32_t times() const { return cells_.empty() ? 0 : cells_.rbegin()->first.first + 1; }
   std::size_t widest() const { return widest_; }
@@ -112,20 +125,19 @@ class Cells {
     const std::string from = letters ? "i3" : "3", to = letters ? "o5" : "5";
     std::string text;
     const auto add = [&text](bool there, const std::string& sign, const char* meaning) {
-      if (there) text += fmt::format("  {:<8}{}\n", sign, meaning);
+      if (there) text += fmt::format("  {:<9}{}\n", sign, meaning);
     };
     add(true, from + ">1", "chunk 3 goes to rank 1");
     add(moves_, from + ">1:" + to, "and is put to chunk 5 there");
     add(adds_, from + "+>1", "and is added to what is there");
     add(local_, to + "=" + from, "chunk 3 is copied to chunk 5 within the rank (+=: added)");
     add(letters, "i, o, s", "chunks of the rank's input, output and scratch");
-    add(lost_, from + ">1?", "rank 1 never receives it");
+    add(lost_, from + ">1?", "it is not received");
     return text;
   }
 
  private:
   void add(const ScheduledStep& at, std::string text) {
-    widest_ = std::max(widest_, columns(text));
     cells_[{at.time, at.rank}].push_back(std::move(text));
   }
 
@@ -187,7 +199,7 @@ class ScheduleTable {
   std::size_t lines_at(std::uint32_t time, const Shown& ranks) const {
     std::size_t most = 1;
     for (const std::uint32_t rank : ranks) {
-      if (rank != kNoIndex) most = std::max(most, std::min(kMostInCell + 1, cells_.at(time, rank).size()));
+      if (rank != kNoIndex) most = std::max(most, Cells::shown_of(cells_.at(time, rank)));
     }
     return most;
   }
@@ -215,10 +227,7 @@ class ScheduleTable {
   }
   std::string cell(std::uint32_t time, std::uint32_t rank, std::size_t line) const {
     if (time == kNoIndex || rank == kNoIndex) return "";
-    const std::vector<std::string>& all = cells_.at(time, rank);
-    if (line >= all.size()) return "";
-    if (line == kMostInCell && all.size() > line + 1) return fmt::format("+{} more", all.size() - line);
-    return all[line];
+    return Cells::line_of(cells_.at(time, rank), line);
   }
 
   std::uint32_t ranks_;

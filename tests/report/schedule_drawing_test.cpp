@@ -37,8 +37,8 @@ TEST(ScheduleTable, HasTimeDownAndRanksAcross) {
             "     2  1>1     2>2     0>0\n"
             "     3  0>1     1>2     2>0\n"
             "\n"
-            "  3>1     chunk 3 goes to rank 1\n"
-            "  3+>1    and is added to what is there\n");
+            "  3>1      chunk 3 goes to rank 1\n"
+            "  3+>1     and is added to what is there\n");
 }
 
 TEST(ScheduleTable, NamesBuffersCopiesAndSeveralChunks) {
@@ -67,7 +67,7 @@ TEST(ScheduleTable, FitsTheWidthAndShowsEachMessageOnce) {
         const std::string table =
             text.substr(text.find("time  "), text.find("  goes to") - text.find("time  "));
         const std::size_t legend =
-            1 + count(text, "is put to") + count(text, "is added") + count(text, "never");
+            1 + count(text, "is put to") + count(text, "is added") + count(text, "not received");
         EXPECT_EQ(count(text, ">"), of.messages.size() + legend) << c.algorithm << " " << ranks << "\n"
                                                                  << table;
       }
@@ -87,6 +87,11 @@ TEST(ScheduleTable, LeavesOutWhatIsTooMuch) {
   const std::string many =
       render_schedule(schedule("{kind: multi_ring, rings: 12}", CollectiveKind::all_gather, 13), 80);
   EXPECT_THAT(many, HasSubstr("+4 more"));
+  const std::string wide =
+      render_schedule(schedule("{kind: multi_ring, rings: 16}", CollectiveKind::all_gather, 17), 80);
+  EXPECT_THAT(wide, HasSubstr("+8 more"));
+  std::istringstream lines(many + wide);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(SchedulePicture, HasAnArrowForEachMessage) {
