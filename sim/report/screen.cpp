@@ -277,15 +277,9 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
 }
 
-bool reduces(CollectiveKind kind) {
-  return info_of(kind).goal.contributors == ChunkRanks::all && kind != CollectiveKind::custom;
-}
-
-// The columns of nccl-tests, which counts elements of 4 bytes: of the buffer, or of a rank's part of it where
-// each has one; one row where it has two, because in place or not is the same here.
+// The columns of nccl-tests; one row where it has two, because in place or not is the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kRows = 64;
-  constexpr Bytes kElement = 4;
   if (results.collectives.empty() || results.collectives.size() > kRows) return;
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
@@ -295,9 +289,9 @@ void collectives(Text out, const Results& results, std::size_t width) {
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
     size.cells.push_back(fmt::format("{}", row.bytes));
-    count.cells.push_back(fmt::format("{}", row.bytes / kElement / (has_parts(row.kind) ? row.ranks : 1)));
+    count.cells.push_back(fmt::format("{}", row.elements()));
     type.cells.emplace_back("float");
-    reduction.cells.emplace_back(reduces(row.kind) ? "sum" : "none");
+    reduction.cells.emplace_back(row.reduction());
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
     bus.cells.push_back(fmt::format("{:.2f}", row.bus_bandwidth() * 1e-9));

@@ -89,6 +89,16 @@ std::string links_csv(const Results& results) {
   return text;
 }
 
+std::string bandwidths_csv(const Results& results) {
+  std::string text = "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n";
+  for (const CollectiveTimes& row : results.collectives) {
+    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g}\n", to_string(row.kind), row.ranks,
+                        row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
+                        row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9);
+  }
+  return text;
+}
+
 constexpr const char* kTasksHeader =
     "job,iteration,rank,task,communication,name,kind,stream,collective,peer,bytes,posted_ps,start_ps,"
     "end_ps\n";
@@ -127,14 +137,23 @@ const Parameters<OutputParameters>& output_parameters() {
 }
 
 const std::vector<std::string>& output_files() {
-  static const std::vector<std::string> names = {"summary.json",      "manifest.json",
-                                                 "jobs.csv",          "iterations.csv",
-                                                 "ranks.csv",         "tasks.csv",
-                                                 "collectives.csv",   "flows.csv",
-                                                 "links.csv",         "queue_samples.csv",
-                                                 "link_samples.csv",  "flow_samples.csv",
-                                                 "critical_path.csv", "critical_path_ports.csv",
-                                                 "fct.txt",           "run.log"};
+  static const std::vector<std::string> names = {"summary.json",
+                                                 "manifest.json",
+                                                 "jobs.csv",
+                                                 "iterations.csv",
+                                                 "ranks.csv",
+                                                 "tasks.csv",
+                                                 "collectives.csv",
+                                                 "bandwidths.csv",
+                                                 "flows.csv",
+                                                 "links.csv",
+                                                 "queue_samples.csv",
+                                                 "link_samples.csv",
+                                                 "flow_samples.csv",
+                                                 "critical_path.csv",
+                                                 "critical_path_ports.csv",
+                                                 "fct.txt",
+                                                 "run.log"};
   return names;
 }
 
@@ -377,6 +396,7 @@ void Tables::finish(const Results& results) {
   write("iterations.csv", iterations_csv(results));
   write("ranks.csv", ranks_csv(results, nics_));
   write("links.csv", links_csv(results));
+  write("bandwidths.csv", bandwidths_csv(results));
   for (Rows* table : streamed()) table->file.commit();
 }
 

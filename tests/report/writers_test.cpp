@@ -319,6 +319,20 @@ TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
   EXPECT_THROW(Tables(directory.path(), {}, {{"tiny", &source}}), IoError);
 }
 
+TEST(ReportTables, HaveNcclTestsTable) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  Results results = two_rank_results();
+  results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
+                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
+  tables.finish(results);
+  EXPECT_EQ(directory.text("bandwidths.csv"),
+            "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n"
+            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501\n"
+            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501\n");
+}
+
 TEST(ReportBandwidth, FollowsNcclTests) {
   CommunicationRecord record = all_reduce();
   EXPECT_DOUBLE_EQ(times_of(record).algorithm_bandwidth(), 1e9);
