@@ -70,21 +70,17 @@ class Clock final : public proof::StepListener {
   std::unordered_map<std::uint64_t, Connection> connections_;  // looked up only
 };
 
-void check_size(const Plan& plan) {
-  std::uint64_t steps = 0;
-  for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
-    for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) steps += plan.steps(rank, block);
-  }
-  if (steps > kMostScheduledSteps) {
-    throw InputError(std::string(to_string(plan.kind())) + " '" + plan.algorithm() + "' of " +
-                     std::to_string(plan.ranks()) + " ranks has " + std::to_string(steps) +
-                     " steps; a schedule is made of at most " + std::to_string(kMostScheduledSteps));
-  }
-}
-
 auto order_of(const ScheduledStep& step) { return std::tuple(step.time, step.rank, step.block, step.index); }
 
 }  // namespace
+
+void refuse_many_steps(const Plan& plan, const char* what) {
+  const std::uint64_t steps = proof::count_steps(plan);
+  if (steps <= kMostScheduledSteps) return;
+  throw InputError(std::string(to_string(plan.kind())) + " '" + plan.algorithm() + "' of " +
+                   std::to_string(plan.ranks()) + " ranks has " + std::to_string(steps) + " steps; " + what +
+                   " is made of at most " + std::to_string(kMostScheduledSteps));
+}
 
 PlanSchedule schedule_of(const Plan& plan) {
   PlanSchedule schedule{.algorithm = plan.algorithm(),
@@ -96,7 +92,7 @@ PlanSchedule schedule_of(const Plan& plan) {
                         .local = {},
                         .wrong = proof::check_shape(plan)};
   if (!schedule.wrong.empty()) return schedule;
-  check_size(plan);
+  refuse_many_steps(plan, "a schedule");
   Clock clock(plan, schedule);
   schedule.wrong = prove_within(plan, kSlots, kProofBytes, &clock);
   std::sort(schedule.messages.begin(), schedule.messages.end(),

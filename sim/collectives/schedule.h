@@ -39,9 +39,11 @@ struct PlanSchedule {
 };
 
 // More than anybody looks at.
-inline constexpr std::uint64_t kMostScheduledSteps = std::uint64_t{1} << 21;
+inline constexpr std::uint64_t kMostScheduledSteps = std::uint64_t{1} << 20;
 
 // InputError for a plan of more steps than that.
 PlanSchedule schedule_of(const Plan& plan);
+// The same InputError, where `what` would be made of the plan ("a schedule").
+void refuse_many_steps(const Plan& plan, const char* what);
 
 }  // namespace netsim

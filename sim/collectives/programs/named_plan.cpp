@@ -7,6 +7,7 @@
 #include "sim/collectives/programs/msccl_xml.h"
 #include "sim/collectives/programs/one_peer_blocks.h"
 #include "sim/collectives/programs/program_file.h"
+#include "sim/collectives/schedule.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/core/registry.h"
@@ -85,6 +86,12 @@ std::unique_ptr<Plan> algorithm_plan(const PlanName& name) {
   return algorithm->plan(kind, ranks, root_of(name, kind, ranks));
 }
 
+CollectiveProgram algorithm_program(const PlanName& name) {
+  const auto plan = algorithm_plan(name);
+  refuse_many_steps(*plan, "a program");
+  return program_of(*plan);
+}
+
 // ---- Files
 
 CollectiveProgram program_in(const PlanName& name) {
@@ -109,8 +116,7 @@ std::unique_ptr<Plan> plan_named(const PlanName& name) {
 }
 
 std::string program_named(const PlanName& name) {
-  const CollectiveProgram program =
-      is_algorithm(name.text) ? program_of(*algorithm_plan(name)) : program_in(name);
+  const CollectiveProgram program = is_algorithm(name.text) ? algorithm_program(name) : program_in(name);
   if (const std::string wrong = prove(program); !wrong.empty())
     throw InputError(describe(program) + ": refused: " + wrong);
   return write_msccl_xml(program);

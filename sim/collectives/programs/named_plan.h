@@ -29,8 +29,8 @@ struct PlanName {
 // the number of ranks.
 std::unique_ptr<Plan> plan_named(const PlanName& name);
 
-// The same plan as the text of a program of MSCCL, InputError where it cannot be proved. A program keeps
-// what its file says besides its steps.
+// The same plan as the text of a program of MSCCL, InputError where it cannot be proved or has more than
+// kMostScheduledSteps. A program keeps what its file says besides its steps.
 std::string program_named(const PlanName& name);
 
 }  // namespace netsim

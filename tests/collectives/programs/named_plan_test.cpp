@@ -55,6 +55,7 @@ TEST(NamedPlan, IsAFilesProgramAsItStands) {
   EXPECT_EQ(program_named(named(path, {})), text);
   EXPECT_THAT(error_of(named(path, 4), ExitCode::usage),
               HasSubstr("--ranks, --root and --set are for algorithms"));
+  EXPECT_THROW(program_named(named("ring", 1024)), InputError) << "of two million steps";
   text.replace(text.find("\"rrs\""), 5, "\"rcs\"");
   std::ofstream(path) << text;
   EXPECT_THROW(program_named(named(path, {})), InputError);
