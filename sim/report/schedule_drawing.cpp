@@ -103,9 +103,9 @@ class Cells {
   }
 
   const std::vector<std::string>& at(std::uint32_t time, std::uint32_t rank) const {
-    static const std::vector<std::string> kNone;
+    static const std::vector<std::string> none;
     const auto found = cells_.find({time, rank});
-    return found == cells_.end() ? kNone : found->second;
+    return found == cells_.end() ? none : found->second;
   }
   // The lines of a cell that are shown, and each of them; the last may say how many there are more.
   static std::size_t shown_of(const std::vector<std::string>& lines) {
