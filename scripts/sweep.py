@@ -32,6 +32,7 @@ import threading
 import time
 
 import measure
+import picture
 
 try:
     import yaml
@@ -354,7 +355,7 @@ def require_plots(sweep, plots):
     """Said before hours of runs, not after them."""
     if not plots:
         raise sweep_file.SweepError(f"{sweep.path}: --plot, but the file describes no 'plots'")
-    if not sweep_plot.available():
+    if not picture.available():
         raise sweep_file.SweepError(f"--plot needs matplotlib, which {sys.executable} does not have: "
                                     "apt install python3-matplotlib")
 

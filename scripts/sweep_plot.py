@@ -1,21 +1,15 @@
 """Pictures of a sweep's table, as the section `plots` of its file describes them; docs/sweeps.md explains the keys."""
 
-import importlib.util
 import pathlib
 import statistics
 import textwrap
 
+import picture
 from sweep_file import fail, listed_values, mapping, nearest, number, text
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31")  # Okabe and Ito's
-MARKERS = "osD^vPX*"
 KEYS = ["kind", "file", "title", "x", "y", "by", "panels", "value", "where", "scale", "per", "log", "x_label", "y_label",
         "value_label"]
 SIDE = 3.4  # inches of a panel
-
-
-def available():
-    return importlib.util.find_spec("matplotlib") is not None
 
 
 def read_plots(sweep):
@@ -31,7 +25,7 @@ class Plot:
         if self.kind not in ("lines", "heat"):
             fail(self.entries["kind"], f"'{self.kind}' is no kind of plot (allowed: lines, heat)")
         self.file = text(self.entries["file"], "'file'")
-        if pathlib.PurePath(self.file).suffix not in (".svg", ".png", ".pdf"):
+        if pathlib.PurePath(self.file).suffix not in picture.ENDINGS:
             fail(self.entries["file"], "a picture's name ends in .svg, .png or .pdf")
         if self.kind == "heat" and "value" not in self.entries:
             fail(node, "a heat map needs 'value': the column that its colours show")
@@ -99,10 +93,7 @@ class Plot:
 
     def draw(self, rows, path):
         """Draws the picture; how many of its points have no value."""
-        import matplotlib
-        matplotlib.use("Agg")
-        matplotlib.rcParams.update({"svg.hashsalt": "netsim", "svg.fonttype": "path", "font.size": 9, "axes.grid": False})
-        from matplotlib import pyplot
+        pyplot = picture.pyplot()
         column, chosen = self.selected(rows)
         values = {}
         for row in chosen:
@@ -120,9 +111,7 @@ class Plot:
         if "title" in self.entries:
             width = int(figure.get_figwidth() * 13)  # characters of this size
             figure.suptitle(textwrap.fill(self.label("title", ""), width), fontsize=10)
-        metadata = {"Date": None} if path.suffix == ".svg" else {}
-        figure.savefig(path, dpi=110, metadata=metadata)
-        pyplot.close(figure)
+        picture.save(figure, path)
         return sum(row.get(column, "") == "" for row in chosen)
 
     def cells(self, key):
@@ -144,7 +133,7 @@ class Plot:
         for i, series in enumerate(self.cells("by")):
             points = [(x, self.at(values, x=cell, by=series, panels=panel)) for x, cell in zip(places, cells)]
             points = [(x, found) for x, found in points if found]
-            style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 4}
+            style = picture.style(i)
             axes.plot([x for x, _ in points], [statistics.fmean(found) for _, found in points], label=series, **style)
             if any(len(found) > 1 for _, found in points):
                 axes.fill_between([x for x, _ in points], [min(found) for _, found in points],

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "sim/allocation.h"
+#include "sim/collectives/programs/named_plan.h"
 #include "sim/collectives/programs/program_file.h"
+#include "sim/collectives/schedule.h"
 #include "sim/commit.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
@@ -35,6 +37,7 @@
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/drawing.h"
+#include "sim/report/schedule_drawing.h"
 #include "sim/report/screen.h"
 #include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
@@ -107,11 +110,21 @@ void print_configuration(const Options& options) {
   print(resolved_configuration(root, system.cluster()));
 }
 
+void require_ending(const char* option, const std::string& path, const char* ending) {
+  if (path.ends_with(ending)) return;
+  throw ConfigError(std::string(option) + ": '" + path + "' was given; the name of an " + ending +
+                    " file is expected");
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
 void compile(const Options& options) {
   const std::string bytes = compile_workload(options.workload);
-  OutputFile file(options.subject);
-  file.write(bytes);
-  file.commit();
+  write_file(options.subject, bytes);
   if (!options.quiet) print(fmt::format("{}: {} bytes\n", printable(options.subject), bytes.size()));
 }
 
@@ -126,18 +139,15 @@ SimulationSetup setup_of(Options& options) {
   setup.workload = options.workload;
   setup.seed = options.seed;
   setup.threads = options.threads;
-  setup.output_directory = options.output_directory;
+  setup.output_directory = options.output;
   setup.notes = std::move(run.notes);
   return setup;
 }
 
 void draw(const Options& options) {
-  if (!options.subject.ends_with(".svg"))
-    throw ConfigError("--draw: '" + options.subject + "' was given; the name of an .svg file is expected");
+  require_ending("--draw", options.subject, ".svg");
   const System system(read_configuration(options).config, options.seed, 1, nullptr);
-  OutputFile file(options.subject);
-  file.write(draw_cluster(system.cluster()));
-  file.commit();
+  write_file(options.subject, draw_cluster(system.cluster()));
 }
 
 // Proves a program, and says what it is.
@@ -148,6 +158,28 @@ void prove_program(const Options& options) {
   if (const std::string wrong = prove(program); !wrong.empty())
     throw InputError(what + ": refused: " + wrong);
   if (!options.quiet) print(printable(what) + ": proved\n");
+}
+
+PlanName plan_name(const Options& options) {
+  return {options.subject, options.assignments, options.kind, options.ranks, options.root};
+}
+
+// Of a wrong plan up to where it stops, and then why.
+void show_schedule(const Options& options) {
+  if (!options.output.empty()) require_ending("--out", options.output, ".svg");
+  const PlanSchedule schedule = schedule_of(*plan_named(plan_name(options)));
+  if (!options.output.empty()) write_file(options.output, draw_schedule(schedule));
+  if (!options.quiet) print(render_schedule(schedule, line_width(stdout)));
+  if (!schedule.wrong.empty()) throw InputError(options.subject + ": refused: " + schedule.wrong);
+}
+
+void write_program(const Options& options) {
+  if (!options.output.empty()) require_ending("--out", options.output, ".xml");
+  const std::string text = program_named(plan_name(options));
+  if (options.output.empty()) return print(text);
+  write_file(options.output, text);
+  if (!options.quiet)
+    print(printable(options.output) + ": " + describe(read_program(text, options.output)) + "\n");
 }
 
 // The cluster alone: nothing was said of what runs on it.
@@ -219,7 +251,7 @@ ExitCode run(Options options, Call& call) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
   log_decisions(call.log, simulation);
-  const bool files = !options.output_directory.empty();
+  const bool files = !options.output.empty();
   const Manifest manifest = manifest_of(options, call, simulation, log);
   Watch watch;
   watch.until = options.until;
@@ -298,6 +330,12 @@ ExitCode act(const Options& options, Call& call) {
       break;
     case Action::prove:
       prove_program(options);
+      break;
+    case Action::show_schedule:
+      show_schedule(options);
+      break;
+    case Action::write_program:
+      write_program(options);
       break;
     case Action::print_config:
       options.json ? print_manifest(options, call) : print_configuration(options);

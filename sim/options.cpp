@@ -29,7 +29,9 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
   add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
       "load a shared library with components of yours; may be repeated");
-  add("out", text()->value_name("DIR"), "write summary.json, manifest.json and the tables there");
+  add("out", text()->value_name("DIR"),
+      "write summary.json, manifest.json and the tables there; the file of --show-schedule (.svg) and "
+      "--write-program (.xml)");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
   add("threads", text()->value_name("N"),
       "threads that run it (default: one per core); the results are the same");
@@ -49,6 +51,15 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON), say what it is, and prove that "
       "it does that; exit code 3 "
       "with the reason where it does not");
+  add("show-schedule", text()->value_name("PLAN"),
+      "who sends what to whom when, by an algorithm (with --ranks; ring, or {kind: multi_ring, rings: 4}) or "
+      "a program's file: a table, with --out a picture too");
+  add("write-program", text()->value_name("PLAN"),
+      "the same plan as MSCCL XML, into the file of --out or to stdout");
+  add("kind", text()->value_name("K"),
+      "collective of that algorithm, e.g. all_gather (default: the first one that it does)");
+  add("ranks", text()->value_name("P"), "ranks of that algorithm");
+  add("root", text()->value_name("R"), "root of its broadcast, reduce, gather or scatter (default 0)");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
       "of the run, which is not played");
@@ -120,6 +131,12 @@ std::uint64_t whole_number(const char* option, const std::string& text) {
   return value;
 }
 
+std::uint32_t rank_number(const char* option, const std::string& text) {
+  const std::uint64_t number = whole_number(option, text);
+  if (number > UINT32_MAX) throw ConfigError(fmt::format("{}: {} is too large", option, number));
+  return static_cast<std::uint32_t>(number);
+}
+
 std::uint32_t thread_count(const std::string& text) {
   constexpr std::uint64_t kMost = 1024;
   const std::uint64_t count = whole_number("--threads", text);
@@ -139,12 +156,18 @@ Time time_limit(const std::string& text) {
 // The one action that was asked for; two are a ConfigError.
 std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
   using Action = Options::Action;
-  static constexpr std::pair<const char*, Action> kActions[] = {
-      {"help", Action::help},         {"version", Action::version},
-      {"schema", Action::schema},     {"list", Action::list},
-      {"describe", Action::describe}, {"compile", Action::compile},
-      {"dry-run", Action::dry_run},   {"draw", Action::draw},
-      {"prove", Action::prove},       {"print-config", Action::print_config}};
+  static constexpr std::pair<const char*, Action> kActions[] = {{"help", Action::help},
+                                                                {"version", Action::version},
+                                                                {"schema", Action::schema},
+                                                                {"list", Action::list},
+                                                                {"describe", Action::describe},
+                                                                {"compile", Action::compile},
+                                                                {"dry-run", Action::dry_run},
+                                                                {"draw", Action::draw},
+                                                                {"prove", Action::prove},
+                                                                {"show-schedule", Action::show_schedule},
+                                                                {"write-program", Action::write_program},
+                                                                {"print-config", Action::print_config}};
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
     if (values.count(name) == 0) continue;
@@ -155,6 +178,31 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
     chosen = {action, name};
   }
   return chosen;
+}
+
+bool is_of_a_plan(Options::Action action) {
+  return action == Options::Action::show_schedule || action == Options::Action::write_program;
+}
+
+bool has_subject(Options::Action action) {
+  using Action = Options::Action;
+  return action == Action::describe || action == Action::compile || action == Action::draw ||
+         action == Action::prove || is_of_a_plan(action);
+}
+
+// What says which plan of an algorithm is meant.
+void read_plan_options(const po::variables_map& values, Options& options) {
+  for (const char* name : {"kind", "ranks", "root"}) {
+    if (values.count(name) != 0 && !is_of_a_plan(options.action)) {
+      throw ConfigError(
+          std::string("--") + name +
+          " belongs to --show-schedule and --write-program; a run's collectives are in its workload");
+    }
+  }
+  options.kind = text_of(values, "kind");
+  if (const auto ranks = text_of(values, "ranks"); !ranks.empty())
+    options.ranks = rank_number("--ranks", ranks);
+  if (const auto root = text_of(values, "root"); !root.empty()) options.root = rank_number("--root", root);
 }
 
 void require_config(const Options& options) {
@@ -194,10 +242,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
   const auto [action, action_name] = chosen_action(values);
   options.action = action;
-  if (action == Options::Action::describe || action == Options::Action::compile ||
-      action == Options::Action::draw || action == Options::Action::prove) {
-    options.subject = text_of(values, action_name.c_str());
-  }
+  if (has_subject(action)) options.subject = text_of(values, action_name.c_str());
   if (action == Options::Action::list && parsed.operands.size() == 1) {
     options.subject = parsed.operands.front();
     parsed.operands.clear();
@@ -208,7 +253,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   }
   options.config = text_of(values, "config");
   options.workload = text_of(values, "workload");
-  options.output_directory = text_of(values, "out");
+  options.output = text_of(values, "out");
+  read_plan_options(values, options);
   if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
   if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Options {
     dry_run,
     draw,
     prove,
+    show_schedule,
+    write_program,
     print_config,
     list,
     describe,
@@ -32,7 +35,7 @@ struct Options {
   std::string workload;                  // --workload: what runs on it; "" = the configuration may say
   std::vector<std::string> assignments;  // --set path=value, in order
   std::vector<std::string> plugins;      // --plugin, in order
-  std::string output_directory;          // --out; "" = no files
+  std::string output;                    // --out: the directory of a run's files, or the one file; "" = none
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;        // 0: one per core
   Time until = kNever;              // simulated time; > 0
@@ -41,7 +44,9 @@ struct Options {
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
   LogLevels log;                    // --log
   std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb,
-                                    // --draw OUT.svg, --prove FILE
+                        // --draw OUT.svg, --prove FILE, --show-schedule PLAN, --write-program PLAN
+  std::string kind;                          // --kind, of a plan's collective; "" = not given
+  std::optional<std::uint32_t> ranks, root;  // --ranks, --root, of a plan
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest

@@ -9,136 +9,31 @@
 #include <map>
 #include <numbers>
 #include <optional>
-#include <pugixml.hpp>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/report/canvas.h"
 
 namespace netsim {
 namespace {
 
-constexpr double kWidth = 1200, kMargin = 40, kRow = 120, kBoxHeight = 22, kWidestBox = 90;
+constexpr double kWidth = 1200, kMargin = 40, kRow = 120;
 constexpr std::size_t kLongestRow = 32, kOfLongerRows = 14;
 constexpr std::size_t kMostPlaced = 2048;  // switches of a drawing that is not by tier
 constexpr std::size_t kMostHostKinds = 4;  // whose inside is shown
-constexpr double kLetter = 6.2, kFont = 10;
 
 // From slow to fast; further rates take the last.
 constexpr const char* kColours[] = {"#7a8aa0", "#2b7bba", "#2a9d5c", "#e08a1e", "#c8402f", "#7b3fa0"};
 constexpr std::size_t kColourCount = std::size(kColours);
-
-struct Point {
-  double x = 0, y = 0;
-};
-
-// What stands for a node or a whole host in the picture.
-struct Box {
-  Point centre;
-  double width = kWidestBox;
-};
-
-enum class Style { network, gpu, nic, other };
-
-constexpr const char* fill(Style style) {
-  switch (style) {
-    case Style::network:
-      return "#dfe9f5";
-    case Style::gpu:
-      return "#e4f3df";
-    case Style::nic:
-      return "#fdf0d5";
-    default:
-      return "#eeeeee";
-  }
-}
 
 Style style_of(NodeKind kind) {
   if (kind == NodeKind::gpu) return Style::gpu;
   if (kind == NodeKind::nic) return Style::nic;
   return kind == NodeKind::fabric_switch || kind == NodeKind::scale_up_switch ? Style::network : Style::other;
 }
-
-std::string number(double value) { return fmt::format("{:.1f}", value); }
-
-// The elements of an SVG document, from behind to before in the order in which they are added.
-class Canvas {
- public:
-  Canvas() : svg_(document_.append_child("svg")) {
-    svg_.append_attribute("xmlns") = "http://www.w3.org/2000/svg";
-    svg_.append_attribute("font-family") = "sans-serif";
-    svg_.append_attribute("font-size") = number(kFont).c_str();
-    background_ = svg_.append_child("rect");
-    lines_ = svg_.append_child("g");
-    boxes_ = svg_.append_child("g");
-  }
-
-  // `bend`: how far the middle is from the straight line, to its right.
-  void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
-            double bend = 0) {
-    pugi::xml_node path = lines_.append_child("path");
-    const double length = std::max(1.0, std::hypot(to.x - from.x, to.y - from.y));
-    const Point middle{(from.x + to.x) / 2 - 2 * bend * (to.y - from.y) / length,
-                       (from.y + to.y) / 2 + 2 * bend * (to.x - from.x) / length};
-    path.append_attribute("d") = fmt::format("M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y,
-                                             middle.x, middle.y, to.x, to.y)
-                                     .c_str();
-    path.append_attribute("fill") = "none";
-    path.append_attribute("stroke") = colour;
-    path.append_attribute("stroke-width") =
-        number(std::min(4.0, 0.6 + 0.4 * static_cast<double>(links))).c_str();
-    path.append_child("title").text().set(title.c_str());
-  }
-
-  void box(const Box& box, Style style, const std::string& name, const std::string& title) {
-    pugi::xml_node rect = boxes_.append_child("rect");
-    const double height = std::min(kBoxHeight, std::max(4.0, box.width));
-    set(rect, "x", box.centre.x - box.width / 2);
-    set(rect, "y", box.centre.y - height / 2);
-    set(rect, "width", box.width);
-    set(rect, "height", height);
-    rect.append_attribute("rx") = "3";
-    rect.append_attribute("fill") = fill(style);
-    rect.append_attribute("stroke") = "#555555";
-    rect.append_attribute("stroke-width") = "0.6";
-    rect.append_child("title").text().set(title.c_str());
-    const auto letters = static_cast<double>(name.size());
-    const double font = std::min(kFont, kFont * (box.width - 4) / (kLetter * letters));
-    if (font >= 4) text({box.centre.x, box.centre.y + font / 3}, name, font, "middle");
-  }
-
-  void text(Point at, const std::string& words, double font = kFont, const char* anchor = "start") {
-    pugi::xml_node text = boxes_.append_child("text");
-    set(text, "x", at.x);
-    set(text, "y", at.y);
-    set(text, "font-size", font);
-    text.append_attribute("text-anchor") = anchor;
-    text.text().set(words.c_str());
-  }
-
-  std::string finish(double width, double height) {
-    svg_.append_attribute("viewBox") = fmt::format("0 0 {:.0f} {:.0f}", width, height).c_str();
-    set(svg_, "width", width);
-    set(svg_, "height", height);
-    set(background_, "width", width);
-    set(background_, "height", height);
-    background_.append_attribute("fill") = "white";
-    std::ostringstream out;
-    document_.save(out, " ");
-    return out.str();
-  }
-
- private:
-  static void set(pugi::xml_node node, const char* name, double value) {
-    node.append_attribute(name) = number(value).c_str();
-  }
-
-  pugi::xml_document document_;
-  pugi::xml_node svg_, background_, lines_, boxes_;
-};
 
 class Picture {
  public:
@@ -226,7 +121,7 @@ class Picture {
       if (entries[i]) {
         draw(*entries[i], box);
       } else {
-        canvas_.text(box.centre, fmt::format("+{}", count + 1 - entries.size()), kFont, "middle");
+        canvas_.text(box.centre, fmt::format("+{}", count + 1 - entries.size()), kPictureFont, "middle");
       }
     }
   }

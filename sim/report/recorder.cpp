@@ -39,7 +39,7 @@ void Recorder::record(const CommunicationRecord& communication) {
       (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
     auto& [count, time] = collectives_[key];
     ++count;
-    time += communication.end - communication.last_start;
+    time += times_of(communication).time;
   }
   if (tables_ != nullptr) tables_->add(communication);
 }

@@ -125,6 +125,15 @@ double CollectiveTimes::bus_bandwidth() const {
   return info_of(kind).bus_bandwidth(algorithm_bandwidth(), std::max<double>(ranks, 1));
 }
 
+const char* CollectiveTimes::reduction() const {
+  const bool reduces = info_of(kind).goal.contributors == ChunkRanks::all && kind != CollectiveKind::custom;
+  return reduces ? "sum" : "none";
+}
+
+CollectiveTimes times_of(const CommunicationRecord& record) {
+  return {record.kind, record.ranks, record.bytes, 1, record.end - record.last_start};
+}
+
 FlowTimes flow_times(const ValueList& times) {
   FlowTimes result;
   result.count = times.size();

@@ -82,7 +82,15 @@ struct CollectiveTimes {
   // they take no time.
   double algorithm_bandwidth() const;
   double bus_bandwidth() const;
+  // nccl-tests counts elements, floats unless it is told otherwise: of the buffer, or of a rank's part of it
+  // where each has one.
+  static constexpr Bytes kElement = 4;
+  Bytes elements() const { return bytes / kElement / (has_parts(kind) ? ranks : 1); }
+  // Its name of the operation that reduces, "sum" or "none".
+  const char* reduction() const;
 };
+// Of one alone.
+CollectiveTimes times_of(const CommunicationRecord& record);
 
 // One direction of a link.
 struct LinkResult {

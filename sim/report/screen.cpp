@@ -277,29 +277,21 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
 }
 
-bool reduces(CollectiveKind kind) {
-  return info_of(kind).goal.contributors == ChunkRanks::all && kind != CollectiveKind::custom;
-}
-
-// The columns of nccl-tests, which counts elements of 4 bytes, of what a rank sends or, of an all-gather and
-// a scatter, of its part; one row where it has two, because in place or not is the same here.
+// The columns of nccl-tests; one row where it has two, because in place or not is the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kRows = 64;
-  constexpr Bytes kElement = 4;
   if (results.collectives.empty() || results.collectives.size() > kRows) return;
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
       time{"time (us)", 0, false, {}}, algorithm{"algbw (GB/s)", 2, false, {}},
       bus{"busbw (GB/s)", 0, false, {}};
   for (const CollectiveTimes& row : results.collectives) {
-    const bool shared = info_of(row.kind).goal.contributors == ChunkRanks::owner ||
-                        info_of(row.kind).goal.holders == ChunkRanks::owner;
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
     size.cells.push_back(fmt::format("{}", row.bytes));
-    count.cells.push_back(fmt::format("{}", row.bytes / kElement / (shared ? row.ranks : 1)));
+    count.cells.push_back(fmt::format("{}", row.elements()));
     type.cells.emplace_back("float");
-    reduction.cells.emplace_back(reduces(row.kind) ? "sum" : "none");
+    reduction.cells.emplace_back(row.reduction());
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
     bus.cells.push_back(fmt::format("{:.2f}", row.bus_bandwidth() * 1e-9));

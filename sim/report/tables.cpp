@@ -89,6 +89,16 @@ std::string links_csv(const Results& results) {
   return text;
 }
 
+std::string bandwidths_csv(const Results& results) {
+  std::string text = "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n";
+  for (const CollectiveTimes& row : results.collectives) {
+    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g}\n", to_string(row.kind), row.ranks,
+                        row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
+                        row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9);
+  }
+  return text;
+}
+
 constexpr const char* kTasksHeader =
     "job,iteration,rank,task,communication,name,kind,stream,collective,peer,bytes,posted_ps,start_ps,"
     "end_ps\n";
@@ -127,14 +137,23 @@ const Parameters<OutputParameters>& output_parameters() {
 }
 
 const std::vector<std::string>& output_files() {
-  static const std::vector<std::string> names = {"summary.json",      "manifest.json",
-                                                 "jobs.csv",          "iterations.csv",
-                                                 "ranks.csv",         "tasks.csv",
-                                                 "collectives.csv",   "flows.csv",
-                                                 "links.csv",         "queue_samples.csv",
-                                                 "link_samples.csv",  "flow_samples.csv",
-                                                 "critical_path.csv", "critical_path_ports.csv",
-                                                 "fct.txt",           "run.log"};
+  static const std::vector<std::string> names = {"summary.json",
+                                                 "manifest.json",
+                                                 "jobs.csv",
+                                                 "iterations.csv",
+                                                 "ranks.csv",
+                                                 "tasks.csv",
+                                                 "collectives.csv",
+                                                 "bandwidths.csv",
+                                                 "flows.csv",
+                                                 "links.csv",
+                                                 "queue_samples.csv",
+                                                 "link_samples.csv",
+                                                 "flow_samples.csv",
+                                                 "critical_path.csv",
+                                                 "critical_path_ports.csv",
+                                                 "fct.txt",
+                                                 "run.log"};
   return names;
 }
 
@@ -261,8 +280,9 @@ void Tables::add(const CommunicationRecord& record) {
   collectives_->cell(record.last_start);
   collectives_->cell(record.end);
   collectives_->cell(fmt::format("{}", to_seconds(record.last_start - record.first_start)));
-  collectives_->cell(fmt::format("{:.3f}", algorithm_bandwidth(record) * 1e-9));
-  collectives_->cell(fmt::format("{:.3f}", bus_bandwidth(record) * 1e-9));
+  const CollectiveTimes times = times_of(record);
+  collectives_->cell(fmt::format("{:.3f}", times.algorithm_bandwidth() * 1e-9));
+  collectives_->cell(fmt::format("{:.3f}", times.bus_bandwidth() * 1e-9));
   collectives_->end_row();
 }
 
@@ -376,6 +396,7 @@ void Tables::finish(const Results& results) {
   write("iterations.csv", iterations_csv(results));
   write("ranks.csv", ranks_csv(results, nics_));
   write("links.csv", links_csv(results));
+  write("bandwidths.csv", bandwidths_csv(results));
   for (Rows* table : streamed()) table->file.commit();
 }
 
@@ -387,15 +408,6 @@ std::vector<std::string> Tables::notes() const {
                                 table->name, table->limit, table->rows, table->rows));
   }
   return notes;
-}
-
-double algorithm_bandwidth(const CommunicationRecord& record) {
-  const Time time = record.end - record.last_start;
-  return time > 0 ? static_cast<double>(record.bytes) / to_seconds(time) : 0;
-}
-
-double bus_bandwidth(const CommunicationRecord& record) {
-  return info_of(record.kind).bus_bandwidth(algorithm_bandwidth(record), std::max<double>(record.ranks, 1));
 }
 
 }  // namespace netsim

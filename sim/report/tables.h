@@ -107,9 +107,4 @@ class Tables {
   std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for
 };
 
-// Bandwidths of a collective in byte/s, from the last rank's arrival to the end, as nccl-tests define them
-// (doc/PERFORMANCE.md): algbw = bytes / time, busbw = algbw times the kind's factor. 0 if it took no time.
-double algorithm_bandwidth(const CommunicationRecord& record);
-double bus_bandwidth(const CommunicationRecord& record);
-
 }  // namespace netsim

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,6 +14,13 @@
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
+
+// The GPUs 0 to count - 1: a group.
+inline std::vector<std::uint32_t> everyone(std::uint32_t count) {
+  std::vector<std::uint32_t> members(count);
+  std::iota(members.begin(), members.end(), 0U);
+  return members;
+}
 
 // Each GPU has one port to its host's other GPUs and one to the fabric; a port sends one message after the
 // other at `rate` (0: at once), the last byte arrives `latency` later (plus `channel_skew` times the channel,

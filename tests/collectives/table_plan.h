@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/plan.h"
@@ -61,6 +62,11 @@ class TablePlan final : public Plan {
         in_place_(in_place),
         scratch_(ranks),
         lists_(ranks, std::vector<std::vector<Step>>(blocks)) {}
+  // Of the lists by rank and thread block.
+  TablePlan(CollectiveKind kind, std::uint32_t chunks, std::vector<std::vector<std::vector<Step>>> lists)
+      : TablePlan(kind, static_cast<std::uint32_t>(lists.size()), 0, chunks) {
+    lists_ = std::move(lists);
+  }
   explicit TablePlan(const Plan& other)
       : TablePlan(other.kind(), other.ranks(), 0, other.chunks(), other.in_place()) {
     root_ = other.root();

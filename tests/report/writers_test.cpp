@@ -319,16 +319,30 @@ TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
   EXPECT_THROW(Tables(directory.path(), {}, {{"tiny", &source}}), IoError);
 }
 
+TEST(ReportTables, HaveNcclTestsTable) {
+  const Directory directory;
+  const TinySource source;
+  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  Results results = two_rank_results();
+  results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
+                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
+  tables.finish(results);
+  EXPECT_EQ(directory.text("bandwidths.csv"),
+            "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n"
+            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501\n"
+            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501\n");
+}
+
 TEST(ReportBandwidth, FollowsNcclTests) {
   CommunicationRecord record = all_reduce();
-  EXPECT_DOUBLE_EQ(algorithm_bandwidth(record), 1e9);
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1.5e9);
+  EXPECT_DOUBLE_EQ(times_of(record).algorithm_bandwidth(), 1e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 1.5e9);
   record.kind = CollectiveKind::all_gather;
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 0.75e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 0.75e9);
   record.kind = CollectiveKind::broadcast;
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record), 1e9);
+  EXPECT_DOUBLE_EQ(times_of(record).bus_bandwidth(), 1e9);
   record.end = record.last_start;
-  EXPECT_EQ(bus_bandwidth(record), 0);
+  EXPECT_EQ(times_of(record).bus_bandwidth(), 0);
 }
 
 // all_reduce() takes as long twice as once; a third one of another size has a row of its own.
@@ -348,10 +362,10 @@ TEST(ReportRecorder, AddsUpCollectivesOfOneSize) {
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].count, 2U);
   EXPECT_EQ(rows[0].time, 2 * (record.end - record.last_start));
-  EXPECT_DOUBLE_EQ(rows[0].algorithm_bandwidth(), algorithm_bandwidth(all_reduce()));
-  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), bus_bandwidth(all_reduce()));
+  EXPECT_DOUBLE_EQ(rows[0].algorithm_bandwidth(), times_of(all_reduce()).algorithm_bandwidth());
+  EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), times_of(all_reduce()).bus_bandwidth());
   EXPECT_EQ(rows[1].count, 1U);
-  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * bus_bandwidth(all_reduce()));
+  EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * times_of(all_reduce()).bus_bandwidth());
 }
 
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
@@ -479,13 +493,16 @@ TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
   Results results = wide_results();
   results.jobs[0].computes = false;
   results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
-                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond}};
+                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond},
+                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
   const std::string screen = render_screen(results, 120);
   EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  time (us)  algbw (GB/s)  "
                                 "busbw (GB/s)\n"));
   EXPECT_THAT(screen, HasSubstr("all_reduce      8   1048576  262144  float    sum     100.00         10.49  "
                                 "       18.35\n"));
   EXPECT_THAT(screen, HasSubstr("all_gather      8   1048576   32768  float   none      50.00         20.97  "
+                                "       18.35\n"));
+  EXPECT_THAT(screen, HasSubstr("all_to_all      8   1048576   32768  float   none      50.00         20.97  "
                                 "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
 }

@@ -112,7 +112,7 @@ TEST_F(NetsimProgram, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
 TEST_F(NetsimProgram, WritesItsFiles) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --seed 3 --out deep/results").code, 0);
   for (const char* name : {"summary.json", "manifest.json", "jobs.csv", "iterations.csv", "ranks.csv",
-                           "tasks.csv", "collectives.csv", "flows.csv", "links.csv"}) {
+                           "tasks.csv", "collectives.csv", "bandwidths.csv", "flows.csv", "links.csv"}) {
     EXPECT_TRUE(directory_.has(std::string("deep/results/") + name)) << name;
   }
   const json manifest = json::parse(directory_.text("deep/results/manifest.json"));

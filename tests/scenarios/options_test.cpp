@@ -32,7 +32,7 @@ TEST(CommandLine, OfARun) {
   EXPECT_EQ(options.config, "c.yaml");
   EXPECT_EQ(options.workload, "w.pb");
   EXPECT_EQ(options.assignments, (std::vector<std::string>{"a=1", "b.c=2 MB"}));
-  EXPECT_EQ(options.output_directory, "results");
+  EXPECT_EQ(options.output, "results");
   EXPECT_EQ(options.seed, 7u);
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.until, 2 * kMillisecond);
@@ -49,6 +49,15 @@ TEST(CommandLine, OfTheOtherActions) {
   EXPECT_EQ(parse_options({"--dry-run", "--config", "c", "--workload", "w"}).action, Action::dry_run);
   EXPECT_EQ(parse_options({"--prove", "ring.xml"}).action, Action::prove);
   EXPECT_EQ(parse_options({"--prove", "ring.xml"}).subject, "ring.xml");
+  const Options plan = parse_options(
+      {"--show-schedule", "chain", "--kind", "reduce", "--ranks", "8", "--root", "3", "--out", "x.svg"});
+  EXPECT_EQ(plan.action, Action::show_schedule);
+  EXPECT_EQ(plan.subject, "chain");
+  EXPECT_EQ(plan.kind, "reduce");
+  EXPECT_EQ(plan.ranks, 8U);
+  EXPECT_EQ(plan.root, 3U);
+  EXPECT_EQ(plan.output, "x.svg");
+  EXPECT_EQ(parse_options({"--write-program", "ring"}).action, Action::write_program);
   EXPECT_EQ(parse_options({"--version"}).action, Action::version);
   EXPECT_EQ(parse_options({"--help"}).action, Action::help);
   EXPECT_EQ(parse_options({"--schema"}).action, Action::schema);
@@ -76,6 +85,10 @@ TEST(CommandLine, WrongValuesSayWhatIsAllowed) {
   EXPECT_THAT(error_of({"--json", "file"}), HasSubstr("only -"));
   EXPECT_THAT(error_of({"--quiet=1"}), HasSubstr("--quiet"));
   EXPECT_THAT(error_of({"--config", ""}), HasSubstr("--config"));
+  EXPECT_THAT(error_of({"--show-schedule", "ring", "--ranks", "-1"}), HasSubstr("--ranks: '-1' is not"));
+  EXPECT_THAT(error_of({"--show-schedule", "ring", "--ranks", "9999999999"}), HasSubstr("too large"));
+  EXPECT_THAT(error_of({"--config", "c", "--kind", "reduce"}),
+              HasSubstr("--kind belongs to --show-schedule"));
   EXPECT_THAT(error_of({"--config"}), HasSubstr("--config"));
   EXPECT_THAT(error_of({"--seed", "1", "--seed", "2"}), HasSubstr("seed"));
 }

@@ -80,6 +80,75 @@ TEST_F(NetsimProgram, TheRingFromAFileTakesTheTimeOfTheRing) {
   EXPECT_EQ(ours, theirs);
 }
 
+// As above, written by the program itself, with a parameter of the algorithm.
+TEST_F(NetsimProgram, WhatItWritesIsProvedAndTakesTheTimeOfTheAlgorithm) {
+  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
+  const auto summary_with = [this](const std::string& algorithm) {
+    const Ended ended =
+        run("--config star.yaml --workload all_reduce.yaml --quiet --json - --set 'collectives.all_reduce=" +
+            algorithm + "'");
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return nlohmann::json::parse(ended.out);
+  };
+  for (const auto& [plan, algorithm] :
+       {std::pair("ring", "ring"),
+        std::pair("torus_2d --set dimensions=[2,2]", "{kind: torus_2d, dimensions: [2, 2]}"),
+        std::pair("'{kind: multi_ring, rings: 2}'", "{kind: multi_ring, rings: 2}")}) {
+    const std::string words = std::string("--write-program ") + plan + " --kind all_reduce --ranks 4";
+    const Ended written = run(words + " --out plan.xml");
+    ASSERT_EQ(written.code, 0) << written.err;
+    EXPECT_THAT(written.out, HasSubstr("plan.xml: all_reduce '")) << plan;
+    EXPECT_EQ(run("--prove plan.xml --quiet").code, 0);
+    EXPECT_EQ(run(words).out, directory_.text("plan.xml")) << "without --out, on stdout";
+    const nlohmann::json ours = summary_with(algorithm),
+                         theirs = summary_with("{kind: msccl, file: plan.xml}");
+    EXPECT_EQ(ours["fingerprint"]["results"], theirs["fingerprint"]["results"]) << plan;
+    EXPECT_EQ(ours["collectives"], theirs["collectives"]) << plan;
+  }
+}
+
+// Any program that it reads: SCCL's JSON becomes MSCCL's XML.
+TEST_F(NetsimProgram, WritesAProgramOfAnotherFormat) {
+  write("trade.xml", kTrade);
+  ASSERT_EQ(run("--write-program trade.xml --out again.xml").code, 0);
+  EXPECT_THAT(run("--prove again.xml").out, HasSubstr("again.xml: custom 'trade' of 2 ranks"));
+}
+
+TEST_F(NetsimProgram, ShowsASchedule) {
+  const Ended shown = run("--show-schedule ring --ranks 8 --out ring.svg");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out,
+              HasSubstr("\n    13  3>1     4>2     5>3     6>4     7>5     0>6     1>7     2>0\n"));
+  EXPECT_THAT(directory_.text("ring.svg"), HasSubstr("<svg"));
+  EXPECT_EQ(run("--show-schedule ring --ranks 8 --quiet").out, "");
+  write("trade.xml", kTrade);
+  EXPECT_THAT(run("--show-schedule trade.xml").out, HasSubstr("     0  i0>1:o0  i1>0:o1\n"));
+  // A wrong one up to where it goes, then why.
+  write("wrong.xml", with(text_of("ring", CollectiveKind::all_reduce, 4), "type=\"rrs\"", "type=\"r\""));
+  write("lost.xml", with(text_of("ring", CollectiveKind::all_reduce, 4), "type=\"rrs\"", "type=\"rcs\""));
+  expect_error("--show-schedule wrong.xml", ExitCode::input, {"wrong.xml:", "rank "});
+  const Ended wrong = run("--show-schedule lost.xml");
+  EXPECT_EQ(wrong.code, static_cast<int>(ExitCode::input));
+  EXPECT_THAT(wrong.out, HasSubstr("     0  0"));
+  EXPECT_THAT(wrong.err, HasSubstr("netsim: error: lost.xml: refused: rank "));
+}
+
+TEST_F(NetsimProgram, RefusesAPlanThatThereIsNot) {
+  for (const std::string action : {"--show-schedule", "--write-program"}) {
+    expect_error(action + " rng --ranks 4", ExitCode::usage,
+                 {"'rng' is no algorithm and no file, did you mean 'ring'?"});
+    expect_error(action + " ring", ExitCode::usage, {"--ranks is missing"});
+    expect_error(action + " swing --ranks 6", ExitCode::input, {"powers of two"});
+    expect_error(action + " star.yaml", ExitCode::input, {"star.yaml: is a configuration of netsim"});
+    expect_error(action + " ring --ranks 4 --out ring.png", ExitCode::usage, {"--out: 'ring.png' was given"});
+    expect_error(
+        action + " ring --ranks 4 --out nowhere/ring" + (action == "--show-schedule" ? ".svg" : ".xml"),
+        ExitCode::io, {"nowhere"});
+  }
+  expect_error("--config star.yaml --workload incast.yaml --ranks 4", ExitCode::usage,
+               {"--ranks belongs to --show-schedule and --write-program"});
+}
+
 TEST_F(NetsimProgram, AProgramIsForItsCollectiveAndRanks) {
   write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 3));
   write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB}");

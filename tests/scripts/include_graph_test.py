@@ -19,9 +19,9 @@ DOORS = {
     "transport": {"circuit_control.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "transfer_traits.h", "sender/timer_line.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
-    "collectives": {"plan.h", "algorithm.h", "collective_kind.h", "protocol.h", "execution/executor.h",
-                    "execution/communication.h", "execution/transfer_record.h", "programs/program_file.h",
-                    "programs/program_plan.h"},
+    "collectives": {"plan.h", "schedule.h", "algorithm.h", "collective_kind.h", "protocol.h", "execution/executor.h",
+                    "execution/communication.h", "execution/transfer_record.h", "programs/named_plan.h",
+                    "programs/program_file.h", "programs/program_plan.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
                  "compute/compute_devices.h", "compute/compute_times.h", "readers/ns3_flows.h"},
     "import": {"ns3_config.h"},
@@ -38,7 +38,7 @@ THIRD_PARTY = {
     r"zlib\.h": r"core/recognise\.cpp",
     r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",
     r"spdlog/": r"core/log\.cpp",
-    r"pugixml\.hpp": r"report/drawing\.cpp|core/xml\.cpp",
+    r"pugixml\.hpp": r"report/canvas\.cpp|core/xml\.cpp",
 }
 # The compiler's and the system's; written out, so that nothing new slips in.
 SYSTEM = re.compile(r"[a-z_]+|sys/\w+\.h|linux/\w+\.h|(unistd|fcntl|dlfcn)\.h")

@@ -22,8 +22,8 @@ class BlueConnect final : public CollectiveAlgorithm {
   explicit BlueConnect(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_.empty() ? prime_factors(ranks) : dimensions_;
-    check_dimensions("blueconnect", kind, ranks, dimensions);
+    const Dimensions dimensions =
+        dimensions_of(dimensions_, prime_factors(ranks), "blueconnect", kind, ranks);
     return std::make_unique<RingPlan>("blueconnect", kind, dimensions,
                                       std::vector<RingSlice>{levels_of(dimensions)});
   }

@@ -1,5 +1,7 @@
 #include "sim/collectives/algorithms/dimensions.h"
 
+#include <utility>
+
 #include "sim/collectives/algorithms/regular_plan.h"
 
 namespace netsim {
@@ -11,6 +13,16 @@ std::uint32_t read_size(const ConfigNode& node) {
   const std::int64_t size = read_integer(node);
   if (size < 1 || size > kMaxSize) out_of_range(node, "1", std::to_string(kMaxSize));
   return static_cast<std::uint32_t>(size);
+}
+
+void check(const Dimensions& dimensions, const char* algorithm, CollectiveKind kind, std::uint32_t ranks) {
+  std::uint64_t product = 1;
+  std::string text;
+  for (const std::uint32_t size : dimensions) {
+    if (product <= UINT32_MAX) product *= size;
+    text += (text.empty() ? "" : " x ") + std::to_string(size);
+  }
+  if (product != ranks) refuse(algorithm, kind, ranks, "needs as many as its dimensions, " + text + ", have");
 }
 
 }  // namespace
@@ -36,15 +48,11 @@ Dimensions read_dimensions(const DimensionsParameters& parameters, std::size_t m
   return sizes;
 }
 
-void check_dimensions(const char* algorithm, CollectiveKind kind, std::uint32_t ranks,
-                      const Dimensions& dimensions) {
-  std::uint64_t product = 1;
-  std::string text;
-  for (const std::uint32_t size : dimensions) {
-    if (product <= UINT32_MAX) product *= size;
-    text += (text.empty() ? "" : " x ") + std::to_string(size);
-  }
-  if (product != ranks) refuse(algorithm, kind, ranks, "needs as many as its dimensions, " + text + ", have");
+Dimensions dimensions_of(const Dimensions& given, Dimensions otherwise, const char* algorithm,
+                         CollectiveKind kind, std::uint32_t ranks) {
+  Dimensions dimensions = given.empty() ? std::move(otherwise) : given;
+  check(dimensions, algorithm, kind, ranks);
+  return dimensions;
 }
 
 Dimensions prime_factors(std::uint32_t number) {

@@ -24,9 +24,10 @@ Parameters<DimensionsParameters> dimensions_parameters(const std::string& otherw
 // from 1 to 2^20.
 Dimensions read_dimensions(const DimensionsParameters& parameters, std::size_t minimum, std::size_t maximum);
 
-// InputError where the product of the sizes is not the number of ranks.
-void check_dimensions(const char* algorithm, CollectiveKind kind, std::uint32_t ranks,
-                      const Dimensions& dimensions);
+// The sizes of the grid of `ranks` ranks: those that the user gave, or else `otherwise`. InputError where
+// their product is not the number of ranks.
+Dimensions dimensions_of(const Dimensions& given, Dimensions otherwise, const char* algorithm,
+                         CollectiveKind kind, std::uint32_t ranks);
 
 // The prime factors of a number, smallest first.
 Dimensions prime_factors(std::uint32_t number);

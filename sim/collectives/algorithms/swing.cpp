@@ -104,8 +104,7 @@ class Swing final : public CollectiveAlgorithm {
   explicit Swing(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_.empty() ? Dimensions{ranks} : dimensions_;
-    check_dimensions("swing", kind, ranks, dimensions);
+    const Dimensions dimensions = dimensions_of(dimensions_, {ranks}, "swing", kind, ranks);
     for (const std::uint32_t size : dimensions) {
       if (!std::has_single_bit(size)) refuse("swing", kind, ranks, "needs dimensions that are powers of two");
     }

@@ -29,8 +29,7 @@ class TorusBucket final : public CollectiveAlgorithm {
   explicit TorusBucket(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_.empty() ? Dimensions{ranks} : dimensions_;
-    check_dimensions("torus_bucket", kind, ranks, dimensions);
+    const Dimensions dimensions = dimensions_of(dimensions_, {ranks}, "torus_bucket", kind, ranks);
     return std::make_unique<RingPlan>("torus_bucket", kind, dimensions, rotated_slices(dimensions));
   }
 

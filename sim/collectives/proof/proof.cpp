@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "sim/collectives/proof/access_order.h"
 #include "sim/collectives/proof/blocks.h"
@@ -37,7 +38,6 @@ namespace {
 
 using namespace proof;
 
-constexpr std::uint64_t kBytesPerPass = std::uint64_t{1} << 27;
 // Once the first pass has shown that nobody waits forever, others go faster with more slots.
 constexpr std::uint32_t kManySlots = 64;
 
@@ -51,29 +51,28 @@ class Proof {
     }
   }
 
-  std::string run(std::uint64_t bytes) {
+  std::string run(std::uint64_t bytes, StepListener* listener) {
     const std::uint64_t column = cells_in_column_ * (several_blocks_ ? 20 : 4);
     const bool all_at_once = goal_.has_one_contributor() && !several_blocks_;
     const std::uint64_t columns = all_at_once ? goal_.columns() : std::max<std::uint64_t>(1, bytes / column);
     for (std::uint64_t first = 0; first < goal_.columns(); first += columns) {
       const auto count = static_cast<std::uint32_t>(std::min(columns, goal_.columns() - first));
       if (first > 0) slots_ = std::max(slots_, kManySlots);
-      std::string wrong = pass(CellRange(plan_, goal_, static_cast<std::uint32_t>(first), count));
+      std::string wrong = pass(CellRange(plan_, goal_, static_cast<std::uint32_t>(first), count),
+                               first == 0 ? listener : nullptr);
       if (!wrong.empty()) return wrong;
     }
     return "";
   }
 
  private:
-  std::string pass(const CellRange& range) {
+  std::string pass(const CellRange& range, StepListener* listener) {
     const auto cells = make_cells(range);
-    std::string wrong;
-    if (several_blocks_) {
-      AccessOrder order(plan_, range, order_);
-      wrong = execution(*cells, &order).run();
-    } else {
-      wrong = execution(*cells, nullptr).run();
-    }
+    std::optional<AccessOrder> order;
+    if (several_blocks_) order.emplace(plan_, range, order_);
+    SymbolicExecution all = execution(*cells, order ? &*order : nullptr);
+    all.set_listener(listener);
+    const std::string wrong = all.run();
     return wrong.empty() ? verdict(range, *cells) : wrong;
   }
   std::unique_ptr<Cells> make_cells(const CellRange& range) const {
@@ -123,13 +122,14 @@ class Proof {
 
 }  // namespace
 
-std::string prove(const Plan& plan, std::uint32_t slots) { return prove_within(plan, slots, kBytesPerPass); }
+std::string prove(const Plan& plan, std::uint32_t slots) { return prove_within(plan, slots, kProofBytes); }
 
-std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t bytes) {
+std::string prove_within(const Plan& plan, std::uint32_t slots, std::uint64_t bytes,
+                         proof::StepListener* listener) {
   if (slots == 0) return "a connection needs a slot";
   if (std::string wrong = check_shape(plan); !wrong.empty()) return wrong;
   if (std::string wrong = check_steps(plan); !wrong.empty()) return wrong;
-  return Proof(plan, slots).run(bytes);
+  return Proof(plan, slots).run(bytes, listener);
 }
 
 }  // namespace netsim

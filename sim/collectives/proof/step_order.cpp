@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/proof/validity.h"
 #include "sim/core/index.h"
 
 namespace netsim::proof {
@@ -50,11 +51,8 @@ void StepOrder::extend(Dense& past, Reached reached) {
 
 bool StepOrder::small() {
   if (size_ != Size::unknown) return size_ == Size::small;
-  std::uint64_t steps = 0;
-  for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) {
-    for (std::uint32_t block = 0; block < blocks_.of(rank); ++block) steps += plan_.steps(rank, block);
-  }
-  size_ = blocks_.total() <= kMaxBlocks && steps <= kMaxSteps ? Size::small : Size::large;
+  const bool few = blocks_.total() <= kMaxBlocks && count_steps(plan_) <= kMaxSteps;
+  size_ = few ? Size::small : Size::large;
   if (size_ == Size::small) match_messages();
   return size_ == Size::small;
 }

@@ -45,6 +45,7 @@ void SymbolicExecution::advance(BlockAt at) {
   for (index_ = before; index_ < steps; state.finished = ++index_) {
     step_ = waited && index_ == before ? next_[id_] : plan_.step(at.rank, at.block, index_);
     if (!can_begin() || !perform()) break;
+    if (listener_ != nullptr) listener_->step_done(at_, index_, step_);
   }
   if (state.finished != before) wake_waiters(id_);
 }

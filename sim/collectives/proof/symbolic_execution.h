@@ -13,6 +13,7 @@
 #include "sim/collectives/proof/cells.h"
 #include "sim/collectives/proof/connections.h"
 #include "sim/collectives/proof/goal.h"
+#include "sim/collectives/proof/step_listener.h"
 #include "sim/core/index.h"
 
 namespace netsim::proof {
@@ -24,6 +25,8 @@ class SymbolicExecution {
   // execution.
   SymbolicExecution(const Plan& plan, std::uint32_t slots, const Blocks& blocks, const Goal& goal,
                     RankSets& sets, Cells& cells, AccessOrder* order);
+  // To be called before run(); null: nobody. It outlives the execution.
+  void set_listener(StepListener* listener) { listener_ = listener; }
   // Empty, or the first thing that is wrong: a step that does something that cannot be right, thread blocks
   // that wait forever, a message that nobody receives.
   std::string run();
@@ -76,6 +79,7 @@ class SymbolicExecution {
   RankSets& sets_;
   Cells& cells_;
   AccessOrder* order_;
+  StepListener* listener_ = nullptr;
   Connections connections_;
   std::vector<State> states_;  // by thread block
   std::vector<Step> next_;     // that each one waits to begin, so that it is not asked for twice; of few only

@@ -120,6 +120,14 @@ std::string check_shape(const Plan& plan) {
   return blocks < UINT32_MAX ? "" : "too many thread blocks";
 }
 
+std::uint64_t count_steps(const Plan& plan) {
+  std::uint64_t steps = 0;
+  for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) steps += plan.steps(rank, block);
+  }
+  return steps;
+}
+
 std::string check_steps(const Plan& plan) {
   StepCheck check(plan);
   for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {

@@ -6,19 +6,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "tests/collectives/fake_endpoint.h"
 
 namespace netsim {
 namespace {
-
-std::vector<std::uint32_t> everyone(std::uint32_t count) {
-  std::vector<std::uint32_t> members(count);
-  std::iota(members.begin(), members.end(), 0U);
-  return members;
-}
 
 CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host) {
   EventLoop loop;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <set>
 
 #include "sim/collectives/algorithm.h"
@@ -16,6 +15,7 @@
 #include "sim/core/registry.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "tests/collectives/fake_endpoint.h"
+#include "tests/collectives/table_plan.h"
 
 namespace netsim {
 namespace {
@@ -28,12 +28,6 @@ using testing::StartsWith;
 
 constexpr std::uint32_t kExecutorOrigins = 100'000;
 constexpr std::uint32_t kTimerOrigin = 200'000;
-
-std::vector<std::uint32_t> everyone(std::uint32_t ranks) {
-  std::vector<std::uint32_t> members(ranks);
-  std::iota(members.begin(), members.end(), 0U);
-  return members;
-}
 
 // A loop, an endpoint, an executor and a listener; operations can be started at any time.
 class Bench {
@@ -615,47 +609,25 @@ struct WideTreeParameters {
   std::int64_t children = 1;
 };
 
-class WideTreePlan final : public Plan {
- public:
-  WideTreePlan(std::uint32_t ranks, std::uint32_t root, std::uint32_t children)
-      : ranks_(ranks), root_(root), children_(children) {}
-  CollectiveKind kind() const override { return CollectiveKind::broadcast; }
-  const char* algorithm() const override { return "wide_tree"; }
-  std::uint32_t ranks() const override { return ranks_; }
-  std::uint32_t root() const override { return root_; }
-  std::uint32_t chunks() const override { return 1; }
-  bool in_place() const override { return true; }
-  std::uint32_t blocks(std::uint32_t) const override { return 1; }
-  std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {
-    const std::uint32_t place = place_of(rank), first = place * children_ + 1;
-    const std::uint32_t below = first >= ranks_ ? 0 : std::min(children_, ranks_ - first);
-    return below + (place == 0 ? 0 : 1);
+std::unique_ptr<Plan> wide_tree(std::uint32_t ranks, std::uint32_t root, std::uint32_t children) {
+  auto plan = std::make_unique<TablePlan>(CollectiveKind::broadcast, ranks, 1, 1);
+  plan->set_root(root);
+  const auto at = [&](std::uint32_t place) { return Partner{(root + place) % ranks, 0}; };
+  for (std::uint32_t place = 1; place < ranks; ++place) {
+    const Partner parent = at((place - 1) / children), child = at(place);
+    plan->list(parent.rank, 0).push_back(send(input(0), child));
+    auto& steps = plan->list(child.rank, 0);
+    steps.insert(steps.begin(), receive(input(0), parent));
   }
-  Step step(std::uint32_t rank, std::uint32_t, std::uint32_t index) const override {
-    const std::uint32_t place = place_of(rank);
-    Step step;
-    if (place > 0 && index == 0) {
-      step.kind = Step::Kind::receive;
-      step.from = {rank_at((place - 1) / children_), 0};
-    } else {
-      step.kind = Step::Kind::send;
-      step.to = {rank_at(place * children_ + index + (place == 0 ? 1 : 0)), 0};
-    }
-    return step;
-  }
-
- private:
-  std::uint32_t place_of(std::uint32_t rank) const { return (rank + ranks_ - root_) % ranks_; }
-  std::uint32_t rank_at(std::uint32_t place) const { return (root_ + place) % ranks_; }
-  std::uint32_t ranks_, root_, children_;
-};
+  return plan;
+}
 
 class WideTree final : public CollectiveAlgorithm {
  public:
   explicit WideTree(const WideTreeParameters& p) : children_(static_cast<std::uint32_t>(p.children)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::broadcast; }
   std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t root) const override {
-    return std::make_unique<WideTreePlan>(ranks, root, children_);
+    return wide_tree(ranks, root, children_);
   }
 
  private:

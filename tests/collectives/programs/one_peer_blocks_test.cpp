@@ -17,35 +17,10 @@
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "tests/collectives/programs/plans.h"
+#include "tests/collectives/table_plan.h"
 
 namespace netsim {
 namespace {
-
-// A plan as it is written by hand: several partners in a thread block.
-class HandWritten final : public Plan {
- public:
-  HandWritten(CollectiveKind kind, std::uint32_t chunks, std::vector<std::vector<std::vector<Step>>> ranks)
-      : kind_(kind), chunks_(chunks), ranks_(std::move(ranks)) {}
-  CollectiveKind kind() const override { return kind_; }
-  const char* algorithm() const override { return "hand_written"; }
-  std::uint32_t ranks() const override { return static_cast<std::uint32_t>(ranks_.size()); }
-  std::uint32_t chunks() const override { return chunks_; }
-  bool in_place() const override { return true; }
-  std::uint32_t blocks(std::uint32_t rank) const override {
-    return static_cast<std::uint32_t>(ranks_[rank].size());
-  }
-  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
-    return static_cast<std::uint32_t>(ranks_[rank][block].size());
-  }
-  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
-    return ranks_[rank][block][index];
-  }
-
- private:
-  CollectiveKind kind_;
-  std::uint32_t chunks_;
-  std::vector<std::vector<std::vector<Step>>> ranks_;
-};
 
 Step step_of(Step::Kind kind, std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
   Step step;
@@ -122,7 +97,7 @@ TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
 TEST(OnePeerBlocks, FusedStepsWithSeveralPartnersComeApart) {
   using Kind = Step::Kind;
   const std::uint32_t no = kNoIndex;
-  const HandWritten plan(
+  const TablePlan plan(
       CollectiveKind::custom, 2,
       {{{step_of(Kind::receive_reduce_send, 0, 1, 2), step_of(Kind::receive_reduce_send, 1, 1, 3),
          step_of(Kind::receive_copy_send, 1, 1, 3), step_of(Kind::receive_reduce_copy_send, 0, 1, 3)}},
@@ -156,10 +131,10 @@ TEST(OnePeerBlocks, ANopCarriesASecondDependency) {
   copy.destination.chunk = 1;
   Step second = step_of(Kind::send, 1, kNoIndex, 2);
   second.after_block = 1;
-  const HandWritten plan(CollectiveKind::custom, 2,
-                         {{{step_of(Kind::send, 0, kNoIndex, 1), second}, {copy}},
-                          {{step_of(Kind::receive, 0, 0, kNoIndex)}},
-                          {{step_of(Kind::receive, 1, 0, kNoIndex)}}});
+  const TablePlan plan(CollectiveKind::custom, 2,
+                       {{{step_of(Kind::send, 0, kNoIndex, 1), second}, {copy}},
+                        {{step_of(Kind::receive, 0, 0, kNoIndex)}},
+                        {{step_of(Kind::receive, 1, 0, kNoIndex)}}});
   ASSERT_EQ(prove(plan), "");
   const CollectiveProgram program = program_back(plan);
   const std::vector<CollectiveProgramBlock>& blocks = program.ranks[0].blocks;
@@ -197,7 +172,7 @@ TEST(OnePeerBlocks, AnyTreeCanBeWritten) {
           steps.push_back(step_of(Kind::send, chunk, kNoIndex, children[i]));
       }
     }
-    const HandWritten plan(CollectiveKind::broadcast, chunks, blocks);
+    const TablePlan plan(CollectiveKind::broadcast, chunks, blocks);
     RC_ASSERT(prove(plan) == "");
     program_back(plan);
   });
