@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/collectives/plan.h"
+#include "sim/collectives/protocol.h"
 
 namespace netsim {
 
@@ -22,6 +24,8 @@ class CollectiveAlgorithm {
   // be rank 0, 1, ... on each channel (execution/communicator_layout.h). All ranks of such a plan have as
   // many thread blocks, and none is a root.
   virtual bool runs_in_rings() const { return false; }
+  // What its plans are made for; nothing: they run by whatever protocol the library uses.
+  virtual std::optional<Protocol> protocol() const { return std::nullopt; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;

@@ -152,18 +152,26 @@ class RankVolume {
       const auto each = static_cast<std::uint64_t>((batch.bytes + way.mtu - 1) / way.mtu);
       cost.packets += each * batch.count;
       add(cost.packet_hops, way.links, each * batch.count);
-      if (batch.reach != Reach::scale_out) {
-        use_lane(batch.destination, 0, 0);
-        return;
+      const bool outside = batch.reach == Reach::scale_out;
+      if (outside) {
+        cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
+        if (!batch.credit) cost.flows += batch.count;
       }
-      cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
-      if (!batch.credit) cost.flows += batch.count;
-      if (request.raw) return;
-      for (std::uint32_t channel = 0; channel < std::min(batch.channels, transport_.queue_pairs); ++channel) {
-        use_lane(batch.destination, request.traits.traffic_class, channel);
+      if (!request.raw) {
+        use_lanes(batch, outside, request.traits.traffic_class);
+      } else if (!outside) {
+        use_lane(batch.destination, 0, 0);
       }
     });
     return cost;
+  }
+
+  void use_lanes(const MessageBatch& batch, bool outside, std::uint8_t traffic_class) {
+    for (std::uint32_t i = 0; i < batch.channels; ++i) {
+      const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
+      use_lane(batch.destination, outside ? traffic_class : std::uint8_t{0},
+               outside ? channel % transport_.queue_pairs : channel);
+    }
   }
 
   void use_lane(std::uint32_t destination, std::uint8_t traffic_class, std::uint32_t channel) {

@@ -482,6 +482,30 @@ std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
   return found;
 }
 
+namespace {
+
+BitRate rate_of_links(const Graph& graph, NodeId node, bool (*counts)(LinkKind)) {
+  BitRate sum = 0;
+  for (const PortId port : graph.ports_of(node)) {
+    if (counts(graph.port(port).link.kind)) sum += graph.port(port).link.rate;
+  }
+  return sum;
+}
+
+}  // namespace
+
+BitRate Cluster::local_rate(std::uint32_t gpu) const {
+  const NodeId node = gpus[gpu].node;
+  const BitRate nvlink = rate_of_links(graph, node, [](LinkKind kind) { return kind == LinkKind::nvlink; });
+  return nvlink > 0 ? nvlink
+                    : rate_of_links(graph, node, [](LinkKind kind) { return kind == LinkKind::pcie; });
+}
+
+BitRate Cluster::nic_rate(NodeId nic) const {
+  return rate_of_links(
+      graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });
+}
+
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
   const auto [there, equal_there] = nic_ways(to, fabric);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -26,6 +27,9 @@ struct GpuSite {
   std::uint32_t host = 0;
   // The NICs that are nearest to it, by any numbers that are the same for all GPUs. Empty: none of its own.
   std::vector<std::uint32_t> nics;
+  // Of its NVLinks, or without any of its PCIe link; and of each of those NICs to the fabric. 0: not known.
+  BitRate local_rate = 0, nic_rate = 0;
+  std::string gpu_model;  // as of Host::gpu_model(); "": not known
 };
 
 struct SendRequest {
@@ -74,9 +78,9 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
   virtual void set_listener(MessageListener* listener) = 0;
-  // Messages of one queue pair (scale-out), or from one GPU to another of its host, leave one after the
-  // other: those of a higher priority first, even between the packets of another, and equal ones in order of
-  // send().
+  // Messages of one queue pair leave one after the other: those of a higher priority first, even between the
+  // packets of another, and equal ones in order of send(). TransferTraits::channel says which messages share
+  // one, over the fabric and within a host.
   virtual MessageHandle send(const SendRequest& request) = 0;
 
   // hold, release, set_priority and cancel act on the part of a message that has not left yet. What has left
@@ -99,7 +103,7 @@ class Endpoint {
   virtual void tell_delays() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   // A host of its own where the endpoint knows none.
-  virtual GpuSite site(std::uint32_t gpu) const { return {gpu, {}}; }
+  virtual GpuSite site(std::uint32_t gpu) const { return {gpu, {}, 0, 0, {}}; }
   virtual std::uint32_t gpu_count() const = 0;
 };
 

@@ -45,7 +45,9 @@ class PacketNetworkImpl final : public PacketNetwork {
     return way == WayKind::pcie ? Reach::pcie : Reach::scale_up;
   }
   GpuSite site(std::uint32_t gpu) const override {
-    return {cluster_.gpus[gpu].host, cluster_.nearest_nics(gpu)};
+    const std::vector<NodeId> nics = cluster_.nearest_nics(gpu);
+    return {cluster_.gpus[gpu].host, nics, cluster_.local_rate(gpu),
+            nics.empty() ? 0 : cluster_.nic_rate(nics.front()), cluster_.group_of(gpu).gpu_model};
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   CircuitControl* circuits() override {

@@ -14,17 +14,17 @@ struct TransferTraits {
 
   // Messages of different jobs never share a queue pair.
   std::uint32_t job = 0;
-  // Messages of one (job, source, destination, class, channel) are one stream of packets (within a host: of
-  // one job, source and destination). On the scale-out fabric the queue pair is channel mod
-  // `transport.queue_pairs`, unless own_queue_pair.
+  // Messages of one (job, source, destination, class, channel) are one stream of packets; within a host there
+  // are no classes, and those with own_queue_pair are one stream, too. On the scale-out fabric the queue pair
+  // is channel mod `transport.queue_pairs`, unless own_queue_pair.
   std::uint32_t channel = 0;
   // One of the paths between the two ends, for a routing policy that takes hints; carried, and read by none
   // yet. kNoPathHint: the policy chooses.
   std::uint32_t path_hint = kNoPathHint;
   // Which of the network's data classes it travels in.
   std::uint8_t traffic_class = 0;
-  // Among the messages of one queue pair, or between two GPUs of a host: those of a higher priority go first,
-  // packet by packet.
+  // Among the messages of one queue pair: those of a higher priority go first, packet by packet. Queue pairs
+  // take turns, whatever the priority of their messages.
   std::uint8_t priority = 0;
   // Scale-out: each channel is a queue pair, however many `transport.queue_pairs` says.
   bool own_queue_pair = false;
@@ -33,6 +33,9 @@ struct TransferTraits {
   // After a packet of the message its queue pair waits as long as the packet takes at this rate, headers
   // included, if that is less than what congestion control allows; 0: no limit.
   BitRate rate_limit = 0;
+  // Between the last packet of the message and the next message of its queue pair: what its sender does
+  // meanwhile is not the network's.
+  Time gap = 0;
 
   bool operator==(const TransferTraits&) const = default;
 };

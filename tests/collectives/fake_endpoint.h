@@ -56,7 +56,7 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
   void tell_delays() override {}
   // A NIC a GPU.
-  GpuSite site(std::uint32_t gpu) const override { return {gpu / per_host_, {gpu}}; }
+  GpuSite site(std::uint32_t gpu) const override { return {gpu / per_host_, {gpu}, 0, 0, {}}; }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;

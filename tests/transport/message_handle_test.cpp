@@ -328,6 +328,43 @@ TEST(MessageHandle, ARateLimitSpacesThePackets) {
   expect_whole(run, free, wire.put(kMtu));
 }
 
+// Counted from the message's last packet, for the next message only.
+TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
+  ScriptedMessages run(kPlain);
+  SendRequest first;
+  first.source = 0;
+  first.destination = 1;
+  first.bytes = 2 * kMtu;
+  first.traits.gap = 5 * kMicrosecond;
+  const std::size_t spaced = run.send(0, first), next = run.send(0, 0, 1, 2 * kMtu);
+  run.run();
+  Wire line;
+  line.put(kMtu, true);
+  expect_whole(run, spaced, line.put(kMtu));
+  line.put(kMtu, true, 5 * kMicrosecond + wire(kMtu + kHeader + kFirstHeader) + kFull);
+  expect_whole(run, next, line.put(kMtu));
+}
+
+// Within a host, where no event keeps the gap unless somebody waits for it.
+TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
+  const std::string dgx = "topology: {kind: star, hosts: 8}\nhost: dgx_a100\nhosts: 1\n";
+  SendRequest request;
+  request.source = 0;
+  request.destination = 1;
+  request.bytes = 240'000;  // 1 us
+  request.traits.gap = 10 * kMicrosecond;
+  ScriptedMessages alone(dgx), spaced(dgx);
+  const std::size_t lone = alone.send(0, request);
+  alone.run();
+  const Time whole = alone.fates[lone].delivered;
+  const std::size_t messages[] = {spaced.send(0, request), spaced.send(0, request),
+                                  spaced.send(14 * kMicrosecond, request),
+                                  spaced.send(90 * kMicrosecond, request)};
+  spaced.run();
+  const Time starts[] = {0, 11 * kMicrosecond, 22 * kMicrosecond, 90 * kMicrosecond};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(spaced.fates[messages[i]].delivered, starts[i] + whole) << i;
+}
+
 TEST(MessageHandle, ALimitAboveTheWiresRateIsNone) {
   for (const BitRate limit : {BitRate{0}, 100 * kGbps, 800 * kGbps}) {
     ScriptedMessages run(kPlain);

@@ -11,19 +11,25 @@ std::uint64_t divide_up(Bytes bytes, Int128 by) { return static_cast<std::uint64
 
 }  // namespace
 
+std::uint32_t channels_over_hosts(const CollectivesParameters& parameters, std::size_t rings) {
+  const auto each = static_cast<std::size_t>(parameters.scale_out_channels);
+  return static_cast<std::uint32_t>(rings == 1 ? each
+                                               : rings * std::clamp<std::size_t>(kMaxRings / rings, 1, each));
+}
+
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     Reach farthest, std::size_t rings) {
+                     Protocol protocol, Reach farthest, std::size_t rings) {
   if (request.raw || farthest == Reach::self || farthest == Reach::ideal) return {};
   const bool together = farthest != Reach::scale_out;
   const Bytes lanes = together ? parameters.scale_up_channels : 1;
   Chunking chunking;
-  const auto each = static_cast<std::size_t>(parameters.scale_out_channels);
-  const std::size_t all = rings == 1 ? each : rings * std::clamp<std::size_t>(kMaxRings / rings, 1, each);
-  chunking.channels = together ? 1 : static_cast<std::uint32_t>(all);
-  chunking.slice = parameters.slice * lanes;
-  chunking.slices = static_cast<std::uint32_t>(parameters.slices_per_chunk);
-  chunking.least_slice = parameters.least_slice * lanes;
-  chunking.slots = static_cast<std::uint32_t>(parameters.slots);
+  chunking.channels = together ? 1 : channels_over_hosts(parameters, rings);
+  const ProtocolParameters& cut = parameters.of(protocol);
+  chunking.slice = cut.slice * lanes;
+  chunking.slices = static_cast<std::uint32_t>(cut.slices_per_chunk);
+  chunking.least_slice = cut.least_slice * lanes;
+  chunking.slots = static_cast<std::uint32_t>(cut.slots);
+  chunking.protocol = protocol;
   return chunking;
 }
 
@@ -67,7 +73,7 @@ void ChunkSizes::find(std::vector<Size>& sizes, std::uint32_t rank, const Step& 
     const Bytes bytes = bytes_sent(*plan_, rank, step, round.bytes);
     const std::uint32_t slices = slices_of(*plan_, chunking_, round.bytes, step.count);
     for (std::uint32_t index = 0; index < slices; ++index)
-      add(sizes, slice_bytes(bytes, slices, index), round.count);
+      add(sizes, slice_bytes(chunking_.protocol, bytes, slices, index), round.count);
   }
 }
 

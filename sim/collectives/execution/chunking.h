@@ -6,18 +6,19 @@
 // channel's bytes. So channel c carries share(bytes, channels, c), round r of R carries share(that, R, r),
 // and chunk k of it is share(that, chunks, k). A channel without bytes does not run. A step's chunks travel
 // as slices_of() messages, so that a step that passes data on sends the first slice while the next one still
-// arrives, as NCCL's primitives do (src/device/prims_simple.h there). A message has a byte at least: where a
-// chunk is empty, its flag still travels.
+// arrives, as NCCL's primitives do (src/device/prims_simple.h there). A message has a byte of data at least:
+// where a chunk is empty, its flag still travels. What protocols LL and LL128 add on the wire is part of the
+// message.
 //
 // A receiver has room for `slots` messages of each connection. It tells the sender of each message that it
 // has taken out, by a credit: another message, of kCreditBytes.
 //
-// A group that spans hosts runs `scale_out_channels` chains of messages on each of its rings
-// (communicator_layout.h; one where there are none), one per channel, each on queue pair (channel mod queue
-// pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each
-// with 1 / 24 of the port; they are timed together, as messages of up to 24 slices, which gives the same
-// times. On an ideal network there is one channel, one round and no limit of slots, and a raw transfer is
-// one message.
+// A group that spans hosts runs `scale_out_channels` chains of messages on each of its rings (one where there
+// are none), as many of them as kMaxRings allows (communicator_layout.h); one chain per channel, each on
+// queue pair (channel mod queue pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in
+// lockstep, each with 1 / 24 of the port; they are timed together, as messages of up to 24 slices, which
+// gives the same times. On an ideal network there is one channel, one round and no limit of slots, and a raw
+// transfer is one message.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +42,16 @@ struct Chunking {
   std::uint32_t slices = 1;  // messages that a step's chunks are cut into...
   Bytes least_slice = 1;     // ... unless these are smaller than that
   std::uint32_t slots = 0;   // messages of a connection that the receiver has room for; 0: unlimited
+  Protocol protocol = Protocol::simple;
   bool operator==(const Chunking&) const = default;
 };
 
 // By where the farthest member of the group is from its first one. `rings`: that are run.
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     Reach farthest, std::size_t rings);
+                     Protocol protocol, Reach farthest, std::size_t rings);
+
+// Channels of a group on several hosts, on so many rings.
+std::uint32_t channels_over_hosts(const CollectivesParameters& parameters, std::size_t rings);
 
 // Rounds of a channel that carries `channel_bytes`; 0 for none.
 std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
@@ -54,10 +59,10 @@ std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channe
 // Messages of a step of `count` chunks in a round over `round_bytes`: the same at both ends.
 std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count);
 
-// Message `index` of those, of a step that sends `bytes`.
-constexpr Bytes slice_bytes(Bytes bytes, std::uint32_t slices, std::uint32_t index) {
+// Bytes of message `index` of those, of a step that sends `bytes` of data.
+constexpr Bytes slice_bytes(Protocol protocol, Bytes bytes, std::uint32_t slices, std::uint32_t index) {
   const Bytes slice = slices == 1 ? bytes : share(bytes, slices, index);
-  return slice > 0 ? slice : 1;
+  return bytes_on_wire(protocol, slice > 0 ? slice : 1);
 }
 
 // How many messages of which size a step is, over all channels and rounds. Channels come in two sizes, a

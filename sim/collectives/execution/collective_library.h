@@ -2,7 +2,6 @@
 // sets; only the caches grow, behind their locks.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -16,28 +15,22 @@
 
 namespace netsim {
 
+// How a communication runs, besides its plan.
+struct Course {
+  Reach farthest = Reach::self;  // of a member from the first one
+  Chunking chunking;
+  // The rings that its channels run on; none: as the group stands.
+  std::span<const std::vector<std::uint32_t>> rings;
+};
+
 struct CollectiveLibrary {
   // `section`: `collectives` of the configuration, may be null. ConfigError.
-  CollectiveLibrary(const ConfigNode& section, const Endpoint& network)
-      : parameters(parse_collectives(section)),
-        algorithms(parameters),
-        latency(parameters, network),
-        layouts(network),
-        plans(algorithms),
-        endpoint(network) {}
+  CollectiveLibrary(const ConfigNode& section, const Endpoint& network);
   CollectiveLibrary(const CollectiveLibrary&) = delete;
   CollectiveLibrary& operator=(const CollectiveLibrary&) = delete;
 
-  // The rings that an operation of this kind runs on in such a layout; none: as the group stands.
-  std::span<const std::vector<std::uint32_t>> rings(CollectiveKind kind,
-                                                    const CommunicatorLayout& layout) const {
-    if (algorithms.of(kind).runs_in_rings()) return layout.rings;
-    return {};
-  }
-  Chunking chunking(const CommunicationRequest& request, const CommunicatorLayout& layout) const {
-    const std::size_t rings_run = rings(request.kind, layout).size();
-    return chunking_of(request, parameters, layout.farthest, std::max<std::size_t>(1, rings_run));
-  }
+  // Of a group of two and more; `known`: the asking set's.
+  Course course(const CommunicationRequest& request, LayoutLookup& known) const;
 
   const CollectivesParameters parameters;
   const AlgorithmChoice algorithms;
@@ -45,6 +38,9 @@ struct CollectiveLibrary {
   LayoutCache layouts;
   PlanCache plans;
   const Endpoint& endpoint;
+
+ private:
+  Protocol protocol(const CommunicationRequest& request, const CommunicatorLayout* layout) const;
 };
 
 }  // namespace netsim

@@ -10,65 +10,136 @@
 namespace netsim {
 namespace {
 
-using P = CollectivesParameters;
+using C = CollectivesParameters;
 
-void add_algorithms(Parameters<P>& p) {
+void add_algorithms(Parameters<C>& p) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     if (!is_collective(info.kind)) continue;
-    p.component(info.name, P::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
+    p.component(info.name, C::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
                 std::string("algorithm of ") + info.name);
   }
 }
 
+template <class P>
 void add_latencies(Parameters<P>& p) {
   const Range<Time> latency{0, kSecond};
   p.time("base_latency_ring", &P::base_latency_ring, latency,
-         "start of a ring, chain or pairwise collective (NCCL tuning.cc baseLatencies, Ring Simple)")
+         "start of a ring, chain or pairwise collective (NCCL tuning.cc baseLatencies, Ring)")
       .time("base_latency_tree", &P::base_latency_tree, latency,
-            "start of a tree collective (NCCL tuning.cc baseLatencies, Tree Simple)")
+            "start of a tree collective (NCCL tuning.cc baseLatencies, Tree)")
       .time("hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
-            "per step over NVLink, ring (NCCL tuning.cc hwLatencies, NVLINK Ring Simple); also "
-            "point-to-point")
+            "per step over NVLink, ring (NCCL tuning.cc hwLatencies, NVLINK Ring); also point-to-point")
       .time("hop_latency_nvlink_tree", &P::hop_latency_nvlink_tree, latency,
-            "per step over NVLink, tree (NCCL tuning.cc hwLatencies, NVLINK Tree Simple)")
+            "per step over NVLink, tree (NCCL tuning.cc hwLatencies, NVLINK Tree)")
       .time("hop_latency_pcie_ring", &P::hop_latency_pcie_ring, latency,
-            "per step over the host's PCIe, ring (NCCL tuning.cc hwLatencies, PCI Ring Simple); also "
-            "point-to-point")
+            "per step over the host's PCIe, ring (NCCL tuning.cc hwLatencies, PCI Ring); also point-to-point")
       .time("hop_latency_pcie_tree", &P::hop_latency_pcie_tree, latency,
-            "per step over the host's PCIe, tree (NCCL tuning.cc hwLatencies, PCI Tree Simple)")
+            "per step over the host's PCIe, tree (NCCL tuning.cc hwLatencies, PCI Tree)")
       .time("hop_latency_net_ring", &P::hop_latency_net_ring, latency,
-            "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring Simple); also point-to-point")
+            "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring); also point-to-point")
       .time("hop_latency_net_tree", &P::hop_latency_net_tree, latency,
-            "per step between hosts, tree (NCCL tuning.cc hwLatencies, NET Tree Simple)");
+            "per step between hosts, tree (NCCL tuning.cc hwLatencies, NET Tree)");
 }
 
+template <class P>
 void add_chunking(Parameters<P>& p) {
-  const Range<std::int64_t> channels{1, 1024};
-  p.integer("scale_up_channels", &P::scale_up_channels, channels,
-            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), timed together")
-      .integer("scale_out_channels", &P::scale_out_channels, channels,
-               "channels of a group on several hosts, each a message chain of its own")
-      .bytes("slice", &P::slice, {kKibibyte, kGibibyte},
-             "largest message of one channel (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps a slice)")
-      .integer(
-          "slices_per_chunk", &P::slices_per_chunk, {1, 1024},
-          "messages that a step's chunk travels as, one behind the other (NCCL Simple: 4 steps a chunk / 2)")
+  p.bytes("slice", &P::slice, {kKibibyte, kGibibyte},
+          "largest message of one channel, in bytes of data (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps)")
+      .integer("slices_per_chunk", &P::slices_per_chunk, {1, 1024},
+               "messages that a step's chunk travels as, one behind the other (NCCL Simple: 4 steps a chunk "
+               "/ 2)")
       .bytes("least_slice", &P::least_slice, {1, kGibibyte},
              "a chunk is not cut into smaller messages than this (NCCL Simple: 1/32 of the largest slice)")
       .integer("slots", &P::slots, {0, 1 << 20},
-               "messages of a connection that its receiver has room for (NCCL Simple: 8 steps / 2 steps a "
-               "slice); 0: any "
-               "number, without credits");
+               "messages of a connection that its receiver has room for (NCCL: 8 steps / steps a slice); 0: "
+               "any number, without credits");
+}
+
+template <class P>
+Parameters<P> protocol_parameters() {
+  Parameters<P> p;
+  add_latencies(p);
+  add_chunking(p);
+  return p;
+}
+
+void add_protocols(Parameters<C>& p) {
+  add_latencies(p);
+  add_chunking(p);
+  p.section("ll", &C::ll, protocol_parameters<ProtocolSection<Protocol::ll>>(),
+            "the same for protocol LL; what stands outside is Simple's")
+      .section("ll128", &C::ll128, protocol_parameters<ProtocolSection<Protocol::ll128>>(),
+               "the same for protocol LL128")
+      .choice("protocol", &C::protocol,
+              {{"simple", ProtocolChoice::simple},
+               {"ll", ProtocolChoice::ll},
+               {"ll128", ProtocolChoice::ll128},
+               {"auto", ProtocolChoice::automatic}},
+              "how kernels move data; auto: by size and group, as NCCL's cost model chooses (tuning.cc)")
+      .choice("gpu_generation", &C::gpu_generation,
+              {{"of_hosts", GpuGeneration::of_hosts},
+               {"volta", GpuGeneration::volta},
+               {"ampere", GpuGeneration::ampere},
+               {"hopper", GpuGeneration::hopper},
+               {"blackwell", GpuGeneration::blackwell}},
+              "the GPUs for which protocol auto reads the cost model's tables")
+      .time("launch_latency", &C::launch_latency, {0, kSecond},
+            "before the kernel of a collective runs, on top of the base latency; a machine's own (measured)");
+}
+
+void add_channels(Parameters<C>& p) {
+  const Range<std::int64_t> channels{1, 1024};
+  p.integer("scale_up_channels", &C::scale_up_channels, channels,
+            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), timed together")
+      .integer("scale_out_channels", &C::scale_out_channels, channels,
+               "channels of a group on several hosts, each a message chain of its own");
+}
+
+void check_slots(const ConfigNode& section, const ProtocolParameters& parameters) {
+  const std::int64_t least = kSlots * parameters.slices_per_chunk;
+  if (parameters.slots == 0 || parameters.slots >= least) return;
+  section.fail(
+      fmt::format("slots: {} are too few for {} slices a chunk: rings need room for {} chunks (allowed: {} "
+                  "and more)",
+                  parameters.slots, parameters.slices_per_chunk, kSlots, least));
 }
 
 }  // namespace
 
+// Slots: of LL a step's buffer is 512 threads x 8 lines of 16 bytes, of LL128 640 threads x 120 words of 8
+// bytes (NCCL_LL_MAX_NTHREADS, NCCL_LL_LINES_PER_THREAD, NCCL_LL128_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD
+// in src/include/device.h), half of which, or 15 / 16, is data; a chunk is one step, and NCCL_STEPS = 8 fit.
+// Of Simple a buffer of 4 MiB has 8 steps of 512 KiB; a chunk of a ring is 4 of them and travels as 2 slices
+// (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS), so that 8 / 2 slices fit. A slice is at least 1 / 32 of the
+// largest one (src/device/prims_simple.h).
+ProtocolParameters nccl_parameters(Protocol protocol) {
+  constexpr Time kNs = kNanosecond;
+  switch (protocol) {
+    case Protocol::ll:
+      return {6'600 * kNs, 6'800 * kNs, 600 * kNs, 600 * kNs, 1'000 * kNs, 1'000 * kNs,
+              2'700 * kNs, 5'000 * kNs, 32'768,    1,         1,           8};
+    case Protocol::ll128:
+      return {14'000 * kNs, 14'000 * kNs, 1'900 * kNs, 1'250 * kNs, 2'500 * kNs, 1'900 * kNs,
+              4'000 * kNs,  8'500 * kNs,  576'000,     1,           1,           8};
+    case Protocol::simple:
+      break;
+  }
+  return {8'400 * kNs,  8'400 * kNs,  3'400 * kNs, 4'000 * kNs, 5'700 * kNs,    4'000 * kNs,
+          14'000 * kNs, 14'000 * kNs, kMebibyte,   2,           32 * kKibibyte, 4};
+}
+
+const ProtocolParameters& CollectivesParameters::of(Protocol of_protocol) const {
+  if (of_protocol == Protocol::ll) return ll;
+  if (of_protocol == Protocol::ll128) return ll128;
+  return *this;
+}
+
 const Parameters<CollectivesParameters>& collectives_parameters() {
   static const auto declared = [] {
-    Parameters<P> p;
+    Parameters<C> p;
     add_algorithms(p);
-    add_latencies(p);
-    add_chunking(p);
+    add_protocols(p);
+    add_channels(p);
     return p;
   }();
   return declared;
@@ -76,13 +147,9 @@ const Parameters<CollectivesParameters>& collectives_parameters() {
 
 CollectivesParameters parse_collectives(const ConfigNode& section) {
   CollectivesParameters parameters = collectives_parameters().parse(section);
-  const std::int64_t least = kSlots * parameters.slices_per_chunk;
-  if (parameters.slots != 0 && parameters.slots < least) {
-    section.fail(
-        fmt::format("slots: {} are too few for {} slices a chunk: rings need room for {} chunks (allowed: "
-                    "{} and more)",
-                    parameters.slots, parameters.slices_per_chunk, kSlots, least));
-  }
+  check_slots(section, parameters);
+  if (const ConfigNode* node = section.find("ll"); node != nullptr) check_slots(*node, parameters.ll);
+  if (const ConfigNode* node = section.find("ll128"); node != nullptr) check_slots(*node, parameters.ll128);
   return parameters;
 }
 

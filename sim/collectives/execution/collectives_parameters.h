@@ -1,5 +1,5 @@
 // The section `collectives` of the configuration: the algorithm of each kind, and what NCCL costs. Defaults
-// are the constants of NCCL 2.30, src/graph/tuning.cc, for its Simple protocol.
+// are the constants of NCCL 2.30: latencies of src/graph/tuning.cc, sizes of src/include/device.h.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/collectives/collective_kind.h"
+#include "sim/collectives/protocol.h"
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
@@ -32,26 +33,58 @@ struct AlgorithmNodes<std::index_sequence<kind...>> : AlgorithmNode<static_cast<
   }
 };
 
-struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollectiveKindCount>> {
-  // baseLatencies and hwLatencies, column Simple.
-  Time base_latency_ring = 8'400 * kNanosecond;
-  Time base_latency_tree = 8'400 * kNanosecond;
-  Time hop_latency_nvlink_ring = 3'400 * kNanosecond;
-  Time hop_latency_nvlink_tree = 4'000 * kNanosecond;
-  Time hop_latency_pcie_ring = 5'700 * kNanosecond;
-  Time hop_latency_pcie_tree = 4 * kMicrosecond;
-  Time hop_latency_net_ring = 14 * kMicrosecond;
-  Time hop_latency_net_tree = 14 * kMicrosecond;
+// What a protocol costs besides bytes, and how its connections cut a buffer.
+struct ProtocolParameters {
+  // baseLatencies and hwLatencies.
+  Time base_latency_ring = 0, base_latency_tree = 0;
+  Time hop_latency_nvlink_ring = 0, hop_latency_nvlink_tree = 0;
+  Time hop_latency_pcie_ring = 0, hop_latency_pcie_tree = 0;
+  Time hop_latency_net_ring = 0, hop_latency_net_tree = 0;
+  // Of data, without flags. See chunking.h.
+  Bytes slice = 0;
+  std::int64_t slices_per_chunk = 1;
+  Bytes least_slice = 1;
+  std::int64_t slots = 0;
+};
+
+ProtocolParameters nccl_parameters(Protocol protocol);
+
+// As a section of its own, whose defaults are NCCL's.
+template <Protocol protocol>
+struct ProtocolSection : ProtocolParameters {
+  ProtocolSection() : ProtocolParameters(nccl_parameters(protocol)) {}
+};
+
+// Which protocol an operation uses.
+enum class ProtocolChoice : std::uint8_t {
+  ll,
+  ll128,
+  simple,
+  automatic  // what NCCL's cost model says, by size and group (nccl_tuning.h)
+};
+
+// NVIDIA's GPUs, as NCCL's cost model tells them apart.
+enum class GpuGeneration : std::uint8_t {
+  volta,
+  ampere,
+  hopper,
+  blackwell,
+  of_hosts  // what the hosts say that they have
+};
+
+struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollectiveKindCount>>,
+                               ProtocolSection<Protocol::simple> {
+  ProtocolSection<Protocol::ll> ll;
+  ProtocolSection<Protocol::ll128> ll128;
+  ProtocolChoice protocol = ProtocolChoice::simple;
+  GpuGeneration gpu_generation = GpuGeneration::of_hosts;
+  // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
+  Time launch_latency = 0;
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
   std::int64_t scale_up_channels = 24;
   std::int64_t scale_out_channels = 4;
-  // NCCL's protocol Simple: a buffer of 4 MiB has NCCL_STEPS = 8 slots of 512 KiB; a chunk of a ring is 4 of
-  // them and travels as 2 slices (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS in src/include/device.h), so
-  // that 8 / 2 slices fit. A slice is at least 1 / 32 of the largest one (src/device/prims_simple.h).
-  Bytes slice = kMebibyte;
-  std::int64_t slices_per_chunk = 2;
-  Bytes least_slice = 32 * kKibibyte;
-  std::int64_t slots = 4;
+
+  const ProtocolParameters& of(Protocol of_protocol) const;
 };
 
 const Parameters<CollectivesParameters>& collectives_parameters();

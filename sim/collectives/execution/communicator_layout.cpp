@@ -9,6 +9,8 @@ namespace {
 struct Domain {
   std::vector<std::uint32_t> places;                         // in the group
   std::map<std::uint32_t, std::vector<std::uint32_t>> near;  // places by the NIC that they are nearest to
+  BitRate local_rate = 0;                                    // the least of its members
+  BitRate nic_rate = 0;                                      // of all those NICs
 };
 
 Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
@@ -35,8 +37,14 @@ std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const 
       }
     }
     Domain& domain = domains[known->second];
+    domain.local_rate =
+        domain.places.empty() ? site.local_rate : std::min(domain.local_rate, site.local_rate);
     domain.places.push_back(place);
-    for (const std::uint32_t nic : site.nics) domain.near[nic].push_back(place);
+    for (const std::uint32_t nic : site.nics) {
+      std::vector<std::uint32_t>& near = domain.near[nic];
+      if (near.empty()) domain.nic_rate += site.nic_rate;
+      near.push_back(place);
+    }
   }
   return domains;
 }
@@ -70,21 +78,45 @@ std::size_t rings_over(const std::vector<Domain>& domains) {
   return rings;
 }
 
+Reach nearest_of(const std::vector<Domain>& domains, const std::vector<std::uint32_t>& members,
+                 const Endpoint& endpoint) {
+  for (const Domain& domain : domains) {
+    if (domain.places.size() > 1) return endpoint.reach(members[domain.places[0]], members[domain.places[1]]);
+  }
+  return endpoint.reach(members[0], members[1]);
+}
+
+std::vector<std::vector<std::uint32_t>> rings_of(const std::vector<Domain>& domains) {
+  std::vector<std::vector<std::uint32_t>> all(rings_over(domains));
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const std::size_t neighbour = all.size() % 2 == 0 ? c ^ 1 : (c + 1) % all.size();
+    for (std::size_t i = 0; i < domains.size(); ++i)
+      visit(domains[i], i % 2 == 0 ? c : neighbour, i % 2 == 0 ? neighbour : c, all[c]);
+  }
+  return all;
+}
+
 }  // namespace
+
+std::uint32_t rank_at(std::span<const std::uint32_t> ring, std::uint32_t place) {
+  if (ring.empty()) return place;
+  return static_cast<std::uint32_t>(std::find(ring.begin(), ring.end(), place) - ring.begin());
+}
 
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
   CommunicatorLayout layout;
   layout.farthest = farthest_of(members, endpoint);
-  if (layout.farthest != Reach::scale_out) return layout;
   const std::vector<Domain> domains = domains_of(members, endpoint);
-  if (domains.size() == members.size()) return layout;
-  const std::size_t rings = rings_over(domains);
-  for (std::size_t c = 0; c < rings; ++c) {
-    const std::size_t neighbour = rings % 2 == 0 ? c ^ 1 : (c + 1) % rings;
-    std::vector<std::uint32_t>& ring = layout.rings.emplace_back();
-    for (std::size_t i = 0; i < domains.size(); ++i)
-      visit(domains[i], i % 2 == 0 ? c : neighbour, i % 2 == 0 ? neighbour : c, ring);
+  layout.nearest = nearest_of(domains, members, endpoint);
+  layout.domains = static_cast<std::uint32_t>(domains.size());
+  layout.local_rate = domains.front().local_rate;
+  layout.nic_rate = domains.front().nic_rate;
+  for (const Domain& domain : domains) {
+    layout.local_rate = std::min(layout.local_rate, domain.local_rate);
+    layout.nic_rate = std::min(layout.nic_rate, domain.nic_rate);
   }
+  layout.gpu_model = endpoint.site(members[0]).gpu_model;
+  if (domains.size() > 1 && domains.size() < members.size()) layout.rings = rings_of(domains);
   return layout;
 }
 
@@ -93,12 +125,6 @@ const CommunicatorLayout& LayoutCache::get(const std::vector<std::uint32_t>& mem
   const auto known = layouts_.find(members);
   return known != layouts_.end() ? known->second
                                  : layouts_.emplace(members, lay_out(members, endpoint_)).first->second;
-}
-
-const CommunicatorLayout& LayoutLookup::get(const std::vector<std::uint32_t>& members) {
-  const auto known = known_.find(members);
-  return *(known != known_.end() ? known->second
-                                 : known_.emplace(members, &cache_.get(members)).first->second);
 }
 
 }  // namespace netsim

@@ -1,4 +1,5 @@
-// CommunicatorLayout: where the members of a group are, and in which orders rings run through them.
+// CommunicatorLayout: where the members of a group are, what joins them, and in which orders rings run
+// through them.
 //
 // A ring that visits one domain (what NVLink or PCIe joins: a host, a rack) after the other enters each by
 // one NIC and leaves it by another. One ring uses two of the NICs of a host; NCCL's search
@@ -13,8 +14,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
@@ -26,36 +30,44 @@ inline constexpr std::size_t kMaxRings = 32;
 struct CommunicatorLayout {
   // Of a member from the first one; Reach::scale_up for a group that NVLink joins.
   Reach farthest = Reach::scale_up;
+  // Of neighbours in a domain; farthest where each member has a domain of its own.
+  Reach nearest = Reach::scale_up;
+  std::uint32_t domains = 1;
+  // Of a member's links to the others of its domain, and of the NICs near the members of a domain, all
+  // together; the least there is. 0: none, or the endpoint does not say.
+  BitRate local_rate = 0, nic_rate = 0;
+  std::string gpu_model;  // of the first member; "": the endpoint does not say
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
 };
 
-// `members`: GPUs, in the order of the group.
+// The place in the group of rank `rank` on a ring; with an empty one the same.
+constexpr std::uint32_t place_of(std::span<const std::uint32_t> ring, std::uint32_t rank) {
+  return ring.empty() ? rank : ring[rank];
+}
+// The other way round.
+std::uint32_t rank_at(std::span<const std::uint32_t> ring, std::uint32_t place);
+
+// `members`: GPUs, in the order of the group; 2 and more.
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
 
 // Layouts of the groups of a run, made when they are first asked for. Any thread may ask; they live as long
 // as the cache.
 class LayoutCache {
  public:
+  using Key = std::vector<std::uint32_t>;
+  using Value = CommunicatorLayout;
   explicit LayoutCache(const Endpoint& endpoint) : endpoint_(endpoint) {}
+  static const Key& key(const std::vector<std::uint32_t>& members) { return members; }
   const CommunicatorLayout& get(const std::vector<std::uint32_t>& members);
 
  private:
   const Endpoint& endpoint_;
   std::mutex mutex_;
-  std::map<std::vector<std::uint32_t>, CommunicatorLayout> layouts_;
+  std::map<Key, CommunicatorLayout> layouts_;
 };
 
-// The same for one set of GPUs, in front of the cache of all, so that asking again needs no lock.
-class LayoutLookup {
- public:
-  explicit LayoutLookup(LayoutCache& cache) : cache_(cache) {}
-  const CommunicatorLayout& get(const std::vector<std::uint32_t>& members);
-
- private:
-  LayoutCache& cache_;
-  std::map<std::vector<std::uint32_t>, const CommunicatorLayout*> known_;
-};
+using LayoutLookup = SharedLookup<LayoutCache>;
 
 }  // namespace netsim

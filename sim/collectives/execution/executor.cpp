@@ -35,6 +35,11 @@ class ScheduleExecutor final : public Executor {
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override {
     return batches_.scale_out_bytes(gpu, request);
   }
+  LibraryChoice choice(const CommunicationRequest& request) override {
+    const auto ranks = static_cast<std::uint32_t>(request.members->size());
+    const Chunking chunking = library_.course(request, layouts_).chunking;
+    return {plans_.get(request.kind, ranks, request.root).algorithm(), chunking.protocol, chunking.channels};
+  }
   void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                       const BatchVisitor& visit) override {
     batches_.for_each(gpu, request, visit);
@@ -51,6 +56,8 @@ class ScheduleExecutor final : public Executor {
   std::deque<ExecutorPart> parts_;  // by set
   std::vector<ExecutorPart*> part_of_gpu_;
   MessageBatches batches_;
+  LayoutLookup layouts_{library_.layouts};
+  PlanLookup plans_{library_.plans};
 };
 
 ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,

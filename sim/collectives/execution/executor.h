@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/communication.h"
+#include "sim/collectives/execution/library_choice.h"
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
@@ -24,11 +25,14 @@
 
 namespace netsim {
 
-// Messages of one size from one GPU to another, of all channels and rounds of one step.
+// Messages of one size from one GPU to another, of all rounds of one step on the channels of one ring.
 struct MessageBatch {
   std::uint32_t destination = 0;  // GPU
   Reach reach = Reach::self;
-  std::uint32_t channels = 1;  // of the communication
+  // TransferTraits::channel of those: first_channel, first_channel + channel_step, ...
+  std::uint32_t channels = 1;
+  std::uint32_t first_channel = 0;
+  std::uint32_t channel_step = 1;
   bool credit = false;         // SendRequest::credit
   Bytes bytes = 0;             // of each message, > 0
   std::uint64_t count = 0;
@@ -63,6 +67,8 @@ class Executor : public MessageListener {
   // Bytes that this rank's operation will send over the scale-out fabric, for progress and --dry-run: exactly
   // what start() would send. Costs one pass over the rank's steps. One thread at a time.
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
+  // Of a group of two and more; `index` of the request does not matter. One thread at a time.
+  virtual LibraryChoice choice(const CommunicationRequest& request) = 0;
   // The messages that this rank's operation will send, to wherever, size by size: exactly those of start().
   // Costs as much as scale_out_bytes(). One thread at a time.
   using BatchVisitor = std::function<void(const MessageBatch&)>;

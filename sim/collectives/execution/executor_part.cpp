@@ -67,7 +67,8 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
   const Reach farthest = enter(operation, request);
-  operation.base_latency = library_.latency.base(request, operation.family, farthest);
+  operation.base_latency =
+      library_.latency.base(request, operation.chunking.protocol, operation.family, farthest);
   if (operation.base_latency > 0) {
     events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
     return;
@@ -90,14 +91,14 @@ Reach ExecutorPart::enter(Operation& operation, const CommunicationRequest& requ
   operation.filled.clear();
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
   if (ranks == 1) return Reach::self;
-  const CommunicatorLayout& layout = layouts_.get(*request.members);
+  const Course course = library_.course(request, layouts_);
   operation.plan = &plans_.get(request.kind, ranks, request.root);
-  operation.chunking = library_.chunking(request, layout);
-  operation.rings = library_.rings(request.kind, layout);
+  operation.chunking = course.chunking;
+  operation.rings = course.rings;
   operation.family = library_.algorithms.of(request.kind).cost_family();
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   StepRunner::reset(operation);
-  return layout.farthest;
+  return course.farthest;
 }
 
 void ExecutorPart::begin(Operation& operation) {

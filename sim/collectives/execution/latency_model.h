@@ -1,11 +1,18 @@
 // LatencyModel: what the collective library costs besides the network, as NCCL's cost model has it
 // (src/graph/tuning.cc): a collective of s steps takes base + s * (hop + wire latency) + bytes / bandwidth.
 //
-// The base latency passes from a rank's start of a collective to its first step; point-to-point has
-// none. The hop latency passes from each message that a step sends to the endpoint; it stands for everything
-// that a step costs besides bytes (flags, fences, the proxy thread, the reduction). Both depend on the
-// algorithm's cost family, and the hop on whether it stays within a host. An ideal network and a raw transfer
-// have neither.
+// The base latency passes from a rank's start of a collective to its first step, after what it costs to
+// launch the kernel; point-to-point has neither. The hop latency passes from each message that a step sends
+// to the endpoint; it stands for everything that a step costs besides bytes (flags, fences, the proxy thread,
+// the reduction). Both depend on the protocol and on the algorithm's cost family, and the hop on whether it
+// stays within a host. An ideal network and a raw transfer have none of them.
+//
+// A thread block does one slice after the other: it waits for the peer's flag, moves the bytes, sees them
+// through by a fence and sets its own flag (prims_simple.h). So within a host, where its threads write into
+// the peer's memory themselves, protocol Simple costs the hop latency between two slices, too: no bytes of
+// the connection move meanwhile. Over the network the proxy and the NIC take the slices of a channel from its
+// buffer and move one while the block fills the next. LL and LL128 have no fence, and their threads go on
+// with the next line at once.
 #pragma once
 
 #include "sim/collectives/algorithm.h"
@@ -19,10 +26,15 @@ class LatencyModel {
  public:
   LatencyModel(const CollectivesParameters& parameters, const Endpoint& endpoint)
       : parameters_(parameters), endpoint_(endpoint) {}
-  Time base(const CommunicationRequest& request, CostFamily family, Reach farthest) const;
+  // Launch included.
+  Time base(const CommunicationRequest& request, Protocol protocol, CostFamily family, Reach farthest) const;
+  struct Hop {
+    Time latency = 0;
+    Time gap = 0;  // least time without bytes between two messages of the connection
+  };
   // From GPU to GPU.
-  Time hop(const CommunicationRequest& request, CostFamily family, std::uint32_t source,
-           std::uint32_t destination) const;
+  Hop hop(const CommunicationRequest& request, Protocol protocol, CostFamily family, std::uint32_t source,
+          std::uint32_t destination) const;
 
  private:
   const CollectivesParameters& parameters_;

@@ -1,18 +1,16 @@
 #include "sim/collectives/execution/message_batches.h"
 
-#include <algorithm>
-
 namespace netsim {
 namespace {
 
-// Calls visit(step) for the steps of a rank of the plan that send or receive.
+// Calls visit(step, thread block) for the steps of a rank of the plan that send or receive.
 template <class Visit>
 void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
     const std::uint32_t count = plan.steps(rank, block);
     for (std::uint32_t index = 0; index < count; ++index) {
       const Step step = plan.step(rank, block, index);
-      if (sends(step.kind) || receives(step.kind)) visit(step);
+      if (sends(step.kind) || receives(step.kind)) visit(step, block);
     }
   }
 }
@@ -30,9 +28,9 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
 void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
-  const CommunicatorLayout& layout = layouts_.get(*request.members);
-  const auto rings = library_.rings(request.kind, layout);
-  const Chunking chunking = library_.chunking(request, layout);
+  const Course course = library_.course(request, layouts_);
+  const auto rings = course.rings;
+  const Chunking& chunking = course.chunking;
   if (rings.empty()) return for_each_on(gpu, request, chunking, {}, 0, chunking.channels, visit);
   const auto each = static_cast<std::uint32_t>(chunking.channels / rings.size());
   for (std::uint32_t i = 0; i < rings.size(); ++i)
@@ -47,19 +45,19 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
   const Plan& plan = library_.plans.get(request.kind, ranks, request.root);
   sizes_.open(plan, chunking, request.bytes, first, channels);
-  std::uint32_t rank = request.index;
-  if (!ring.empty())
-    rank = static_cast<std::uint32_t>(std::find(ring.begin(), ring.end(), request.index) - ring.begin());
-  const auto batch_to = [&](const Partner& to) {
+  const std::uint32_t rank = rank_at(ring, request.index);
+  const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
-    batch.destination = (*request.members)[ring.empty() ? to.rank : ring[to.rank]];
+    batch.destination = (*request.members)[place_of(ring, to.rank)];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
-    batch.channels = chunking.channels;
+    batch.channels = channels;
+    batch.first_channel = first * plan.channels() + plan.channel(rank, block);
+    batch.channel_step = plan.channels();
     return batch;
   };
-  for_each_step(plan, rank, [&](const Step& step) {
+  for_each_step(plan, rank, [&](const Step& step, std::uint32_t block) {
     if (sends(step.kind)) {
-      MessageBatch batch = batch_to(step.to);
+      MessageBatch batch = batch_to(step.to, block);
       for (const ChunkSizes::Size& size : sizes_.of(rank, step)) {
         batch.bytes = size.bytes;
         batch.count = size.count;
@@ -67,7 +65,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
       }
     }
     if (receives(step.kind) && chunking.slots != 0) {
-      MessageBatch batch = batch_to(step.from);
+      MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;
       batch.count = sizes_.messages(step.count);

@@ -9,6 +9,7 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/communication.h"
+#include "sim/collectives/execution/communicator_layout.h"
 #include "sim/collectives/execution/executor_gpu.h"
 #include "sim/collectives/execution/message_counts.h"
 #include "sim/collectives/plan.h"
@@ -65,9 +66,10 @@ struct Operation {
 
   // The GPU that is a rank of the plan for thread block `block`.
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
-    return (*request.members)[rings.empty() ? rank : ring_of(block / blocks_per_channel)[rank]];
+    return (*request.members)[place_of(ring_of(block / blocks_per_channel), rank)];
   }
-  const std::vector<std::uint32_t>& ring_of(std::uint32_t channel) const {
+  std::span<const std::uint32_t> ring_of(std::uint32_t channel) const {
+    if (rings.empty()) return {};
     return rings[channel * rings.size() / chunking.channels];
   }
   // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages

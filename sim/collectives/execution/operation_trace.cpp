@@ -22,7 +22,10 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
   record.time = loop_.now();
   if (record.sent_by == 0) record.launch = operation.base_latency;
   if (!message.credit)
-    record.launch += latency_.hop(operation.request, operation.family, message.source, message.destination);
+    record.launch += latency_
+                         .hop(operation.request, operation.chunking.protocol, operation.family,
+                              message.source, message.destination)
+                         .latency;
   return record;
 }
 

@@ -7,15 +7,16 @@ namespace netsim {
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
-  const Time latency =
-      latency_.hop(operation.request, operation.family, operation.gpu, operation.gpu_of(to.rank, block));
+  const LatencyModel::Hop hop = latency_.hop(operation.request, operation.chunking.protocol, operation.family,
+                                             operation.gpu, operation.gpu_of(to.rank, block));
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
-  if (latency == 0) {
+  messages_[slot].traits.gap = hop.gap;
+  if (hop.latency == 0) {
     hand_over(slot);
   } else {
-    events_.schedule(events_.now() + latency, operation.gpu, ExecutorEvent::send, slot);
+    events_.schedule(events_.now() + hop.latency, operation.gpu, ExecutorEvent::send, slot);
   }
 }
 

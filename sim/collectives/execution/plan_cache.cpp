@@ -20,17 +20,11 @@ std::unique_ptr<Plan> make(const CollectiveAlgorithm& algorithm, const PlanCache
 }  // namespace
 
 const Plan& PlanCache::get(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
-  const Key key{kind, ranks, has_root(kind) ? root : 0};
+  const Key wanted = key(kind, ranks, root);
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Plan>& plan = plans_[key];
-  if (!plan) plan = make(algorithms_.of(kind), key);
+  std::unique_ptr<Plan>& plan = plans_[wanted];
+  if (!plan) plan = make(algorithms_.of(kind), wanted);
   return *plan;
-}
-
-const Plan& PlanLookup::get(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
-  const Plan*& known = known_[{kind, ranks, has_root(kind) ? root : 0}];
-  if (known == nullptr) known = &cache_.get(kind, ranks, root);
-  return *known;
 }
 
 }  // namespace netsim

@@ -10,14 +10,19 @@
 
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/plan.h"
+#include "sim/core/shared_lookup.h"
 
 namespace netsim {
 
 class PlanCache {
  public:
   using Key = std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>;  // kind, ranks, root (0 without one)
+  using Value = Plan;
 
   explicit PlanCache(const AlgorithmChoice& algorithms) : algorithms_(algorithms) {}
+  static Key key(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
+    return {kind, ranks, has_root(kind) ? root : 0};
+  }
   // root < ranks; point-to-point has two ranks. Any thread may ask; the plan lives as long as the cache.
   // InputError where the algorithm has a limit on ranks. A plan that fails its proof is a mistake of its
   // algorithm (NETSIM_CHECK).
@@ -29,15 +34,6 @@ class PlanCache {
   std::map<Key, std::unique_ptr<Plan>> plans_;
 };
 
-// The same for one set of GPUs, in front of the cache of all, so that asking again needs no lock.
-class PlanLookup {
- public:
-  explicit PlanLookup(PlanCache& cache) : cache_(cache) {}
-  const Plan& get(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
-
- private:
-  PlanCache& cache_;
-  std::map<PlanCache::Key, const Plan*> known_;
-};
+using PlanLookup = SharedLookup<PlanCache>;
 
 }  // namespace netsim

@@ -1,7 +1,5 @@
 #include "sim/collectives/execution/step_runner.h"
 
-#include <algorithm>
-
 namespace netsim {
 namespace {
 
@@ -28,21 +26,13 @@ void open_next_step(Operation& operation, std::uint32_t number) {
   load_step(operation, number);
 }
 
-// The rank of the plan that the operation's GPU is on a channel.
-std::uint32_t rank_on(const Operation& operation, std::uint32_t channel) {
-  if (operation.rings.empty()) return operation.request.index;
-  const std::vector<std::uint32_t>& ring = operation.ring_of(channel);
-  const auto at = std::find(ring.begin(), ring.end(), operation.request.index);
-  return static_cast<std::uint32_t>(at - ring.begin());
-}
-
 }  // namespace
 
 void StepRunner::reset(Operation& operation) {
   const CommunicationRequest& request = operation.request;
   for (std::uint32_t channel = 0; channel < operation.chunking.channels; ++channel) {
     ThreadBlock block;
-    block.rank = rank_on(operation, channel);
+    block.rank = rank_at(operation.ring_of(channel), operation.request.index);
     block.channel_bytes = share(request.bytes, operation.chunking.channels, channel);
     block.rounds = rounds_of(*operation.plan, operation.chunking, block.channel_bytes);
     if (block.rounds > 0) block.round_bytes = share(block.channel_bytes, block.rounds, 0);
@@ -97,7 +87,8 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
   if (receives(step.kind)) operation.arrived.take({step.from.rank, number});
   if (sends(step.kind)) {
     const Bytes bytes = bytes_sent(*operation.plan, block.rank, step, block.round_bytes);
-    outgoing_.post(operation, number, slice_bytes(bytes, block.slices, block.slice));
+    outgoing_.post(operation, number,
+                   slice_bytes(operation.chunking.protocol, bytes, block.slices, block.slice));
   }
   if (receives(step.kind) && operation.chunking.slots != 0) outgoing_.post_credit(operation, number);
   if (++block.slice == block.slices) open_next_step(operation, number);

@@ -2,6 +2,7 @@
 // interpreter would run them (Cowan et al., MSCCLang, ASPLOS 2023). The file says for how many ranks it is;
 // rank r of the program is the r-th rank of the group.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,7 @@ class Msccl final : public CollectiveAlgorithm {
   }
 
   bool supports(CollectiveKind kind) const override { return kind == program_->kind; }
+  std::optional<Protocol> protocol() const override { return program_->protocol; }
 
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     if (ranks != program_->ranks.size()) refuse(kind, ranks, "ranks", program_->ranks.size());

@@ -43,8 +43,6 @@ constexpr Step::Kind kStepKinds[] = {Step::Kind::nothing,
                                      Step::Kind::receive_reduce_copy,
                                      Step::Kind::receive_reduce_copy_send};
 
-constexpr Protocol kProtocols[] = {Protocol::simple, Protocol::ll, Protocol::ll128};
-
 constexpr std::string_view kBuffers = "ios";  // in the order of Buffer
 
 // The attribute's value among those of `values`, by the name that `name_of` gives each.

@@ -46,7 +46,7 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
-  if (request.traits.rate_limit != 0) s.limited = true;
+  if (request.traits.rate_limit != 0 || request.traits.gap != 0) s.limited = true;
   if (!s.scale_up) {
     if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
@@ -127,8 +127,12 @@ bool Sender::has_work(std::uint32_t id) const {
 
 // If it may send and is not waiting for its turn or its pace already.
 void Sender::make_ready(std::uint32_t id) {
-  const SenderState& s = senders_[id];
+  SenderState& s = senders_[id];
   if (s.ready || s.pacing || !has_work(id)) return;
+  if (s.limited && s.pace_at > loop_.now()) [[unlikely]] {
+    s.pacing = true;
+    return schedule_timer(id, s.pace_at, EventKind::pace);
+  }
   injectors_.join(id);
   injectors_.wake(injectors_[s.injector]);
 }
@@ -144,9 +148,10 @@ void Sender::make_ready(std::uint32_t id) {
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     const std::uint32_t psn = fabric_.packets()[packet].psn;
+    const bool last = fabric_.packets()[packet].last;
     injectors_.fill(in, bytes);
     fabric_.transmit(in.port, packet);
-    pace(id, bytes + senders_[id].overhead, psn);
+    pace(id, bytes + senders_[id].overhead, psn, last);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
     return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
@@ -299,41 +304,44 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 // ---- Pacing
 
 // Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was
-// `psn`.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
+// `psn`, the last of its message or not.
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last) {
   SenderState& s = senders_[id];
   if (needs_.sent_bytes && !s.scale_up) {
     control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
   }
   if (s.limited) [[unlikely]]
-    return pace_limited(id, wire_bytes, psn);
+    return pace_limited(id, wire_bytes, psn, last);
   if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, s.rate);
+  wait_for_pace(id, wire_bytes, s.rate, 0);
 }
 
-// The same by the limit of the packet's message too.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn) {
+// The same by the limits of the packet's message too.
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last) {
   const SenderState& s = senders_[id];
   const std::uint32_t message = queues_.segment(queues_.segment_of(s, psn)).message;
-  const BitRate limit = queues_.message(message).request.traits.rate_limit;
+  const TransferTraits& traits = queues_.message(message).request.traits;
   BitRate& at_most = state_.records[id].paced_at_most;
-  at_most = limit == 0 ? kNoRateLimit : limit;
+  at_most = traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit;
   const BitRate rate = std::min(s.rate, at_most);
-  if (rate >= s.line_rate && (s.scale_up || !needs_.pace_again)) {
+  const Time gap = last ? traits.gap : 0;
+  if (rate >= s.line_rate && gap == 0 && (s.scale_up || !needs_.pace_again)) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, rate);
+  wait_for_pace(id, wire_bytes, rate, gap);
 }
 
-void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
+// Where nothing is to be sent, the wait of a queue pair of constant rate needs no event: see make_ready().
+void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap) {
   SenderState& s = senders_[id];
-  s.pacing = true;  // also after the last packet: a following message must not overtake its rate
   s.last_paced = needs_.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
-  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate) + gap;
+  if (s.scale_up && !has_work(id)) return;
+  s.pacing = true;  // also after the last packet: a following message must not overtake its rate
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 

@@ -688,6 +688,9 @@ TEST(ExecutorParameters, RefuseWhatIsWrong) {
       error_of("{slots: 3}"),
       AllOf(HasSubstr("test.yaml:1:1"), HasSubstr("3 are too few for 2 slices"), HasSubstr("4 and more")));
   EXPECT_EQ(error_of("{slots: 2, slices_per_chunk: 1}"), "");
+  EXPECT_THAT(error_of("{ll: {slots: 1}}"),
+              AllOf(HasSubstr("test.yaml:1:6"), HasSubstr("1 are too few for 1 slices")));
+  EXPECT_THAT(error_of("{protocol: ll64}"), HasSubstr("ll128"));
   EXPECT_THAT(error_of("{scale_out_channels: 2000}"), HasSubstr("1024"));
   EXPECT_THAT(error_of("{slice: 5 us}"), HasSubstr("5 us"));
   EXPECT_THAT(error_of("{base_latency_ring: 2 s}"), HasSubstr("base_latency_ring"));
@@ -710,6 +713,8 @@ TEST(ExecutorParameters, DefaultToNcclsConstants) {
   EXPECT_EQ(defaults["slices_per_chunk"], "2");
   EXPECT_EQ(defaults["least_slice"], "32 KiB");
   EXPECT_EQ(defaults["slots"], "4");
+  EXPECT_EQ(defaults["protocol"], "simple");
+  EXPECT_EQ(defaults["launch_latency"], "0 ps");
 }
 
 // ---- Members that disagree, and met before anyone could say so

@@ -103,7 +103,7 @@ TEST(MscclXml, SaysWhereItIsWrong) {
             "a.xml:1:2: <algo>: coll is 'alltonext'; allowed: allreduce, allgather, reduce_scatter, "
             "reducescatter, alltoall, broadcast, reduce, gather, scatter, custom");
   EXPECT_EQ(wrong("proto=\"LL\"", "proto=\"LL256\""),
-            "a.xml:1:2: <algo>: proto is 'LL256'; allowed: Simple, LL, LL128");
+            "a.xml:1:2: <algo>: proto is 'LL256'; allowed: LL, LL128, Simple");
   EXPECT_EQ(wrong("ngpus=\"2\"", "ngpus=\"3\""), "a.xml:1:2: <algo>: ngpus is 3, and there are 2 <gpu>");
   EXPECT_EQ(wrong("nchunksperloop=\"2\"", ""),
             "a.xml:1:2: <algo>: 'nchunksperloop' is missing; allowed: an integer from 1 to 4194304");

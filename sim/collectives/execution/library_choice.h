@@ -1,0 +1,17 @@
+// LibraryChoice: what runs a communication, for tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/collectives/protocol.h"
+
+namespace netsim {
+
+struct LibraryChoice {
+  std::string algorithm;  // as Plan::algorithm()
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;  // as the network sees them: 1 where they are timed together
+};
+
+}  // namespace netsim

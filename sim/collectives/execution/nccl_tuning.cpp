@@ -1,0 +1,166 @@
+#include "sim/collectives/execution/nccl_tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string_view>
+#include <utility>
+
+namespace netsim {
+namespace {
+
+// By generation, and by nodes: one, two, more. GB/s.
+using Caps = std::array<std::array<double, 3>, 4>;
+constexpr std::array kMaxLlInside = {39.0, 87.7, 141.0, 282.0};
+// Between nodes by CPU: of Intel and of AMD; on two nodes, on more.
+constexpr std::array<std::array<double, 2>, 2> kMaxLlBetween = {{{39, 20.4}, {22.5, 19}}};
+constexpr Caps kMaxRingLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
+constexpr Caps kMaxTreeLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
+constexpr Caps kMaxTree = {{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
+
+// What trees give of their bandwidth, by powers of two from 64 B on.
+constexpr std::size_t kTreeSizes = 23;
+constexpr std::array<std::array<double, kTreeSizes>, 3> kTreeCorrection = {
+    {{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},  // Simple
+     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},          // LL
+     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1}}};       // LL128
+
+double cap(const Caps& caps, const TuningCase& one) {
+  return caps[static_cast<std::size_t>(one.generation)][std::min<std::size_t>(one.nodes, 3) - 1];
+}
+
+// Of NVIDIA's own hosts DGX A100 has CPUs of AMD, the others Intel's.
+bool has_amd(const TuningCase& one) { return one.generation == GpuGeneration::ampere; }
+
+double ll_cap(const TuningCase& one) {
+  if (one.nodes == 1) return kMaxLlInside[static_cast<std::size_t>(one.generation)];
+  return kMaxLlBetween[has_amd(one) ? 1 : 0][one.nodes == 2 ? 0 : 1];
+}
+
+bool is_tree(const TuningCase& one) {
+  return one.family == CostFamily::tree && one.kind == CollectiveKind::all_reduce;
+}
+
+double tree_bandwidth(const TuningCase& one, Protocol protocol) {
+  const double channels = one.channels;
+  const double whole = std::min(one.bandwidth * .92, channels * cap(kMaxTree, one));
+  double bandwidth = whole;
+  if (protocol == Protocol::ll) bandwidth = std::min(whole / 3.8, ll_cap(one));
+  if (protocol == Protocol::ll128)
+    bandwidth =
+        std::min(whole * (one.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0), channels * cap(kMaxTreeLl128, one));
+  const auto lines = static_cast<std::uint64_t>(one.bytes / 64);
+  const int size = static_cast<int>(std::bit_width(lines)) - 1;
+  if (size >= 0 && size < static_cast<int>(kTreeSizes))
+    bandwidth *= kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
+  return bandwidth / 2;
+}
+
+double steps_of(const TuningCase& one) {
+  const double others = one.ranks - 1.0;
+  switch (one.kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * others;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return others;
+    default:
+      return one.ranks;
+  }
+}
+
+double ring_bandwidth(const TuningCase& one, Protocol protocol) {
+  double bandwidth = one.bandwidth;
+  if (protocol == Protocol::ll) bandwidth = std::min(ll_cap(one), bandwidth / 2);
+  if (protocol == Protocol::ll128)
+    bandwidth = std::min(bandwidth * .92, one.channels * cap(kMaxRingLl128, one));
+  return bandwidth * one.ranks / steps_of(one);
+}
+
+double microseconds(Time time) { return static_cast<double>(time) / static_cast<double>(kMicrosecond); }
+
+double hop_inside(const TuningCase& one, const ProtocolParameters& costs, bool tree) {
+  if (one.nvlink) return microseconds(tree ? costs.hop_latency_nvlink_tree : costs.hop_latency_nvlink_ring);
+  return microseconds(tree ? costs.hop_latency_pcie_tree : costs.hop_latency_pcie_ring);
+}
+
+// With a rank a node nothing hides the network's latency: trees' latency stands for that.
+double hop_between(const TuningCase& one, const ProtocolParameters& costs, bool tree) {
+  return microseconds(tree || one.ranks == one.nodes ? costs.hop_latency_net_tree
+                                                     : costs.hop_latency_net_ring);
+}
+
+double tree_latency(const TuningCase& one, const ProtocolParameters& costs) {
+  const double levels = static_cast<double>(std::bit_width(one.nodes)) - 1;
+  const double below = one.ranks / one.nodes - 1.0;
+  return microseconds(costs.base_latency_tree) +
+         2 * (below * hop_inside(one, costs, true) + levels * hop_between(one, costs, true));
+}
+
+// A message to the network costs its sender a microsecond with Intel's CPUs, two with AMD's, and thrice that
+// by Simple (getNetOverhead).
+double ring_latency(const TuningCase& one, Protocol protocol, const ProtocolParameters& costs) {
+  const double base = microseconds(costs.base_latency_ring);
+  const double steps = steps_of(one);
+  if (steps == one.ranks)  // broadcast, reduce: a chain whose hops overlap
+    return base + (one.nodes > 1 ? hop_between(one, costs, false) : hop_inside(one, costs, false));
+  const double posting = (has_amd(one) ? 2 : 1) * (protocol == Protocol::simple ? 3 : 1);
+  const double overhead = one.nodes == 1 ? 0 : posting;
+  const double between = (one.nodes - 1.0) * (one.kind == CollectiveKind::all_reduce ? 2 : 1);
+  return base + (steps - between) * std::max(hop_inside(one, costs, false), overhead) +
+         between * hop_between(one, costs, false);
+}
+
+// Large all-reduces in rings over several nodes come to a plateau late.
+double plateau(const TuningCase& one, Protocol protocol) {
+  const bool late = protocol == Protocol::simple && one.nodes > 1 && one.kind == CollectiveKind::all_reduce &&
+                    one.bytes / (Bytes{one.channels} * one.ranks) >= 64;
+  return !late ? 1 : one.generation == GpuGeneration::volta ? 1.9 : 1.4;
+}
+
+}  // namespace
+
+std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
+                                     const CollectivesParameters& parameters) {
+  if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
+  const ProtocolParameters& costs = parameters.of(protocol);
+  const bool tree = is_tree(one);
+  const double latency =
+      tree ? tree_latency(one, costs) : ring_latency(one, protocol, costs) * plateau(one, protocol);
+  const double bandwidth = tree ? tree_bandwidth(one, protocol) : ring_bandwidth(one, protocol);
+  return latency + static_cast<double>(one.bytes) / (1000 * bandwidth);
+}
+
+Protocol chosen_protocol(const TuningCase& one, const CollectivesParameters& parameters) {
+  Protocol best = Protocol::simple;
+  std::optional<double> least;
+  for (const Protocol protocol : kProtocols) {
+    const std::optional<double> time = estimated_time(one, protocol, parameters);
+    if (!time || (least && *time >= *least)) continue;
+    least = time;
+    best = protocol;
+  }
+  return best;
+}
+
+double model_bandwidth(const CommunicatorLayout& layout) {
+  constexpr double kBitsPerGigabyte = 8e9;
+  const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
+  if (layout.domains == 1) return local;
+  const double nics = static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
+  return layout.nearest == Reach::scale_out || local == 0 ? nics : std::min(local, nics);
+}
+
+std::optional<GpuGeneration> generation_of(const std::string& gpu_model) {
+  static constexpr std::pair<std::string_view, GpuGeneration> kModels[] = {
+      {"v100", GpuGeneration::volta},      {"a100", GpuGeneration::ampere},
+      {"h100", GpuGeneration::hopper},     {"h200", GpuGeneration::hopper},
+      {"h800", GpuGeneration::hopper},     {"b200", GpuGeneration::blackwell},
+      {"gb200", GpuGeneration::blackwell}, {"b300", GpuGeneration::blackwell}};
+  for (const auto& [name, generation] : kModels) {
+    if (gpu_model.rfind(name, 0) == 0) return generation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace netsim
