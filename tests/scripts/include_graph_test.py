@@ -20,7 +20,7 @@ DOORS = {
                   "transfer_traits.h", "sender/timer_line.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "collective_kind.h", "protocol.h", "execution/executor.h",
-                    "execution/communication.h", "execution/transfer_record.h", "programs/named_plan.h",
+                    "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
                  "compute/compute_devices.h", "compute/compute_times.h", "readers/ns3_flows.h"},
@@ -107,19 +107,25 @@ def faults(source, rooms):
     return [fault for fault in found if fault]
 
 
-def namespace_of(text):
-    """The namespace that a header opens first, if it opens any."""
-    opened = re.search(r"^namespace ([\w:]+) \{", text, re.M)
-    return opened.group(1) if opened else ""
+def types_of(text):
+    """(namespace, name) of each type that a header defines outside of others."""
+    types, inside = [], []
+    for line in text.splitlines():
+        if opened := re.match(r"namespace ([\w:]*) ?\{", line):
+            inside.append(opened.group(1))
+        elif re.match(r"\}\s+// namespace", line):
+            inside.pop()
+        elif named := re.match(r"(?:class|struct|enum class|enum)(?: alignas\(\d+\))? (\w+)(?: final)?[^;{]*\{", line):
+            types.append(("::".join(inside), named.group(1)))
+    return types
 
 
 def twice_named(source):
     """Types of one name in one namespace, defined by two headers: the linker would mix them up without a word."""
     where = {}
     for path in sorted(source.rglob("*.h")):
-        text = path.read_text(encoding="utf-8")
-        for name in re.findall(r"^(?:class|struct)(?: alignas\(\d+\))? (\w+)(?: final)?[^;{]*\{", text, re.M):
-            where.setdefault((namespace_of(text), name), []).append(path.relative_to(source).as_posix())
+        for name in types_of(path.read_text(encoding="utf-8")):
+            where.setdefault(name, []).append(path.relative_to(source).as_posix())
     return {"::".join(name): paths for name, paths in where.items() if len(paths) > 1}
 
 
