@@ -241,7 +241,7 @@ Structure System::structure() const {
 
 void Simulation::create_jobs() {
   JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
-                       [this](const CommunicationRecord& communication) { recorder_->record(communication); },
+                       [this](const CommunicationRecord& communication) { record(communication); },
                        [this](std::uint32_t job, std::uint32_t iteration, Time end) {
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
@@ -263,6 +263,23 @@ void Simulation::create_jobs() {
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
   }
+}
+
+void Simulation::record(const CommunicationRecord& communication) {
+  LibraryChoice choice;
+  if (is_collective(communication.kind) && communication.ranks > 1) {
+    const JobPlan& plan = jobs_->job(communication.job).plan();
+    members_.clear();
+    for (const std::uint32_t rank : plan.source->group(communication.group))
+      members_.push_back(plan.gpus[rank]);
+    CommunicationRequest request;
+    request.kind = communication.kind;
+    request.members = &members_;
+    request.root = communication.root;
+    request.bytes = communication.bytes;
+    choice = system_.executor().choice(request);
+  }
+  recorder_->record(communication, choice);
 }
 
 // Events ask for calls only where a job has tasks that ask for circuits: they shorten the engine's windows.

@@ -168,6 +168,7 @@ class Simulation {
  private:
   void create_jobs();
   void connect_circuits();
+  void record(const CommunicationRecord& communication);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
@@ -211,6 +212,7 @@ class Simulation {
   std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
   std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
+  std::vector<std::uint32_t> members_;  // of the collective that is recorded: GPUs
   IterationCallback on_iteration_;
   LastMove last_move_;
   Time next_look_ = 0;

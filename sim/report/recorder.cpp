@@ -31,24 +31,25 @@ void Recorder::record(const TaskRecord& task) {
   if (tables_ != nullptr) tables_->add(task);
 }
 
-void Recorder::record(const CommunicationRecord& communication) {
+void Recorder::record(const CommunicationRecord& communication, const LibraryChoice& choice) {
   ends_[communication.job].add(
       hash_all(kCommunication, communication.id, communication.last_start, communication.end));
-  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes};
+  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes,
+                          choice.algorithm,   choice.protocol,     choice.channels};
   if (is_collective(communication.kind) &&
       (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
     auto& [count, time] = collectives_[key];
     ++count;
     time += times_of(communication).time;
   }
-  if (tables_ != nullptr) tables_->add(communication);
+  if (tables_ != nullptr) tables_->add(communication, choice);
 }
 
 std::vector<CollectiveTimes> Recorder::collectives() const {
   std::vector<CollectiveTimes> all;
   for (const auto& [key, sum] : collectives_) {
-    const auto& [kind, ranks, bytes] = key;
-    all.push_back({kind, ranks, bytes, sum.first, sum.second});
+    const auto& [kind, ranks, bytes, algorithm, protocol, channels] = key;
+    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels}, sum.first, sum.second});
   }
   return all;
 }

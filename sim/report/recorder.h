@@ -24,7 +24,8 @@ class Recorder {
       : tables_(tables), graph_(graph), ends_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
   void record(const TaskRecord& task);
-  void record(const CommunicationRecord& communication);
+  // `choice`: empty where the library had none, of messages and of groups of one rank.
+  void record(const CommunicationRecord& communication, const LibraryChoice& choice);
   void record(const FlowRecord& flow);
   void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
@@ -51,10 +52,12 @@ class Recorder {
   std::vector<std::map<PathKey, StepsAndTime>> path_;                                  // by job
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
   using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
-  std::vector<std::map<PortId, StepsAndDelay>> ports_;                     // by job
-  using CollectiveKey = std::tuple<CollectiveKind, std::uint32_t, Bytes>;  // and ranks
-  std::map<CollectiveKey, StepsAndTime> collectives_;                      // how many, and their times
-  ValueList flow_times_;                                                   // 8 B a flow
+  std::vector<std::map<PortId, StepsAndDelay>> ports_;  // by job
+  // Kind, ranks, bytes; algorithm, protocol, channels.
+  using CollectiveKey =
+      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, Protocol, std::uint32_t>;
+  std::map<CollectiveKey, StepsAndTime> collectives_;          // how many, and their times
+  ValueList flow_times_;                                       // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };
 

@@ -131,7 +131,7 @@ const char* CollectiveTimes::reduction() const {
 }
 
 CollectiveTimes times_of(const CommunicationRecord& record) {
-  return {record.kind, record.ranks, record.bytes, 1, record.end - record.last_start};
+  return {record.kind, record.ranks, record.bytes, {}, 1, record.end - record.last_start};
 }
 
 FlowTimes flow_times(const ValueList& times) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/execution/library_choice.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/report/value_list.h"
@@ -69,11 +70,13 @@ struct JobResult {
   double peak_flops = 0;   // per GPU; 0 = unknown
 };
 
-// Collectives of one kind, size and number of ranks, of all jobs together: a row of nccl-tests' table.
+// Collectives of one kind, size and number of ranks that run alike, of all jobs together: a row of
+// nccl-tests' table.
 struct CollectiveTimes {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t ranks = 0;
   Bytes bytes = 0;  // as the kind's CollectiveKindInfo says
+  LibraryChoice choice;
   std::uint64_t count = 0;
   Time time = 0;  // of all of them, each from its last rank's start to its last rank's end
 

@@ -283,8 +283,8 @@ void collectives(Text out, const Results& results, std::size_t width) {
   if (results.collectives.empty() || results.collectives.size() > kRows) return;
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
-      time{"time (us)", 0, false, {}}, algorithm{"algbw (GB/s)", 2, false, {}},
-      bus{"busbw (GB/s)", 0, false, {}};
+      protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}},
+      algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}};
   for (const CollectiveTimes& row : results.collectives) {
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
@@ -292,12 +292,14 @@ void collectives(Text out, const Results& results, std::size_t width) {
     count.cells.push_back(fmt::format("{}", row.elements()));
     type.cells.emplace_back("float");
     reduction.cells.emplace_back(row.reduction());
+    protocol.cells.emplace_back(to_string(row.choice.protocol));
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
     bus.cells.push_back(fmt::format("{:.2f}", row.bus_bandwidth() * 1e-9));
   }
-  fmt::format_to(out, "\n{}\n",
-                 text_table({name, ranks, size, count, type, reduction, time, algorithm, bus}, 2, width));
+  fmt::format_to(
+      out, "\n{}\n",
+      text_table({name, ranks, size, count, type, reduction, protocol, time, algorithm, bus}, 2, width));
 }
 
 std::string progress_text(const JobResult& job) {

@@ -90,11 +90,14 @@ std::string links_csv(const Results& results) {
 }
 
 std::string bandwidths_csv(const Results& results) {
-  std::string text = "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n";
+  std::string text =
+      "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,algorithm,protocol,"
+      "channels\n";
   for (const CollectiveTimes& row : results.collectives) {
-    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g}\n", to_string(row.kind), row.ranks,
+    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g},{},{},{}\n", to_string(row.kind), row.ranks,
                         row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
-                        row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9);
+                        row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9,
+                        csv_cell(row.choice.algorithm), to_string(row.choice.protocol), row.choice.channels);
   }
   return text;
 }
@@ -104,7 +107,7 @@ constexpr const char* kTasksHeader =
     "end_ps\n";
 constexpr const char* kCollectivesHeader =
     "job,communication,name,kind,stream,ranks,first_rank,bytes,first_start_ps,last_start_ps,end_ps,wait_s,"
-    "algbw_GBps,busbw_GBps\n";
+    "algbw_GBps,busbw_GBps,algorithm,protocol,channels\n";
 constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
@@ -266,7 +269,7 @@ void Tables::add(const TaskRecord& record) {
   tasks_->end_row();
 }
 
-void Tables::add(const CommunicationRecord& record) {
+void Tables::add(const CommunicationRecord& record, const LibraryChoice& choice) {
   if (!collectives_->begin_row()) return;
   collectives_->cell(jobs_[record.job].name);
   collectives_->cell_id('c', record.id);
@@ -283,6 +286,13 @@ void Tables::add(const CommunicationRecord& record) {
   const CollectiveTimes times = times_of(record);
   collectives_->cell(fmt::format("{:.3f}", times.algorithm_bandwidth() * 1e-9));
   collectives_->cell(fmt::format("{:.3f}", times.bus_bandwidth() * 1e-9));
+  collectives_->cell(choice.algorithm);
+  collectives_->cell(choice.algorithm.empty() ? "" : to_string(choice.protocol));
+  if (choice.algorithm.empty()) {
+    collectives_->cell("");
+  } else {
+    collectives_->cell(std::int64_t{choice.channels});
+  }
   collectives_->end_row();
 }
 

@@ -48,7 +48,8 @@ class Tables {
   // When nothing can be refused any more: removes the files of earlier runs.
   void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);
-  void add(const CommunicationRecord& record);
+  // `choice`: as of Recorder::record().
+  void add(const CommunicationRecord& record, const LibraryChoice& choice);
   void add(const FlowRecord& record);
   // Only where OutputParameters::critical_path asks for it.
   void add(std::uint32_t job, std::uint32_t iteration, const PathStep& step);

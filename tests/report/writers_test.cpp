@@ -181,7 +181,7 @@ TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {
   const TinySource source;
   Tables tables(directory.path() + "/new/deeper", {}, {{source.job_name(), &source}});
   tables.add(task_record());
-  tables.add(all_reduce());
+  tables.add(all_reduce(), {"ring", Protocol::ll128, 24});
   tables.add(flow_record());
   EXPECT_FALSE(directory.has("new/deeper/tasks.csv"));
   tables.finish(two_rank_results());
@@ -206,14 +206,15 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const TinySource source;
   Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   tables.add(task_record());
-  tables.add(all_reduce());
+  tables.add(all_reduce(), {"ring", Protocol::ll128, 24});
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
             "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30");
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
   EXPECT_THAT(collective, HasSubstr(",c00000000000000ab,"));
-  EXPECT_THAT(collective, HasSubstr(",0.002,1.000,1.500"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
+  EXPECT_THAT(collective,
+              HasSubstr(",0.002,1.000,1.500,ring,LL128,24"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
   const std::string flow = lines_of(directory.text("flows.csv"))[1];
   EXPECT_THAT(flow, StartsWith("f0000000000000001,\"tiny, \"\"quoted\"\"\",c00000000000000ab,"));
   EXPECT_THAT(flow, EndsWith(",\"grad,sync\",2,,,3,4,0,0,100,5,25,20,,,"));
@@ -272,7 +273,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   tables.add(compute);
   CommunicationRecord broadcast = all_reduce();
   broadcast.kind = CollectiveKind::broadcast;
-  tables.add(broadcast);
+  tables.add(broadcast, {"chain", Protocol::simple, 1});
   tables.add(flow_record());
   Results results = two_rank_results();
   results.jobs[0].done = false;  // empty cells
@@ -324,13 +325,15 @@ TEST(ReportTables, HaveNcclTestsTable) {
   const TinySource source;
   Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   Results results = two_rank_results();
-  results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
-                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
+  results.collectives = {
+      {CollectiveKind::all_reduce, 8, kMebibyte, {"ring", Protocol::ll128, 1}, 2, 2 * 100 * kMicrosecond},
+      {CollectiveKind::all_to_all, 8, kMebibyte, {"pairwise", Protocol::simple, 4}, 1, 50 * kMicrosecond}};
   tables.finish(results);
   EXPECT_EQ(directory.text("bandwidths.csv"),
-            "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps\n"
-            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501\n"
-            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501\n");
+            "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,"
+            "algorithm,protocol,channels\n"
+            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501,ring,LL128,1\n"
+            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501,pairwise,Simple,4\n");
 }
 
 TEST(ReportBandwidth, FollowsNcclTests) {
@@ -350,14 +353,14 @@ TEST(ReportRecorder, AddsUpCollectivesOfOneSize) {
   const Graph graph;
   Recorder recorder(nullptr, graph, 1);
   CommunicationRecord record = all_reduce();
-  recorder.record(record);
+  recorder.record(record, {});
   record.last_start += 5;
   record.end += 5;
-  recorder.record(record);
+  recorder.record(record, {});
   record.bytes *= 2;
-  recorder.record(record);
+  recorder.record(record, {});
   record.kind = CollectiveKind::point_to_point;
-  recorder.record(record);
+  recorder.record(record, {});
   const std::vector<CollectiveTimes> rows = recorder.collectives();
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].count, 2U);
@@ -492,18 +495,26 @@ TEST(ReportScreen, OfTrafficLeadsWithFlowsAndDoesNotSpeakOfTraining) {
 TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
   Results results = wide_results();
   results.jobs[0].computes = false;
-  results.collectives = {{CollectiveKind::all_reduce, 8, kMebibyte, 2, 2 * 100 * kMicrosecond},
-                         {CollectiveKind::all_gather, 8, kMebibyte, 1, 50 * kMicrosecond},
-                         {CollectiveKind::all_to_all, 8, kMebibyte, 1, 50 * kMicrosecond}};
+  results.collectives = {
+      {CollectiveKind::all_reduce, 8, kMebibyte, {"ring", Protocol::ll128, 1}, 2, 2 * 100 * kMicrosecond},
+      {CollectiveKind::all_gather, 8, kMebibyte, {}, 1, 50 * kMicrosecond},
+      {CollectiveKind::all_to_all, 8, kMebibyte, {}, 1, 50 * kMicrosecond}};
   const std::string screen = render_screen(results, 120);
-  EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  time (us)  algbw (GB/s)  "
+  EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  protocol  time (us)  "
+                                "algbw (GB/s)  "
                                 "busbw (GB/s)\n"));
-  EXPECT_THAT(screen, HasSubstr("all_reduce      8   1048576  262144  float    sum     100.00         10.49  "
-                                "       18.35\n"));
-  EXPECT_THAT(screen, HasSubstr("all_gather      8   1048576   32768  float   none      50.00         20.97  "
-                                "       18.35\n"));
-  EXPECT_THAT(screen, HasSubstr("all_to_all      8   1048576   32768  float   none      50.00         20.97  "
-                                "       18.35\n"));
+  EXPECT_THAT(
+      screen,
+      HasSubstr("all_reduce      8   1048576  262144  float    sum  LL128        100.00         10.49  "
+                "       18.35\n"));
+  EXPECT_THAT(
+      screen,
+      HasSubstr("all_gather      8   1048576   32768  float   none  Simple        50.00         20.97  "
+                "       18.35\n"));
+  EXPECT_THAT(
+      screen,
+      HasSubstr("all_to_all      8   1048576   32768  float   none  Simple        50.00         20.97  "
+                "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
 }
 

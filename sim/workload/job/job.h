@@ -42,6 +42,8 @@ struct CommunicationRecord {
   std::uint32_t name = 0;
   std::uint32_t ranks = 0;
   std::uint32_t first_rank = 0;  // group order
+  std::uint32_t group = 0;       // of a collective: TaskSource::group()
+  std::uint32_t root = 0;        // of a collective: Task::root
   Bytes bytes = 0;
   Time first_start = 0, last_start = 0, end = 0;  // first and last rank's arrival, last rank's end
 };

@@ -189,6 +189,8 @@ void JobBooks::report(const Operation& operation, Time end) const {
   record.name = operation.name;
   record.ranks = operation.ranks;
   record.first_rank = operation.first_rank;
+  record.group = operation.task.group;
+  record.root = operation.task.root;
   record.bytes = operation.task.bytes;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
