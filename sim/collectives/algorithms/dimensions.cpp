@@ -1,7 +1,5 @@
 #include "sim/collectives/algorithms/dimensions.h"
 
-#include <utility>
-
 #include "sim/collectives/algorithms/regular_plan.h"
 
 namespace netsim {
@@ -48,9 +46,9 @@ Dimensions read_dimensions(const DimensionsParameters& parameters, std::size_t m
   return sizes;
 }
 
-Dimensions dimensions_of(const Dimensions& given, Dimensions otherwise, const char* algorithm,
+Dimensions dimensions_of(const Dimensions& given, const Dimensions& otherwise, const char* algorithm,
                          CollectiveKind kind, std::uint32_t ranks) {
-  Dimensions dimensions = given.empty() ? std::move(otherwise) : given;
+  Dimensions dimensions = given.empty() ? otherwise : given;
   check(dimensions, algorithm, kind, ranks);
   return dimensions;
 }

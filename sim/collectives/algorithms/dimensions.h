@@ -26,7 +26,7 @@ Dimensions read_dimensions(const DimensionsParameters& parameters, std::size_t m
 
 // The sizes of the grid of `ranks` ranks: those that the user gave, or else `otherwise`. InputError where
 // their product is not the number of ranks.
-Dimensions dimensions_of(const Dimensions& given, Dimensions otherwise, const char* algorithm,
+Dimensions dimensions_of(const Dimensions& given, const Dimensions& otherwise, const char* algorithm,
                          CollectiveKind kind, std::uint32_t ranks);
 
 // The prime factors of a number, smallest first.

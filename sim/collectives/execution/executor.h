@@ -33,8 +33,8 @@ struct MessageBatch {
   std::uint32_t channels = 1;
   std::uint32_t first_channel = 0;
   std::uint32_t channel_step = 1;
-  bool credit = false;         // SendRequest::credit
-  Bytes bytes = 0;             // of each message, > 0
+  bool credit = false;  // SendRequest::credit
+  Bytes bytes = 0;      // of each message, > 0
   std::uint64_t count = 0;
 };
 

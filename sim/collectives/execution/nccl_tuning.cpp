@@ -92,7 +92,8 @@ double hop_between(const TuningCase& one, const ProtocolParameters& costs, bool 
 
 double tree_latency(const TuningCase& one, const ProtocolParameters& costs) {
   const double levels = static_cast<double>(std::bit_width(one.nodes)) - 1;
-  const double below = one.ranks / one.nodes - 1.0;
+  const std::uint32_t in_node = one.ranks / one.nodes;
+  const double below = in_node - 1.0;
   return microseconds(costs.base_latency_tree) +
          2 * (below * hop_inside(one, costs, true) + levels * hop_between(one, costs, true));
 }

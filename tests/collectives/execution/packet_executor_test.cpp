@@ -156,13 +156,10 @@ TEST(PacketExecutor, AProgramRunsByItsOwnProtocol) {
 
 TEST(PacketExecutor, TheCostModelNeedsToKnowTheGpus) {
   const std::string star = "topology: {kind: star, hosts: 2}\n";
-  try {
-    PacketCollectives(star + "collectives: {protocol: auto}\n");
-    FAIL() << "no error";
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("gpu_generation"));
-  }
-  PacketCollectives(star + "collectives: {protocol: auto, gpu_generation: hopper}\n");
+  const auto make = [&](const char* section) { const PacketCollectives made(star + section); };
+  EXPECT_THAT([&] { make("collectives: {protocol: auto}\n"); },
+              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("gpu_generation")));
+  EXPECT_NO_THROW(make("collectives: {protocol: auto, gpu_generation: hopper}\n"));
 }
 
 TEST(PacketExecutor, SendsTheBytesThatItPromises) {

@@ -548,6 +548,7 @@ std::vector<std::uint32_t> launched_by(const ScriptedRun& run, std::uint32_t ran
   }
   std::sort(starts.begin(), starts.end());
   std::vector<std::uint32_t> ids;
+  ids.reserve(starts.size());
   for (const auto& [time, id] : starts) ids.push_back(id);
   return ids;
 }
