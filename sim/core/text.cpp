@@ -128,6 +128,10 @@ std::string human_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
+std::string counted(std::uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::optional<NotText> find_not_text(std::string_view text) { return find(text, true); }
 std::optional<NotText> find_not_name(std::string_view text) { return find(text, false); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ std::string human_count(double count);
 std::string human_bytes(double bytes);  // decimal: "1.23 GB"
 // How long a person waits: "478 ms", "2.7 s", "2 min 14 s", "3 h 07 min".
 std::string human_duration(double seconds);
+// "1 step", "2 steps".
+std::string counted(std::uint64_t count, const char* what);
 
 // What is no text: bytes that are not UTF-8, and control characters (C0, DEL, C1) other than tabs and line
 // breaks.

@@ -15,10 +15,6 @@ namespace {
 
 // ---- Words
 
-std::string counted(std::uint64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // Where a message is put, or what it is added to.
 ChunkAt received_at(const ScheduledMessage& message) {
   return writes_destination(message.receiver.step.kind) ? message.receiver.step.destination

@@ -15,6 +15,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST(Text, CountsInWords) {
+  EXPECT_EQ(counted(0, "step"), "0 steps");
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(2, "step"), "2 steps");
+}
+
 TEST(Text, DurationsAreForPeople) {
   EXPECT_EQ(human_duration(0), "0 s");
   EXPECT_EQ(human_duration(0.478), "478 ms");

@@ -10,6 +10,7 @@
 #include "sim/collectives/programs/teccl_json.h"
 #include "sim/core/errors.h"
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -20,11 +21,6 @@ struct Reader {
 };
 constexpr Reader kReaders[] = {
     {"msccl_xml", read_msccl_xml}, {"sccl_json", read_sccl_json}, {"teccl_schedule", read_teccl_json}};
-
-// "1 step", "2 steps".
-std::string counted(std::uint64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 }  // namespace
 
