@@ -25,6 +25,15 @@ const std::string kPair =
     "network: {switch: {marker: none}}\n";
 const std::string kPlain = kPair + "transport: {congestion_control: none}\n";
 
+// From GPU 0 to GPU 1.
+SendRequest message_of(Bytes bytes) {
+  SendRequest request;
+  request.source = 0;
+  request.destination = 1;
+  request.bytes = bytes;
+  return request;
+}
+
 Time wire(Bytes bytes) { return transmission_time(bytes + 20, 100 * kGbps); }
 const Time kFull = wire(kMtu + kHeader);
 
@@ -307,10 +316,7 @@ TEST(MessageHandle, CancelledWhileItIsHeld) {
 
 TEST(MessageHandle, ARateLimitSpacesThePackets) {
   ScriptedMessages run(kPlain);
-  SendRequest slow;
-  slow.source = 0;
-  slow.destination = 1;
-  slow.bytes = 4 * kMtu;
+  SendRequest slow = message_of(4 * kMtu);
   slow.traits.rate_limit = 10 * kGbps;
   const std::size_t limited = run.send(0, slow), free = run.send(0, 0, 1, 2 * kMtu);
   run.run();
@@ -331,10 +337,7 @@ TEST(MessageHandle, ARateLimitSpacesThePackets) {
 // Counted from the message's last packet, for the next message only.
 TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
   ScriptedMessages run(kPlain);
-  SendRequest first;
-  first.source = 0;
-  first.destination = 1;
-  first.bytes = 2 * kMtu;
+  SendRequest first = message_of(2 * kMtu);
   first.traits.gap = 5 * kMicrosecond;
   const std::size_t spaced = run.send(0, first), next = run.send(0, 0, 1, 2 * kMtu);
   run.run();
@@ -348,10 +351,7 @@ TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
 // Within a host, where no event keeps the gap unless somebody waits for it.
 TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
   const std::string dgx = "topology: {kind: star, hosts: 8}\nhost: dgx_a100\nhosts: 1\n";
-  SendRequest request;
-  request.source = 0;
-  request.destination = 1;
-  request.bytes = 240'000;  // 1 us
+  SendRequest request = message_of(240'000);  // 1 us
   request.traits.gap = 10 * kMicrosecond;
   ScriptedMessages alone(dgx), spaced(dgx);
   const std::size_t lone = alone.send(0, request);
@@ -368,10 +368,7 @@ TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
 TEST(MessageHandle, ALimitAboveTheWiresRateIsNone) {
   for (const BitRate limit : {BitRate{0}, 100 * kGbps, 800 * kGbps}) {
     ScriptedMessages run(kPlain);
-    SendRequest request;
-    request.source = 0;
-    request.destination = 1;
-    request.bytes = 4 * kMtu;
+    SendRequest request = message_of(4 * kMtu);
     request.traits.rate_limit = limit;
     const std::size_t message = run.send(0, request);
     run.run();
@@ -386,10 +383,7 @@ TEST(MessageHandle, ALimitAboveTheWiresRateIsNone) {
 TEST(MessageHandle, ALimitHoldsBesideCongestionControl) {
   for (const char* control : {"dcqcn", "hpcc", "timely", "ib_cct"}) {
     ScriptedMessages run(kPair + "transport: {congestion_control: " + control + "}\n");
-    SendRequest request;
-    request.source = 0;
-    request.destination = 1;
-    request.bytes = 50 * kMtu;
+    SendRequest request = message_of(50 * kMtu);
     request.traits.rate_limit = 5 * kGbps;
     const std::size_t message = run.send(0, request);
     run.run();
@@ -410,10 +404,7 @@ TEST(MessageHandle, JobsHaveQueuePairsOfTheirOwn) {
   for (const auto& [one, other] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}, {7, 3}}) {
     ScriptedMessages run(kPlain);
     for (const std::uint32_t job : {one, other}) {
-      SendRequest request;
-      request.source = 0;
-      request.destination = 1;
-      request.bytes = 4 * kMtu;
+      SendRequest request = message_of(4 * kMtu);
       request.traits.job = job;
       run.send(0, request);
     }
@@ -482,10 +473,7 @@ TEST(MessageHandle, WithinAHostCancelClosesTheMessage) {
 // Its packets are of 512 KiB there.
 TEST(MessageHandle, WithinAHostARateLimitCounts) {
   ScriptedMessages run(kDgx);
-  SendRequest request;
-  request.source = 0;
-  request.destination = 1;
-  request.bytes = 20'000'000;
+  SendRequest request = message_of(20'000'000);
   request.traits.rate_limit = 10 * kGbps;
   run.send(0, request);
   run.run();
@@ -722,10 +710,7 @@ TEST(AnyScript, IsTheSameInAnyNumberOfSets) {
 TEST(MessageHandle, QueuePairsOfMessagesThatVanishedAreUsedAgain) {
   ScriptedMessages run(kPlain);
   for (std::uint32_t i = 0; i < 50; ++i) {
-    SendRequest request;
-    request.source = 0;
-    request.destination = 1;
-    request.bytes = 10 * kMtu;
+    SendRequest request = message_of(10 * kMtu);
     request.traits.channel = i;
     request.traits.own_queue_pair = request.traits.only_message = true;
     const Time at = i * 100 * kMicrosecond;
