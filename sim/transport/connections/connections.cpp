@@ -33,7 +33,11 @@ std::uint32_t Connections::queue_pair(const SendRequest& request) {
   const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
   const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
   std::uint32_t number = request.traits.channel;
-  if (request.traits.own_queue_pair == scale_up) number = scale_up ? 0 : number % shared;
+  if (scale_up) {
+    if (request.traits.own_queue_pair) number = 0;
+  } else if (!request.traits.own_queue_pair) {
+    number %= shared;
+  }
   // Each class has queue pairs of its own.
   const std::uint8_t traffic_class = scale_up ? std::uint8_t{0} : request.traits.traffic_class;
   const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
