@@ -66,9 +66,7 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
-  const Reach farthest = enter(operation, request);
-  operation.base_latency =
-      library_.latency.base(request, operation.chunking.protocol, operation.family, farthest);
+  enter(operation, request);
   if (operation.base_latency > 0) {
     events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
     return;
@@ -79,26 +77,27 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   events_.schedule(events_.now(), gpu, ExecutorEvent::finish, slot);
 }
 
-// Returns how far its group reaches.
-Reach ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
+void ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
   operation.phase = Phase::entered;
   operation.request = request;
   operation.started = events_.now();
   operation.open_thread_blocks = 0;
   operation.releases = 0;
+  operation.base_latency = 0;
   operation.plan = nullptr;
   operation.thread_blocks.clear();
   operation.filled.clear();
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  if (ranks == 1) return Reach::self;
+  if (ranks == 1) return;
   const Course course = library_.course(request, layouts_);
   operation.plan = &plans_.get(request.kind, ranks, request.root);
   operation.chunking = course.chunking;
   operation.rings = course.rings;
   operation.family = library_.algorithms.of(request.kind).cost_family();
   operation.blocks_per_channel = operation.plan->blocks(request.index);
+  operation.base_latency =
+      library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
   StepRunner::reset(operation);
-  return course.farthest;
 }
 
 void ExecutorPart::begin(Operation& operation) {

@@ -36,7 +36,7 @@ class alignas(64) ExecutorPart {
 
  private:
   void handle(const Event& event);
-  Reach enter(Operation& operation, const CommunicationRequest& request);
+  void enter(Operation& operation, const CommunicationRequest& request);
   void begin(Operation& operation);
   void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);

@@ -4,7 +4,7 @@ namespace netsim {
 
 Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, CostFamily family,
                         Reach farthest) const {
-  if (request.members->size() == 1 || !is_collective(request.kind)) return 0;
+  if (!is_collective(request.kind)) return 0;
   if (farthest == Reach::ideal) return 0;
   const ProtocolParameters& costs = parameters_.of(protocol);
   return parameters_.launch_latency +

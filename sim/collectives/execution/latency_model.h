@@ -26,7 +26,7 @@ class LatencyModel {
  public:
   LatencyModel(const CollectivesParameters& parameters, const Endpoint& endpoint)
       : parameters_(parameters), endpoint_(endpoint) {}
-  // Launch included.
+  // Launch included; of a group of two and more.
   Time base(const CommunicationRequest& request, Protocol protocol, CostFamily family, Reach farthest) const;
   struct Hop {
     Time latency = 0;
