@@ -27,9 +27,7 @@ bool is_modelled(CollectiveKind kind) {
 
 void check_generations(const ConfigNode& section, const CollectivesParameters& parameters,
                        const Endpoint& network) {
-  if (parameters.protocol != ProtocolChoice::automatic ||
-      parameters.gpu_generation != GpuGeneration::of_hosts)
-    return;
+  if (parameters.protocol || parameters.gpu_generation) return;
   for (std::uint32_t gpu = 0; gpu < network.gpu_count(); ++gpu) {
     const GpuSite site = network.site(gpu);
     if (generation_of(site.gpu_model)) continue;
@@ -58,27 +56,18 @@ Protocol CollectiveLibrary::protocol(const CommunicationRequest& request,
   if (layout != nullptr) {
     if (const auto own = algorithms.of(request.kind).protocol()) return *own;
   }
-  switch (parameters.protocol) {
-    case ProtocolChoice::ll:
-      return Protocol::ll;
-    case ProtocolChoice::ll128:
-      return Protocol::ll128;
-    case ProtocolChoice::simple:
-      return Protocol::simple;
-    case ProtocolChoice::automatic:
-      break;
-  }
+  if (parameters.protocol) return *parameters.protocol;
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  if (layout == nullptr) return request.bytes <= kPointToPointLl ? Protocol::ll : Protocol::simple;
-  if (!is_modelled(request.kind))
-    return request.bytes / ranks <= kPointToPointLl ? Protocol::ll : Protocol::simple;
+  if (layout == nullptr || !is_modelled(request.kind)) {
+    const Bytes message = layout == nullptr ? request.bytes : request.bytes / ranks;
+    return message <= kPointToPointLl ? Protocol::ll : Protocol::simple;
+  }
   TuningCase one{request.kind, algorithms.of(request.kind).cost_family(), request.bytes, ranks};
   one.nodes = layout->domains;
   one.nvlink = layout->nearest == Reach::scale_up;
   one.bandwidth = model_bandwidth(*layout);
-  one.generation = parameters.gpu_generation != GpuGeneration::of_hosts
-                       ? parameters.gpu_generation
-                       : generation_of(layout->gpu_model).value_or(GpuGeneration::ampere);
+  one.generation = parameters.gpu_generation ? *parameters.gpu_generation
+                                             : generation_of(layout->gpu_model).value();  // checked
   one.channels = static_cast<std::uint32_t>(parameters.scale_up_channels);
   if (one.nodes > 1)
     one.channels = channels_over_hosts(parameters, std::max<std::size_t>(1, layout->rings.size()));

@@ -71,13 +71,13 @@ void add_protocols(Parameters<C>& p) {
       .section("ll128", &C::ll128, protocol_parameters<ProtocolSection<Protocol::ll128>>(),
                "the same for protocol LL128")
       .choice("protocol", &C::protocol,
-              {{"simple", ProtocolChoice::simple},
-               {"ll", ProtocolChoice::ll},
-               {"ll128", ProtocolChoice::ll128},
-               {"auto", ProtocolChoice::automatic}},
+              {{"simple", Protocol::simple},
+               {"ll", Protocol::ll},
+               {"ll128", Protocol::ll128},
+               {"auto", std::nullopt}},
               "how kernels move data; auto: by size and group, as NCCL's cost model chooses (tuning.cc)")
       .choice("gpu_generation", &C::gpu_generation,
-              {{"of_hosts", GpuGeneration::of_hosts},
+              {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},
                {"ampere", GpuGeneration::ampere},
                {"hopper", GpuGeneration::hopper},

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "sim/collectives/collective_kind.h"
@@ -55,29 +56,17 @@ struct ProtocolSection : ProtocolParameters {
   ProtocolSection() : ProtocolParameters(nccl_parameters(protocol)) {}
 };
 
-// Which protocol an operation uses.
-enum class ProtocolChoice : std::uint8_t {
-  ll,
-  ll128,
-  simple,
-  automatic  // what NCCL's cost model says, by size and group (nccl_tuning.h)
-};
-
 // NVIDIA's GPUs, as NCCL's cost model tells them apart.
-enum class GpuGeneration : std::uint8_t {
-  volta,
-  ampere,
-  hopper,
-  blackwell,
-  of_hosts  // what the hosts say that they have
-};
+enum class GpuGeneration : std::uint8_t { volta, ampere, hopper, blackwell };
 
 struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollectiveKindCount>>,
                                ProtocolSection<Protocol::simple> {
   ProtocolSection<Protocol::ll> ll;
   ProtocolSection<Protocol::ll128> ll128;
-  ProtocolChoice protocol = ProtocolChoice::simple;
-  GpuGeneration gpu_generation = GpuGeneration::of_hosts;
+  // Nothing: what NCCL's cost model says, by size and group (nccl_tuning.h).
+  std::optional<Protocol> protocol = Protocol::simple;
+  // Nothing: what the hosts say that they have.
+  std::optional<GpuGeneration> gpu_generation;
   // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
   Time launch_latency = 0;
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.

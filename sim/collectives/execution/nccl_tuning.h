@@ -24,7 +24,7 @@ struct TuningCase {
   std::uint32_t channels = 1;
   bool nvlink = true;    // within a node
   double bandwidth = 0;  // GB/s of all channels together: the model's bus bandwidth
-  GpuGeneration generation = GpuGeneration::ampere;  // not of_hosts
+  GpuGeneration generation = GpuGeneration::ampere;
 };
 
 // Microseconds; nothing where NCCL does not use the protocol.
