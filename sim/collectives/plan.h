@@ -8,6 +8,10 @@
 // of their connection: a step that sends waits for a free slot, one that receives waits for its message.
 // A step may also wait for a step of another thread block of its rank.
 //
+// Switches that copy and add up (NVSwitch, NVLink SHARP: Klenk et al., ISCA 2020; SHARP: Graham et al., 2016)
+// are fans: what the head of a fan sends goes to all its members, and what all members send comes to the head
+// as one sum, which no GPU has calculated. Which switches do it is the network's business.
+//
 // The buffer that a communication is about (CollectiveKindInfo::bytes) is chunks() equal pieces. Large
 // buffers run the same steps for several rounds, back to back within each thread block, each over a part of
 // the buffer; and each channel runs all of it on its share of the buffer.
@@ -34,10 +38,33 @@ struct ChunkAt {
   std::uint32_t chunk = 0;
 };
 
-// A thread block of another rank of the group.
+// The other end of a connection: a thread block of another rank of the group, or a fan that the thread block
+// is the head or a member of.
 struct Partner {
-  std::uint32_t rank = kNoIndex;  // kNoIndex: none
+  std::uint32_t rank = kNoIndex;  // kNoIndex: none, or a fan
   std::uint32_t block = 0;
+  std::uint32_t fan = kNoIndex;  // number of the fan; kNoIndex: none
+
+  static Partner of_fan(std::uint32_t number) { return {kNoIndex, 0, number}; }
+};
+
+// A connection through switches between one thread block, the head, and one of each member. The head sends
+// to all members (a multicast: PTX's multimem.st), or receives one sum of what each of them sent (a
+// reduction: multimem.ld_reduce); what members send is of one size. The head's rank may be a member, with
+// another thread block. A reduction is the head's to begin: of each member it takes one message at a time.
+struct Fan {
+  std::uint32_t head = 0, head_block = 0;
+  // Ranks first, first + stride, ...
+  std::uint32_t first = 0, members = 0, stride = 1;
+  std::uint32_t block = 0;  // of each member; all of them have as many thread blocks
+
+  std::uint32_t member(std::uint32_t index) const { return first + index * stride; }
+  bool has_member(std::uint32_t rank) const {
+    return rank >= first && (rank - first) % stride == 0 && (rank - first) / stride < members;
+  }
+  bool is_head(std::uint32_t rank, std::uint32_t of_block) const {
+    return rank == head && of_block == head_block;
+  }
 };
 
 struct Step {
@@ -102,6 +129,8 @@ class Plan {
   // Input and output are one buffer. Of an all_gather, the rank's input is its part of the output; of a
   // reduce_scatter, its output is its part of the input.
   virtual bool in_place() const = 0;
+  virtual std::uint32_t fans() const { return 0; }
+  virtual Fan fan(std::uint32_t /*number*/) const { return {}; }
   // Connections of the same two ranks on different channels are different queue pairs.
   virtual std::uint32_t channels() const { return 1; }
   virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
@@ -137,13 +166,15 @@ inline Bytes bytes_sent(const Plan& plan, std::uint32_t rank, const Step& step, 
   return bytes_of(plan, rank, what_is_sent(step), step.count, bytes);
 }
 
-// Bytes that `rank` sends when the buffer is `bytes` (one round, one channel): for predictions and lower
-// bounds.
+// Bytes that `rank` sends when the buffer is `bytes` (one round, one channel), to a fan once: for predictions
+// and lower bounds.
 Bytes bytes_sent(const Plan& plan, std::uint32_t rank, Bytes bytes);
 
 // Messages of a chunk that a connection has room for at the least: NCCL's rings with the protocol Simple have
 // NCCL_STEPS = 8 slots and chunks of 4.
 inline constexpr std::uint32_t kSlots = 2;
+// The same of a member of a fan towards its head, see Fan.
+inline constexpr std::uint32_t kReductionSlots = 1;
 
 // Proof that the plan does what its kind says, whatever the relative speeds of the ranks: every rank ends
 // with the right contributions of the right chunks (each rank's exactly once), every message sent is

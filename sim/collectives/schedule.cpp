@@ -4,6 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/collectives/proof/connection_ends.h"
 #include "sim/collectives/proof/proof.h"
 #include "sim/collectives/proof/validity.h"
 #include "sim/core/errors.h"
@@ -18,18 +19,27 @@ using proof::Blocks;
 class Clock final : public proof::StepListener {
  public:
   Clock(const Plan& plan, PlanSchedule& schedule)
-      : blocks_(plan), schedule_(schedule), ends_(blocks_.total()) {}
+      : blocks_(plan), connection_ends_(plan, blocks_), schedule_(schedule), ends_(blocks_.total()) {}
 
   void step_done(BlockAt at, std::uint32_t index, const Step& step) override {
     const std::uint32_t id = blocks_.id(at.rank, at.block);
     ScheduledStep now{begin_of(at, step), at.rank, at.block, index, step};
-    const std::size_t message = receives(step.kind) ? awaited(id, step) : 0;
-    if (receives(step.kind)) now.time = std::max(now.time, schedule_.messages[message].sender.time + 1);
-    if (sends(step.kind)) send(id, now);
-    if (receives(step.kind)) schedule_.messages[message].receiver = now;
-    if (step.kind == Step::Kind::copy || step.kind == Step::Kind::reduce) schedule_.local.push_back(now);
+    if (receives(step.kind)) {
+      each_awaited(id, at, step, [&](Connection&, ScheduledMessage& message) {
+        now.time = std::max(now.time, message.sender.time + 1);
+      });
+    }
+    if (sends(step.kind)) send(id, at, now);
     const std::uint32_t end = now.time + (sends(step.kind) ? 1 : 0);
-    if (receives(step.kind)) connection(blocks_.id(step.from), id).freed.push_back(end);
+    if (receives(step.kind)) {
+      each_awaited(id, at, step, [&](Connection& connection, ScheduledMessage& message) {
+        message.receiver = now;
+        message.added =
+            reduces(step.kind) || (step.from.fan != kNoIndex && connection_ends_.is_head(at, step.from));
+        connection.freed.push_back(end);
+      });
+    }
+    if (step.kind == Step::Kind::copy || step.kind == Step::Kind::reduce) schedule_.local.push_back(now);
     ends_[id].push_back(end);
   }
 
@@ -49,22 +59,38 @@ class Clock final : public proof::StepListener {
     if (step.after_block == kNoIndex) return begin;
     return std::max(begin, ends_[blocks_.id(at.rank, step.after_block)][step.after_step]);
   }
-  // The message that a step takes.
-  std::size_t awaited(std::uint32_t id, const Step& step) {
-    const Connection& from = connection(blocks_.id(step.from), id);
-    return from.messages[from.freed.size()];
+  // The messages that a step takes: several, where switches add them up.
+  template <class Visit>
+  void each_awaited(std::uint32_t id, BlockAt at, const Step& step, Visit visit) {
+    connection_ends_.each_received(id, at, step.from,
+                                   [&](std::uint32_t from, std::uint32_t to, std::uint32_t) {
+                                     Connection& one = connection(from, to);
+                                     visit(one, schedule_.messages[one.messages[one.freed.size()]]);
+                                     return true;
+                                   });
   }
-  void send(std::uint32_t id, ScheduledStep& now) {
-    Connection& to = connection(id, blocks_.id(now.step.to));
-    const std::size_t sent = to.messages.size();
-    if (sent >= kSlots) now.time = std::max(now.time, to.freed[sent - kSlots]);
-    to.messages.push_back(schedule_.messages.size());
-    schedule_.messages.push_back({now, {}});
-    schedule_.messages.back().receiver.rank = kNoIndex;
+  void send(std::uint32_t id, BlockAt at, ScheduledStep& now) {
+    const auto each = [&](auto visit) {
+      connection_ends_.each_sent(id, at, now.step.to,
+                                 [&](std::uint32_t from, std::uint32_t to, std::uint32_t) {
+                                   visit(connection(from, to), connection_ends_.slots(to, kSlots));
+                                   return true;
+                                 });
+    };
+    each([&](const Connection& to, std::uint32_t slots) {
+      const std::size_t sent = to.messages.size();
+      if (sent >= slots) now.time = std::max(now.time, to.freed[sent - slots]);
+    });
+    each([&](Connection& to, std::uint32_t) {
+      to.messages.push_back(schedule_.messages.size());
+      schedule_.messages.push_back({now, {}});
+      schedule_.messages.back().receiver.rank = kNoIndex;
+    });
     schedule_.times = std::max(schedule_.times, now.time + 1);
   }
 
   Blocks blocks_;
+  proof::ConnectionEnds connection_ends_;
   PlanSchedule& schedule_;
   std::vector<std::vector<std::uint32_t>> ends_;               // of the steps of each thread block
   std::unordered_map<std::uint64_t, Connection> connections_;  // looked up only

@@ -21,10 +21,12 @@ struct ScheduledStep {
   Step step;
 };
 
-// It travels from `sender.time` to the next unit. `receiver.rank` is kNoIndex where the schedule stops before
-// it is received; what it is received for is in receiver.step.
+// What a fan carries is a message for each member. It travels from `sender.time` to the next unit.
+// `receiver.rank` is kNoIndex where the schedule stops before it is received; what it is received for is in
+// receiver.step.
 struct ScheduledMessage {
   ScheduledStep sender, receiver;
+  bool added = false;  // to others by switches on the way, or to what its receiver has
 };
 
 struct PlanSchedule {

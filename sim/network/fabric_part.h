@@ -36,6 +36,7 @@ class FabricPart {
   void transmit(PortId port, std::uint32_t packet) { ports_.transmit(port, packet); }
   void wake(PortId port, std::uint32_t packet = 0) { ports_.wake(port, packet); }
   Origin& origin(PortId port) { return ports_.origin(port); }
+  SwitchFans& fans() { return ports_.fans(); }
   std::uint64_t held_back() const { return ports_.held_back(); }
   Time held_time(PortId port, std::uint32_t priority) const { return ports_.held_time(port, priority); }
 

@@ -38,7 +38,7 @@ FabricState::FabricState(const Graph& graph_in, const SwitchParameters& paramete
       links(ports.size()),
       tallies(ports.size()),
       paths(std::size_t{1} << 32),
-      routed(kGivenHop) {
+      routed(kFanTarget) {
   if (parameters.queue_limit != 0) queue_limit = static_cast<std::uint32_t>(parameters.queue_limit);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     for (std::uint32_t priority = 0; priority < priorities; ++priority) {

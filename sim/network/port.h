@@ -27,8 +27,10 @@ constexpr std::uint32_t make_step(StepKind kind, std::uint32_t target) {
   return static_cast<std::uint32_t>(kind) << kStepShift | target;
 }
 // The target of a route step: a destination, which the switch chooses the hop to, or the hop itself, where
-// the fabric has virtual channels. A port step keeps the packet in its channel.
+// the fabric has virtual channels. A port step keeps the packet in its channel. Or, without kGivenHop, a fan:
+// the switch copies the packet or adds it up (switch_fans.h).
 inline constexpr std::uint32_t kGivenHop = 1U << 28;
+inline constexpr std::uint32_t kFanTarget = 1U << 27;
 inline constexpr unsigned kChannelShift = 25;
 constexpr std::uint32_t make_hop_step(Hop hop) {
   return make_step(StepKind::route, kGivenHop | hop.channel << kChannelShift | hop.port);

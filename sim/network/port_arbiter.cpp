@@ -69,6 +69,8 @@ void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) 
 }
 
 void PortArbiter::on_route(const Event& event) {
+  if ((event.target & (kGivenHop | kFanTarget)) == kFanTarget) [[unlikely]]
+    return on_fan(event);
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Packet& k = packets_[packet];
   k.came_in = k.priority;
@@ -82,6 +84,42 @@ void PortArbiter::on_route(const Event& event) {
   k.priority = state_.in_channel[hop.channel][k.priority];
   witness(hop.port, event);
   enqueue(hop.port, packet);
+}
+
+// A packet of a multicast or reduction is at a switch.
+void PortArbiter::on_fan(const Event& event) {
+  const auto packet = static_cast<std::uint32_t>(event.argument);
+  const std::uint32_t fan = event.target & (kFanTarget - 1);
+  Packet& k = packets_[packet];
+  k.came_in = k.priority;
+  witness(k.ingress ^ 1U, event);
+  if (!fans_.branches(fan).empty()) return copy(fan, packet);
+  if (!fans_.completes(fan, k.ingress)) return discard(packet);
+  leave(packet, {port_of_step(forwarding_.next_step(k)), k.path + 1});
+}
+
+// The packet itself takes the place of the copy that leaves last, and so keeps its room in the buffer until
+// then; the others came from nowhere.
+void PortArbiter::copy(std::uint32_t fan, std::uint32_t packet) {
+  const std::vector<SwitchFans::Branch>& branches = fans_.branches(fan);
+  const auto busiest = std::max_element(
+      branches.begin(), branches.end(), [&](const SwitchFans::Branch& a, const SwitchFans::Branch& b) {
+        return load(a.port, packets_[packet].priority) < load(b.port, packets_[packet].priority);
+      });
+  for (auto branch = branches.begin(); branch != branches.end(); ++branch) {
+    if (branch == busiest) continue;
+    const std::uint32_t other = packets_.allocate();
+    packets_[other] = packets_[packet];
+    packets_[other].ingress = branch->port;  // whose link has no credits to be given back
+    if (packets_[other].traced) packets_.trace(other) = packets_.trace(packet);
+    leave(other, *branch);
+  }
+  leave(packet, *busiest);
+}
+
+void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch) {
+  packets_[packet].path = branch.path;
+  enqueue(branch.port, packet);
 }
 
 // It leaves the switch without having waited there.
@@ -205,7 +243,8 @@ void PortArbiter::reroute(PortId port) {
 // False: the packet follows a path, or there is no other way for it.
 bool PortArbiter::lead_on(PortId port, std::uint32_t packet) {
   Packet& k = packets_[packet];
-  if (k.step >> kStepShift != static_cast<std::uint32_t>(StepKind::route) || (k.step & kGivenHop) != 0)
+  if (k.step >> kStepShift != static_cast<std::uint32_t>(StepKind::route) ||
+      (k.step & (kGivenHop | kFanTarget)) != 0)
     return false;
   const std::uint8_t queued_in = k.priority;
   k.priority = k.came_in;

@@ -17,6 +17,7 @@
 #include "sim/network/packet_forwarding.h"
 #include "sim/network/packet_mail.h"
 #include "sim/network/switch_buffers.h"
+#include "sim/network/switch_fans.h"
 
 namespace netsim {
 
@@ -41,6 +42,7 @@ class PortArbiter {
   PacketArena& packets() { return packets_; }
   const PacketArena& packets() const { return packets_; }
   SwitchBuffers& buffers() { return buffers_; }
+  SwitchFans& fans() { return fans_; }
   Origin& origin(PortId port) { return ports_[port].origin; }
 
   void set_source(PacketSource* source) { source_ = source; }
@@ -128,6 +130,9 @@ class PortArbiter {
   void transmit_and_return_credit(PortId port, std::uint32_t packet);
   std::uint32_t next_priority(PortId port, std::uint32_t ready);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
+  void on_fan(const Event& event);
+  void copy(std::uint32_t fan, std::uint32_t packet);
+  void leave(std::uint32_t packet, const SwitchFans::Branch& branch);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);
   void discard(std::uint32_t packet);
   bool may_escape(PortId port, std::uint32_t priority) const {
@@ -152,6 +157,7 @@ class PortArbiter {
   const void* data_queues_base_;  // of class 0
   PacketArena packets_;
   PacketForwarding forwarding_;
+  SwitchFans fans_;
   SwitchBuffers buffers_;
   LinkState links_;
   BackPressure& back_pressure_;

@@ -21,6 +21,10 @@ ChunkAt received_at(const ScheduledMessage& message) {
                                                         : message.receiver.step.source;
 }
 bool is_received(const ScheduledMessage& message) { return message.receiver.rank != kNoIndex; }
+// kNoIndex where it goes to a fan and is never received.
+std::uint32_t receiver_of(const ScheduledMessage& message) {
+  return is_received(message) ? message.receiver.rank : message.sender.step.to.rank;
+}
 
 class Words {
  public:
@@ -46,10 +50,11 @@ class Words {
     const Step& step = message.sender.step;
     const ChunkAt sent = what_is_sent(step);
     std::string text = chunks(sent, step.count);
+    if (!is_received(message) && step.to.fan != kNoIndex) return fmt::format("{}>fan {}?", text, step.to.fan);
     if (!is_received(message)) return fmt::format("{}>{}?", text, step.to.rank);
     const ChunkAt put = received_at(message);
     const bool same = put.buffer == sent.buffer && put.chunk == sent.chunk;
-    text += fmt::format("{}>{}", reduces(message.receiver.step.kind) ? "+" : "", step.to.rank);
+    text += fmt::format("{}>{}", message.added ? "+" : "", receiver_of(message));
     return same ? text : text + ":" + chunks(put, step.count);
   }
   // "o1=i1", "o1+=s0".
@@ -281,8 +286,7 @@ class SchedulePicture {
   double x(std::uint32_t rank) const { return kMargin + 20 + step_ * rank; }
   double y(std::uint32_t time) const { return kTop + 20 + kRow * time; }
   bool is_drawn(const ScheduledMessage& message) const {
-    return message.sender.time < times_ && message.sender.rank < ranks_ &&
-           message.sender.step.to.rank < ranks_;
+    return message.sender.time < times_ && message.sender.rank < ranks_ && receiver_of(message) < ranks_;
   }
 
   std::string left_out() const {
@@ -315,9 +319,9 @@ class SchedulePicture {
   void draw_message(const ScheduledMessage& message) {
     const ScheduledStep& sender = message.sender;
     const ChunkAt chunk = what_is_sent(sender.step);
-    const Point from{x(sender.rank), y(sender.time)}, to{x(sender.step.to.rank), y(sender.time + 1)};
-    const bool added = is_received(message) && reduces(message.receiver.step.kind);
-    canvas_.arrow(from, to, colour_of(chunk.chunk), 1.4, added ? Canvas::Head::plus : Canvas::Head::triangle,
+    const Point from{x(sender.rank), y(sender.time)}, to{x(receiver_of(message)), y(sender.time + 1)};
+    canvas_.arrow(from, to, colour_of(chunk.chunk), 1.4,
+                  message.added ? Canvas::Head::plus : Canvas::Head::triangle,
                   fmt::format("{}: {}", place(sender), words_.of(message)));
     if (drawn_ > kMostLabels) return;
     // Near the sender, where arrows have not met yet; each a little off its line.

@@ -30,11 +30,19 @@ enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
 inline constexpr int kLinkKinds = 4;
 const char* to_string(LinkKind kind);
 
+// What a switch does to the packets of a multicast or reduction besides passing them on: it copies them, or
+// adds them up.
+struct Combining {
+  double efficiency = 0;  // part of a port's rate at which such packets go through it; 0: it does neither
+  Bytes piece = 0;        // largest one, on scale-up links
+};
+
 struct Node {
   NodeKind kind;
   AtomId atom;       // a host with all that is in it, or one fabric switch (law 3)
   std::string name;  // "host3/gpu5", "edge7", "agg2", "core0"
   int tier = 0;      // fabric switches: 0 = next to the hosts, upward
+  Combining combining = {};
 };
 
 struct LinkSpec {
@@ -79,6 +87,7 @@ class Graph {
  public:
   NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
   AtomId add_atom() { return atoms_++; }
+  void set_combining(NodeId id, const Combining& combining) { nodes_[id].combining = combining; }
   // Stands before the names of the nodes that are added from now on.
   void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.

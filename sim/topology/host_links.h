@@ -42,6 +42,14 @@ inline constexpr BitRate kPcieGen3x16 = 126 * kGbps, kPcieGen4x16 = 252 * kGbps,
 // - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
 //   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel
 //   it: NCCL's 3.4 us per hop of the library's own (tuning.cc) is 30 times as much.
+// - nvls_efficiency: NVSwitches since the third generation (H100) copy and add up what goes through them
+//   (NVLink SHARP: Elster and Haugdahl, "Nvidia Hopper GPU and Grace CPU Highlights", CiSE 2022; Ishii et
+//   al., "The NVLink-Network Switch", Hot Chips 34, 2022), those before it do not: 0. Of a port's usable rate
+//   NCCL counts 0.85 for such traffic on Hopper and 0.74 on Blackwell (src/graph/tuning.cc, nvlsEfficiency).
+// - nvls_piece: assumed. Ports take such traffic from all GPUs at once, in packets of 128 bytes; pieces of
+//   16 KiB take turns every 50 ns on H100; with 4 KiB an all-reduce of 1 MiB to 1 GiB takes 1 to 4 % more.
+inline constexpr double kNvlsHopper = 0.85, kNvlsBlackwell = 0.74;
+
 struct NvlinkParameters {
   BitRate nvlink_rate = 8 * 300 * kGbps;
   double nvlink_efficiency = kNvlink3;
@@ -49,6 +57,10 @@ struct NvlinkParameters {
   std::int64_t nvlink_credits = 4;
   Time nvlink_delay = 25 * kNanosecond;
   Time nvswitch_latency = 100 * kNanosecond;
+  double nvls_efficiency = 0;
+  Bytes nvls_piece = 16 * kKibibyte;
+
+  Combining combining() const { return {nvls_efficiency, nvls_piece}; }
 
   // `links` of nvlink_rate as one.
   LinkSpec nvlink(std::int64_t links = 1) const {
@@ -91,6 +103,18 @@ Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rat
           "no limit")
       .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
             "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
+  return std::move(parameters);
+}
+
+// Adds those of NVSwitches that copy and add up.
+template <class P>
+Parameters<P>&& with_nvls(Parameters<P>&& parameters) {
+  parameters
+      .real("nvls_efficiency", &P::nvls_efficiency, {0.01, 1},
+            "part of nvlink_rate's usable part at which NVSwitches copy and add up (NCCL: Hopper 0.85, "
+            "Blackwell 0.74)")
+      .bytes("nvls_piece", &P::nvls_piece, {kKibibyte, 16 * kMebibyte},
+             "what they copy and add up moves in pieces of so many bytes (assumed)");
   return std::move(parameters);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,19 @@ struct GpuSite {
   std::string gpu_model;  // as of Host::gpu_model(); "": not known
 };
 
+// GPUs that are joined through switches which copy and add up; the head may be one of the members.
+struct SwitchFan {
+  std::uint32_t head = 0;                  // GPU
+  std::span<const std::uint32_t> members;  // GPUs, each once
+};
+
+// How a message goes through the switches of a fan.
+enum class FanUse : std::uint8_t {
+  none,
+  multicast,  // from the head to all members; the destination says nothing
+  reduction   // from a member to the head, added to a message of each other member
+};
+
 struct SendRequest {
   std::uint32_t source = 0;       // GPU
   std::uint32_t destination = 0;  // GPU
@@ -40,11 +54,15 @@ struct SendRequest {
   std::uint32_t name = 0;  // what the workload calls the communication (for tables)
   // It says that a receiver has room again; it carries no data of the workload, and no table lists it.
   bool credit = false;
+  FanUse fan_use = FanUse::none;
   bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
   std::uint64_t number = 0;         // the sender's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
+  // Where it goes through one. It outlives all its messages. Messages of a reduction meet by fan, job,
+  // communication and tag, in each member's order of send(), and are equally large.
+  const SwitchFan* fan = nullptr;
   // The endpoint's, in message_delivered() where tell_delays() asked for it, and as long as that call lasts.
   DelayTeller* delays = nullptr;
 };
@@ -66,10 +84,11 @@ struct MessageHandle {
 class MessageListener {
  public:
   virtual ~MessageListener() = default;
-  // The last byte is at the destination.
+  // The last byte is at the destination: of a multicast at each member, told with that as the destination; of
+  // a reduction of all messages together, told once, with the one that came last on the way.
   virtual void message_delivered(const SendRequest& message) = 0;
   // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was
-  // delivered (within a host, ideal).
+  // delivered (within a host, ideal), of a multicast to all members.
   virtual void message_sent(const SendRequest& message) = 0;
 };
 
@@ -81,7 +100,12 @@ class Endpoint {
   // Messages of one queue pair leave one after the other: those of a higher priority first, even between the
   // packets of another, and equal ones in order of send(). TransferTraits::channel says which messages share
   // one, over the fabric and within a host.
+  // Those of fans cannot be named: the handle of one is that of no message.
   virtual MessageHandle send(const SendRequest& request) = 0;
+  // Why it cannot carry messages of the fan, in words; empty: it can.
+  virtual std::string objection(const SwitchFan& /*fan*/) const {
+    return "this network has no switches that copy and add up";
+  }
 
   // hold, release, set_priority and cancel act on the part of a message that has not left yet. What has left
   // is carried to its end, and sent again where it is lost. Where nothing is left to be sent (all of it has

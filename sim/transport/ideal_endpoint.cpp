@@ -1,5 +1,8 @@
 #include "sim/transport/ideal_endpoint.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace netsim {
 
 IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, std::uint32_t first_origin)
@@ -11,6 +14,34 @@ IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, st
 }
 
 MessageHandle IdealEndpoint::send(const SendRequest& request) {
+  if (request.fan_use == FanUse::reduction) {
+    join(request);
+    return {};
+  }
+  const std::uint32_t index = take_slot(request);
+  start(index);
+  return request.fan == nullptr ? MessageHandle{request.source, index, generations_} : MessageHandle{};
+}
+
+// The first open sum that the sender has no part in yet.
+void IdealEndpoint::join(const SendRequest& request) {
+  const auto open = std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) {
+    const SendRequest& one = sum.parts.front();
+    return one.fan == request.fan && one.traits.job == request.traits.job && one.tag == request.tag &&
+           one.communication == request.communication &&
+           std::none_of(sum.parts.begin(), sum.parts.end(),
+                        [&](const SendRequest& part) { return part.source == request.source; });
+  });
+  Sum& sum = open != sums_.end() ? *open : sums_.emplace_back();
+  sum.parts.push_back(request);
+  if (sum.parts.size() < request.fan->members.size()) return;
+  const std::uint32_t index = take_slot(request);
+  slots_[index].parts = std::move(sum.parts);
+  sums_.erase(sums_.begin() + (&sum - sums_.data()));
+  start(index);
+}
+
+std::uint32_t IdealEndpoint::take_slot(const SendRequest& request) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
@@ -20,8 +51,7 @@ MessageHandle IdealEndpoint::send(const SendRequest& request) {
   slots_[index].request = request;
   slots_[index].generation = ++generations_;
   slots_[index].held = false;
-  start(index);
-  return {request.source, index, generations_};
+  return index;
 }
 
 void IdealEndpoint::start(std::uint32_t index) {
@@ -35,8 +65,27 @@ void IdealEndpoint::deliver(const Event& event) {
   if (slots_[index].starts != event.argument >> 32) return;  // held or cancelled since
   SendRequest request = slots_[index].request;
   request.delays = &told_;
+  if (request.fan != nullptr) {
+    const std::vector<SendRequest> parts = std::move(slots_[index].parts);
+    free(index);
+    return deliver_fan(request, parts);
+  }
   free(index);
   listener_->message_delivered(request);
+  listener_->message_sent(request);
+}
+
+void IdealEndpoint::deliver_fan(const SendRequest& request, const std::vector<SendRequest>& parts) {
+  if (request.fan_use == FanUse::reduction) {
+    listener_->message_delivered(request);
+    for (const SendRequest& part : parts) listener_->message_sent(part);
+    return;
+  }
+  SendRequest copy = request;
+  for (const std::uint32_t member : request.fan->members) {
+    copy.destination = member;
+    listener_->message_delivered(copy);
+  }
   listener_->message_sent(request);
 }
 

@@ -16,6 +16,8 @@ class IdealEndpoint final : public Endpoint {
   IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, std::uint32_t first_origin);
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override;
+  // It has no switches, and so none that cannot.
+  std::string objection(const SwitchFan&) const override { return ""; }
   bool hold(const MessageHandle& message) override;
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
@@ -31,10 +33,18 @@ class IdealEndpoint final : public Endpoint {
   // cancelled since finds another count and does nothing.
   struct Slot {
     SendRequest request;
-    std::uint64_t generation = 0;  // 0: free
+    std::vector<SendRequest> parts;  // of a reduction: its messages, of which `request` came last
+    std::uint64_t generation = 0;    // 0: free
     std::uint32_t starts = 0;
     bool held = false;
   };
+  // Messages of a reduction that wait for those of other members.
+  struct Sum {
+    std::vector<SendRequest> parts;
+  };
+  void join(const SendRequest& request);
+  void deliver_fan(const SendRequest& request, const std::vector<SendRequest>& parts);
+  std::uint32_t take_slot(const SendRequest& request);
   Slot* find(const MessageHandle& message);
   void start(std::uint32_t index);
   void deliver(const Event& event);
@@ -52,6 +62,7 @@ class IdealEndpoint final : public Endpoint {
   MessageListener* listener_ = nullptr;
   std::vector<Origin> origins_;
   std::vector<Slot> slots_;
+  std::vector<Sum> sums_;  // open ones
   std::vector<std::uint32_t> free_;
   std::uint64_t generations_ = 0;
 };

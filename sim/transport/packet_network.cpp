@@ -37,13 +37,17 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
   if (state_.needs.telemetry) fabric_.enable_telemetry();
   if (state_.needs.timestamps) fabric_.enable_timestamps();
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
-    parts_.push_back(
-        std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, ideal_times_));
+    parts_.push_back(std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, connections_,
+                                                     ideal_times_));
     connections_.add_sender(parts_.back()->sender());
   }
 }
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
+  if (request.fan != nullptr) {
+    parts_[state_.set_of_gpu[request.source]]->fans().send(request);
+    return {};
+  }
   NETSIM_CHECK(request.bytes > 0 && request.source != request.destination, "empty or self-addressed message");
   return sender_of(request.source).send(connections_.queue_pair(request), request);
 }

@@ -33,6 +33,7 @@ struct alignas(64) SenderState {
   std::uint16_t overhead = 0;  // of the wire, which pacing counts
   std::uint8_t traffic_class = 0;
   bool scale_up : 1 = false;       // in pieces, without headers and acknowledgements
+  bool fan : 1 = false;            // through switches that copy and add up; scale_up, too
   std::uint8_t ask_shift : 5 = 0;  // asks for an ACK in one of at most 1 << ask_shift packets
 
   Time pace_at = 0;
@@ -117,6 +118,7 @@ struct QueuePairRecord {
   PathPlace idle;          // the ports of a way from GPU to GPU, for ideal times; no packet takes it
   Bytes acknowledged = 0;  // payload of the segments that are acknowledged as a whole
   std::uint32_t held = 0;  // messages
+  double efficiency = 1;   // of a fan: payload by what it takes on the wire
   BitRate paced_at_most = kNoRateLimit;  // limit of the message whose packet was made last
 };
 

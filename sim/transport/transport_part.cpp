@@ -5,10 +5,12 @@
 namespace netsim {
 
 TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state,
-                             const IdealTimes& ideal_times)
-    : delays_(ideal_times),
+                             Connections& connections, const IdealTimes& ideal_times)
+    : state_(state),
+      delays_(ideal_times),
       receiver_(set, fabric, state, ideal_times, delays_, counts_),
       sender_(set, fabric, state, receiver_, delays_, counts_),
+      fans_(fabric, state, connections, sender_, delays_, set.loop()),
       senders_base_(state.senders.data()),
       second_lines_base_(reinterpret_cast<const char*>(state.senders.data()) + kCacheLine),
       receivers_base_(state.receivers.data()) {

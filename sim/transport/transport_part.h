@@ -5,7 +5,9 @@
 
 #include "sim/core/atom_set.h"
 #include "sim/network/fabric_part.h"
+#include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
+#include "sim/transport/connections/fan_lanes.h"
 #include "sim/transport/receiver/receiver.h"
 #include "sim/transport/sender/sender.h"
 
@@ -13,13 +15,15 @@ namespace netsim {
 
 class TransportPart {
  public:
-  TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times);
+  TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state, Connections& connections,
+                const IdealTimes& ideal_times);
   TransportPart(const TransportPart&) = delete;
   TransportPart& operator=(const TransportPart&) = delete;
 
   Sender& sender() { return sender_; }
   const Sender& sender() const { return sender_; }
   const Receiver& receiver() const { return receiver_; }
+  FanLanes& fans() { return fans_; }
   // Of this set only.
   const NetworkCounters& counts() const { return counts_; }
 
@@ -28,13 +32,17 @@ class TransportPart {
 
   void on_deliver(const Event& event) {
     if (!receiver_.on_deliver(event)) return;
-    sender_.delivered_over_scale_up(event.target, static_cast<std::uint32_t>(event.argument));
+    const auto packet = static_cast<std::uint32_t>(event.argument);
+    if (state_.senders[event.target].fan) return fans_.delivered(event.target, packet);
+    sender_.delivered_over_scale_up(event.target, packet);
   }
 
+  TransportState& state_;
   NetworkCounters counts_;
   DelayDivision delays_;
   Receiver receiver_;
   Sender sender_;
+  FanLanes fans_;
   // What the loop prefetches from.
   const void* senders_base_;
   const void* second_lines_base_;  // of the senders

@@ -46,6 +46,7 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
       latency(parameters, network),
       layouts(network),
       plans(algorithms),
+      fans(network),
       endpoint(network) {
   check_generations(section, parameters, network);
 }
@@ -78,7 +79,7 @@ Course CollectiveLibrary::course(const CommunicationRequest& request, LayoutLook
   const std::vector<std::uint32_t>& members = *request.members;
   if (!is_collective(request.kind)) {
     const Reach reach = endpoint.reach(members[0], members[1]);
-    return {reach, chunking_of(request, parameters, protocol(request, nullptr), reach, 1), {}};
+    return {reach, chunking_of(request, parameters, protocol(request, nullptr), reach, 1), {}, {}};
   }
   const CommunicatorLayout& layout = known.get(members);
   Course course;
@@ -86,6 +87,13 @@ Course CollectiveLibrary::course(const CommunicationRequest& request, LayoutLook
   if (algorithms.of(request.kind).runs_in_rings()) course.rings = layout.rings;
   course.chunking = chunking_of(request, parameters, protocol(request, &layout), layout.farthest,
                                 std::max<std::size_t>(1, course.rings.size()));
+  course.kernels =
+      algorithms.of(request.kind).own_kernels(request.bytes, static_cast<std::uint32_t>(members.size()));
+  if (course.kernels && layout.farthest != Reach::ideal) {
+    course.chunking.slice = course.kernels->slice * course.kernels->channels;
+    course.chunking.slices = 1;
+    course.chunking.slots = course.kernels->slots;
+  }
   return course;
 }
 

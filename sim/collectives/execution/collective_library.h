@@ -2,6 +2,7 @@
 // sets; only the caches grow, behind their locks.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/execution/communicator_layout.h"
+#include "sim/collectives/execution/fan_cache.h"
 #include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/plan_cache.h"
 #include "sim/transport/endpoint.h"
@@ -21,6 +23,8 @@ struct Course {
   Chunking chunking;
   // The rings that its channels run on; none: as the group stands.
   std::span<const std::vector<std::uint32_t>> rings;
+  // Of kernels that do not run by the parameters of their protocol; nothing: these do.
+  std::optional<OwnKernels> kernels;
 };
 
 struct CollectiveLibrary {
@@ -37,6 +41,7 @@ struct CollectiveLibrary {
   const LatencyModel latency;
   LayoutCache layouts;
   PlanCache plans;
+  FanCache fans;
   const Endpoint& endpoint;
 
  private:

@@ -36,6 +36,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
     : library_(library),
       plans_(library.plans),
       layouts_(library.layouts),
+      fans_(library.fans),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop, library.latency),
@@ -97,6 +98,13 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   operation.base_latency =
       library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
+  operation.fans = {};
+  operation.fan_latency = 0;
+  if (operation.plan->fans() > 0) operation.fans = fans_.get(*operation.plan, *request.members).fans;
+  if (course.kernels && course.farthest != Reach::ideal) {
+    operation.base_latency = library_.parameters.launch_latency + course.kernels->base_latency;
+    operation.fan_latency = course.kernels->hop_latency;
+  }
   StepRunner::reset(operation);
 }
 

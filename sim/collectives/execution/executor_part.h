@@ -45,6 +45,7 @@ class alignas(64) ExecutorPart {
   CollectiveLibrary& library_;
   PlanLookup plans_;
   LayoutLookup layouts_;
+  FanLookup fans_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
   OperationTrace trace_;

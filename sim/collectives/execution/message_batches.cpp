@@ -15,6 +15,14 @@ void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   }
 }
 
+// Of a fan any other rank: what goes through its switch costs the sender the same.
+std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
+  if (to.fan == kNoIndex) return to.rank;
+  const Fan fan = plan.fan(to.fan);
+  if (fan.head != rank) return fan.head;
+  return fan.member(0) != rank ? fan.member(0) : fan.member(1);
+}
+
 }  // namespace
 
 Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
@@ -44,11 +52,12 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                  const Executor::BatchVisitor& visit) {
   const auto ranks = static_cast<std::uint32_t>(request.members->size());
   const Plan& plan = library_.plans.get(request.kind, ranks, request.root);
+  if (plan.fans() > 0) library_.fans.get(plan, *request.members);  // refuses what start() would
   sizes_.open(plan, chunking, request.bytes, first, channels);
   const std::uint32_t rank = rank_at(ring, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
-    batch.destination = (*request.members)[place_of(ring, to.rank)];
+    batch.destination = (*request.members)[place_of(ring, rank_of(plan, rank, to))];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
     batch.channels = channels;
     batch.first_channel = first * plan.channels() + plan.channel(rank, block);

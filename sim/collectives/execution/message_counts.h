@@ -6,9 +6,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/collectives/plan.h"
+
 namespace netsim {
 
-// Another rank of the plan and a thread block of this one. As SendRequest::tag, with the sender's rank, it
+// Who is at the other end of a connection, as a number: a rank of the plan, or beyond all of them a fan.
+inline constexpr std::uint32_t kFanPeer = 1U << 31;
+constexpr std::uint32_t peer_of(const Partner& partner) {
+  return partner.fan != kNoIndex ? kFanPeer | partner.fan : partner.rank;
+}
+
+// The other end and a thread block of this one. As SendRequest::tag, with the sender's rank or the fan, it
 // tells the receiver which of its thread blocks a message is for.
 struct PeerAndThreadBlock {
   std::uint32_t peer = 0;

@@ -11,6 +11,13 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
   return other.round > block.round || (other.round == block.round && other.index > block.step.after_step);
 }
 
+// Messages that there is room for where the step sends to.
+std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
+  const Partner& to = operation.thread_blocks[number].step.to;
+  if (to.fan == kNoIndex || operation.is_head(to.fan, number)) return operation.chunking.slots;
+  return kReductionSlots;
+}
+
 }  // namespace
 
 bool can_go_on(const Operation& operation, std::uint32_t number) {
@@ -18,9 +25,9 @@ bool can_go_on(const Operation& operation, std::uint32_t number) {
   if (block.done()) return false;
   const Step& step = block.step;
   if (step.after_block != kNoIndex && !has_passed(operation, number)) return false;
-  if (receives(step.kind) && operation.arrived.get({step.from.rank, number}) == 0) return false;
-  const std::uint32_t slots = operation.chunking.slots;
-  return !sends(step.kind) || slots == 0 || operation.filled.get({step.to.rank, number}) < slots;
+  if (receives(step.kind) && operation.arrived.get({peer_of(step.from), number}) == 0) return false;
+  return !sends(step.kind) || operation.chunking.slots == 0 ||
+         operation.filled.get({peer_of(step.to), number}) < slots_of(operation, number);
 }
 
 std::uint32_t OperationArena::open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) {

@@ -51,6 +51,8 @@ struct Operation {
   // On channel c of C, rank r of the plan is the member at place rings[c * rings / C][r] of the group. Empty:
   // at place r.
   std::span<const std::vector<std::uint32_t>> rings;
+  std::span<const SwitchFan> fans;  // of the plan, by number
+  Time fan_latency = 0;             // of each message of those
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
@@ -60,13 +62,17 @@ struct Operation {
   Time base_latency = 0;    // from `started` to its first step
   Time sender_started = 0;  // of the last message that arrived, at its sender
   std::vector<ThreadBlock> thread_blocks;
-  // By the other end's rank in the plan and this rank's block.
+  // By the other end, its rank in the plan or its fan, and this rank's block.
   MessageCounts arrived;  // delivered, and no step has taken it yet
   MessageCounts filled;   // sent, and the receiver has not said yet that it has taken it out of its slot
 
   // The GPU that is a rank of the plan for thread block `block`.
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
     return (*request.members)[place_of(ring_of(block / blocks_per_channel), rank)];
+  }
+  // Whether the thread block is the head of a fan, and not a member.
+  bool is_head(std::uint32_t fan, std::uint32_t block) const {
+    return plan->fan(fan).is_head(thread_blocks[block].rank, block % blocks_per_channel);
   }
   std::span<const std::uint32_t> ring_of(std::uint32_t channel) const {
     if (rings.empty()) return {};

@@ -6,9 +6,11 @@ namespace netsim {
 
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
-  if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
-  const LatencyModel::Hop hop = latency_.hop(operation.request, operation.chunking.protocol, operation.family,
-                                             operation.gpu, operation.gpu_of(to.rank, block));
+  if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
+  const LatencyModel::Hop hop =
+      to.fan != kNoIndex ? LatencyModel::Hop{operation.fan_latency, 0}
+                         : latency_.hop(operation.request, operation.chunking.protocol, operation.family,
+                                        operation.gpu, operation.gpu_of(to.rank, block));
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
@@ -37,7 +39,6 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   const std::uint32_t slot = free_slot();
   SendRequest& message = messages_[slot];
   message.source = operation.gpu;
-  message.destination = operation.gpu_of(to.rank, block);
   message.traits = request.traits;
   message.traits.own_queue_pair = request.raw;
   if (!request.raw)
@@ -45,10 +46,35 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
                              operation.plan->channel(rank, block % operation.blocks_per_channel);
   message.name = request.name;
   message.communication = request.communication;
-  message.tag = PeerAndThreadBlock{rank, channel * operation.plan->blocks(to.rank) + to.block}.packed();
+  address(message, operation, block, to);
   message.started = operation.started;
   message.number = operation.thread_blocks[block].release;
   return slot;
+}
+
+// Where the message goes, and to which thread block there. What a fan's head receives comes from all members,
+// so it is the fan that its tag names.
+void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
+                               const Partner& to) {
+  const std::uint32_t channel = block / operation.blocks_per_channel;
+  const Plan& plan = *operation.plan;
+  if (to.fan == kNoIndex) {
+    message.destination = operation.gpu_of(to.rank, block);
+    message.fan = nullptr;
+    message.fan_use = FanUse::none;
+    message.tag =
+        PeerAndThreadBlock{operation.thread_blocks[block].rank, channel * plan.blocks(to.rank) + to.block}
+            .packed();
+    return;
+  }
+  const Fan fan = plan.fan(to.fan);
+  const bool head = operation.is_head(to.fan, block);
+  message.fan = &operation.fans[to.fan];
+  message.fan_use = head ? FanUse::multicast : FanUse::reduction;
+  message.destination = message.fan->head;
+  const std::uint32_t there =
+      head ? channel * plan.blocks(fan.first) + fan.block : channel * plan.blocks(fan.head) + fan.head_block;
+  message.tag = PeerAndThreadBlock{peer_of(to), there}.packed();
 }
 
 std::uint32_t OutgoingMessages::free_slot() {

@@ -18,7 +18,8 @@ class OutgoingMessages {
       : endpoint_(endpoint), latency_(latency), events_(events) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
-  // It tells whom its step receives from that a slot is free again; at once, and before all other messages
+  // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
+  // together the head; at once, and before all other messages
   // that go there.
   void post_credit(Operation& operation, std::uint32_t block);
   // ExecutorEvent::send with this slot.
@@ -26,6 +27,8 @@ class OutgoingMessages {
 
  private:
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
+  static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
+                      const Partner& to);
   std::uint32_t free_slot();
 
   Endpoint& endpoint_;

@@ -22,17 +22,20 @@ std::string chunks(const ChunkAt& at, std::uint32_t count) {
 std::string cause(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
-  const auto gpu = [&](const Partner& partner) { return operation.gpu_of(partner.rank, number); };
-  if (receives(step.kind) && operation.arrived.get({step.from.rank, number}) == 0) {
-    return fmt::format("waits to {} {} from gpu {}", reduces(step.kind) ? "reduce" : "receive",
+  const auto other = [&](const Partner& partner) {
+    return partner.fan != kNoIndex ? fmt::format("fan {}", partner.fan)
+                                   : fmt::format("gpu {}", operation.gpu_of(partner.rank, number));
+  };
+  if (receives(step.kind) && operation.arrived.get({peer_of(step.from), number}) == 0) {
+    return fmt::format("waits to {} {} from {}", reduces(step.kind) ? "reduce" : "receive",
                        chunks(writes_destination(step.kind) ? step.destination : step.source, step.count),
-                       gpu(step.from));
+                       other(step.from));
   }
   if (sends(step.kind) && !can_go_on(operation, number)) {
-    const std::uint32_t filled = operation.filled.get({step.to.rank, number});
+    const std::uint32_t filled = operation.filled.get({peer_of(step.to), number});
     if (filled > 0)
-      return fmt::format("waits to send {} to gpu {} ({} slots filled there)",
-                         chunks(what_is_sent(step), step.count), gpu(step.to), filled);
+      return fmt::format("waits to send {} to {} ({} slots filled there)",
+                         chunks(what_is_sent(step), step.count), other(step.to), filled);
   }
   return fmt::format("waits for step {} of thread block {}", step.after_step, step.after_block);
 }

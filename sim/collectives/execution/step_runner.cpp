@@ -84,7 +84,7 @@ bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendR
 void StepRunner::execute(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
-  if (receives(step.kind)) operation.arrived.take({step.from.rank, number});
+  if (receives(step.kind)) operation.arrived.take({peer_of(step.from), number});
   if (sends(step.kind)) {
     const Bytes bytes = bytes_sent(*operation.plan, block.rank, step, block.round_bytes);
     outgoing_.post(operation, number,

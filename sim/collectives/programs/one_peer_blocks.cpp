@@ -348,6 +348,10 @@ class Splitter {
 }  // namespace
 
 CollectiveProgram program_of(const Plan& plan) {
+  if (plan.fans() > 0) {
+    throw InputError(std::string(to_string(plan.kind())) + " '" + plan.algorithm() +
+                     "' is done by switches that copy and add up, for which programs of MSCCL have no steps");
+  }
   Connections connections(plan);
   CollectiveProgram program = has_one_peer_blocks(plan, connections)
                                   ? copy_of(plan, connections)

@@ -43,10 +43,19 @@ void StepOrder::extend(Dense& past, Reached reached) {
     for (; past[id] < steps; ++past[id]) {
       const Step step = plan_.step(at.rank, at.block, past[id]);
       push_after(at.rank, step);
-      if (!receives(step.kind) || sender_step(id, past[id]) == kNoIndex) continue;
-      to_do_.push_back({{step.from.rank, step.from.block}, sender_step(id, past[id]) + 1});
+      if (receives(step.kind)) push_senders(at, past[id], step);
     }
   }
+}
+
+void StepOrder::push_senders(BlockAt at, std::uint32_t index, const Step& step) {
+  const std::uint32_t id = blocks_.id(at.rank, at.block), number = taken_[first_step_[id] + index];
+  ends_.each_received(id, at, step.from, [&](std::uint32_t from, std::uint32_t to, std::uint32_t other) {
+    const auto sent = sent_.find(key(from, to));
+    if (sent != sent_.end() && number < sent->second.size())
+      to_do_.push_back({blocks_.at(other), sent->second[number] + 1});
+    return true;
+  });
 }
 
 bool StepOrder::small() {
@@ -57,30 +66,29 @@ bool StepOrder::small() {
   return size_ == Size::small;
 }
 
-// The k-th that a thread block receives from another one is the k-th that was sent there.
+// The k-th that comes on a connection is the k-th that was sent on it.
 void StepOrder::match_messages() {
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sent;  // by the two ends; never iterated
-  const auto each = [&](auto&& visit) {
-    for (std::uint32_t id = 0; id < blocks_.total(); ++id) {
-      const BlockAt at = blocks_.at(id);
-      const std::uint32_t steps = plan_.steps(at.rank, at.block);
-      for (std::uint32_t i = 0; i < steps; ++i) visit(id, i, plan_.step(at.rank, at.block, i));
+  std::unordered_map<std::uint64_t, std::uint32_t> received;
+  for (std::uint32_t id = 0; id < blocks_.total(); ++id) {
+    const BlockAt at = blocks_.at(id);
+    const std::uint32_t steps = plan_.steps(at.rank, at.block);
+    first_step_.push_back(taken_.size());
+    for (std::uint32_t index = 0; index < steps; ++index) {
+      const Step step = plan_.step(at.rank, at.block, index);
+      taken_.push_back(kNoIndex);
+      if (sends(step.kind)) {
+        ends_.each_sent(id, at, step.to, [&](std::uint32_t from, std::uint32_t to, std::uint32_t) {
+          sent_[key(from, to)].push_back(index);
+          return true;
+        });
+      }
+      if (!receives(step.kind)) continue;
+      ends_.each_received(id, at, step.from, [&](std::uint32_t from, std::uint32_t to, std::uint32_t) {
+        taken_.back() = received[key(from, to)]++;
+        return true;
+      });
     }
-  };
-  const auto key = [](std::uint32_t from, std::uint32_t to) { return std::uint64_t{from} << 32 | to; };
-  each([&](std::uint32_t id, std::uint32_t index, const Step& step) {
-    if (sends(step.kind)) sent[key(id, blocks_.id(step.to))].push_back(index);
-  });
-  std::unordered_map<std::uint64_t, std::size_t> received;
-  each([&](std::uint32_t id, std::uint32_t index, const Step& step) {
-    if (index == 0) first_step_.resize(id + std::size_t{1}, sender_steps_.size());
-    sender_steps_.push_back(kNoIndex);
-    if (!receives(step.kind)) return;
-    const std::uint64_t ends = key(blocks_.id(step.from), id);
-    const std::vector<std::uint32_t>& steps = sent[ends];
-    const std::size_t number = received[ends]++;
-    if (number < steps.size()) sender_steps_.back() = steps[number];
-  });
+  }
 }
 
 }  // namespace netsim::proof

@@ -10,6 +10,7 @@
 
 #include "sim/collectives/plan.h"
 #include "sim/collectives/proof/blocks.h"
+#include "sim/collectives/proof/connection_ends.h"
 
 namespace netsim::proof {
 
@@ -19,8 +20,8 @@ class StepOrder {
  public:
   // Of a plan whose steps are valid (check_steps). Messages are looked at in plans of at most kMaxBlocks
   // thread blocks and kMaxSteps steps, and where the `after`s of the rank alone do not order two steps: the
-  // past in all ranks costs 4 bytes for each two thread blocks, and each message 12.
-  StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks) {}
+  // past in all ranks costs 4 bytes for each two thread blocks, and each message 8.
+  StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks), ends_(plan, blocks) {}
   static constexpr std::uint32_t kMaxBlocks = 8192;
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 24;
 
@@ -40,21 +41,24 @@ class StepOrder {
 
   bool small();
   void match_messages();
-  std::uint32_t sender_step(std::uint32_t id, std::uint32_t index) const {
-    return sender_steps_[first_step_[id] + index];
-  }
+  static std::uint64_t key(std::uint32_t from, std::uint32_t to) { return std::uint64_t{from} << 32 | to; }
+  void push_senders(BlockAt at, std::uint32_t index, const Step& step);
   void extend(Sparse& past, Reached reached);
   void extend(Dense& past, Reached reached);
   void push_after(std::uint32_t rank, const Step& step);
 
   const Plan& plan_;
   const Blocks& blocks_;
+  ConnectionEnds ends_;
   std::unordered_map<std::uint32_t, Sparse> within_rank_;  // by thread block
   std::unordered_map<std::uint32_t, Dense> everywhere_;    // by thread block
   std::vector<Reached> to_do_;
   enum class Size { unknown, small, large } size_ = Size::unknown;
-  std::vector<std::uint64_t> first_step_;    // by thread block, in sender_steps_
-  std::vector<std::uint32_t> sender_steps_;  // of a step that receives; kNoIndex: no message is there for it
+  std::vector<std::uint64_t> first_step_;  // by thread block, in taken_
+  // Of a step that receives: of the messages of each of its connections which one.
+  std::vector<std::uint32_t> taken_;
+  // By connection: the steps that send on it. Never iterated.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sent_;
 };
 
 }  // namespace netsim::proof

@@ -12,11 +12,12 @@ SymbolicExecution::SymbolicExecution(const Plan& plan, std::uint32_t slots, cons
     : plan_(plan),
       slots_(slots),
       blocks_(blocks),
+      ends_(plan, blocks),
       goal_(goal),
       sets_(sets),
       cells_(cells),
       order_(order),
-      connections_(blocks.total()),
+      connections_(ends_.total()),
       states_(blocks.total()),
       next_(blocks.total() <= kFewBlocks ? blocks.total() : 0),
       values_(1) {}
@@ -59,11 +60,30 @@ bool SymbolicExecution::can_begin() {
       return wait(Waits::for_step);
     }
   }
-  if (receives(step_.kind) && connections_.waiting(blocks_.id(step_.from), id_) == 0)
+  if (receives(step_.kind) && without_message(id_, at_, step_.from) != kNoIndex)
     return wait(Waits::for_message);
-  if (sends(step_.kind) && connections_.waiting(id_, blocks_.id(step_.to)) >= slots_)
-    return wait(Waits::for_slot);
+  if (sends(step_.kind) && without_slot(id_, at_, step_.to) != kNoIndex) return wait(Waits::for_slot);
   return true;
+}
+
+// The first thread block whose message is not there yet.
+std::uint32_t SymbolicExecution::without_message(std::uint32_t id, BlockAt at, Partner from) const {
+  std::uint32_t without = kNoIndex;
+  ends_.each_received(id, at, from, [&](std::uint32_t sender, std::uint32_t to, std::uint32_t other) {
+    if (connections_.waiting(sender, to) == 0) without = other;
+    return without == kNoIndex;
+  });
+  return without;
+}
+
+// The first one towards which no slot is free.
+std::uint32_t SymbolicExecution::without_slot(std::uint32_t id, BlockAt at, Partner to) const {
+  std::uint32_t without = kNoIndex;
+  ends_.each_sent(id, at, to, [&](std::uint32_t from, std::uint32_t receiver, std::uint32_t other) {
+    if (connections_.waiting(from, receiver) >= ends_.slots(receiver, slots_)) without = other;
+    return without == kNoIndex;
+  });
+  return without;
 }
 
 bool SymbolicExecution::wait(Waits what) {
@@ -102,11 +122,24 @@ bool SymbolicExecution::perform() {
 }
 
 bool SymbolicExecution::receive() {
-  const std::uint32_t from = blocks_.id(step_.from);
-  const std::uint32_t count = connections_.take(from, id_, values_);
-  if (states_[from].waits == Waits::for_slot) wake({step_.from.rank, step_.from.block});
-  if (count == step_.count) return true;
-  return fail("the message is " + number(count) + (count == 1 ? " chunk" : " chunks"));
+  bool first = true, right = true;
+  ends_.each_received(id_, at_, step_.from, [&](std::uint32_t from, std::uint32_t to, std::uint32_t other) {
+    right = receive_sum(from, to, std::exchange(first, false));
+    if (states_[other].waits == Waits::for_slot) wake(blocks_.at(other));
+    return right;
+  });
+  return right;
+}
+
+// A message of the step, which is added to those of its other connections.
+bool SymbolicExecution::receive_sum(std::uint32_t from, std::uint32_t to, bool first) {
+  const std::uint32_t count = connections_.take(from, to, first ? values_ : more_values_);
+  if (count != step_.count)
+    return fail("the message is " + number(count) + (count == 1 ? " chunk" : " chunks"));
+  for (std::uint32_t i = 0; !first && i < count; ++i) {
+    if (!add(more_values_[i], values_[i])) return false;
+  }
+  return true;
 }
 
 bool SymbolicExecution::read() {
@@ -160,9 +193,11 @@ bool SymbolicExecution::touch(ChunkAt at, Cell cell, bool writes) {
 }
 
 void SymbolicExecution::send() {
-  const std::uint32_t to = blocks_.id(step_.to);
-  connections_.put(id_, to, values_, step_.count);
-  if (states_[to].waits == Waits::for_message) wake({step_.to.rank, step_.to.block});
+  ends_.each_sent(id_, at_, step_.to, [&](std::uint32_t from, std::uint32_t to, std::uint32_t other) {
+    connections_.put(from, to, values_, step_.count);
+    if (states_[other].waits == Waits::for_message) wake(blocks_.at(other));
+    return true;
+  });
 }
 
 bool SymbolicExecution::has_finished(std::uint32_t id) const {
@@ -178,7 +213,9 @@ Step SymbolicExecution::next_step(std::uint32_t id) const {
 std::uint32_t SymbolicExecution::waits_for(std::uint32_t id) const {
   const Step step = next_step(id);
   if (states_[id].waits == Waits::for_step) return blocks_.id(blocks_.at(id).rank, step.after_block);
-  return blocks_.id(states_[id].waits == Waits::for_slot ? step.to : step.from);
+  const BlockAt at = blocks_.at(id);
+  return states_[id].waits == Waits::for_slot ? without_slot(id, at, step.to)
+                                              : without_message(id, at, step.from);
 }
 
 std::string SymbolicExecution::text_of_wait(std::uint32_t id) const {
@@ -220,12 +257,17 @@ std::string SymbolicExecution::stuck() const {
 std::string SymbolicExecution::unreceived() const {
   std::uint32_t from = 0, to = 0;
   if (!connections_.first_waiting(from, to)) return "";
-  const BlockAt sender = blocks_.at(from), receiver = blocks_.at(to);
+  const BlockAt sender = ends_.end(from), receiver = ends_.end(to);
   std::uint32_t left = connections_.waiting(from, to), index = plan_.steps(sender.rank, sender.block);
   Step step;
   while (left > 0) {
     step = plan_.step(sender.rank, sender.block, --index);
-    if (sends(step.kind) && blocks_.id(step.to) == to) --left;
+    if (!sends(step.kind)) continue;
+    ends_.each_sent(blocks_.id(sender.rank, sender.block), sender, step.to,
+                    [&](std::uint32_t one, std::uint32_t other, std::uint32_t) {
+                      if (one == from && other == to) --left;
+                      return true;
+                    });
   }
   return place(sender.rank, sender.block, index) + ": " + text(step) + ": " +
          place(receiver.rank, receiver.block) + " never receives it";

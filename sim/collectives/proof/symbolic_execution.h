@@ -11,6 +11,7 @@
 #include "sim/collectives/proof/access_order.h"
 #include "sim/collectives/proof/blocks.h"
 #include "sim/collectives/proof/cells.h"
+#include "sim/collectives/proof/connection_ends.h"
 #include "sim/collectives/proof/connections.h"
 #include "sim/collectives/proof/goal.h"
 #include "sim/collectives/proof/step_listener.h"
@@ -54,6 +55,7 @@ class SymbolicExecution {
   bool can_begin();
   bool perform();
   bool receive();
+  bool receive_sum(std::uint32_t from, std::uint32_t to, bool first);
   bool read();
   bool read_chunk(std::uint32_t i);
   bool write();
@@ -69,12 +71,15 @@ class SymbolicExecution {
   std::string unreceived() const;
   bool has_finished(std::uint32_t id) const;
   std::uint32_t waits_for(std::uint32_t id) const;
+  std::uint32_t without_message(std::uint32_t id, BlockAt at, Partner from) const;
+  std::uint32_t without_slot(std::uint32_t id, BlockAt at, Partner to) const;
   Step next_step(std::uint32_t id) const;
   std::string text_of_wait(std::uint32_t id) const;
 
   const Plan& plan_;
   const std::uint32_t slots_;
   const Blocks& blocks_;
+  const ConnectionEnds ends_;
   const Goal& goal_;
   RankSets& sets_;
   Cells& cells_;
@@ -91,7 +96,8 @@ class SymbolicExecution {
   std::uint32_t id_ = 0, index_ = 0;
   bool shares_cells_ = false;  // the rank has several thread blocks
   Step step_;
-  std::vector<Value> values_;  // at least one, and step_.count
+  std::vector<Value> values_;          // at least one, and step_.count
+  std::vector<Value> more_values_{1};  // that are added to those
 
   std::uint32_t watched_rank_ = kNoIndex;
   Cell watched_;

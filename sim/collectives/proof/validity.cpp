@@ -50,8 +50,8 @@ class StepCheck {
     if (wrong.empty() && writes_destination(step.kind)) wrong = chunks(step.destination, step.count);
     if (wrong.empty() && reads_source(step.kind) && writes_destination(step.kind))
       wrong = overlap(rank, step);
-    if (wrong.empty() && sends(step.kind)) wrong = partner(rank, step.to);
-    if (wrong.empty() && receives(step.kind)) wrong = sender(rank, step.from);
+    if (wrong.empty() && sends(step.kind)) wrong = partner(rank, block, step.to);
+    if (wrong.empty() && receives(step.kind)) wrong = sender(rank, block, step.from);
     return wrong;
   }
 
@@ -78,16 +78,23 @@ class StepCheck {
     const auto [low, high] = std::minmax(source.index, destination.index);
     return high - low < step.count ? "source and destination overlap" : "";
   }
-  std::string partner(std::uint32_t rank, Partner partner) const {
+  std::string partner(std::uint32_t rank, std::uint32_t block, Partner partner) const {
+    if (partner.fan != kNoIndex) return end_of_fan(rank, block, partner.fan);
     if (partner.rank >= blocks_.size()) return "there are " + number(blocks_.size()) + " ranks";
     if (partner.rank == rank) return "a rank has no connection with itself";
     if (partner.block < blocks_[partner.rank]) return "";
     return "rank " + number(partner.rank) + " has " + number(blocks_[partner.rank]) + " thread blocks";
   }
+  std::string end_of_fan(std::uint32_t rank, std::uint32_t block, std::uint32_t number_of_fan) const {
+    if (number_of_fan >= plan_.fans()) return "the plan has " + number(plan_.fans()) + " fans";
+    const Fan fan = plan_.fan(number_of_fan);
+    if (fan.is_head(rank, block) || (fan.block == block && fan.has_member(rank))) return "";
+    return "it is neither the head nor a member of the fan";
+  }
   // Messages of several thread blocks of one rank would come in an order that nobody knows.
-  std::string sender(std::uint32_t rank, Partner from) {
-    std::string wrong = partner(rank, from);
-    if (!wrong.empty() || blocks_[from.rank] == 1) return wrong;
+  std::string sender(std::uint32_t rank, std::uint32_t block, Partner from) {
+    std::string wrong = partner(rank, block, from);
+    if (!wrong.empty() || from.fan != kNoIndex || blocks_[from.rank] == 1) return wrong;
     const std::uint32_t known = senders_.try_emplace(from.rank, from.block).first->second;
     if (known == from.block) return "";
     return "it also receives from " + place(from.rank, known) + ", and which comes first is open";
@@ -100,6 +107,30 @@ class StepCheck {
   std::array<std::uint32_t, 3> chunks_{};                     // of the rank, by buffer
   std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block
 };
+
+// Empty, or what is wrong with a fan.
+std::string check_fan(const Plan& plan, const Fan& fan) {
+  if (fan.head >= plan.ranks() || fan.head_block >= plan.blocks(fan.head)) return "there is no such head";
+  if (fan.members == 0 || fan.stride == 0) return "it has no members";
+  const std::uint64_t last = fan.first + std::uint64_t{fan.members - 1} * fan.stride;
+  if (last >= plan.ranks()) return "there are " + number(plan.ranks()) + " ranks";
+  for (std::uint32_t i = 0; i < fan.members; ++i) {
+    if (plan.blocks(fan.member(i)) != plan.blocks(fan.first))
+      return "its members have different numbers of thread blocks";
+  }
+  if (fan.block >= plan.blocks(fan.first)) return "its members have no thread block " + number(fan.block);
+  if (fan.head_block == fan.block && fan.has_member(fan.head))
+    return "its head is a member with the same thread block";
+  return "";
+}
+
+std::string check_fans(const Plan& plan) {
+  for (std::uint32_t i = 0; i < plan.fans(); ++i) {
+    if (const std::string wrong = check_fan(plan, plan.fan(i)); !wrong.empty())
+      return "fan " + number(i) + ": " + wrong;
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -117,7 +148,7 @@ std::string check_shape(const Plan& plan) {
   if ((by_source ? ranks * chunks : chunks) > kMaxPieces) return "too many chunks";
   std::uint64_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks += plan.blocks(rank);
-  return blocks < UINT32_MAX ? "" : "too many thread blocks";
+  return blocks + plan.fans() < UINT32_MAX ? check_fans(plan) : "too many thread blocks";
 }
 
 std::uint64_t count_steps(const Plan& plan) {

@@ -5,7 +5,9 @@ namespace {
 
 using Kind = Step::Kind;
 
-std::string name(Partner partner) { return place(partner.rank, partner.block); }
+std::string name(Partner partner) {
+  return partner.fan != kNoIndex ? "fan " + number(partner.fan) : place(partner.rank, partner.block);
+}
 
 bool same(ChunkAt a, ChunkAt b) { return a.buffer == b.buffer && a.chunk == b.chunk; }
 

@@ -21,6 +21,7 @@ struct NvlRackParameters : NvlinkParameters {
   NvlRackParameters() {
     nvlink_rate = 8 * 50 * kGbps;
     nvlink_efficiency = kNvlink5;
+    nvls_efficiency = kNvlsBlackwell;
   }
   std::int64_t racks = 1;
   std::int64_t gpus = 72;
@@ -29,12 +30,12 @@ struct NvlRackParameters : NvlinkParameters {
 
 Parameters<NvlRackParameters> parameters() {
   using P = NvlRackParameters;
-  return with_nvswitch(
+  return with_nvls(with_nvswitch(
       Parameters<P>()
           .integer("racks", &P::racks, {1, 4096}, "each a scale-up domain of its own")
           .integer("gpus", &P::gpus, {1, 1024}, "host ports of a rack: GPUs")
           .integer("chips", &P::chips, {1, 1024}, "NVSwitches of a rack, each with one NVLink of every GPU"),
-      "one NVLink, each way, raw");
+      "one NVLink, each way, raw"));
 }
 
 class NvlRackRoutes final : public Routes {
@@ -68,6 +69,7 @@ class NvlRack final : public Topology {
     for (std::size_t i = 0; i < gpus.size(); i += gpus_) {
       const std::string name = "nvswitch" + std::to_string(racks.size());
       racks.push_back(graph.add_node(NodeKind::scale_up_switch, graph.add_atom(), name));
+      graph.set_combining(racks.back(), p_.combining());
     }
     auto routes = std::make_unique<NvlRackRoutes>(graph.node_count());
     for (std::size_t i = 0; i < gpus.size(); ++i) {

@@ -40,19 +40,20 @@ struct Preset {
   NvswitchHostParameters defaults;
 };
 
-constexpr NvswitchHostParameters figures(BitRate nvlink, double efficiency, BitRate pcie) {
+constexpr NvswitchHostParameters figures(BitRate nvlink, double efficiency, BitRate pcie, double nvls = 0) {
   NvswitchHostParameters p;
   p.nvlink_rate = nvlink;
   p.nvlink_efficiency = efficiency;
   p.pcie_rate = pcie;
+  p.nvls_efficiency = nvls;
   return p;
 }
 
 constexpr BitRate kGBps = 8 * kGbps;
 constexpr Preset kDgxA100{.gpu_model = "a100_80gb",
                           .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen4x16)};
-constexpr Preset kDgxH100{.defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16)};
-constexpr Preset kDgxB200{.defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16)};
+constexpr Preset kDgxH100{.defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
+constexpr Preset kDgxB200{.defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16, kNvlsBlackwell)};
 constexpr Preset kDgx2{
     .gpus = 16, .boards = 2, .gpus_per_nic = 2, .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
 // EFA's protocol acknowledges on its own (SRD); nothing is published. Assumed: as ConnectX.
@@ -67,7 +68,8 @@ class NvswitchHost final : public Host {
         to_switch_(p.into_nvswitch()),
         from_switch_(p.nvlink()),
         trunk_(p.into_nvswitch(preset.gpus / preset.boards)),
-        pcie_(p.pcie()) {}
+        pcie_(p.pcie()),
+        combining_(p.combining()) {}
 
   std::uint32_t gpus() const override { return preset_.gpus; }
   std::vector<HostFabric> fabrics() const override {
@@ -102,6 +104,7 @@ class NvswitchHost final : public Host {
     for (std::uint32_t board = 0; board < preset_.boards; ++board) {
       const std::string number = preset_.boards == 1 ? "" : std::to_string(board);
       stages.push_back(graph.add_node(NodeKind::scale_up_switch, atom, host + "/nvswitch" + number));
+      graph.set_combining(stages.back(), combining_);
     }
     if (preset_.boards == 2) graph.add_link(stages[0], stages[1], trunk_);
     return stages;
@@ -129,6 +132,7 @@ class NvswitchHost final : public Host {
 
   Preset preset_;
   LinkSpec to_switch_, from_switch_, trunk_, pcie_;
+  Combining combining_;
 };
 
 // The parameters with the preset's values as defaults.
@@ -138,10 +142,17 @@ struct PresetParameters : NvswitchHostParameters {
 };
 
 template <const Preset& preset>
+Parameters<PresetParameters<preset>> parameters() {
+  using P = PresetParameters<preset>;
+  auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
+  return preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
+}
+
+template <const Preset& preset>
 Registration<Host> registration(const char* name, const char* summary, int line = __builtin_LINE()) {
   using P = PresetParameters<preset>;
   return Registration<Host>(
-      name, summary, with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw")),
+      name, summary, parameters<preset>(),
       [](const P& p, const ConfigNode&) { return std::make_unique<NvswitchHost>(preset, p); }, __FILE__,
       line);
 }

@@ -124,6 +124,32 @@ void Connections::connect_scale_up(std::uint32_t id) {
   s.path = fabric_.add_path(path) + 1;
 }
 
+std::uint32_t Connections::fan_pair(const FanPair& pair, const Combining& combining) {
+  const std::uint32_t id = take_number(state_.set_of_gpu[pair.source]);
+  QueuePairRecord& record = state_.records[id];
+  record.identity = {pair.source, pair.destination, pair.job, pair.number, record.identity.use};
+  record.efficiency = combining.efficiency;
+  state_.receivers[id].key = hash_combine(static_cast<std::uint64_t>(pair.source) << 32 | pair.destination,
+                                          ~std::uint64_t{pair.number});
+  std::vector<std::uint32_t> idle(pair.idle.begin(), pair.idle.end());
+  idle.push_back(make_step(StepKind::deliver, id));
+  put_path(record.idle, idle, nullptr);
+  const PortId first = pair.idle.front();
+  SenderState& s = state_.senders[id];
+  s.injector = sender_of(pair.source).injector(first, first);
+  s.scale_up = s.fan = true;
+  s.mtu = static_cast<std::uint32_t>(combining.piece);
+  s.rate = s.line_rate = cluster_.graph.port(first).link.rate;
+  s.overhead = static_cast<std::uint16_t>(fabric_.overhead(first));
+  return id;
+}
+
+void Connections::set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps,
+                               std::uint32_t delivered_as) {
+  steps.push_back(make_step(StepKind::deliver, delivered_as));
+  state_.senders[id].path = fabric_.add_path(steps) + 1;
+}
+
 Connections::Ends Connections::ends(std::uint32_t id) const {
   const QueuePairIdentity& pair = state_.records[id].identity;
   return cluster_.nic_ends(pair.source, pair.destination, pair.number);

@@ -29,6 +29,19 @@ class Connections {
   // ConfigError where the message's class is none of the network's.
   std::uint32_t queue_pair(const SendRequest& request);
 
+  // One of those that join the ends of a fan, new: what is sent on it takes these steps; `idle`: the ports
+  // from its source to its destination. A number that no other one of these two GPUs and this job has. Runs
+  // in the source's set.
+  struct FanPair {
+    std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as of QueuePairIdentity
+    std::vector<PortId> idle;
+  };
+  std::uint32_t fan_pair(const FanPair& pair, const Combining& combining);
+  // It may be sent on: it begins with these steps, and then its packets are delivered to `delivered_as`.
+  void set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
+  // The index of the first of the steps from its source to its destination, `idle` and then its delivery.
+  std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }
+
   // The others run between events.
 
   // Those that there are, by source, destination, class, number and job. Their numbers tell nothing: with

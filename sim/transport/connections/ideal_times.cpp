@@ -7,7 +7,7 @@ namespace netsim {
 // Within a host a message's way is all of its path.
 std::span<const PortId> IdealTimes::way(std::uint32_t id) const {
   const SenderState& s = state_.senders[id];
-  return fabric_.ports_of_path(s.scale_up ? s.path - 1 : state_.records[id].idle.first);
+  return fabric_.ports_of_path(s.scale_up && !s.fan ? s.path - 1 : state_.records[id].idle.first);
 }
 
 // Within a host messages have no headers.

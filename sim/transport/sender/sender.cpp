@@ -267,7 +267,11 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.traced = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
-  if (s.scale_up) return index;
+  if (s.scale_up) {
+    if (s.fan) [[unlikely]]
+      k.bytes = static_cast<std::uint32_t>(k.bytes / state_.records[id].efficiency + 0.5);
+    return index;
+  }
   if (s.counted) ++outstanding_[id].sent;
   if (stamps_) {
     Telemetry& t = fabric_.packets().telemetry(index);
@@ -533,6 +537,15 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
 
 // Nothing is acknowledged over scale-up links: what came before the packet has come too.
 void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
+  auto [request, start] = end_oldest(id);
+  if (state_.traced) {
+    request.delays = delays_.of(id, request.bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
+  }
+  state_.listener->message_delivered(request);
+  state_.listener->message_sent(request);
+}
+
+Sender::Ended Sender::end_oldest(std::uint32_t id) {
   SenderState& s = senders_[id];
   Segment done = queues_.take_oldest(s);
   counts_.packets += done.end - done.first;
@@ -541,13 +554,9 @@ void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
     counts_.packets += done.end - done.first;
   }
   const Message& m = queues_.message(done.message);
-  SendRequest request = m.request;
-  if (state_.traced) {
-    request.delays = delays_.of(id, request.bytes, loop_.now() - m.start, fabric_.packets().trace_of(packet));
-  }
+  const Ended ended{m.request, m.start};
   queues_.forget(done.message);
-  state_.listener->message_delivered(request);
-  state_.listener->message_sent(request);
+  return ended;
 }
 
 // Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.

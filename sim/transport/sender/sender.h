@@ -58,6 +58,13 @@ class Sender final : public PacketSource {
   // The last packet of a message over scale-up links, `packet`, has arrived and was released just now.
   void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
+  // The first of the queue pair's messages is over at all its receivers; it is forgotten.
+  struct Ended {
+    SendRequest request;
+    Time start = 0;
+  };
+  Ended end_oldest(std::uint32_t id);
+
   // Events of the loop. A reply is here; a pace, a timer has ended.
   void on_control(const Event& event);
   void on_pace(const Event& event);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
+#include "tests/collectives/fan_ends.h"
 
 namespace netsim::testing {
 
@@ -95,23 +96,24 @@ class PlanRun {
     if (error_.empty()) error_ = "rank " + std::to_string(rank) + ": " + what;
   }
 
-  using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-
   bool advance(std::uint32_t rank, std::uint32_t number) {
     Block& block = blocks_[rank][number];
     if (block.index == plan_.steps(rank, number)) return false;
     const Step step = plan_.step(rank, number, block.index);
     if (step.after_block != kNoIndex && blocks_[rank][step.after_block].index <= step.after_step)
       return false;
-    std::deque<Message>* from = nullptr;
-    std::deque<Message>* to = nullptr;
+    std::vector<std::deque<Message>*> from, to;
     if (receives(step.kind)) {
-      from = &connections_[{step.from.rank, step.from.block, rank, number}];
-      if (from->empty()) return false;
+      for (const test::Ends& ends : test::ends_of(plan_, rank, number, step.from, false)) {
+        from.push_back(&connections_[ends]);
+        if (from.back()->empty()) return false;
+      }
     }
     if (sends(step.kind)) {
-      to = &connections_[{rank, number, step.to.rank, step.to.block}];
-      if (to->size() >= slots_) return false;
+      for (const test::Ends& ends : test::ends_of(plan_, rank, number, step.to, true)) {
+        to.push_back(&connections_[ends]);
+        if (to.back()->size() >= (ends.second.first == test::kInFan ? kReductionSlots : slots_)) return false;
+      }
       if (step.count > plan_.largest_count()) fail(rank, "a count above the largest one");
     }
     if (step.after_block != kNoIndex)
@@ -122,16 +124,17 @@ class PlanRun {
     return true;
   }
 
-  void execute(std::uint32_t rank, Block& block, const Step& step, std::deque<Message>* from,
-               std::deque<Message>* to) {
+  void execute(std::uint32_t rank, Block& block, const Step& step,
+               const std::vector<std::deque<Message>*>& from, const std::vector<std::deque<Message>*>& to) {
     Message message;
-    if (from != nullptr) {
-      message = from->front();
-      from->pop_front();
-      block.chain = std::max(block.chain, message.chain);
-      if (message.values.size() != step.count) return fail(rank, "another count than was sent");
-    } else {
-      message.values.resize(step.count);
+    message.values.resize(step.count);
+    for (std::deque<Message>* one : from) {
+      const Message part = one->front();
+      one->pop_front();
+      block.chain = std::max(block.chain, part.chain);
+      if (part.values.size() != step.count) return fail(rank, "another count than was sent");
+      for (std::uint32_t i = 0; i < step.count; ++i)
+        message.values[i] = {true, message.values[i].number + part.values[i].number};
     }
     for (std::uint32_t i = 0; i < step.count; ++i) {
       Value& value = message.values[i];
@@ -141,11 +144,12 @@ class PlanRun {
       if (reads_source(step.kind)) value = {true, value.number + read(rank, source).number};
       if (writes_destination(step.kind)) cell(rank, destination) = value;
     }
-    if (to == nullptr) return;
-    ++sent_;
     message.chain = block.chain + 1;
-    longest_ = std::max(longest_, message.chain);
-    to->push_back(message);
+    for (std::deque<Message>* one : to) {
+      ++sent_;
+      longest_ = std::max(longest_, message.chain);
+      one->push_back(message);
+    }
   }
 
   void check() {
@@ -158,7 +162,7 @@ class PlanRun {
       check_result(rank);
     }
     for (const auto& [connection, messages] : connections_) {
-      if (!messages.empty()) fail(std::get<0>(connection), "sends what nobody receives");
+      if (!messages.empty()) fail(connection.first.first, "sends what nobody receives");
     }
   }
   void check_result(std::uint32_t rank) {
@@ -192,7 +196,7 @@ class PlanRun {
   std::uint32_t slots_;
   std::vector<std::vector<Value>> cells_;  // by rank and buffer
   std::vector<std::vector<Block>> blocks_;
-  std::map<Connection, std::deque<Message>> connections_;
+  std::map<test::Ends, std::deque<Message>> connections_;
   Value nowhere_;
   std::string error_;
   std::uint32_t longest_ = 0;

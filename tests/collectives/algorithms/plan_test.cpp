@@ -70,9 +70,13 @@ TEST_P(EveryPlan, ComputesTheResultInTheStepsOfItsForm) {
   }
 }
 
-// What goes from a rank to a thread block of another one, in the order of the steps.
-using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+// What goes from a rank, or through a fan, to a thread block or into a fan, in the order of the steps.
+using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 using Counts = std::map<Connection, std::vector<std::uint32_t>>;
+Connection connection_of(const test::Ends& ends) {
+  const auto [from, to] = ends;
+  return {from.first, from.first == test::kInFan ? from.second : 0, to.first, to.second};
+}
 
 TEST_P(EveryPlan, SendsWhatItReceives) {
   for (const std::uint32_t p : group_sizes(GetParam())) {
@@ -85,10 +89,14 @@ TEST_P(EveryPlan, SendsWhatItReceives) {
         for (std::uint32_t i = 0; i < plan->steps(rank, block); ++i) {
           const Step x = plan->step(rank, block, i);
           if (sends(x.kind)) {
-            sent[{rank, x.to.rank, x.to.block}].push_back(x.count);
-            senders[{rank, x.to.rank, x.to.block}].insert(block);
+            for (const auto& ends : test::ends_of(*plan, rank, block, x.to, true)) {
+              sent[connection_of(ends)].push_back(x.count);
+              senders[connection_of(ends)].insert(block);
+            }
           }
-          if (receives(x.kind)) received[{x.from.rank, rank, block}].push_back(x.count);
+          if (!receives(x.kind)) continue;
+          for (const auto& ends : test::ends_of(*plan, rank, block, x.from, false))
+            received[connection_of(ends)].push_back(x.count);
         }
       }
     }
@@ -110,7 +118,10 @@ TEST_P(EveryPlan, IsLazy) {
       for (const std::uint32_t index : {0U, 1U, steps / 2, steps - 1}) {
         if (index >= steps) continue;
         const Step step = plan->step(rank, block, index);
-        if (sends(step.kind)) {
+        if (sends(step.kind) && step.to.fan != kNoIndex) {
+          ASSERT_TRUE(test::is_end(*plan, rank, block, step.to));
+          EXPECT_LE(step.count, plan->largest_count());
+        } else if (sends(step.kind)) {
           ASSERT_LT(step.to.rank, p);
           EXPECT_LT(step.to.block, plan->blocks(step.to.rank));
           EXPECT_LE(step.count, plan->largest_count());
@@ -189,6 +200,13 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
         continue;
       }
       const std::string name = plan->algorithm();
+      if (plan->fans() > 0) {  // switches add up and copy: n, and the sum of the own part
+        const Bytes part = n / p;
+        EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce       ? n + part
+                                     : c.kind == CollectiveKind::reduce_scatter ? n
+                                                                                : part);
+        continue;
+      }
       const bool butterfly = name == "halving_doubling" || name == "recursive_doubling";
       const bool least = !(more.contains(name) && c.kind == CollectiveKind::all_reduce) &&
                          name != "hierarchical" && !(name == "two_step") &&
@@ -247,6 +265,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     const auto n = *rc::gen::inRange<Bytes>(1, Bytes{1} << 40);
     const auto plan = make_plan(c.algorithm, c.kind, p, has_root(c.kind) ? p - 1 : 0);
     const std::string name = plan->algorithm();
+    if (plan->fans() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
         name == "pat" || c.kind == CollectiveKind::gather || c.kind == CollectiveKind::scatter)
       return;  // by way of others, or in scratch, whose chunks are as large as others

@@ -12,49 +12,15 @@
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/collectives/programs/named_plan.h"
-#include "tests/collectives/fake_endpoint.h"
+#include "tests/collectives/packet_collectives.h"
 #include "tests/report/fixtures.h"
-#include "tests/support/packet_fixture.h"
 
 namespace netsim {
 namespace {
 
-class PacketCollectives {
- public:
-  explicit PacketCollectives(const std::string& yaml) : packets(yaml), recorder(packets.loop.loop()) {
-    const auto ports = static_cast<std::uint32_t>(packets.cluster.graph.port_count());
-    executor = Executor::create(packets.loop.loop(), *packets.network, packets.section("collectives"), ports);
-    executor->set_listener(&recorder);
-  }
-  Time run(CommunicationRequest request) {
-    for (request.index = 0; request.index < request.members->size(); ++request.index) {
-      executor->start((*request.members)[request.index], request);
-    }
-    packets.loop.run();
-    EXPECT_EQ(recorder.done.size(), request.members->size());
-    EXPECT_TRUE(executor->waiting(1).empty());
-    return recorder.last();
-  }
-
-  testing::PacketFixture packets;
-  Completions recorder;
-  std::unique_ptr<Executor> executor;
-};
-
-CommunicationRequest request_of(CollectiveKind kind, const std::vector<std::uint32_t>& members, Bytes bytes) {
-  CommunicationRequest request;
-  request.kind = kind;
-  request.members = &members;
-  request.bytes = bytes;
-  request.communication = 5;
-  return request;
-}
-
-std::vector<std::uint32_t> every(std::uint32_t stride, std::uint32_t count) {
-  std::vector<std::uint32_t> members;
-  for (std::uint32_t i = 0; i < count; ++i) members.push_back(i * stride);
-  return members;
-}
+using testing::every;
+using testing::PacketCollectives;
+using testing::request_of;
 
 // 2(p-1)(a + n/(pB)): a is NCCL's hop plus two NVLinks and the switch stage, B = 240 GB/s.
 TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {

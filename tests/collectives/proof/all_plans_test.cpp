@@ -146,7 +146,9 @@ void damage_place(ChunkAt& at, std::uint32_t chunks, std::mt19937& random) {
 }
 
 void damage_partner(Partner& partner, const Plan& plan, std::mt19937& random) {
-  if (below(random, 2) == 0) {
+  if (partner.fan != kNoIndex) {
+    partner.fan = (partner.fan + 1 + below(random, plan.fans())) % (plan.fans() + 1);
+  } else if (below(random, 2) == 0) {
     partner.rank = (partner.rank + 1 + below(random, plan.ranks())) % (plan.ranks() + 1);
   } else {
     partner.block = (partner.block + 1 + below(random, 2)) % (plan.blocks(0) + 1);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
+#include "tests/collectives/fan_ends.h"
 
 namespace netsim {
 
@@ -133,15 +134,22 @@ class BruteForce {
   }
 
   // --- Steps.
-  using Ends = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>>;
-  static Ends ends(std::uint32_t rank, std::uint32_t block, Partner to) {
-    return {{rank, block}, {to.rank, to.block}};
+  using Ends = test::Ends;
+  std::vector<Ends> sent_on(StepAt at, const Step& step) const {
+    return test::ends_of(plan_, at.rank, at.block, step.to, true);
+  }
+  std::vector<Ends> received_from(StepAt at, const Step& step) const {
+    return test::ends_of(plan_, at.rank, at.block, step.from, false);
+  }
+  std::uint32_t slots(const Ends& ends) const {
+    return ends.second.first == test::kInFan && slots_ != UINT32_MAX ? kReductionSlots : slots_;
   }
   bool is_valid(StepAt at, const Step& step) const {
     const auto inside = [&](ChunkAt place) {
       return std::uint64_t{place.chunk} + step.count <= size(at.rank, place.buffer);
     };
     const auto there = [&](Partner partner) {
+      if (partner.fan != kNoIndex) return test::is_end(plan_, at.rank, at.block, partner);
       return partner.rank < plan_.ranks() && partner.rank != at.rank &&
              partner.block < plan_.blocks(partner.rank);
     };
@@ -169,18 +177,29 @@ class BruteForce {
   }
   bool can_begin(StepAt at, const Step& step) {
     if (step.after_block != kNoIndex && done_[at.rank][step.after_block] <= step.after_step) return false;
-    if (receives(step.kind) && queues_[{{step.from.rank, step.from.block}, {at.rank, at.block}}].empty())
-      return false;
-    return !sends(step.kind) || queues_[ends(at.rank, at.block, step.to)].size() < slots_;
+    if (receives(step.kind)) {
+      for (const Ends& ends : received_from(at, step)) {
+        if (queues_[ends].empty()) return false;
+      }
+    }
+    if (!sends(step.kind)) return true;
+    for (const Ends& ends : sent_on(at, step)) {
+      if (queues_[ends].size() >= slots(ends)) return false;
+    }
+    return true;
   }
   void perform(StepAt at) {
     const Step step = plan_.step(at.rank, at.block, at.index);
     std::vector<Contributions> values(step.count);
     if (receives(step.kind)) {
-      auto& queue = queues_[{{step.from.rank, step.from.block}, {at.rank, at.block}}];
-      values = queue.front();
-      queue.pop_front();
-      if (values.size() != step.count) wrong_ = "a message of another size";
+      for (const Ends& ends : received_from(at, step)) {
+        auto& queue = queues_[ends];
+        const std::vector<Contributions> message = queue.front();
+        queue.pop_front();
+        if (message.size() != step.count) wrong_ = "a message of another size";
+        for (std::uint32_t i = 0; i < step.count && wrong_.empty(); ++i)
+          values[i] = sum(values[i], message[i]);
+      }
     }
     for (std::uint32_t i = 0; i < step.count && wrong_.empty(); ++i) {
       if (reads_source(step.kind)) values[i] = sum(values[i], read(at.rank, step.source, i));
@@ -190,7 +209,9 @@ class BruteForce {
       if (!writes_destination(step.kind)) break;
       memory_[at.rank][address(at.rank, {step.destination.buffer, step.destination.chunk + i})] = values[i];
     }
-    if (sends(step.kind) && wrong_.empty()) queues_[ends(at.rank, at.block, step.to)].push_back(values);
+    if (sends(step.kind) && wrong_.empty()) {
+      for (const Ends& ends : sent_on(at, step)) queues_[ends].push_back(values);
+    }
     ++done_[at.rank][at.block];
   }
   Contributions read(std::uint32_t rank, ChunkAt at, std::uint32_t i) {

@@ -1,0 +1,155 @@
+// NVLS: NCCL's collectives by NVLink SHARP (src/device/all_reduce.h and its neighbours, from 2.17 on):
+// switches add up and copy. Every rank is the head of 1 / p of the buffer. An all-reduce is a reduction of
+// each part to its head and a multicast of the sum to all; an all-gather is the multicast alone, a
+// reduce-scatter the reduction. What a head contributes and gets goes through the switch as everybody's does.
+// So n(1 + 1/p) bytes go over each GPU's port in each direction for an all-reduce, n and n/p for the others.
+//
+// Thread blocks, as NCCL's groups of warps: the first ones give every head what they have of its part
+// (scatter). NCCL's fills buffers ahead of the heads, which come for them each in its own time: so there are
+// several, where one would let the heads that are ahead wait for the others. The next one is the head's:
+// where nothing is added it sends its own part to all; otherwise it takes its part's sum and, of an
+// all-reduce, sends it to all (reduce and broadcast). The last one takes what heads send (gather).
+//
+// - latencies: NCCL's model charges 25 us for a whole collective on NVLink, whatever its kind (tuning.cc,
+//   hwLatencies, NVLS). Of these each of an all-reduce's two messages that follow from each other takes a
+//   hop, for which the model has no figure with NVLS and 3.7 us with CollNetDirect, whose kernels are the
+//   same with the network in place of the switch; the rest passes before the first one.
+// - channels: 16 on Hopper, and NCCL 2.27 and later run up to 32 on Blackwell (src/transport/nvls.cc).
+// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, of which a message is halved once, twice or three times where less
+//   than 64, 8 or 2 of the halves would come for each channel and head (src/enqueue.cc). NCCL_STEPS = 8 of
+//   them fit.
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+struct NvlsParameters {
+  Time base_latency = 17'600 * kNanosecond;
+  Time hop_latency = 3'700 * kNanosecond;
+  std::int64_t channels = 16;
+  Bytes chunk = 128 * kKibibyte;
+  std::int64_t slots = 8;
+};
+
+Parameters<NvlsParameters> parameters() {
+  using P = NvlsParameters;
+  const Range<Time> latency{0, kSecond};
+  return Parameters<P>()
+      .time(
+          "base_latency", &P::base_latency, latency,
+          "before the first step (NCCL tuning.cc hwLatencies, NVLS: 25 us, without an all-reduce's two hops)")
+      .time("hop_latency", &P::hop_latency, latency,
+            "of each message that a switch adds up or copies (NCCL tuning.cc hwLatencies, CollNetDirect)")
+      .integer("channels", &P::channels, {1, 1024},
+               "timed together (NCCL_NVLS_NCHANNELS: 16 on Hopper, 32 on Blackwell)")
+      .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
+             "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers")
+      .integer("slots", &P::slots, {0, 1 << 20},
+               "messages of a multicast that each receiver has room for (NCCL_STEPS); 0: any number, without "
+               "credits");
+}
+
+class NvlsPlan final : public RegularPlan {
+ public:
+  NvlsPlan(CollectiveKind kind, std::uint32_t ranks)
+      : RegularPlan("nvls", kind, ranks),
+        reduces_(kind != CollectiveKind::all_gather),
+        gathers_(kind != CollectiveKind::reduce_scatter),
+        scatters_(reduces_ ? std::min(ranks, kScatters) : 0) {}
+  std::uint32_t chunks() const override { return ranks_; }
+  bool in_place() const override { return true; }
+  std::uint32_t blocks(std::uint32_t) const override { return scatters_ + 1 + (gathers_ ? 1 : 0); }
+  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
+    if (block == head_block()) return 1;
+    return block > head_block() ? ranks_ : (ranks_ - block + scatters_ - 1) / scatters_;
+  }
+  // Reductions come first.
+  std::uint32_t fans() const override { return ranks_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
+  Fan fan(std::uint32_t number) const override {
+    Fan fan;
+    fan.head = number % ranks_;
+    fan.head_block = head_block();
+    fan.members = ranks_;
+    fan.block = reduces_ && number < ranks_ ? number % scatters_ : head_block() + 1;
+    return fan;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    if (block == head_block()) return as_head(rank);
+    Step step;
+    if (block < head_block()) {
+      const std::uint32_t head = block + index * scatters_;
+      step.kind = Step::Kind::send;
+      step.source = {Buffer::input, head};
+      step.to = Partner::of_fan(head);
+    } else {
+      step.kind = Step::Kind::receive;
+      step.destination = {Buffer::output, index};
+      step.from = multicast(index);
+    }
+    return step;
+  }
+
+ private:
+  static constexpr std::uint32_t kScatters = 8;
+  std::uint32_t head_block() const { return scatters_; }
+  Partner multicast(std::uint32_t head) const { return Partner::of_fan(head + (reduces_ ? ranks_ : 0)); }
+
+  Step as_head(std::uint32_t rank) const {
+    Step step;
+    step.kind = !reduces_   ? Step::Kind::send
+                : !gathers_ ? Step::Kind::receive
+                            : Step::Kind::receive_copy_send;
+    step.destination = {Buffer::output, gathers_ ? rank : 0};
+    if (reduces_) step.from = Partner::of_fan(rank);
+    if (gathers_) step.to = multicast(rank);
+    return step;
+  }
+
+  bool reduces_, gathers_;
+  std::uint32_t scatters_;  // thread blocks
+};
+
+class Nvls final : public CollectiveAlgorithm {
+ public:
+  explicit Nvls(const NvlsParameters& p) : p_(p) {}
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+           kind == CollectiveKind::reduce_scatter;
+  }
+  std::optional<Protocol> protocol() const override { return Protocol::simple; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<NvlsPlan>(kind, ranks);
+  }
+  std::optional<OwnKernels> own_kernels(Bytes bytes, std::uint32_t ranks) const override {
+    return OwnKernels{.base_latency = p_.base_latency,
+                      .hop_latency = p_.hop_latency,
+                      .channels = static_cast<std::uint32_t>(p_.channels),
+                      .slice = chunk(bytes, ranks),
+                      .slots = static_cast<std::uint32_t>(p_.slots)};
+  }
+
+ private:
+  Bytes chunk(Bytes bytes, std::uint32_t ranks) const {
+    const Bytes at_once = p_.channels * ranks;
+    Bytes chunk = p_.chunk;
+    for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 64}, {8, 32}, {2, 16}}) {
+      const Bytes smaller = most * kKibibyte;
+      if (bytes < fewest * at_once * chunk && chunk > smaller) chunk = smaller;
+    }
+    return chunk;
+  }
+
+  NvlsParameters p_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "nvls", "NVLink SHARP: switches add up each rank's part for it and copy it to all (NCCL NVLS)",
+    parameters(), [](const NvlsParameters& p, const ConfigNode&) { return std::make_unique<Nvls>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,44 @@
+#include "sim/collectives/execution/fan_cache.h"
+
+#include <string>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+// Fans that follow each other mostly have the same members.
+FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members) {
+  FanCache::Fans made;
+  made.members.reserve(plan.fans());
+  for (std::uint32_t number = 0; number < plan.fans(); ++number) {
+    const Fan fan = plan.fan(number);
+    std::vector<std::uint32_t> gpus;
+    for (std::uint32_t i = 0; i < fan.members; ++i) gpus.push_back(members[fan.member(i)]);
+    if (made.members.empty() || made.members.back() != gpus) made.members.push_back(std::move(gpus));
+    made.fans.push_back({members[fan.head], made.members.back()});
+  }
+  return made;
+}
+
+}  // namespace
+
+const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uint32_t>& members) {
+  const std::lock_guard lock(mutex_);
+  const Key wanted = key(plan, members);
+  if (const auto known = fans_.find(wanted); known != fans_.end()) return known->second;
+  Fans made = make(plan, members);
+  check(plan, made);
+  return fans_.emplace(wanted, std::move(made)).first->second;
+}
+
+void FanCache::check(const Plan& plan, const Fans& fans) const {
+  for (const SwitchFan& fan : fans.fans) {
+    const std::string objection = endpoint_.objection(fan);
+    if (objection.empty()) continue;
+    throw InputError(std::string(to_string(plan.kind())) + " of " + std::to_string(plan.ranks()) +
+                     " GPUs by " + plan.algorithm() + ": " + objection);
+  }
+}
+
+}  // namespace netsim

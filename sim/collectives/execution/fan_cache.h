@@ -1,0 +1,41 @@
+// FanCache: the fans of plans over the GPUs of groups, as the endpoint knows them: made when a group first
+// runs a plan with fans, and kept, because messages refer to them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/plan.h"
+#include "sim/core/shared_lookup.h"
+#include "sim/transport/endpoint.h"
+
+namespace netsim {
+
+class FanCache {
+ public:
+  // Plans by their addresses, which the cache of plans keeps.
+  using Key = std::pair<const Plan*, std::vector<std::uint32_t>>;
+  struct Fans {
+    std::vector<SwitchFan> fans;                      // by number in the plan
+    std::vector<std::vector<std::uint32_t>> members;  // that they refer to
+  };
+  using Value = Fans;
+  explicit FanCache(const Endpoint& endpoint) : endpoint_(endpoint) {}
+  static Key key(const Plan& plan, const std::vector<std::uint32_t>& members) { return {&plan, members}; }
+  // `members`: of the group, by rank of the plan. InputError where the endpoint has an objection to a fan.
+  const Fans& get(const Plan& plan, const std::vector<std::uint32_t>& members);
+
+ private:
+  void check(const Plan& plan, const Fans& fans) const;
+
+  const Endpoint& endpoint_;
+  std::mutex mutex_;
+  std::map<Key, Fans> fans_;
+};
+
+using FanLookup = SharedLookup<FanCache>;
+
+}  // namespace netsim

@@ -1,0 +1,105 @@
+// FanLanes: messages through switches that copy and add up, of one set of atoms (all that a fan joins is in
+// one set). A lane is what one communication has of a fan while its messages are on their way: queue pairs
+// into the fan's switch, one of the head or one of each member, and for a multicast one out of it to each
+// member, which nothing is sent on. So what the packets of a lane are added to needs to be said by no packet:
+// the n-th of each member belong together. A lane on which nothing is on its way may be another
+// communication's next.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/network/fabric_part.h"
+#include "sim/transport/connections/connections.h"
+#include "sim/transport/connections/delay_division.h"
+#include "sim/transport/sender/sender.h"
+#include "sim/transport/transport_state.h"
+
+namespace netsim {
+
+class FanLanes {
+ public:
+  FanLanes(FabricPart& fabric, TransportState& state, Connections& connections, Sender& sender,
+           DelayDivision& delays, EventLoop& loop)
+      : fabric_(fabric),
+        state_(state),
+        connections_(connections),
+        sender_(sender),
+        delays_(delays),
+        loop_(loop) {}
+  FanLanes(const FanLanes&) = delete;
+  FanLanes& operator=(const FanLanes&) = delete;
+
+  // See Endpoint: `request.fan` is one that has no objection.
+  void send(const SendRequest& request);
+  // The last packet of a message has come on a queue pair of a fan and was released just now.
+  void delivered(std::uint32_t id, std::uint32_t packet);
+
+ private:
+  // Of messages that share a lane.
+  struct Key {
+    const SwitchFan* fan = nullptr;
+    FanUse use = FanUse::none;
+    std::uint32_t job = 0;
+    std::uint64_t communication = 0, tag = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Lane {
+    Key key;
+    std::vector<std::uint32_t> in;   // queue pairs into the switch: of the head, or by member
+    std::vector<std::uint32_t> out;  // of a multicast: by member
+    std::uint64_t on_their_way = 0;  // messages
+    // Of a multicast: copies that each member has, and messages that some members still lack, the first of
+    // which is number first_open.
+    struct Open {
+      SendRequest request;
+      Time start = 0;
+      std::uint32_t left = 0;
+    };
+    std::vector<std::uint64_t> copies;
+    std::deque<Open> open;
+    std::uint64_t first_open = 0;
+  };
+  // Where a queue pair is.
+  struct Place {
+    std::uint32_t lane = 0, member = 0;
+  };
+
+  std::uint32_t lane_of(const Key& key);
+  std::uint32_t new_lane(const Key& key, std::uint32_t number);
+  void connect_multicast(std::uint32_t lane, std::uint32_t number);
+  void connect_reduction(std::uint32_t lane, std::uint32_t number);
+  std::uint32_t new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
+                         std::uint32_t destination, std::uint32_t number);
+  void copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
+  void sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
+  DelayTeller* delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet);
+
+  FabricPart& fabric_;
+  TransportState& state_;
+  Connections& connections_;
+  Sender& sender_;
+  DelayDivision& delays_;
+  EventLoop& loop_;
+  std::deque<Lane> lanes_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // looked up only
+  // Lanes of a fan, use and job, the oldest first: by the key without communication and tag.
+  std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> lanes_of_fan_;
+  std::unordered_map<std::uint32_t, Place> places_;                 // by queue pair
+  std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // how many there are
+};
+
+// The port by which a GPU goes to the switch that joins it with the others of a fan; kNoId: it has no such
+// port for all of them. The way back is the same link.
+PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan);
+// Why the cluster's switches cannot do what the fan asks for, in words; empty: they can.
+std::string objection(const Cluster& cluster, const SwitchFan& fan);
+
+}  // namespace netsim

@@ -1,0 +1,188 @@
+// Collectives that switches do: bytes on links, times against closed forms and against what is measured.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/collectives/programs/named_plan.h"
+#include "sim/core/errors.h"
+#include "tests/collectives/packet_collectives.h"
+
+namespace netsim {
+namespace {
+
+using testing::every;
+using ::testing::HasSubstr;
+using testing::PacketCollectives;
+using testing::request_of;
+using ::testing::ThrowsMessage;
+
+std::string all_by(const std::string& nvls) {
+  return "collectives: {all_reduce: " + nvls + ", all_gather: " + nvls + ", reduce_scatter: " + nvls + "}\n";
+}
+std::string dgx(const std::string& host, const std::string& nvls) {
+  return "topology: {kind: star, hosts: 16, rate: 400 Gbps}\nhosts: 2\nhost: " + host + "\n" + all_by(nvls);
+}
+std::string rack(const std::string& parameters, const std::string& nvls) {
+  return "fabrics:\n  rack: {kind: nvl_rack" + parameters +
+         "}\n  scale_out: {kind: star, hosts: 72, rate: 400 Gbps}\nhost: gb200\n" + all_by(nvls);
+}
+
+constexpr const char* kFullRate = "{kind: dgx_h100, nvls_efficiency: 1}";
+constexpr const char* kNoLatency = "{kind: nvls, base_latency: 0, hop_latency: 0}";
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                     CollectiveKind::reduce_scatter};
+
+// Bytes out of each GPU, and into it.
+std::pair<Bytes, Bytes> form(CollectiveKind kind, Bytes n, std::uint32_t p) {
+  if (kind == CollectiveKind::all_reduce) return {n + n / p, n + n / p};
+  return kind == CollectiveKind::all_gather ? std::pair(n / p, n) : std::pair(n, n / p);
+}
+
+TEST(Nvls, EachPortCarriesWhatTheFormSays) {
+  for (const CollectiveKind kind : kKinds) {
+    for (std::uint32_t p = 2; p <= 8; ++p) {
+      PacketCollectives host(dgx(kFullRate, "{kind: nvls, slots: 0}"));  // without credits
+      const auto members = every(1, p);
+      const Bytes n = p * 16 * kMebibyte;  // whole chunks
+      host.run(request_of(kind, members, n));
+      for (std::uint32_t gpu = 0; gpu < p; ++gpu) {
+        const std::string name = "host0/gpu" + std::to_string(gpu);
+        const auto [out, in] = form(kind, n, p);
+        EXPECT_EQ(host.packets.at(name, "host0/nvswitch").wire_bytes, out) << to_string(kind) << " of " << p;
+        EXPECT_EQ(host.packets.at("host0/nvswitch", name).wire_bytes, in) << to_string(kind) << " of " << p;
+      }
+      EXPECT_EQ(host.packets.network->counters().flows_started, 0U);
+    }
+  }
+}
+
+// n(1 + 1/p) / B of an all-reduce and n / B of the others, never below; what is above is the first chunk's
+// way to its head and the last one's from it.
+TEST(Nvls, TakesTheTimeOfThePorts) {
+  const double rate = 0.824 * 18 * 25e9;
+  const Bytes n = Bytes{840} << 20;
+  for (const CollectiveKind kind : kKinds) {
+    for (std::uint32_t p = 2; p <= 8; ++p) {
+      PacketCollectives host(dgx(kFullRate, kNoLatency));
+      const auto members = every(1, p);
+      const auto [out, in] = form(kind, n, p);
+      const double bound = static_cast<double>(std::max(out, in)) / rate * 1e12;
+      const double chunk = p * 16 * 128 * 1024 / rate * 1e12;
+      const auto time = static_cast<double>(host.run(request_of(kind, members, n)));
+      EXPECT_GE(time, bound) << to_string(kind) << " of " << p;
+      EXPECT_LE(time, bound * 1.02 + chunk) << to_string(kind) << " of " << p;
+    }
+  }
+}
+
+TEST(Nvls, JoinsARackOf72) {
+  const Bytes n = 72 * 8 * kMebibyte;
+  const double rate = 0.802 * 18 * 50e9;
+  for (const CollectiveKind kind : kKinds) {
+    PacketCollectives gb200(rack(", nvls_efficiency: 1, nvls_piece: 64 KiB", kNoLatency));
+    const auto members = every(1, 72);
+    const auto [out, in] = form(kind, n, 72);
+    const double bound = static_cast<double>(std::max(out, in)) / rate * 1e12;
+    const auto time = static_cast<double>(gb200.run(request_of(kind, members, n)));
+    EXPECT_GE(time, bound) << to_string(kind);
+    EXPECT_LE(time, 1.25 * bound) << to_string(kind);  // few chunks: the first and the last show
+  }
+}
+
+// The model's 25 us of an all-reduce, and the two NVLinks and the switch of each of the two messages.
+TEST(Nvls, ASmallOneTakesTheModelsLatency) {
+  PacketCollectives host(dgx("dgx_h100", "nvls"));
+  const auto members = every(1, 8);
+  const auto time = static_cast<double>(host.run(request_of(CollectiveKind::all_reduce, members, 8)));
+  EXPECT_NEAR(time / 1e6, 25 + 2 * 0.15, 0.01);
+}
+
+// Half of a port's rate is another's while both are there.
+TEST(Nvls, SharesPortsWithOtherTraffic) {
+  const Bytes n = 256 * kMebibyte;
+  const auto members = every(1, 8);
+  PacketCollectives alone(dgx(kFullRate, kNoLatency)), both(dgx(kFullRate, kNoLatency));
+  const Time undisturbed = alone.run(request_of(CollectiveKind::all_reduce, members, n));
+  const std::vector<std::uint32_t> two{0, 1};
+  CommunicationRequest other = request_of(CollectiveKind::point_to_point, two, n);
+  other.raw = true;
+  other.communication = 6;
+  for (other.index = 0; other.index < 2; ++other.index) both.executor->start(two[other.index], other);
+  CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, n);
+  for (request.index = 0; request.index < 8; ++request.index) both.executor->start(request.index, request);
+  both.packets.loop.run();
+  const double rate = 0.824 * 18 * 25e9;
+  EXPECT_GE(static_cast<double>(both.recorder.last()), static_cast<double>(n + n + n / 8) / rate * 1e12);
+  EXPECT_GT(both.recorder.last(), undisturbed + undisturbed / 3);
+}
+
+// Two communications of one group that its members begin in different orders do not add up each other's.
+TEST(Nvls, CommunicationsDoNotMeet) {
+  PacketCollectives host(dgx(kFullRate, "{kind: nvls, slots: 0}"));
+  const auto members = every(1, 8);
+  CommunicationRequest one = request_of(CollectiveKind::all_reduce, members, 8 * 1000),
+                       two = request_of(CollectiveKind::all_reduce, members, 8 * 300'000);
+  two.communication = 6;
+  for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+    one.index = two.index = gpu;
+    host.executor->start(gpu, gpu % 2 == 0 ? one : two);
+    host.executor->start(gpu, gpu % 2 == 0 ? two : one);
+  }
+  host.packets.loop.run();
+  EXPECT_EQ(host.recorder.done.size(), 16U);
+  EXPECT_TRUE(host.executor->waiting(1).empty());
+  EXPECT_EQ(host.packets.at("host0/gpu3", "host0/nvswitch").wire_bytes, 9 * 301'000);
+}
+
+TEST(Nvls, NeedsASwitchThatCan) {
+  const auto starts = [](const std::string& yaml, std::uint32_t ranks) {
+    PacketCollectives made(yaml);
+    const auto members = every(1, ranks);
+    made.executor->start(0, request_of(CollectiveKind::all_reduce, members, 1000));
+  };
+  EXPECT_THAT(
+      [&] { starts(dgx("dgx_a100", "nvls"), 8); },
+      ThrowsMessage<InputError>(HasSubstr("host0/nvswitch of a dgx_a100 neither copies nor adds up")));
+  EXPECT_THAT([&] { starts(dgx("dgx_h100", "nvls"), 16); },
+              ThrowsMessage<InputError>(HasSubstr("no switch joins host0/gpu0 and host1/gpu0 directly")));
+  EXPECT_THAT([&] { starts(dgx("dgx_1v", "nvls"), 8); },
+              ThrowsMessage<InputError>(HasSubstr("no switch joins")));
+  for (const char* host : {"dgx_h100", "dgx_h200", "dgx_b200"})
+    EXPECT_NO_THROW(starts(dgx(host, "nvls"), 8)) << host;
+}
+
+TEST(Nvls, IsNoProgramOfMsccl) {
+  PlanName name;
+  name.text = "nvls";
+  name.ranks = 8;
+  EXPECT_THAT([&] { program_named(name); },
+              ThrowsMessage<InputError>(HasSubstr("switches that copy and add up")));
+}
+
+// nccl-tests on a DGX H100, in place: microseconds at the sizes for which NCCL's model takes NVLS. No launch
+// is charged: the model's latency alone is more than what 1 MiB takes. At 8 MiB a fifth of NCCL's time is in
+// the first and the last of two chunks.
+TEST(Nvls, AnAllReduceOfAnH100TakesWhatNcclTakes) {
+  const std::tuple<Bytes, double, double> measured[] = {
+      {kMebibyte, 26.93, 0.17},        {2 * kMebibyte, 42.09, 0.15},   {4 * kMebibyte, 53.82, 0.15},
+      {8 * kMebibyte, 82.03, 0.16},    {16 * kMebibyte, 123.0, 0.15},  {32 * kMebibyte, 198.9, 0.15},
+      {64 * kMebibyte, 324.7, 0.15},   {128 * kMebibyte, 586.0, 0.15}, {256 * kMebibyte, 1113.4, 0.15},
+      {512 * kMebibyte, 2149.3, 0.15}, {kGibibyte, 4016.4, 0.06},      {4 * kGibibyte, 15754, 0.03}};
+  const auto members = every(1, 8);
+  double logarithms = 0;
+  for (const auto& [bytes, microseconds, tolerance] : measured) {
+    PacketCollectives host(dgx("dgx_h100", "nvls"));
+    const Time time = host.run(request_of(CollectiveKind::all_reduce, members, bytes));
+    const double ratio = static_cast<double>(time) / 1e6 / microseconds;
+    EXPECT_NEAR(ratio, 1, tolerance) << bytes;
+    logarithms += std::abs(std::log(ratio));
+  }
+  EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.08);
+}
+
+}  // namespace
+}  // namespace netsim

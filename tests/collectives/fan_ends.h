@@ -1,0 +1,43 @@
+// The connections that a step of a plan sends on or receives from, by the definition of fans in
+// sim/collectives/plan.h, for executors of tests.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/plan.h"
+
+namespace netsim::test {
+
+// A thread block, by rank and number; a fan is {kInFan, its number}.
+using BlockOrFan = std::pair<std::uint32_t, std::uint32_t>;
+inline constexpr std::uint32_t kInFan = UINT32_MAX;
+using Ends = std::pair<BlockOrFan, BlockOrFan>;  // from, to
+
+// Of thread block `block` of `rank`; those between it and `partner`, to which it sends or else from which it
+// receives.
+inline std::vector<Ends> ends_of(const Plan& plan, std::uint32_t rank, std::uint32_t block, Partner partner,
+                                 bool sends) {
+  const auto one = [&](BlockOrFan own, BlockOrFan other) {
+    return sends ? Ends{own, other} : Ends{other, own};
+  };
+  if (partner.fan == kNoIndex) return {one({rank, block}, {partner.rank, partner.block})};
+  const Fan fan = plan.fan(partner.fan);
+  const BlockOrFan middle{kInFan, partner.fan};
+  if (!fan.is_head(rank, block)) return {one({rank, block}, middle)};
+  std::vector<Ends> all;
+  for (std::uint32_t i = 0; i < fan.members; ++i) {
+    const BlockOrFan member{fan.member(i), fan.block};
+    all.push_back(sends ? Ends{middle, member} : Ends{member, middle});
+  }
+  return all;
+}
+
+inline bool is_end(const Plan& plan, std::uint32_t rank, std::uint32_t block, Partner partner) {
+  if (partner.fan >= plan.fans()) return false;
+  const Fan fan = plan.fan(partner.fan);
+  return fan.is_head(rank, block) || (fan.block == block && fan.has_member(rank));
+}
+
+}  // namespace netsim::test
