@@ -462,8 +462,7 @@ TEST(Tree, JoinsChains) {
 // Four hosts of four: the inner host of a tree, which has two children, talks by two GPUs.
 TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
   const auto plan = testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, {4});
-  std::vector<int> host_of;
-  for (int rank = 0; rank < 16; ++rank) host_of.push_back(rank / 4);
+  const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   std::map<std::uint32_t, int> sent;
   for (const auto& [ends, number] : between_domains(*plan, host_of)) sent[ends.first] += number;
   // Host 2 is below host 0 and has the children 1, below it, and 3.
