@@ -3,8 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/execution/chunking.h"
@@ -17,12 +15,13 @@
 
 namespace netsim {
 
-// How a communication runs, besides its plan.
+// How a communication runs.
 struct Course {
+  const Plan* plan = nullptr;
+  CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // of a member from the first one
   Chunking chunking;
-  // The rings that its channels run on; none: as the group stands.
-  std::span<const std::vector<std::uint32_t>> rings;
+  ChannelOrders orders;
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
   std::optional<OwnKernels> kernels;
 };
@@ -33,9 +32,6 @@ struct CollectiveLibrary {
   CollectiveLibrary(const CollectiveLibrary&) = delete;
   CollectiveLibrary& operator=(const CollectiveLibrary&) = delete;
 
-  // Of a group of two and more; `known`: the asking set's.
-  Course course(const CommunicationRequest& request, LayoutLookup& known) const;
-
   const CollectivesParameters parameters;
   const AlgorithmChoice algorithms;
   const LatencyModel latency;
@@ -43,9 +39,23 @@ struct CollectiveLibrary {
   PlanCache plans;
   FanCache fans;
   const Endpoint& endpoint;
+};
+
+// The library as one set asks it: what it has found is found again without a lock.
+class LibraryLookup {
+ public:
+  explicit LibraryLookup(CollectiveLibrary& library)
+      : library_(library), layouts_(library.layouts), plans_(library.plans) {}
+  // Of a group of two and more.
+  Course course(const CommunicationRequest& request);
 
  private:
-  Protocol protocol(const CommunicationRequest& request, const CommunicatorLayout* layout) const;
+  Course point_to_point(const CommunicationRequest& request);
+  Course collective(const CommunicationRequest& request);
+
+  CollectiveLibrary& library_;
+  LayoutLookup layouts_;
+  PlanLookup plans_;
 };
 
 }  // namespace netsim

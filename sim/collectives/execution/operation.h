@@ -48,9 +48,7 @@ struct Operation {
   CommunicationRequest request;
   const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
-  // On channel c of C, rank r of the plan is the member at place rings[c * rings / C][r] of the group. Empty:
-  // at place r.
-  std::span<const std::vector<std::uint32_t>> rings;
+  ChannelOrders orders;
   std::span<const SwitchFan> fans;  // of the plan, by number
   Time fan_latency = 0;             // of each message of those
   CostFamily family = CostFamily::ring;
@@ -68,15 +66,11 @@ struct Operation {
 
   // The GPU that is a rank of the plan for thread block `block`.
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
-    return (*request.members)[place_of(ring_of(block / blocks_per_channel), rank)];
+    return (*request.members)[place_of(orders.of(block / blocks_per_channel), rank)];
   }
   // Whether the thread block is the head of a fan, and not a member.
   bool is_head(std::uint32_t fan, std::uint32_t block) const {
     return plan->fan(fan).is_head(thread_blocks[block].rank, block % blocks_per_channel);
-  }
-  std::span<const std::uint32_t> ring_of(std::uint32_t channel) const {
-    if (rings.empty()) return {};
-    return rings[channel * rings.size() / chunking.channels];
   }
   // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.

@@ -24,8 +24,8 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
   if (message.fan != nullptr && !message.credit) record.launch += operation.fan_latency;
   if (message.fan == nullptr && !message.credit)
     record.launch += latency_
-                         .hop(operation.request, operation.chunking.protocol, operation.family,
-                              message.source, message.destination)
+                         .hop(operation.request, operation.chunking, operation.family, message.source,
+                              message.destination, message.bytes)
                          .latency;
   return record;
 }
