@@ -9,7 +9,9 @@
 
 #include "sim/collectives/programs/named_plan.h"
 #include "sim/core/errors.h"
+#include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/packet_collectives.h"
+#include "tests/collectives/table_plan.h"
 
 namespace netsim {
 namespace {
@@ -115,8 +117,9 @@ TEST(Nvls, SharesPortsWithOtherTraffic) {
   CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, n);
   for (request.index = 0; request.index < 8; ++request.index) both.executor->start(request.index, request);
   both.packets.loop.run();
+  const Bytes moved = n + n + n / 8;
   const double rate = 0.824 * 18 * 25e9;
-  EXPECT_GE(static_cast<double>(both.recorder.last()), static_cast<double>(n + n + n / 8) / rate * 1e12);
+  EXPECT_GE(static_cast<double>(both.recorder.last()), static_cast<double>(moved) / rate * 1e12);
   EXPECT_GT(both.recorder.last(), undisturbed + undisturbed / 3);
 }
 
@@ -153,6 +156,42 @@ TEST(Nvls, NeedsASwitchThatCan) {
               ThrowsMessage<InputError>(HasSubstr("no switch joins")));
   for (const char* host : {"dgx_h100", "dgx_h200", "dgx_b200"})
     EXPECT_NO_THROW(starts(dgx(host, "nvls"), 8)) << host;
+}
+
+// With three ranks thread block b sends part b to fan b, and 3 is the head's.
+TEST(Nvls, WrongFansAreRefused) {
+  const auto verdict = [](auto change) {
+    TablePlan plan(*testing::make_plan("nvls", CollectiveKind::all_reduce, 3));
+    change(plan.list(1, 0));
+    return prove(plan);
+  };
+  using Steps = std::vector<Step>;
+  EXPECT_EQ(verdict([](Steps&) {}), "");
+  EXPECT_EQ(
+      verdict([](Steps& steps) { steps.clear(); }),
+      "deadlock: rank 0 thread block 3 step 0: receive chunk 0 of the output from fan 0 and send it on to "
+      "fan 3: waits for a message from rank 1 thread block 0, which has finished");
+  EXPECT_THAT(verdict([](Steps& steps) { steps.push_back(Step(steps[0])); }),
+              HasSubstr("nothing orders the two"));  // the second one and what the head sends back
+  EXPECT_THAT(verdict([](Steps& steps) { steps[0].source.chunk = 1; }),
+              HasSubstr("adds contributions {0} of chunk 0 to contributions {1} of chunk 1"));
+  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_fan(1); }),
+              HasSubstr("it is neither the head nor a member of the fan"));
+  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_fan(6); }),
+              HasSubstr("the plan has 6 fans"));
+}
+
+// A head with two members that contribute what it has itself counts its own twice.
+TEST(Nvls, AContributionIsCountedOnce) {
+  TablePlan plan(CollectiveKind::reduce, 2, 2, 1);
+  plan.add_fan({.head = 0, .head_block = 1, .first = 0, .members = 2, .stride = 1, .block = 0});
+  for (std::uint32_t rank = 0; rank < 2; ++rank) plan.list(rank, 0) = {send(input(0), Partner::of_fan(0))};
+  plan.list(0, 1) = {receive(output(0), Partner::of_fan(0))};
+  EXPECT_EQ(prove(plan), "");
+  plan.list(0, 1) = {receive_reduce(input(0), Partner::of_fan(0))};
+  EXPECT_THAT(prove(plan), HasSubstr("some of them twice"));
+  plan.add_fan({.head = 0, .head_block = 1, .first = 0, .members = 3, .stride = 1, .block = 0});
+  EXPECT_EQ(prove(plan), "fan 1: there are 2 ranks");
 }
 
 TEST(Nvls, IsNoProgramOfMsccl) {
