@@ -159,8 +159,14 @@ class BruteForce {
       return false;
     if (step.kind == Step::Kind::nothing) return true;
     return step.count > 0 && (!reads_source(step.kind) || inside(step.source)) &&
-           (!writes_destination(step.kind) || inside(step.destination)) &&
+           (!writes_destination(step.kind) || inside(step.destination)) && !overlap(at.rank, step) &&
            (!sends(step.kind) || there(step.to)) && (!receives(step.kind) || there(step.from));
+  }
+  // The order in which chunks move is nobody's business, and matters then.
+  bool overlap(std::uint32_t rank, const Step& step) const {
+    if (!reads_source(step.kind) || !writes_destination(step.kind)) return false;
+    const std::size_t from = address(rank, step.source), to = address(rank, step.destination);
+    return from != to && std::max(from, to) - std::min(from, to) < step.count;
   }
   std::vector<StepAt> find_ready() {
     std::vector<StepAt> ready;
