@@ -60,6 +60,7 @@ struct SendRequest {
   std::uint64_t tag = 0;            // the receiver's business
   std::uint64_t number = 0;         // the sender's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
+  Time launch = 0;                  // what the sender did with it before send() (carried to the receiver)
   // Where it goes through one. It outlives all its messages. Messages of a reduction meet by fan, job,
   // communication and tag, in each member's order of send(), and are equally large.
   const SwitchFan* fan = nullptr;

@@ -38,7 +38,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
       fans_(library.fans),
       listener_(listener),
       events_(loop, gpus),
-      trace_(trace, loop, library.latency),
+      trace_(trace, loop),
       operations_(gpus),
       outgoing_(endpoint, library.latency, events_),
       runner_(outgoing_, trace_) {

@@ -21,12 +21,7 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
   record.sent_by = static_cast<std::uint32_t>(message.number);
   record.time = loop_.now();
   if (record.sent_by == 0) record.launch = operation.base_latency;
-  if (message.fan != nullptr && !message.credit) record.launch += operation.fan_latency;
-  if (message.fan == nullptr && !message.credit)
-    record.launch += latency_
-                         .hop(operation.request, operation.chunking, operation.family, message.source,
-                              message.destination, message.bytes)
-                         .latency;
+  record.launch += message.launch;
   return record;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/event_loop.h"
@@ -14,8 +13,7 @@ namespace netsim {
 class OperationTrace {
  public:
   // All outlive this; the trace may be set later.
-  OperationTrace(const TransferTrace& trace, const EventLoop& loop, const LatencyModel& latency)
-      : trace_(trace), loop_(loop), latency_(latency) {}
+  OperationTrace(const TransferTrace& trace, const EventLoop& loop) : trace_(trace), loop_(loop) {}
   bool on() const { return static_cast<bool>(trace_); }
 
   // Only where on(). Before what they cause is done.
@@ -31,7 +29,6 @@ class OperationTrace {
 
   const TransferTrace& trace_;
   const EventLoop& loop_;
-  const LatencyModel& latency_;
 };
 
 }  // namespace netsim

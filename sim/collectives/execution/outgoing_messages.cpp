@@ -14,6 +14,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
+  messages_[slot].launch = hop.latency;
   messages_[slot].traits.gap = hop.gap;
   if (hop.latency == 0) {
     hand_over(slot);
@@ -26,6 +27,7 @@ void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
   const std::uint32_t slot = make(operation, block, operation.thread_blocks[block].step.from);
   messages_[slot].bytes = kCreditBytes;
   messages_[slot].credit = true;
+  messages_[slot].launch = 0;
   messages_[slot].traits.priority = std::numeric_limits<std::uint8_t>::max();
   hand_over(slot);
 }
