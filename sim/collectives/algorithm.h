@@ -12,17 +12,10 @@
 
 namespace netsim {
 
-// Which of the latencies in NCCL's tuning.cc an algorithm is charged: those of rings or those of trees.
-enum class CostFamily : std::uint8_t { ring, tree };
-
-// How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
-struct OwnKernels {
-  Time base_latency = 0;  // from the start of the kernel to its first step
-  Time hop_latency = 0;   // of each message of a fan
-  std::uint32_t channels = 1;
-  Bytes slice = 0;  // the largest message of a channel, a chunk
-  std::uint32_t slots = 0;
-};
+// Which of the latencies in NCCL's tuning.cc an algorithm is charged, and by which of its bandwidths NCCL
+// chooses it: those of rings, of trees, or of switches that add up and copy (NVLS), whose kernels are its
+// own.
+enum class CostFamily : std::uint8_t { ring, tree, nvls };
 
 // Which members of a group are rank 0, 1, ... of an algorithm's plans (execution/communicator_layout.h).
 enum class RankOrder : std::uint8_t {
@@ -39,6 +32,15 @@ enum class RankOrder : std::uint8_t {
 // How many members of a group each domain has (what NVLink or PCIe joins: a host, a rack), in the order of
 // the ranks; one number: all domains have as many.
 using DomainSizes = std::vector<std::uint32_t>;
+
+// How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
+struct OwnKernels {
+  Time base_latency = 0;  // from the start of the kernel to its first step
+  Time hop_latency = 0;   // of each message of a fan
+  std::uint32_t channels = 1;
+  Bytes slice = 0;  // the largest message of a channel, a chunk
+  std::uint32_t slots = 0;
+};
 
 class CollectiveAlgorithm {
  public:

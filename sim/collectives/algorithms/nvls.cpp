@@ -121,6 +121,7 @@ class Nvls final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
+  CostFamily cost_family() const override { return CostFamily::nvls; }
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     return std::make_unique<NvlsPlan>(kind, ranks);

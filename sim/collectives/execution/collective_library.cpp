@@ -45,6 +45,12 @@ void check_generations(const ConfigNode& section, const CollectiveLibrary& libra
   }
 }
 
+// As given, or else as the hosts say.
+std::optional<GpuGeneration> generation_in(const CollectivesParameters& parameters,
+                                           const CommunicatorLayout& layout) {
+  return parameters.gpu_generation ? parameters.gpu_generation : generation_of(layout.gpu_model);
+}
+
 // What runs a collective.
 struct Choice {
   const CollectiveAlgorithm* algorithm = nullptr;
@@ -102,6 +108,7 @@ class Chooser {
     Choice choice{candidates.front(), library_.parameters.protocol.value_or(Protocol::simple), 1, 1};
     std::optional<double> least;
     for (const CollectiveAlgorithm* algorithm : candidates) {
+      if (algorithm->cost_family() == CostFamily::nvls && !has_nvls()) continue;
       const auto best = best_estimate(as_tuned(*algorithm), protocols, library_.parameters);
       if (!best || (least && best->microseconds >= *least)) continue;
       least = best->microseconds;
@@ -113,15 +120,21 @@ class Chooser {
     return choice;
   }
 
+  // Switches take part in kinds other than all-reduce for so many GPUs at the most (NCCL_MAX_NVLS_ARITY).
+  bool has_nvls() const {
+    constexpr std::uint32_t kMostMembers = 32;
+    return layout_.switches_reduce &&
+           (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostMembers);
+  }
+
   TuningCase as_tuned(const CollectiveAlgorithm& algorithm) const {
     TuningCase one{request_.kind, algorithm.cost_family(), request_.bytes, ranks()};
     one.nodes = layout_.domains;
     one.nvlink = layout_.nearest == Reach::scale_up;
-    one.generation = library_.parameters.gpu_generation
-                         ? *library_.parameters.gpu_generation
-                         : generation_of(layout_.gpu_model).value();  // checked
+    one.generation = generation_in(library_.parameters, layout_).value();  // checked
     one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
-    one.channels = std::max(1U, channels_of(algorithm) / 2);
+    one.channels =
+        one.family == CostFamily::nvls ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
     return one;
   }
 
@@ -134,10 +147,9 @@ class Chooser {
 };
 
 // Channels that are timed together move together.
-void set_rates(Chunking& chunking, CostFamily family, const CommunicatorLayout& layout,
-               std::uint32_t channels) {
-  const auto generation = generation_of(layout.gpu_model);
-  if (!generation || layout.farthest == Reach::ideal) return;
+void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneration> generation,
+               const CommunicatorLayout& layout, std::uint32_t channels) {
+  if (!generation || layout.farthest == Reach::ideal || family == CostFamily::nvls) return;
   const BitRate each = thread_block_rate(family, chunking.protocol, *generation, layout.domains);
   constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
@@ -196,7 +208,8 @@ Course LibraryLookup::collective(const CommunicationRequest& request) {
   course.farthest = layout.farthest;
   course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels);
   course.chunking = chunking_of(request, library_.parameters, cutting);
-  set_rates(course.chunking, course.family, layout, cutting.channels);
+  set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,
+            cutting.channels);
   course.kernels = choice.algorithm->own_kernels(request.bytes, cutting.ranks);
   if (course.kernels && layout.farthest != Reach::ideal) {
     course.chunking.slice = course.kernels->slice * course.kernels->channels;

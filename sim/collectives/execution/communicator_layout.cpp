@@ -175,6 +175,7 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   const GpuSite first = endpoint.site(members[0]);
   layout.rate_of_nic = first.nic_rate;
   layout.gpu_model = first.gpu_model;
+  layout.switches_reduce = endpoint.objection({members[0], members}).empty();
   layout.sizes = sizes_of(domains);
   if (domains.size() == 1) return layout;
   layout.chains = chains_of(domains);

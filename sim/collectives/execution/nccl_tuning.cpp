@@ -79,6 +79,16 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
   return bandwidth * one.ranks / steps_of(one);
 }
 
+// What NVSwitch gives of a port, by generation (nvlsEfficiency), but for one head; an all-reduce uses both
+// directions.
+double nvls_bandwidth(const TuningCase& one) {
+  constexpr std::array kEfficiency = {0.0, 0.0, 0.85, 0.74};
+  const double heads = one.channels, ranks = one.ranks;
+  const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (ranks - 1) / ranks;
+  return one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads *
+         factor * ranks / steps_of(one);
+}
+
 double microseconds(Time time) { return static_cast<double>(time) / static_cast<double>(kMicrosecond); }
 
 double hop_inside(const TuningCase& one, const ProtocolParameters& costs, bool tree) {
@@ -143,6 +153,20 @@ std::span<const double> speeds_of(GpuGeneration generation) {
   return kSpeeds;
 }
 
+// The same within a node, where NVLS is.
+constexpr std::array kHopperSpeedsInside = {60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0};
+constexpr std::array kBlackwellSpeedsInside = {90.0, 80.0, 70.0, 60.0, 50.0, 45.0,
+                                               40.0, 30.0, 24.0, 20.0, 19.0, 18.0};
+
+// The highest that there is.
+double speed_of_search(double there_is, GpuGeneration generation) {
+  std::span<const double> speeds = kHopperSpeedsInside;
+  if (generation == GpuGeneration::blackwell) speeds = kBlackwellSpeedsInside;
+  const auto found =
+      std::find_if(speeds.begin(), speeds.end(), [&](double speed) { return speed <= there_is; });
+  return found == speeds.end() ? 0 : *found;
+}
+
 // The search has found a tree whose channels carry `outside` between nodes; now it tries higher speeds within
 // a node, one after the other, until one is not there or is twice that.
 double speed_inside(double outside, double there_is, GpuGeneration generation) {
@@ -160,6 +184,12 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
 std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters) {
   if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
+  if (one.family == CostFamily::nvls) {
+    constexpr double kLatency = 25;  // hwLatencies, NVLINK, NVLS
+    const double bandwidth = nvls_bandwidth(one);
+    if (protocol != Protocol::simple || one.nodes > 1 || bandwidth == 0) return std::nullopt;
+    return kLatency + static_cast<double>(one.bytes) / (1000 * bandwidth);
+  }
   const bool tree = is_tree(one);
   const double latency = tree ? tree_latency(one, protocol, parameters)
                               : ring_latency(one, protocol, parameters) * plateau(one, protocol);
@@ -208,6 +238,10 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
   constexpr double kBitsPerGigabyte = 8e9;
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
+  if (family == CostFamily::nvls) {
+    const double heads = nvls_heads(layout);
+    return heads * speed_of_search(local / heads, generation);
+  }
   if (layout.domains == 1) return local;
   const double nics = static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
   if (layout.nearest == Reach::scale_out || local == 0) return nics;
@@ -216,6 +250,8 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
   const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
   return chains * speed_inside(ring / chains, local / chains, generation);
 }
+
+std::uint32_t nvls_heads(const CommunicatorLayout& layout) { return std::min(16U, layout.sizes.front()); }
 
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model) {
   static constexpr std::pair<std::string_view, GpuGeneration> kModels[] = {

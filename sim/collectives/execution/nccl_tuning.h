@@ -52,10 +52,14 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
                           std::uint32_t nodes);
 
-// What a group's links give a ring or a tree, on as many rings or chains as it has. Of a NIC's rate the model
-// takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels get
-// within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in src/graph/search.cc).
+// What a group's links give a ring, a tree or NVLS, on as many rings or chains as it has. Of a NIC's rate the
+// model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels
+// get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
+// src/graph/search.cc). NVLS counts a channel for each member that is a head, 16 at the most, at a speed that
+// the search knows.
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
+// Channels of that.
+std::uint32_t nvls_heads(const CommunicatorLayout& layout);
 // Of a GPU by its model's name in the configuration, such as a100_80gb; nothing if that is not known.
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model);
 

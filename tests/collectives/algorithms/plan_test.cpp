@@ -504,10 +504,10 @@ TEST(Nccl, OffersWhatItWasGiven) {
       all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
     return all;
   };
-  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree ");
-  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls ");
   EXPECT_EQ(names("nccl", CollectiveKind::broadcast), "chain ");
-  EXPECT_EQ(names("{kind: nccl, ring: false}", CollectiveKind::all_reduce), "tree ");
+  EXPECT_EQ(names("{kind: nccl, ring: false, nvls: false}", CollectiveKind::all_reduce), "tree ");
   EXPECT_FALSE(testing::make_algorithm("nccl")->supports(CollectiveKind::all_to_all));
 }
 

@@ -143,6 +143,35 @@ TEST(NcclTuning, UsesFewChannelsForLittle) {
   EXPECT_EQ(tuned_channels(one, Protocol::simple, 32), 32U);
 }
 
+// Eight heads of 40 GB/s, the highest speed of the search within 46.35; .85 of it but for one head, twice,
+// and times 8 / 14: 272 GB/s. Beyond some 4 MB NVLS is faster than what a ring of 14 steps is.
+TEST(NcclTuning, TimesSwitchesThatAddUp) {
+  CommunicatorLayout layout;
+  layout.sizes = {8};
+  TuningCase one = dgx_a100(64 << 20);
+  one.generation = GpuGeneration::hopper;
+  one.family = CostFamily::nvls;
+  one.channels = nvls_heads(layout);
+  EXPECT_EQ(one.channels, 8U);
+  one.bandwidth = 320;
+  expect_time(one, Protocol::simple, 25 + 67'108.864 / (320 * .85 * 7 / 8 * 2 * 8 / 14));
+  EXPECT_FALSE(estimated_time(one, Protocol::ll, nccl()).has_value());
+  one.nodes = 2;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+  one.nodes = 1;
+  one.generation = GpuGeneration::ampere;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+}
+
+TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
+  CommunicatorLayout layout;
+  layout.local_rate = 2'966'400 * (kGbps / 1000);  // 18 NVLinks of 20.6 GB/s
+  layout.sizes = {8};
+  EXPECT_DOUBLE_EQ(model_bandwidth(layout, CostFamily::nvls, GpuGeneration::hopper), 320);
+  layout.sizes = {72};
+  EXPECT_EQ(nvls_heads(layout), 16U);
+}
+
 // GB/s of data: 24 of A100 in a tree on one node, half up and half down; a ring has all of it.
 TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
   const auto rate = [](CostFamily family, Protocol protocol, GpuGeneration generation, std::uint32_t nodes) {
