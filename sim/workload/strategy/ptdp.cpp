@@ -1,15 +1,21 @@
-// ptdp: a GPT under pipeline, tensor and data parallelism; what it does is in ptdp_program.h. Here: what the
-// user may ask for.
+// ptdp: a GPT under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et al.,
+// "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21: PTD-P). What a
+// rank computes is the model's (make_transformer), what becomes of it is its strategies' (strategies.h);
+// here: what the user may ask for.
+//
+// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel). Not modelled:
+// the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/registry.h"
+#include "sim/workload/model/transformer.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
-#include "sim/workload/strategy/pipeline_program.h"
-#include "sim/workload/strategy/ptdp_program.h"
+#include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -41,6 +47,7 @@ struct PtdpParameters {
   std::int64_t microbatches = 1;
   Recompute recompute = Recompute::full;
   bool scatter_gather = true;
+  bool overlap_p2p = true;
   GradientParameters gradient;
   Optimizer optimizer = Optimizer::adam;
   std::int64_t iterations = 1;
@@ -98,6 +105,8 @@ const Parameters<PtdpParameters>& parameters() {
                   "activations: recompute every layer's forward before its backward, or keep them")
           .flag("scatter_gather", &P::scatter_gather,
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
+          .flag("overlap_p2p", &P::overlap_p2p,
+                "a stage goes on while its messages to other stages travel; false: it waits for them")
           .section("gradient", &P::gradient, gradient_parameters(), "the data-parallel all-reduce")
           .choice("optimizer", &P::optimizer, {{"adam", Optimizer::adam}, {"none", Optimizer::none}},
                   "what runs after the gradients are there")
@@ -115,13 +124,15 @@ class Ptdp : public WorkloadKind {
         file_(where.place().file) {
     check(where);
     const ConfigNode* parallel = where.find("parallel");
-    schedule_ =
-        create_pipeline_schedule(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_);
+    plan_ = std::make_shared<const PipelinePlan>(
+        make_pipeline_plan(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_));
+    check_plan(where);
   }
 
   std::string compile() const override { return serialize_program(build()); }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_);
+    return make_role_program_source(build(), file_, {},
+                                    p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_));
   }
 
  private:
@@ -184,28 +195,48 @@ class Ptdp : public WorkloadKind {
     }
   }
 
+  // What a schedule asks of the model, beyond what its shape does.
+  void check_plan(const ConfigNode& where) const {
+    if (!plan_->trains) {
+      node(where, "parallel", "schedule")
+          .fail("ptdp trains: a schedule without backwards has nothing to reduce");
+    }
+    if (plan_->placement.routes() > 1 && p_.gradient.overlap) {
+      node(where, "gradient", "overlap")
+          .fail(
+              "overlap has to be false: the copies of the model in a bidirectional pipeline complete their "
+              "gradients in different orders");
+    }
+  }
+
+  std::vector<std::unique_ptr<Strategy>> strategies() const {
+    std::vector<std::unique_ptr<Strategy>> all;
+    all.push_back(tensor_parallel());
+    if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
+    all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
+    all.push_back(data_parallel(p_.gradient.bucket, p_.gradient.overlap));
+    if (p_.optimizer == Optimizer::adam) all.push_back(optimizer());
+    return all;
+  }
+
   Program build() const {
-    PtdpPlan plan;
-    plan.name = p_.name;
-    plan.model = p_.model;
-    plan.tensor = p_.parallel.tensor;
-    plan.data = p_.parallel.data;
-    plan.pipeline = shape_;
-    plan.microbatch = p_.microbatch;
-    plan.recompute = p_.recompute == Recompute::full;
-    plan.scatter_gather = p_.scatter_gather;
-    plan.gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
-    plan.gradient_bucket = p_.gradient.bucket;
-    plan.gradient_overlap = p_.gradient.overlap;
-    plan.adam = p_.optimizer == Optimizer::adam;
-    plan.iterations = narrow(p_.iterations);
-    return make_ptdp_program(plan, *schedule_);
+    const Mesh mesh({{"tp", narrow(p_.parallel.tensor)},
+                     {"dp", narrow(p_.parallel.data)},
+                     {"pp", narrow(p_.parallel.pipeline)}});
+    const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
+    TrainingGraph graph(p_.name, mesh, make_transformer(p_.model, p_.microbatch, gradient_bytes));
+    for (const auto& strategy : strategies()) strategy->apply(graph);
+    Program program = make_program(std::move(graph));
+    program.iterations = narrow(p_.iterations);
+    program.model_flops = transformer_flops(p_.model, p_.microbatch * p_.microbatches * p_.parallel.data,
+                                            p_.recompute == Recompute::full);
+    return program;
   }
 
   PtdpParameters p_;
   PipelineShape shape_;
   std::string file_;
-  std::unique_ptr<PipelineSchedule> schedule_;
+  std::shared_ptr<const PipelinePlan> plan_;
 };
 
 const Registration<WorkloadKind> kRegistration{
