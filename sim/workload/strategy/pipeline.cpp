@@ -81,17 +81,17 @@ class EqualParts : public StageComputation {
   }
 
  private:
-  const Work& work(StepKind kind) const {
+  const Work& work(PipelineStepKind kind) const {
     switch (kind) {
-      case StepKind::forward:
+      case PipelineStepKind::forward:
         return forward_;
-      case StepKind::backward:
+      case PipelineStepKind::backward:
         return backward_;
-      case StepKind::input_backward:
+      case PipelineStepKind::input_backward:
         return input_;
-      case StepKind::weight_backward:
+      case PipelineStepKind::weight_backward:
         return weights_;
-      case StepKind::overlapped:
+      case PipelineStepKind::overlapped:
         break;
     }
     return overlapped_;

@@ -26,15 +26,15 @@ struct Computed {
 
 std::vector<Computed> halves_of(const PipelineStep& step) {
   switch (step.kind) {
-    case StepKind::forward:
+    case PipelineStepKind::forward:
       return {{Half::forward, step.chunk, step.microbatch}};
-    case StepKind::backward:
+    case PipelineStepKind::backward:
       return {{Half::input, step.chunk, step.microbatch}, {Half::weights, step.chunk, step.microbatch}};
-    case StepKind::input_backward:
+    case PipelineStepKind::input_backward:
       return {{Half::input, step.chunk, step.microbatch}};
-    case StepKind::weight_backward:
+    case PipelineStepKind::weight_backward:
       return {{Half::weights, step.chunk, step.microbatch}};
-    case StepKind::overlapped:
+    case PipelineStepKind::overlapped:
       return {{Half::forward, step.chunk, step.microbatch},
               {Half::input, step.backward_chunk, step.backward_microbatch},
               {Half::weights, step.backward_chunk, step.backward_microbatch}};
@@ -228,7 +228,7 @@ class Proof {
 bool PipelinePlan::splits_backward() const {
   for (const auto& stage : steps) {
     for (const PipelineStep& step : stage) {
-      if (step.kind == StepKind::weight_backward) return true;
+      if (step.kind == PipelineStepKind::weight_backward) return true;
     }
   }
   return false;

@@ -10,15 +10,15 @@ namespace {
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
 enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
 
-bool computes_forward(StepKind kind) { return kind == StepKind::forward || kind == StepKind::overlapped; }
-bool computes_weights(StepKind kind) {
-  return kind == StepKind::backward || kind == StepKind::weight_backward || kind == StepKind::overlapped;
+bool computes_forward(PipelineStepKind kind) { return kind == PipelineStepKind::forward || kind == PipelineStepKind::overlapped; }
+bool computes_weights(PipelineStepKind kind) {
+  return kind == PipelineStepKind::backward || kind == PipelineStepKind::weight_backward || kind == PipelineStepKind::overlapped;
 }
-bool sends_backward(StepKind kind) {
-  return kind == StepKind::backward || kind == StepKind::input_backward || kind == StepKind::overlapped;
+bool sends_backward(PipelineStepKind kind) {
+  return kind == PipelineStepKind::backward || kind == PipelineStepKind::input_backward || kind == PipelineStepKind::overlapped;
 }
 std::uint32_t backward_chunk(const StageStep& step) {
-  return step.kind == StepKind::overlapped ? step.backward_chunk : step.chunk;
+  return step.kind == PipelineStepKind::overlapped ? step.backward_chunk : step.chunk;
 }
 
 // The last step of each chunk that computes gradients of weights, by place in the stage's list.
@@ -27,7 +27,7 @@ std::set<std::size_t> last_of_chunks(const std::vector<PipelineStep>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const PipelineStep& step = steps[i];
     if (computes_weights(step.kind))
-      last[step.kind == StepKind::overlapped ? step.backward_chunk : step.chunk] = i;
+      last[step.kind == PipelineStepKind::overlapped ? step.backward_chunk : step.chunk] = i;
   }
   std::set<std::size_t> places;
   for (const auto& [chunk, place] : last) places.insert(place);
@@ -64,9 +64,9 @@ PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t s
 }
 
 PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uint32_t sends_before) const {
-  BlockBuilder block(builder_, step.kind == StepKind::forward           ? "forward"
-                               : step.kind == StepKind::overlapped      ? "forward_and_backward"
-                               : step.kind == StepKind::weight_backward ? "weights"
+  BlockBuilder block(builder_, step.kind == PipelineStepKind::forward           ? "forward"
+                               : step.kind == PipelineStepKind::overlapped      ? "forward_and_backward"
+                               : step.kind == PipelineStepKind::weight_backward ? "weights"
                                                                         : "backward");
   std::vector<Position> sent;
   for (std::uint32_t i = 0; i < sends_before; ++i) sent.push_back(BlockBuilder::kBefore - i);
@@ -79,7 +79,7 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uin
   const auto [forward, backward, aside] = computation_.append(block, step, inputs);
   Step made;
   made.aside = aside;
-  made.result = step.kind == StepKind::forward ? forward : backward;
+  made.result = step.kind == PipelineStepKind::forward ? forward : backward;
   if (computes_forward(step.kind)) made.sends += send(block, step, true, forward) ? 1 : 0;
   if (sends_backward(step.kind)) made.sends += send(block, step, false, backward) ? 1 : 0;
   made.block = block.finish();

@@ -22,7 +22,7 @@ namespace netsim {
 
 // A step of a stage, as far as it concerns what is computed.
 struct StageStep {
-  StepKind kind = StepKind::forward;
+  PipelineStepKind kind = PipelineStepKind::forward;
   std::uint32_t stage = 0, chunk = 0;
   std::uint32_t backward_chunk = 0;  // overlapped only
   // No later step adds to the gradients of the backward's chunk, whose weights are computed here.

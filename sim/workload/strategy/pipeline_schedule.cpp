@@ -6,7 +6,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::string_view kLetters = "FBIW";  // by StepKind
+constexpr std::string_view kLetters = "FBIW";  // by PipelineStepKind
 
 std::string one_text(char letter, std::uint32_t microbatch, std::uint32_t chunk, bool always) {
   const std::string text = letter + std::to_string(microbatch);
@@ -21,10 +21,10 @@ bool read_number(std::string_view& text, std::uint32_t& number) {
 }
 
 // "F3" or "F3.1", and nothing behind it.
-bool read_one(std::string_view text, StepKind& kind, std::uint32_t& microbatch, std::uint32_t& chunk) {
+bool read_one(std::string_view text, PipelineStepKind& kind, std::uint32_t& microbatch, std::uint32_t& chunk) {
   const std::size_t letter = text.empty() ? std::string_view::npos : kLetters.find(text.front());
   if (letter == std::string_view::npos) return false;
-  kind = static_cast<StepKind>(letter);
+  kind = static_cast<PipelineStepKind>(letter);
   text.remove_prefix(1);
   chunk = 0;
   if (!read_number(text, microbatch)) return false;
@@ -37,7 +37,7 @@ bool read_one(std::string_view text, StepKind& kind, std::uint32_t& microbatch, 
 }  // namespace
 
 std::string to_text(const PipelineStep& step) {
-  if (step.kind == StepKind::overlapped) {
+  if (step.kind == PipelineStepKind::overlapped) {
     return one_text('F', step.microbatch, step.chunk, true) + "&" +
            one_text('B', step.backward_microbatch, step.backward_chunk, true);
   }
@@ -48,12 +48,12 @@ bool read_step(const std::string& text, PipelineStep& step) {
   step = {};
   const std::size_t both = text.find('&');
   if (both == std::string::npos) return read_one(text, step.kind, step.microbatch, step.chunk);
-  StepKind second = StepKind::forward;
+  PipelineStepKind second = PipelineStepKind::forward;
   const std::string_view view = text;
   if (!read_one(view.substr(0, both), step.kind, step.microbatch, step.chunk)) return false;
   if (!read_one(view.substr(both + 1), second, step.backward_microbatch, step.backward_chunk)) return false;
-  const bool fits = step.kind == StepKind::forward && second == StepKind::backward;
-  step.kind = StepKind::overlapped;
+  const bool fits = step.kind == PipelineStepKind::forward && second == PipelineStepKind::backward;
+  step.kind = PipelineStepKind::overlapped;
   return fits;
 }
 

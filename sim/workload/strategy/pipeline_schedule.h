@@ -13,7 +13,7 @@ namespace netsim {
 // What a step computes of a microbatch in one chunk. A backward is computed whole, or split into the
 // gradients of the input, which the stage before waits for, and those of the weights, which nobody waits for
 // (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, who call them B and W).
-enum class StepKind : std::uint8_t {
+enum class PipelineStepKind : std::uint8_t {
   forward,          // F
   backward,         // B: input and weights
   input_backward,   // I
@@ -22,7 +22,7 @@ enum class StepKind : std::uint8_t {
 };
 
 struct PipelineStep {
-  StepKind kind = StepKind::forward;
+  PipelineStepKind kind = PipelineStepKind::forward;
   std::uint32_t chunk = 0;       // of the stage: PipelinePlacement says which part of the model it is
   std::uint32_t microbatch = 0;  // overlapped: of the forward, as is the chunk
   std::uint32_t backward_chunk = 0, backward_microbatch = 0;  // overlapped only

@@ -21,13 +21,13 @@ class BreadthFirst : public PipelineSchedule {
   std::vector<PipelineStep> order(const PipelineShape& shape, std::uint32_t) const override {
     std::vector<PipelineStep> steps;
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk)
-      append(steps, StepKind::forward, chunk, shape);
-    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;) append(steps, StepKind::backward, chunk, shape);
+      append(steps, PipelineStepKind::forward, chunk, shape);
+    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;) append(steps, PipelineStepKind::backward, chunk, shape);
     return steps;
   }
 
  private:
-  static void append(std::vector<PipelineStep>& steps, StepKind kind, std::uint32_t chunk,
+  static void append(std::vector<PipelineStep>& steps, PipelineStepKind kind, std::uint32_t chunk,
                      const PipelineShape& shape) {
     for (std::uint32_t i = 0; i < shape.microbatches; ++i) steps.push_back({kind, chunk, i});
   }

@@ -34,9 +34,9 @@ class Chimera : public PipelineSchedule {
         const std::uint64_t unit = i / (shape.stages / 2), begin = unit * 2 * shape.stages;
         const std::uint64_t turn = 2 * std::uint64_t{i % (shape.stages / 2)};
         const std::uint32_t microbatch = route * (shape.microbatches / 2) + i;
-        slots.push_back({begin + turn + part, {StepKind::forward, chunk, microbatch}});
+        slots.push_back({begin + turn + part, {PipelineStepKind::forward, chunk, microbatch}});
         slots.push_back(
-            {begin + turn + 2 * shape.stages - 1 - part, {StepKind::backward, chunk, microbatch}});
+            {begin + turn + 2 * shape.stages - 1 - part, {PipelineStepKind::backward, chunk, microbatch}});
       }
     }
     std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -19,10 +19,10 @@ class EagerOneForwardOneBackward : public PipelineSchedule {
   std::vector<PipelineStep> order(const PipelineShape& shape, std::uint32_t stage) const override {
     const std::uint32_t m = shape.microbatches, warmup = std::min(2 * (shape.stages - stage - 1), m);
     std::vector<PipelineStep> steps;
-    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({StepKind::forward, 0, i});
+    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({PipelineStepKind::forward, 0, i});
     for (std::uint32_t i = 0; i < m; ++i) {
-      if (i + warmup < m) steps.push_back({StepKind::forward, 0, i + warmup});
-      steps.push_back({StepKind::backward, 0, i});
+      if (i + warmup < m) steps.push_back({PipelineStepKind::forward, 0, i + warmup});
+      steps.push_back({PipelineStepKind::backward, 0, i});
     }
     return steps;
   }

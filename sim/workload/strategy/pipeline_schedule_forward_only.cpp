@@ -21,7 +21,7 @@ class ForwardOnly : public PipelineSchedule {
     for (std::uint32_t first = 0; first < shape.microbatches; first += shape.stages) {
       const std::uint32_t end = std::min(first + shape.stages, shape.microbatches);
       for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-        for (std::uint32_t i = first; i < end; ++i) steps.push_back({StepKind::forward, chunk, i});
+        for (std::uint32_t i = first; i < end; ++i) steps.push_back({PipelineStepKind::forward, chunk, i});
       }
     }
     return steps;

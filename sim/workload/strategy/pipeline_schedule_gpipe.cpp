@@ -18,8 +18,8 @@ class GPipe : public PipelineSchedule {
   }
   std::vector<PipelineStep> order(const PipelineShape& shape, std::uint32_t) const override {
     std::vector<PipelineStep> steps;
-    for (std::uint32_t i = 0; i < shape.microbatches; ++i) steps.push_back({StepKind::forward, 0, i});
-    for (std::uint32_t i = shape.microbatches; i-- > 0;) steps.push_back({StepKind::backward, 0, i});
+    for (std::uint32_t i = 0; i < shape.microbatches; ++i) steps.push_back({PipelineStepKind::forward, 0, i});
+    for (std::uint32_t i = shape.microbatches; i-- > 0;) steps.push_back({PipelineStepKind::backward, 0, i});
     return steps;
   }
 };

@@ -54,7 +54,7 @@ class Listed : public PipelineSchedule {
   bool trains() const override {
     for (const auto& stage : steps_) {
       for (const PipelineStep& step : stage) {
-        if (step.kind != StepKind::forward) return true;
+        if (step.kind != PipelineStepKind::forward) return true;
       }
     }
     return false;

@@ -27,14 +27,14 @@ class ZeroBubble : public PipelineSchedule {
     const std::uint32_t m = shape.microbatches;
     const std::uint32_t warmup = std::min(depth_ * (shape.stages - 1 - stage), m), put_off = depth_ * stage;
     std::vector<PipelineStep> steps;
-    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({StepKind::forward, 0, i});
+    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({PipelineStepKind::forward, 0, i});
     for (std::uint32_t i = 0; i < m; ++i) {
-      if (i + warmup < m) steps.push_back({StepKind::forward, 0, i + warmup});
-      steps.push_back({StepKind::input_backward, 0, i});
-      if (i >= put_off) steps.push_back({StepKind::weight_backward, 0, i - put_off});
+      if (i + warmup < m) steps.push_back({PipelineStepKind::forward, 0, i + warmup});
+      steps.push_back({PipelineStepKind::input_backward, 0, i});
+      if (i >= put_off) steps.push_back({PipelineStepKind::weight_backward, 0, i - put_off});
     }
     for (std::uint32_t i = m - std::min(put_off, m); i < m; ++i)
-      steps.push_back({StepKind::weight_backward, 0, i});
+      steps.push_back({PipelineStepKind::weight_backward, 0, i});
     return steps;
   }
 

@@ -32,41 +32,41 @@ class ZeroBubbleV : public PipelineSchedule {
     Rule(const PipelineShape& shape, std::uint32_t stage)
         : m_(shape.microbatches), planned_(std::max(m_, 2 * shape.stages - 1)) {
       const std::uint32_t behind = shape.stages - 1 - stage;  // stages between this one and the turn
-      for (std::uint32_t i = 0; i < 2 * behind + 1; ++i) add(StepKind::forward, 0);
+      for (std::uint32_t i = 0; i < 2 * behind + 1; ++i) add(PipelineStepKind::forward, 0);
       for (std::uint32_t i = 0; i < stage; ++i) {
-        add(StepKind::forward, 1);
-        add(StepKind::forward, 0);
+        add(PipelineStepKind::forward, 1);
+        add(PipelineStepKind::forward, 0);
       }
       for (std::uint32_t i = 0; i <= behind; ++i) {
-        add(StepKind::forward, 1);
+        add(PipelineStepKind::forward, 1);
         backward(1);
       }
       while (forwards_[1] < forwards_[0] || forwards_[0] < planned_) {
-        if (forwards_[0] < planned_) add(StepKind::forward, 0);
+        if (forwards_[0] < planned_) add(PipelineStepKind::forward, 0);
         backward(0);
-        add(StepKind::forward, 1);
+        add(PipelineStepKind::forward, 1);
         backward(1);
       }
       for (std::uint32_t i = 0; i < stage; ++i) {
-        add(StepKind::input_backward, 0);
-        add(StepKind::input_backward, 1);
+        add(PipelineStepKind::input_backward, 0);
+        add(PipelineStepKind::input_backward, 1);
       }
       for (std::uint32_t i = 0; i <= behind; ++i) backward(0);
       for (const std::uint32_t chunk : {1U, 0U}) {
-        while (weights_[chunk] < inputs_[chunk]) add(StepKind::weight_backward, chunk);
+        while (weights_[chunk] < inputs_[chunk]) add(PipelineStepKind::weight_backward, chunk);
       }
     }
     std::vector<PipelineStep> steps() { return std::move(steps_); }
 
    private:
     void backward(std::uint32_t chunk) {
-      add(StepKind::input_backward, chunk);
-      add(StepKind::weight_backward, chunk);
+      add(PipelineStepKind::input_backward, chunk);
+      add(PipelineStepKind::weight_backward, chunk);
     }
     // The next one of its kind.
-    void add(StepKind kind, std::uint32_t chunk) {
-      auto& next = kind == StepKind::forward          ? forwards_
-                   : kind == StepKind::input_backward ? inputs_
+    void add(PipelineStepKind kind, std::uint32_t chunk) {
+      auto& next = kind == PipelineStepKind::forward          ? forwards_
+                   : kind == PipelineStepKind::input_backward ? inputs_
                                                       : weights_;
       const std::uint32_t microbatch = next[chunk]++;
       if (microbatch < m_) steps_.push_back({kind, chunk, microbatch});

@@ -72,13 +72,13 @@ class GraphComputation final : public StageComputation {
 
   Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
     switch (step.kind) {
-      case StepKind::forward:
+      case PipelineStepKind::forward:
         return {forward(block, step, inputs.forward), 0, {}};
-      case StepKind::overlapped:
+      case PipelineStepKind::overlapped:
         return overlapped(block, step, inputs);
-      case StepKind::backward:
-      case StepKind::input_backward:
-      case StepKind::weight_backward:
+      case PipelineStepKind::backward:
+      case PipelineStepKind::input_backward:
+      case PipelineStepKind::weight_backward:
         break;
     }
     return backward(block, step, inputs.backward);
@@ -110,18 +110,18 @@ class GraphComputation final : public StageComputation {
     return block.size() - 1;
   }
 
-  static std::vector<const Chain*> backward_chains(const LayerGraph& layer, StepKind kind) {
+  static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
     std::vector<const Chain*> chains;
-    if (kind != StepKind::weight_backward && !layer.recompute.empty()) chains.push_back(&layer.recompute);
-    chains.push_back(kind == StepKind::weight_backward  ? &layer.weights
-                     : kind == StepKind::input_backward ? &layer.input
+    if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty()) chains.push_back(&layer.recompute);
+    chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
+                     : kind == PipelineStepKind::input_backward ? &layer.input
                                                         : &layer.backward);
     return chains;
   }
 
   Results backward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
-    const char* name = step.kind == StepKind::weight_backward ? "_weights" : "_backward";
+    const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
@@ -144,7 +144,7 @@ class GraphComputation final : public StageComputation {
     }
     const ChunkGraph& part = chunk(step, step.backward_chunk);
     for (std::size_t i = part.layers.size(); i-- > 0;) {
-      for (const Chain* chain : backward_chains(graph_.layers[part.layers[i]], StepKind::backward)) {
+      for (const Chain* chain : backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::backward)) {
         for (const GraphNode& node : *chain) backward.push_back(&node);
       }
       ends.push_back(backward.size());

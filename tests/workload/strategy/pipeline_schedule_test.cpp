@@ -175,11 +175,11 @@ TEST(PipelineProof, NamesTheStepThatWouldWaitWithoutReceivesPostedAhead) {
 TEST(PipelineStep, TextsAreReadAsTheyAreWritten) {
   EXPECT_TRUE(rc::check([] {
     PipelineStep step;
-    step.kind = static_cast<StepKind>(*rc::gen::inRange(0, 5));
+    step.kind = static_cast<PipelineStepKind>(*rc::gen::inRange(0, 5));
     step.chunk = *rc::gen::inRange(0U, 3U);
     step.microbatch = *rc::gen::inRange(0U, 1000U);
-    if (step.kind == StepKind::overlapped) step.backward_chunk = *rc::gen::inRange(0U, 3U);
-    if (step.kind == StepKind::overlapped) step.backward_microbatch = *rc::gen::inRange(0U, 1000U);
+    if (step.kind == PipelineStepKind::overlapped) step.backward_chunk = *rc::gen::inRange(0U, 3U);
+    if (step.kind == PipelineStepKind::overlapped) step.backward_microbatch = *rc::gen::inRange(0U, 1000U);
     PipelineStep read;
     RC_ASSERT(read_step(to_text(step), read));
     RC_ASSERT(read == step);
