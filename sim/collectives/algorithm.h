@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/collectives/plan.h"
 #include "sim/collectives/protocol.h"
@@ -14,21 +15,44 @@ namespace netsim {
 // Which of the latencies in NCCL's tuning.cc an algorithm is charged: those of rings or those of trees.
 enum class CostFamily : std::uint8_t { ring, tree };
 
+// Which members of a group are rank 0, 1, ... of an algorithm's plans (execution/communicator_layout.h).
+enum class RankOrder : std::uint8_t {
+  group,  // the first member, the second, ...
+  // On each channel the members of another ring that visits domain after domain. All ranks of such a plan
+  // have as many thread blocks, and none is a root.
+  rings,
+  // On each channel domain after domain, the members of each in a chain that begins near another NIC, the
+  // domains in one of two orders. Such a plan is made by plan_over(), all its ranks have as many thread
+  // blocks, and its buffer is cut as NCCL cuts that of its trees (execution/chunking.h).
+  chains
+};
+
+// How many members of a group each domain has (what NVLink or PCIe joins: a host, a rack), in the order of
+// the ranks; one number: all domains have as many.
+using DomainSizes = std::vector<std::uint32_t>;
+
 class CollectiveAlgorithm {
  public:
   static constexpr const char* kComponentKind = "collective_algorithm";
   virtual ~CollectiveAlgorithm() = default;
   virtual bool supports(CollectiveKind kind) const = 0;
   virtual CostFamily cost_family() const { return CostFamily::ring; }
-  // Whether the ranks of its plans stand in a ring of neighbours, so that the library may let other members
-  // be rank 0, 1, ... on each channel (execution/communicator_layout.h). All ranks of such a plan have as
-  // many thread blocks, and none is a root.
-  virtual bool runs_in_rings() const { return false; }
+  virtual RankOrder order() const { return RankOrder::group; }
+  // Those of which the library takes one for each operation, by size and group; empty: it is one itself, and
+  // does not depend on them. They live as long as this.
+  virtual std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind /*kind*/) const { return {}; }
+  // Channels on each ring or chain of a group on several hosts; 0: as the section `collectives` says.
+  virtual std::uint32_t scale_out_channels() const { return 0; }
   // What its plans are made for; nothing: they run by whatever protocol the library uses.
   virtual std::optional<Protocol> protocol() const { return std::nullopt; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
+  // The same over domains of which something is known, where order() is chains.
+  virtual std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
+                                          const DomainSizes& /*domains*/) const {
+    return plan(kind, ranks, root);
+  }
 };
 
 }  // namespace netsim

@@ -14,7 +14,7 @@ class Ring final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
-  bool runs_in_rings() const override { return true; }
+  RankOrder order() const override { return RankOrder::rings; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     return std::make_unique<RingPlan>("ring", kind, Dimensions{ranks}, std::vector<RingSlice>{{{0, 1}}});
   }

@@ -49,6 +49,13 @@ AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
   }
 }
 
+bool AlgorithmChoice::has_candidates() const {
+  return std::any_of(std::begin(kCollectiveKinds), std::end(kCollectiveKinds), [&](const auto& info) {
+    const auto& algorithm = algorithms_[static_cast<std::size_t>(info.kind)];
+    return algorithm && !algorithm->candidates(info.kind).empty();
+  });
+}
+
 const CollectiveAlgorithm& AlgorithmChoice::of(CollectiveKind kind) const {
   const auto& algorithm = algorithms_[static_cast<std::size_t>(kind)];
   if (!algorithm) {

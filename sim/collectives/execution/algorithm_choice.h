@@ -16,6 +16,8 @@ class AlgorithmChoice {
   explicit AlgorithmChoice(const CollectivesParameters& parameters);
   // InputError for a kind that has no default and for which none was chosen.
   const CollectiveAlgorithm& of(CollectiveKind kind) const;
+  // Whether one of them leaves something to choose.
+  bool has_candidates() const;
 
  private:
   std::array<std::unique_ptr<CollectiveAlgorithm>, kCollectiveKindCount> algorithms_;

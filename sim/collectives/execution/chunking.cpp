@@ -1,35 +1,70 @@
 #include "sim/collectives/execution/chunking.h"
 
 #include <algorithm>
-
-#include "sim/collectives/execution/communicator_layout.h"
+#include <bit>
 
 namespace netsim {
 namespace {
 
 std::uint64_t divide_up(Bytes bytes, Int128 by) { return static_cast<std::uint64_t>((bytes + by - 1) / by); }
 
-}  // namespace
-
-std::uint32_t channels_over_hosts(const CollectivesParameters& parameters, std::size_t rings) {
-  const auto each = static_cast<std::size_t>(parameters.scale_out_channels);
-  return static_cast<std::uint32_t>(rings == 1 ? each
-                                               : rings * std::clamp<std::size_t>(kMaxRings / rings, 1, each));
+std::uint32_t levels_of(std::uint32_t domains) {
+  return static_cast<std::uint32_t>(std::bit_width(domains)) - 1;
 }
 
+// Halves a chunk while there are fewer than `wanted` of it and it is above `least`.
+void halve(Bytes& chunk, Bytes channel_bytes, double wanted, Bytes least) {
+  const auto count = [&] { return channel_bytes / chunk; };  // whole ones
+  while (static_cast<double>(count()) < wanted && chunk > least) chunk /= 2;
+}
+
+// By Simple as many chunks are wanted as are on their way at once; what is said of LL128 NCCL has found out.
+Bytes tree_chunk(Bytes step, Bytes channel_bytes, const Cutting& cutting) {
+  const std::uint32_t levels = levels_of(cutting.domains);
+  if (cutting.protocol == Protocol::simple) {
+    const std::uint32_t depth = cutting.ranks / cutting.domains - 1 + levels;
+    halve(step, channel_bytes, 8 * depth, 128 * kKibibyte);
+    halve(step, channel_bytes, 4 * depth, 64 * kKibibyte);
+    halve(step, channel_bytes, depth, 32 * kKibibyte);
+  } else if (cutting.protocol == Protocol::ll128) {
+    const double each = static_cast<double>(cutting.ranks) / cutting.domains;
+    const double steps = 1 + levels + 0.1 * each;
+    step = step / 15 * 16;  // with its flags
+    halve(step, channel_bytes, steps * 64 / each, 128 * kKibibyte);
+    halve(step, channel_bytes, steps * 16 / each, 32 * kKibibyte);
+    step = step / 16 * 15;
+  }
+  return step;
+}
+
+// The buffer's room stays what it is.
+void cut_as_tree(Chunking& chunking, Bytes bytes, const Cutting& cutting) {
+  const Bytes step = chunking.slots == 0 ? chunking.slice
+                                         : chunking.slice * static_cast<Bytes>(chunking.slots) / kBufferSteps;
+  chunking.slice = tree_chunk(step, bytes / static_cast<Bytes>(cutting.channels), cutting);
+  chunking.slices = 1;
+  chunking.least_slice = 1;
+  if (chunking.slots != 0) chunking.slots = static_cast<std::uint32_t>(kBufferSteps);
+}
+
+}  // namespace
+
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     Protocol protocol, Reach farthest, std::size_t rings) {
-  if (request.raw || farthest == Reach::self || farthest == Reach::ideal) return {};
-  const bool together = farthest != Reach::scale_out;
-  const Bytes lanes = together ? parameters.scale_up_channels : 1;
+                     const Cutting& cutting) {
+  if (request.raw || cutting.farthest == Reach::self || cutting.farthest == Reach::ideal) return {};
+  const bool together = cutting.farthest != Reach::scale_out;
+  const Bytes lanes = together ? cutting.channels : 1;
   Chunking chunking;
-  chunking.channels = together ? 1 : channels_over_hosts(parameters, rings);
-  const ProtocolParameters& cut = parameters.of(protocol);
-  chunking.slice = cut.slice * lanes;
+  chunking.channels = together ? 1 : cutting.channels;
+  const ProtocolParameters& cut = parameters.of(cutting.protocol);
+  chunking.slice = cut.slice;
   chunking.slices = static_cast<std::uint32_t>(cut.slices_per_chunk);
-  chunking.least_slice = cut.least_slice * lanes;
+  chunking.least_slice = cut.least_slice;
   chunking.slots = static_cast<std::uint32_t>(cut.slots);
-  chunking.protocol = protocol;
+  chunking.protocol = cutting.protocol;
+  if (cutting.as_tree) cut_as_tree(chunking, request.bytes, cutting);
+  chunking.slice *= lanes;
+  chunking.least_slice *= lanes;
   return chunking;
 }
 
@@ -47,15 +82,14 @@ std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_
       std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
 }
 
-void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes, std::uint32_t first_channel,
-                      std::uint32_t channels) {
-  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes && first_channel_ == first_channel &&
-      channels_ == channels)
+void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes,
+                      const ChannelOrders::Channels& channels) {
+  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes && channels_.first == channels.first &&
+      channels_.step == channels.step && channels_.count == channels.count)
     return;
   plan_ = &plan;
   chunking_ = chunking;
   bytes_ = bytes;
-  first_channel_ = first_channel;
   channels_ = channels;
   find_rounds();
   known_.assign(plan.chunks(), {});
@@ -95,8 +129,9 @@ void ChunkSizes::add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count)
 
 void ChunkSizes::find_rounds() {
   rounds_.clear();
-  for (std::uint32_t channel = first_channel_; channel < first_channel_ + channels_; ++channel) {
-    const Bytes channel_bytes = share(bytes_, chunking_.channels, channel);
+  for (std::uint32_t i = 0; i < channels_.count; ++i) {
+    const Bytes channel_bytes =
+        share(bytes_, chunking_.channels, std::uint64_t{channels_.first} + i * channels_.step);
     const std::uint64_t rounds = rounds_of(*plan_, chunking_, channel_bytes);
     if (rounds == 0) continue;
     const Bytes small = channel_bytes / static_cast<Bytes>(rounds);

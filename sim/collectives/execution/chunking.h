@@ -13,12 +13,14 @@
 // A receiver has room for `slots` messages of each connection. It tells the sender of each message that it
 // has taken out, by a credit: another message, of kCreditBytes.
 //
-// A group that spans hosts runs `scale_out_channels` chains of messages on each of its rings (one where there
-// are none), as many of them as kMaxRings allows (communicator_layout.h); one chain per channel, each on
-// queue pair (channel mod queue pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in
-// lockstep, each with 1 / 24 of the port; they are timed together, as messages of up to 24 slices, which
-// gives the same times. On an ideal network there is one channel, one round and no limit of slots, and a raw
-// transfer is one message.
+// A group that spans hosts runs a chain of messages per channel, each on queue pair (channel mod queue
+// pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each with 1 / 24 of the
+// port; they are timed together, as messages of up to 24 slices, which gives the same times.
+//
+// The two trees of NCCL's tree have a channel each, so one pass through such a plan is two channels. Its
+// chunks are one of the 8 steps of a connection's buffer and less, the smaller the fewer there are of them
+// for the ranks that they pass one behind the other (calcCollChunking in src/enqueue.cc). On an ideal network
+// there is one channel, one round and no limit of slots, and a raw transfer is one message.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@
 
 #include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/execution/communication.h"
+#include "sim/collectives/execution/communicator_layout.h"
 #include "sim/collectives/plan.h"
 #include "sim/core/units.h"
 #include "sim/transport/endpoint.h"
@@ -43,15 +46,26 @@ struct Chunking {
   Bytes least_slice = 1;     // ... unless these are smaller than that
   std::uint32_t slots = 0;   // messages of a connection that the receiver has room for; 0: unlimited
   Protocol protocol = Protocol::simple;
+  // Of bytes on the wire: what the thread blocks of a message move, and what the links within a host and a
+  // NIC carry. 0: not known.
+  BitRate block_rate = 0, local_rate = 0, nic_rate = 0;
   bool operator==(const Chunking&) const = default;
 };
 
-// By where the farthest member of the group is from its first one. `rings`: that are run.
+// What decides how a buffer is cut, besides its size and the parameters.
+struct Cutting {
+  Reach farthest = Reach::self;  // of a member from the first one
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;
+  bool as_tree = false;       // the plan is of RankOrder::chains...
+  std::uint32_t ranks = 2;    // ... over a group of so many
+  std::uint32_t domains = 1;  // in so many
+};
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     Protocol protocol, Reach farthest, std::size_t rings);
+                     const Cutting& cutting);
 
-// Channels of a group on several hosts, on so many rings.
-std::uint32_t channels_over_hosts(const CollectivesParameters& parameters, std::size_t rings);
+// Steps of a connection's buffer (NCCL_STEPS).
+inline constexpr std::int64_t kBufferSteps = 8;
 
 // Rounds of a channel that carries `channel_bytes`; 0 for none.
 std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
@@ -76,8 +90,7 @@ class ChunkSizes {
   };
 
   // Of these channels of this communication; keeps what is known if it is the same as before.
-  void open(const Plan& plan, const Chunking& chunking, Bytes bytes, std::uint32_t first_channel,
-            std::uint32_t channels);
+  void open(const Plan& plan, const Chunking& chunking, Bytes bytes, const ChannelOrders::Channels& channels);
   // What a step of `rank` sends; it sends something.
   const std::vector<Size>& of(std::uint32_t rank, const Step& step);
   // Messages of a step of `count` chunks.
@@ -91,7 +104,7 @@ class ChunkSizes {
   const Plan* plan_ = nullptr;
   Chunking chunking_;
   Bytes bytes_ = 0;
-  std::uint32_t first_channel_ = 0, channels_ = 0;
+  ChannelOrders::Channels channels_;
   std::vector<Size> rounds_;
   std::vector<std::vector<Size>> known_;  // of one chunk, by piece
   std::vector<Size> several_;             // of the last step of several chunks

@@ -1,6 +1,7 @@
 #include "sim/collectives/execution/collective_library.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/collectives/execution/nccl_tuning.h"
 #include "sim/core/config.h"
@@ -25,17 +26,124 @@ bool is_modelled(CollectiveKind kind) {
   }
 }
 
-void check_generations(const ConfigNode& section, const CollectivesParameters& parameters,
-                       const Endpoint& network) {
-  if (parameters.protocol || parameters.gpu_generation) return;
-  for (std::uint32_t gpu = 0; gpu < network.gpu_count(); ++gpu) {
-    const GpuSite site = network.site(gpu);
+// Whether NCCL's cost model has to choose something.
+bool has_a_choice(const CollectivesParameters& parameters, const AlgorithmChoice& algorithms) {
+  return !parameters.protocol || algorithms.has_candidates();
+}
+
+void check_generations(const ConfigNode& section, const CollectiveLibrary& library) {
+  if (library.parameters.gpu_generation || !has_a_choice(library.parameters, library.algorithms)) return;
+  for (std::uint32_t gpu = 0; gpu < library.endpoint.gpu_count(); ++gpu) {
+    const GpuSite site = library.endpoint.site(gpu);
     if (generation_of(site.gpu_model)) continue;
-    section.fail("protocol: auto reads NCCL's tables by the generation of the GPUs, which host " +
-                 std::to_string(site.host) +
-                 " does not say; gpu_generation does (allowed: volta, ampere, "
-                 "hopper, blackwell)");
+    section.fail(
+        "NCCL's choice (protocol: auto, or the algorithm nccl) reads its tables by the generation of "
+        "the GPUs, which host " +
+        std::to_string(site.host) +
+        " does not say; gpu_generation does (allowed: volta, ampere, "
+        "hopper, blackwell)");
   }
+}
+
+// What runs a collective.
+struct Choice {
+  const CollectiveAlgorithm* algorithm = nullptr;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t of_channels = 1;  // that the group has with the algorithm
+  std::uint32_t channels = 1;     // that are used
+};
+
+// Of a collective in a group; `layout` is the group's.
+class Chooser {
+ public:
+  Chooser(const CollectiveLibrary& library, const CommunicationRequest& request,
+          const CommunicatorLayout& layout)
+      : library_(library),
+        request_(request),
+        layout_(layout),
+        configured_(library.algorithms.of(request.kind)) {}
+
+  Choice choose() const {
+    const auto candidates = configured_.candidates(request_.kind);
+    if (!candidates.empty()) return tune(candidates);
+    const std::uint32_t channels = channels_of(configured_);
+    return {&configured_, protocol_of(configured_), channels, channels};
+  }
+
+ private:
+  // As the configuration has them.
+  std::size_t channels_each() const {
+    if (layout_.farthest != Reach::scale_out)
+      return static_cast<std::size_t>(library_.parameters.scale_up_channels);
+    const std::uint32_t own = configured_.scale_out_channels();
+    return own != 0 ? own : static_cast<std::size_t>(library_.parameters.scale_out_channels);
+  }
+
+  std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
+    const bool group = algorithm.order() == RankOrder::group;
+    const std::size_t orders = group ? 1 : std::max<std::size_t>(1, layout_.rings.size());
+    if (orders == 1) return static_cast<std::uint32_t>(channels_each());
+    return static_cast<std::uint32_t>(orders *
+                                      std::clamp<std::size_t>(kMaxRings / orders, 1, channels_each()));
+  }
+
+  Protocol protocol_of(const CollectiveAlgorithm& algorithm) const {
+    if (const auto own = algorithm.protocol()) return *own;
+    if (library_.parameters.protocol) return *library_.parameters.protocol;
+    if (!is_modelled(request_.kind))
+      return request_.bytes / ranks() <= kPointToPointLl ? Protocol::ll : Protocol::simple;
+    return best_estimate(as_tuned(algorithm), kProtocols, library_.parameters).value().protocol;
+  }
+
+  // Simple is always among what the model knows.
+  Choice tune(const std::vector<const CollectiveAlgorithm*>& candidates) const {
+    std::span<const Protocol> protocols = kProtocols;
+    if (library_.parameters.protocol) protocols = {&*library_.parameters.protocol, 1};
+    Choice choice{candidates.front(), library_.parameters.protocol.value_or(Protocol::simple), 1, 1};
+    std::optional<double> least;
+    for (const CollectiveAlgorithm* algorithm : candidates) {
+      const auto best = best_estimate(as_tuned(*algorithm), protocols, library_.parameters);
+      if (!best || (least && best->microseconds >= *least)) continue;
+      least = best->microseconds;
+      choice.algorithm = algorithm;
+      choice.protocol = best->protocol;
+    }
+    choice.of_channels = channels_of(*choice.algorithm);
+    choice.channels = tuned_channels(as_tuned(*choice.algorithm), choice.protocol, choice.of_channels);
+    return choice;
+  }
+
+  TuningCase as_tuned(const CollectiveAlgorithm& algorithm) const {
+    TuningCase one{request_.kind, algorithm.cost_family(), request_.bytes, ranks()};
+    one.nodes = layout_.domains;
+    one.nvlink = layout_.nearest == Reach::scale_up;
+    one.generation = library_.parameters.gpu_generation
+                         ? *library_.parameters.gpu_generation
+                         : generation_of(layout_.gpu_model).value();  // checked
+    one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
+    one.channels = std::max(1U, channels_of(algorithm) / 2);
+    return one;
+  }
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(request_.members->size()); }
+
+  const CollectiveLibrary& library_;
+  const CommunicationRequest& request_;
+  const CommunicatorLayout& layout_;
+  const CollectiveAlgorithm& configured_;
+};
+
+// Channels that are timed together move together.
+void set_rates(Chunking& chunking, CostFamily family, const CommunicatorLayout& layout,
+               std::uint32_t channels) {
+  const auto generation = generation_of(layout.gpu_model);
+  if (!generation || layout.farthest == Reach::ideal) return;
+  const BitRate each = thread_block_rate(family, chunking.protocol, *generation, layout.domains);
+  constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
+  const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
+  chunking.block_rate = on_wire * (layout.farthest == Reach::scale_out ? 1 : channels);
+  chunking.local_rate = layout.local_rate;
+  chunking.nic_rate = layout.rate_of_nic;
 }
 
 }  // namespace
@@ -45,47 +153,49 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
       algorithms(parameters),
       latency(parameters, network),
       layouts(network),
-      plans(algorithms),
       endpoint(network) {
-  check_generations(section, parameters, network);
+  check_generations(section, *this);
 }
 
-// `layout`: of a collective's group.
-Protocol CollectiveLibrary::protocol(const CommunicationRequest& request,
-                                     const CommunicatorLayout* layout) const {
-  if (layout != nullptr) {
-    if (const auto own = algorithms.of(request.kind).protocol()) return *own;
-  }
-  if (parameters.protocol) return *parameters.protocol;
-  const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  if (layout == nullptr || !is_modelled(request.kind)) {
-    const Bytes message = layout == nullptr ? request.bytes : request.bytes / ranks;
-    return message <= kPointToPointLl ? Protocol::ll : Protocol::simple;
-  }
-  TuningCase one{request.kind, algorithms.of(request.kind).cost_family(), request.bytes, ranks};
-  one.nodes = layout->domains;
-  one.nvlink = layout->nearest == Reach::scale_up;
-  one.bandwidth = model_bandwidth(*layout);
-  one.generation = parameters.gpu_generation ? *parameters.gpu_generation
-                                             : generation_of(layout->gpu_model).value();  // checked
-  one.channels = static_cast<std::uint32_t>(parameters.scale_up_channels);
-  if (one.nodes > 1)
-    one.channels = channels_over_hosts(parameters, std::max<std::size_t>(1, layout->rings.size()));
-  return chosen_protocol(one, parameters);
+Course LibraryLookup::course(const CommunicationRequest& request) {
+  return is_collective(request.kind) ? collective(request) : point_to_point(request);
 }
 
-Course CollectiveLibrary::course(const CommunicationRequest& request, LayoutLookup& known) const {
+Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
   const std::vector<std::uint32_t>& members = *request.members;
-  if (!is_collective(request.kind)) {
-    const Reach reach = endpoint.reach(members[0], members[1]);
-    return {reach, chunking_of(request, parameters, protocol(request, nullptr), reach, 1), {}};
-  }
-  const CommunicatorLayout& layout = known.get(members);
+  const CollectivesParameters& parameters = library_.parameters;
+  const CollectiveAlgorithm& algorithm = library_.algorithms.of(request.kind);
   Course course;
+  course.plan = &plans_.get(algorithm, request.kind, 2U, 0U, DomainSizes());
+  course.family = algorithm.cost_family();
+  course.farthest = library_.endpoint.reach(members[0], members[1]);
+  Cutting cutting;
+  cutting.farthest = course.farthest;
+  cutting.protocol =
+      parameters.protocol.value_or(request.bytes <= kPointToPointLl ? Protocol::ll : Protocol::simple);
+  cutting.channels = static_cast<std::uint32_t>(
+      course.farthest == Reach::scale_out ? parameters.scale_out_channels : parameters.scale_up_channels);
+  course.chunking = chunking_of(request, parameters, cutting);
+  return course;
+}
+
+Course LibraryLookup::collective(const CommunicationRequest& request) {
+  const CommunicatorLayout& layout = layouts_.get(*request.members);
+  const Choice choice = Chooser(library_, request, layout).choose();
+  Cutting cutting;
+  cutting.ranks = static_cast<std::uint32_t>(request.members->size());
+  cutting.domains = layout.domains;
+  cutting.farthest = layout.farthest;
+  cutting.protocol = choice.protocol;
+  cutting.channels = choice.channels;
+  cutting.as_tree = choice.algorithm->order() == RankOrder::chains;
+  Course course;
+  course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, layout.sizes);
+  course.family = choice.algorithm->cost_family();
   course.farthest = layout.farthest;
-  if (algorithms.of(request.kind).runs_in_rings()) course.rings = layout.rings;
-  course.chunking = chunking_of(request, parameters, protocol(request, &layout), layout.farthest,
-                                std::max<std::size_t>(1, course.rings.size()));
+  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels);
+  course.chunking = chunking_of(request, library_.parameters, cutting);
+  set_rates(course.chunking, course.family, layout, cutting.channels);
   return course;
 }
 

@@ -2,9 +2,6 @@
 // sets; only the caches grow, behind their locks.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collectives_parameters.h"
@@ -15,12 +12,13 @@
 
 namespace netsim {
 
-// How a communication runs, besides its plan.
+// How a communication runs.
 struct Course {
+  const Plan* plan = nullptr;
+  CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // of a member from the first one
   Chunking chunking;
-  // The rings that its channels run on; none: as the group stands.
-  std::span<const std::vector<std::uint32_t>> rings;
+  ChannelOrders orders;
 };
 
 struct CollectiveLibrary {
@@ -29,18 +27,29 @@ struct CollectiveLibrary {
   CollectiveLibrary(const CollectiveLibrary&) = delete;
   CollectiveLibrary& operator=(const CollectiveLibrary&) = delete;
 
-  // Of a group of two and more; `known`: the asking set's.
-  Course course(const CommunicationRequest& request, LayoutLookup& known) const;
-
   const CollectivesParameters parameters;
   const AlgorithmChoice algorithms;
   const LatencyModel latency;
   LayoutCache layouts;
   PlanCache plans;
   const Endpoint& endpoint;
+};
+
+// The library as one set asks it: what it has found is found again without a lock.
+class LibraryLookup {
+ public:
+  explicit LibraryLookup(CollectiveLibrary& library)
+      : library_(library), layouts_(library.layouts), plans_(library.plans) {}
+  // Of a group of two and more.
+  Course course(const CommunicationRequest& request);
 
  private:
-  Protocol protocol(const CommunicationRequest& request, const CommunicatorLayout* layout) const;
+  Course point_to_point(const CommunicationRequest& request);
+  Course collective(const CommunicationRequest& request);
+
+  CollectiveLibrary& library_;
+  LayoutLookup layouts_;
+  PlanLookup plans_;
 };
 
 }  // namespace netsim

@@ -82,9 +82,12 @@ void add_protocols(Parameters<C>& p) {
                {"ampere", GpuGeneration::ampere},
                {"hopper", GpuGeneration::hopper},
                {"blackwell", GpuGeneration::blackwell}},
-              "the GPUs for which protocol auto reads the cost model's tables")
+              "the GPUs for which the cost model's tables are read")
       .time("launch_latency", &C::launch_latency, {0, kSecond},
-            "before the kernel of a collective runs, on top of the base latency; a machine's own (measured)");
+            "before the kernel of a collective runs, on top of the base latency; a machine's own (measured)")
+      .time("plugin_latency", &C::plugin_latency, {0, kSecond},
+            "network latency that the plug-in reports: the cost model adds it to a step between hosts (AWS's "
+            "EFA on p4d and p4de: 75 us)");
 }
 
 void add_channels(Parameters<C>& p) {

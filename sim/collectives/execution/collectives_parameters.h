@@ -69,6 +69,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<GpuGeneration> gpu_generation;
   // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
   Time launch_latency = 0;
+  // What the machine's network plug-in reports (ncclNetProperties_t::latency): for the cost model.
+  Time plugin_latency = 0;
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
   std::int64_t scale_up_channels = 24;
   std::int64_t scale_out_channels = 4;

@@ -55,18 +55,23 @@ const std::vector<std::uint32_t>& near_nic(const Domain& domain, std::size_t ind
   return std::next(domain.near.begin(), static_cast<std::ptrdiff_t>(index))->second;
 }
 
+// The domain's places from this one on, in turns.
+std::vector<std::uint32_t> places_from(const Domain& domain, std::uint32_t first) {
+  const auto at = std::find(domain.places.begin(), domain.places.end(), first);
+  std::vector<std::uint32_t> places(at, domain.places.end());
+  places.insert(places.end(), domain.places.begin(), at);
+  return places;
+}
+
 // Appends the domain's places, from one near the NIC `in` to another one near `out`, and those between in the
 // order of the group.
 void visit(const Domain& domain, std::size_t in, std::size_t out, std::vector<std::uint32_t>& ring) {
   const std::uint32_t first = near_nic(domain, in).front();
   std::uint32_t last = near_nic(domain, out).back();
-  const auto at = std::find(domain.places.begin(), domain.places.end(), first);
-  std::vector<std::uint32_t> rest(at + 1, domain.places.end());
-  rest.insert(rest.end(), domain.places.begin(), at);
-  if (last == first && !rest.empty()) last = rest.back();
-  ring.push_back(first);
-  for (const std::uint32_t place : rest) {
-    if (place != last) ring.push_back(place);
+  const std::vector<std::uint32_t> places = places_from(domain, first);
+  if (last == first) last = places.back();
+  for (const std::uint32_t place : places) {
+    if (place != last || place == first) ring.push_back(place);
   }
   if (last != first) ring.push_back(last);
 }
@@ -96,11 +101,63 @@ std::vector<std::vector<std::uint32_t>> rings_of(const std::vector<Domain>& doma
   return all;
 }
 
+DomainSizes sizes_of(const std::vector<Domain>& domains) {
+  DomainSizes sizes;
+  for (const Domain& domain : domains) sizes.push_back(static_cast<std::uint32_t>(domain.places.size()));
+  if (std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); }))
+    sizes.resize(1);
+  return sizes;
+}
+
+// The place among the domains of a position in the second of two trees (double_binary_tree.h).
+std::size_t in_second_tree(std::size_t domains, std::size_t position) {
+  return domains % 2 == 0 ? domains - 1 - position : (position + 1) % domains;
+}
+
+std::vector<std::vector<std::uint32_t>> chains_of(const std::vector<Domain>& domains) {
+  const std::size_t count = rings_over(domains);
+  const bool alike = sizes_of(domains).size() == 1;
+  std::vector<std::vector<std::uint32_t>> all(2 * count);
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    for (std::size_t i = 0; i < domains.size(); ++i) {
+      const Domain& domain = domains[c >= count && alike ? in_second_tree(domains.size(), i) : i];
+      const std::vector<std::uint32_t> chain = places_from(domain, near_nic(domain, c % count).front());
+      all[c].insert(all[c].end(), chain.begin(), chain.end());
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
-std::uint32_t rank_at(std::span<const std::uint32_t> ring, std::uint32_t place) {
-  if (ring.empty()) return place;
-  return static_cast<std::uint32_t>(std::find(ring.begin(), ring.end(), place) - ring.begin());
+std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place) {
+  if (order.empty()) return place;
+  return static_cast<std::uint32_t>(std::find(order.begin(), order.end(), place) - order.begin());
+}
+
+ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels) {
+  if (order == RankOrder::rings) orders_ = layout.rings;
+  if (order == RankOrder::chains) orders_ = layout.chains;
+  if (orders_.empty()) return;
+  each_ = static_cast<std::uint32_t>(orders_.size());
+  if (order == RankOrder::chains) {
+    each_ /= 2;
+    half_ = (channels + 1) / 2;
+  }
+  channels_each_ = (std::min(channels, half_) + each_ - 1) / each_;
+}
+
+std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels) const {
+  if (orders_.empty()) return {{0, 1, channels, {}}};
+  std::vector<Channels> sets;
+  for (std::uint32_t i = 0; i < orders_.size(); ++i) {
+    const bool second = i >= each_;
+    Channels set{second ? half_ + i - each_ : i, each_, 0, orders_[i]};
+    const std::uint32_t end = second ? channels : std::min(channels, half_);
+    if (set.first < end) set.count = (end - set.first + each_ - 1) / each_;
+    if (set.count > 0) sets.push_back(set);
+  }
+  return sets;
 }
 
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
@@ -115,8 +172,13 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
     layout.local_rate = std::min(layout.local_rate, domain.local_rate);
     layout.nic_rate = std::min(layout.nic_rate, domain.nic_rate);
   }
-  layout.gpu_model = endpoint.site(members[0]).gpu_model;
-  if (domains.size() > 1 && domains.size() < members.size()) layout.rings = rings_of(domains);
+  const GpuSite first = endpoint.site(members[0]);
+  layout.rate_of_nic = first.nic_rate;
+  layout.gpu_model = first.gpu_model;
+  layout.sizes = sizes_of(domains);
+  if (domains.size() == 1) return layout;
+  layout.chains = chains_of(domains);
+  if (domains.size() < members.size()) layout.rings = rings_of(domains);
   return layout;
 }
 

@@ -1,5 +1,5 @@
-// CommunicatorLayout: where the members of a group are, what joins them, and in which orders rings run
-// through them.
+// CommunicatorLayout: where the members of a group are, what joins them, and in which orders rings and trees
+// run through them.
 //
 // A ring that visits one domain (what NVLink or PCIe joins: a host, a rack) after the other enters each by
 // one NIC and leaves it by another. One ring uses two of the NICs of a host; NCCL's search
@@ -9,6 +9,9 @@
 // same NIC, so that the hop stays on its rail, and leaves it near NIC c; and so on in turns. Then each NIC of
 // each domain carries one ring in and one out. With an odd number of domains the last hop changes rails. On
 // two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
+//
+// Trees run along chains: chain c begins in each domain near NIC c, so that what goes between domains stays
+// on its rail, and passes the others in the order of the group.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/algorithm.h"
+#include "sim/core/index.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
 
@@ -33,21 +38,69 @@ struct CommunicatorLayout {
   // Of neighbours in a domain; farthest where each member has a domain of its own.
   Reach nearest = Reach::scale_up;
   std::uint32_t domains = 1;
+  DomainSizes sizes;  // in the order of chains
   // Of a member's links to the others of its domain, and of the NICs near the members of a domain, all
   // together; the least there is. 0: none, or the endpoint does not say.
   BitRate local_rate = 0, nic_rate = 0;
-  std::string gpu_model;  // of the first member; "": the endpoint does not say
+  BitRate rate_of_nic = 0;  // of a single one of the first member
+  std::string gpu_model;    // of the first member; "": the endpoint does not say
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
+  // The same in the order of the chains, twice as many; empty in a single domain.
+  std::vector<std::vector<std::uint32_t>> chains;
 };
 
-// The place in the group of rank `rank` on a ring; with an empty one the same.
-constexpr std::uint32_t place_of(std::span<const std::uint32_t> ring, std::uint32_t rank) {
-  return ring.empty() ? rank : ring[rank];
+// The place in the group of rank `rank` in an order of places; in an empty one the same.
+constexpr std::uint32_t place_of(std::span<const std::uint32_t> order, std::uint32_t rank) {
+  return order.empty() ? rank : order[rank];
 }
 // The other way round.
-std::uint32_t rank_at(std::span<const std::uint32_t> ring, std::uint32_t place);
+std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place);
+
+// In which order the ranks of a plan are on each channel of a group. As in NCCL a channel takes one ring
+// after the other, and the first half of the channels the chains of the first tree.
+class ChannelOrders {
+ public:
+  // The order of the group on all.
+  ChannelOrders() = default;
+  // `layout` lives as long.
+  ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels);
+
+  // Of rank r the place in the group at [r]; empty: place r.
+  std::span<const std::uint32_t> of(std::uint32_t channel) const {
+    if (orders_.empty()) return {};
+    const std::uint32_t tree = channel < half_ ? 0 : 1;
+    return orders_[tree * each_ + (channel - tree * half_) % each_];
+  }
+
+  // What the endpoint calls a channel (TransferTraits::channel): those that may join the same two members
+  // follow each other, so that they are on different queue pairs.
+  std::uint32_t number(std::uint32_t channel) const {
+    if (orders_.empty()) return channel;
+    const std::uint32_t tree = channel < half_ ? 0 : 1;
+    const std::uint32_t in_tree = channel - tree * half_;
+    return (in_tree % each_ * channels_each_ + in_tree / each_) * trees() + tree;
+  }
+  // From one channel of an order to the next.
+  std::uint32_t number_step() const { return trees(); }
+
+  // Channels first, first + step, ...
+  struct Channels {
+    std::uint32_t first = 0, step = 1, count = 0;
+    std::span<const std::uint32_t> order;
+  };
+  // Those of the first `channels` that share an order.
+  std::vector<Channels> sets(std::uint32_t channels) const;
+
+ private:
+  std::uint32_t trees() const { return half_ == kNoIndex ? 1 : 2; }
+
+  std::span<const std::vector<std::uint32_t>> orders_;
+  std::uint32_t each_ = 1;           // orders of a tree; all of rings
+  std::uint32_t channels_each_ = 1;  // of an order, at the most
+  std::uint32_t half_ = kNoIndex;    // the first channel of the second tree
+};
 
 // `members`: GPUs, in the order of the group; 2 and more.
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);

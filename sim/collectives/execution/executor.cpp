@@ -36,9 +36,9 @@ class ScheduleExecutor final : public Executor {
     return batches_.scale_out_bytes(gpu, request);
   }
   LibraryChoice choice(const CommunicationRequest& request) override {
-    const auto ranks = static_cast<std::uint32_t>(request.members->size());
-    const Chunking chunking = library_.course(request, layouts_).chunking;
-    return {plans_.get(request.kind, ranks, request.root).algorithm(), chunking.protocol, chunking.channels};
+    const Course course = lookup_.course(request);
+    return {course.plan->algorithm(), course.chunking.protocol,
+            course.chunking.channels * course.plan->channels()};
   }
   void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                       const BatchVisitor& visit) override {
@@ -56,8 +56,7 @@ class ScheduleExecutor final : public Executor {
   std::deque<ExecutorPart> parts_;  // by set
   std::vector<ExecutorPart*> part_of_gpu_;
   MessageBatches batches_;
-  LayoutLookup layouts_{library_.layouts};
-  PlanLookup plans_{library_.plans};
+  LibraryLookup lookup_{library_};
 };
 
 ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,

@@ -34,8 +34,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
                            std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
                            const TransferTrace& trace)
     : library_(library),
-      plans_(library.plans),
-      layouts_(library.layouts),
+      lookup_(library),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop, library.latency),
@@ -87,13 +86,12 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.plan = nullptr;
   operation.thread_blocks.clear();
   operation.filled.clear();
-  const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  if (ranks == 1) return;
-  const Course course = library_.course(request, layouts_);
-  operation.plan = &plans_.get(request.kind, ranks, request.root);
+  if (request.members->size() == 1) return;
+  const Course course = lookup_.course(request);
+  operation.plan = course.plan;
   operation.chunking = course.chunking;
-  operation.rings = course.rings;
-  operation.family = library_.algorithms.of(request.kind).cost_family();
+  operation.orders = course.orders;
+  operation.family = course.family;
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   operation.base_latency =
       library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);

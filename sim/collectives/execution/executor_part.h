@@ -11,7 +11,6 @@
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/operation_trace.h"
 #include "sim/collectives/execution/outgoing_messages.h"
-#include "sim/collectives/execution/plan_cache.h"
 #include "sim/collectives/execution/step_runner.h"
 
 namespace netsim {
@@ -43,8 +42,7 @@ class alignas(64) ExecutorPart {
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;
-  PlanLookup plans_;
-  LayoutLookup layouts_;
+  LibraryLookup lookup_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
   OperationTrace trace_;

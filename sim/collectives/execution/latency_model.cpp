@@ -1,6 +1,14 @@
 #include "sim/collectives/execution/latency_model.h"
 
+#include <algorithm>
+
 namespace netsim {
+namespace {
+
+// Nothing where the rate is not known.
+Time time_at(BitRate rate, Bytes bytes) { return rate == 0 ? 0 : transmission_time(bytes, rate); }
+
+}  // namespace
 
 Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, CostFamily family,
                         Reach farthest) const {
@@ -11,19 +19,29 @@ Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, 
          (family == CostFamily::tree ? costs.base_latency_tree : costs.base_latency_ring);
 }
 
-LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, Protocol protocol, CostFamily family,
-                                    std::uint32_t source, std::uint32_t destination) const {
+LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const Chunking& chunking,
+                                    CostFamily family, std::uint32_t source, std::uint32_t destination,
+                                    Bytes bytes) const {
   if (request.raw) return {};
   const bool tree = family == CostFamily::tree;
-  const ProtocolParameters& costs = parameters_.of(protocol);
-  const auto inside = [&](Time latency) { return Hop{latency, protocol == Protocol::simple ? latency : 0}; };
+  const ProtocolParameters& costs = parameters_.of(chunking.protocol);
+  const Time pass = time_at(chunking.block_rate, bytes);
+  // What the thread block needs longer than the wire.
+  const auto beyond = [&](BitRate rate) { return std::max<Time>(0, pass - time_at(rate, bytes)); };
+  const auto fenced = [&](Time latency) { return chunking.protocol == Protocol::simple ? latency : 0; };
+  const auto inside = [&](Time latency) {
+    const Time late = beyond(chunking.local_rate);
+    return Hop{latency + late, fenced(latency) + late};
+  };
   switch (endpoint_.reach(source, destination)) {
     case Reach::scale_up:
       return inside(tree ? costs.hop_latency_nvlink_tree : costs.hop_latency_nvlink_ring);
     case Reach::pcie:
       return inside(tree ? costs.hop_latency_pcie_tree : costs.hop_latency_pcie_ring);
-    case Reach::scale_out:
-      return {tree ? costs.hop_latency_net_tree : costs.hop_latency_net_ring, 0};
+    case Reach::scale_out: {
+      const Time latency = tree ? costs.hop_latency_net_tree : costs.hop_latency_net_ring;
+      return {latency + pass, fenced(latency) + beyond(chunking.nic_rate)};
+    }
     case Reach::self:
     case Reach::ideal:
       break;

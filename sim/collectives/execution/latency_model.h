@@ -8,14 +8,15 @@
 // stays within a host. An ideal network and a raw transfer have none of them.
 //
 // A thread block does one slice after the other: it waits for the peer's flag, moves the bytes, sees them
-// through by a fence and sets its own flag (prims_simple.h). So within a host, where its threads write into
-// the peer's memory themselves, protocol Simple costs the hop latency between two slices, too: no bytes of
-// the connection move meanwhile. Over the network the proxy and the NIC take the slices of a channel from its
-// buffer and move one while the block fills the next. LL and LL128 have no fence, and their threads go on
-// with the next line at once.
+// through by a fence and sets its own flag (prims_simple.h). So protocol Simple costs the hop latency between
+// two slices of a connection, too. LL and LL128 have no fence, and their threads go on with the next line at
+// once. It also moves no more bytes a second than a block of threads can (Chunking::block_rate): within a
+// host, where it writes into the peer's memory itself, that counts where it is slower than the links; over
+// the network the proxy and the NIC take a slice when the block has put all of it into its buffer.
 #pragma once
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/execution/communication.h"
 #include "sim/transport/endpoint.h"
@@ -32,9 +33,9 @@ class LatencyModel {
     Time latency = 0;
     Time gap = 0;  // least time without bytes between two messages of the connection
   };
-  // From GPU to GPU.
-  Hop hop(const CommunicationRequest& request, Protocol protocol, CostFamily family, std::uint32_t source,
-          std::uint32_t destination) const;
+  // Of a message of `bytes` from GPU to GPU.
+  Hop hop(const CommunicationRequest& request, const Chunking& chunking, CostFamily family,
+          std::uint32_t source, std::uint32_t destination, Bytes bytes) const;
 
  private:
   const CollectivesParameters& parameters_;

@@ -28,31 +28,24 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
 void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
-  const Course course = library_.course(request, layouts_);
-  const auto rings = course.rings;
-  const Chunking& chunking = course.chunking;
-  if (rings.empty()) return for_each_on(gpu, request, chunking, {}, 0, chunking.channels, visit);
-  const auto each = static_cast<std::uint32_t>(chunking.channels / rings.size());
-  for (std::uint32_t i = 0; i < rings.size(); ++i)
-    for_each_on(gpu, request, chunking, rings[i], i * each, each, visit);
+  const Course course = lookup_.course(request);
+  for (const ChannelOrders::Channels& channels : course.orders.sets(course.chunking.channels))
+    for_each_on(gpu, request, course, channels, visit);
 }
 
-// Of the channels from `first` on, on a ring, or with the ranks as the group stands.
-void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
-                                 const Chunking& chunking, std::span<const std::uint32_t> ring,
-                                 std::uint32_t first, std::uint32_t channels,
+void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Course& course,
+                                 const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
-  const auto ranks = static_cast<std::uint32_t>(request.members->size());
-  const Plan& plan = library_.plans.get(request.kind, ranks, request.root);
-  sizes_.open(plan, chunking, request.bytes, first, channels);
-  const std::uint32_t rank = rank_at(ring, request.index);
+  const Plan& plan = *course.plan;
+  sizes_.open(plan, course.chunking, request.bytes, channels);
+  const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
-    batch.destination = (*request.members)[place_of(ring, to.rank)];
+    batch.destination = (*request.members)[place_of(channels.order, to.rank)];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
-    batch.channels = channels;
-    batch.first_channel = first * plan.channels() + plan.channel(rank, block);
-    batch.channel_step = plan.channels();
+    batch.channels = channels.count;
+    batch.first_channel = course.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
+    batch.channel_step = course.orders.number_step() * plan.channels();
     return batch;
   };
   for_each_step(plan, rank, [&](const Step& step, std::uint32_t block) {
@@ -64,7 +57,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
         visit(batch);
       }
     }
-    if (receives(step.kind) && chunking.slots != 0) {
+    if (receives(step.kind) && course.chunking.slots != 0) {
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;

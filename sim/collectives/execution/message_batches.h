@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collective_library.h"
@@ -15,17 +14,16 @@ namespace netsim {
 // other costs little.
 class MessageBatches {
  public:
-  explicit MessageBatches(CollectiveLibrary& library) : library_(library) {}
+  explicit MessageBatches(CollectiveLibrary& library) : library_(library), lookup_(library) {}
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request);
   void for_each(std::uint32_t gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
 
  private:
-  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Chunking& chunking,
-                   std::span<const std::uint32_t> ring, std::uint32_t first, std::uint32_t channels,
-                   const Executor::BatchVisitor& visit);
+  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Course& course,
+                   const ChannelOrders::Channels& channels, const Executor::BatchVisitor& visit);
 
   CollectiveLibrary& library_;
-  LayoutLookup layouts_{library_.layouts};
+  LibraryLookup lookup_;
   ChunkSizes sizes_;
 };
 

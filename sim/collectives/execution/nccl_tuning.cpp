@@ -43,6 +43,8 @@ bool is_tree(const TuningCase& one) {
 
 double tree_bandwidth(const TuningCase& one, Protocol protocol) {
   const double channels = one.channels;
+  // From Hopper on all of a node's traffic in a tree goes through one GPU, for which .85 is left.
+  const double all_by_one = one.nodes > 1 && one.generation >= GpuGeneration::hopper ? .85 : 1;
   const double whole = std::min(one.bandwidth * .92, channels * cap(kMaxTree, one));
   double bandwidth = whole;
   if (protocol == Protocol::ll) bandwidth = std::min(whole / 3.8, ll_cap(one));
@@ -53,7 +55,7 @@ double tree_bandwidth(const TuningCase& one, Protocol protocol) {
   const int size = static_cast<int>(std::bit_width(lines)) - 1;
   if (size >= 0 && size < static_cast<int>(kTreeSizes))
     bandwidth *= kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
-  return bandwidth / 2;
+  return bandwidth * all_by_one / 2;
 }
 
 double steps_of(const TuningCase& one) {
@@ -85,31 +87,38 @@ double hop_inside(const TuningCase& one, const ProtocolParameters& costs, bool t
 }
 
 // With a rank a node nothing hides the network's latency: trees' latency stands for that.
-double hop_between(const TuningCase& one, const ProtocolParameters& costs, bool tree) {
+// What the network plug-in reports comes on top, and again where data is flushed to the GPU.
+double hop_between(const TuningCase& one, const CollectivesParameters& parameters, Protocol protocol,
+                   bool tree) {
+  const ProtocolParameters& costs = parameters.of(protocol);
   return microseconds(tree || one.ranks == one.nodes ? costs.hop_latency_net_tree
-                                                     : costs.hop_latency_net_ring);
+                                                     : costs.hop_latency_net_ring) +
+         (protocol == Protocol::simple ? 2 : 1) * microseconds(parameters.plugin_latency);
 }
 
-double tree_latency(const TuningCase& one, const ProtocolParameters& costs) {
+double tree_latency(const TuningCase& one, Protocol protocol, const CollectivesParameters& parameters) {
+  const ProtocolParameters& costs = parameters.of(protocol);
   const double levels = static_cast<double>(std::bit_width(one.nodes)) - 1;
   const std::uint32_t in_node = one.ranks / one.nodes;
   const double below = in_node - 1.0;
   return microseconds(costs.base_latency_tree) +
-         2 * (below * hop_inside(one, costs, true) + levels * hop_between(one, costs, true));
+         2 * (below * hop_inside(one, costs, true) + levels * hop_between(one, parameters, protocol, true));
 }
 
 // A message to the network costs its sender a microsecond with Intel's CPUs, two with AMD's, and thrice that
 // by Simple (getNetOverhead).
-double ring_latency(const TuningCase& one, Protocol protocol, const ProtocolParameters& costs) {
+double ring_latency(const TuningCase& one, Protocol protocol, const CollectivesParameters& parameters) {
+  const ProtocolParameters& costs = parameters.of(protocol);
   const double base = microseconds(costs.base_latency_ring);
   const double steps = steps_of(one);
   if (steps == one.ranks)  // broadcast, reduce: a chain whose hops overlap
-    return base + (one.nodes > 1 ? hop_between(one, costs, false) : hop_inside(one, costs, false));
+    return base +
+           (one.nodes > 1 ? hop_between(one, parameters, protocol, false) : hop_inside(one, costs, false));
   const double posting = (has_amd(one) ? 2 : 1) * (protocol == Protocol::simple ? 3 : 1);
   const double overhead = one.nodes == 1 ? 0 : posting;
   const double between = (one.nodes - 1.0) * (one.kind == CollectiveKind::all_reduce ? 2 : 1);
   return base + (steps - between) * std::max(hop_inside(one, costs, false), overhead) +
-         between * hop_between(one, costs, false);
+         between * hop_between(one, parameters, protocol, false);
 }
 
 // Large all-reduces in rings over several nodes come to a plateau late.
@@ -119,37 +128,93 @@ double plateau(const TuningCase& one, Protocol protocol) {
   return !late ? 1 : one.generation == GpuGeneration::volta ? 1.9 : 1.4;
 }
 
+// GB/s of a channel that the search tries (speedArrayInter, sm90SpeedArrayInter, sm100SpeedArrayInter in
+// src/graph/search.cc), from where NICs matter.
+constexpr std::array kSpeeds = {48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0,
+                                7.0,  6.0,  5.0,  4.0,  3.0,  2.4,  1.2,  0.24, 0.12};
+constexpr std::array kHopperSpeeds = {48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5,
+                                      15.0, 12.0, 6.0,  3.0,  2.4,  1.2,  0.24, 0.12};
+constexpr std::array kBlackwellSpeeds = {96.0, 80.0, 48.0, 45.1, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0,
+                                         17.5, 15.0, 12.0, 6.0,  3.0,  2.4,  1.2,  0.24, 0.12};
+
+std::span<const double> speeds_of(GpuGeneration generation) {
+  if (generation == GpuGeneration::blackwell) return kBlackwellSpeeds;
+  if (generation == GpuGeneration::hopper) return kHopperSpeeds;
+  return kSpeeds;
+}
+
+// The search has found a tree whose channels carry `outside` between nodes; now it tries higher speeds within
+// a node, one after the other, until one is not there or is twice that.
+double speed_inside(double outside, double there_is, GpuGeneration generation) {
+  const std::span<const double> speeds = speeds_of(generation);
+  double found = outside;
+  for (auto speed = speeds.rbegin(); speed != speeds.rend() && found < 2 * outside; ++speed) {
+    if (*speed > there_is) break;
+    found = std::max(found, *speed);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters) {
   if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
-  const ProtocolParameters& costs = parameters.of(protocol);
   const bool tree = is_tree(one);
-  const double latency =
-      tree ? tree_latency(one, costs) : ring_latency(one, protocol, costs) * plateau(one, protocol);
+  const double latency = tree ? tree_latency(one, protocol, parameters)
+                              : ring_latency(one, protocol, parameters) * plateau(one, protocol);
   const double bandwidth = tree ? tree_bandwidth(one, protocol) : ring_bandwidth(one, protocol);
   return latency + static_cast<double>(one.bytes) / (1000 * bandwidth);
 }
 
-Protocol chosen_protocol(const TuningCase& one, const CollectivesParameters& parameters) {
-  Protocol best = Protocol::simple;
-  std::optional<double> least;
-  for (const Protocol protocol : kProtocols) {
+std::optional<Estimate> best_estimate(const TuningCase& one, std::span<const Protocol> protocols,
+                                      const CollectivesParameters& parameters) {
+  std::optional<Estimate> best;
+  for (const Protocol protocol : protocols) {
     const std::optional<double> time = estimated_time(one, protocol, parameters);
-    if (!time || (least && *time >= *least)) continue;
-    least = time;
-    best = protocol;
+    if (time && (!best || *time < best->microseconds)) best = {protocol, *time};
   }
   return best;
 }
 
-double model_bandwidth(const CommunicatorLayout& layout) {
+std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint32_t channels) {
+  // Bytes that a channel has at least: threads times what each of them has.
+  const bool slow_ring = protocol == Protocol::ll && !is_tree(one);
+  const Bytes least = protocol == Protocol::simple  ? 512 * Bytes{64}
+                      : protocol == Protocol::ll128 ? 640 * Bytes{8}
+                                                    : 512 * Bytes{8} * (slow_ring ? one.ranks : 1);
+  const auto busy = static_cast<std::uint32_t>(std::clamp<Bytes>(one.bytes / least, 1, channels));
+  // Bytes that it moves at least: an all-reduce moves the buffer twice, LL four times that.
+  constexpr Bytes kLeastTraffic = 32 * kKibibyte;
+  const Bytes traffic =
+      one.bytes * (one.kind == CollectiveKind::all_reduce ? 2 : 1) * (protocol == Protocol::ll ? 4 : 1);
+  const Bytes cells = std::max<Bytes>(1, traffic / kLeastTraffic);
+  const Bytes each = (cells + busy - 1) / busy;
+  return static_cast<std::uint32_t>((cells + each - 1) / each);
+}
+
+BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
+                          std::uint32_t nodes) {
+  TuningCase one;
+  one.generation = generation;
+  one.nodes = nodes;
+  const bool tree = family == CostFamily::tree;
+  double rate = cap(kMaxTree, one);
+  if (protocol == Protocol::ll128) rate = cap(tree ? kMaxTreeLl128 : kMaxRingLl128, one);
+  if (protocol == Protocol::ll) rate /= tree ? 3.8 : 2;
+  return static_cast<BitRate>((tree ? rate / 2 : rate) * 8e9);
+}
+
+double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
   constexpr double kBitsPerGigabyte = 8e9;
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
   if (layout.domains == 1) return local;
   const double nics = static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
-  return layout.nearest == Reach::scale_out || local == 0 ? nics : std::min(local, nics);
+  if (layout.nearest == Reach::scale_out || local == 0) return nics;
+  const double ring = std::min(local, nics);
+  if (family != CostFamily::tree || layout.domains > 2) return ring;
+  const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
+  return chains * speed_inside(ring / chains, local / chains, generation);
 }
 
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model) {

@@ -1,12 +1,13 @@
-// NCCL's cost model (src/graph/tuning.cc, 2.30): what it believes that a collective takes by each protocol,
-// and so which one it uses. The latencies are those of the section `collectives`, the bandwidths the tables'
-// own.
+// NCCL's cost model (src/graph/tuning.cc, 2.30): what it believes that a collective takes by each algorithm
+// and protocol, and so which one it uses, on how many channels. The latencies are those of the section
+// `collectives`, the bandwidths the tables' own.
 //
 // It is a choice and no timing: what the chosen protocol takes is simulated. So the model's caps on bandwidth
 // (llMaxBws, perChMaxRingLL128Bws, ...) decide where protocols change and slow nothing down.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/execution/collectives_parameters.h"
@@ -21,21 +22,40 @@ struct TuningCase {
   Bytes bytes = 0;
   std::uint32_t ranks = 2;
   std::uint32_t nodes = 1;  // what NVLink or PCIe joins
+  // Of the search's graph; the library runs twice as many.
   std::uint32_t channels = 1;
-  bool nvlink = true;    // within a node
-  double bandwidth = 0;  // GB/s of all channels together: the model's bus bandwidth
+  bool nvlink = true;  // within a node
+  // GB/s of all channels together: the model's bus bandwidth.
+  double bandwidth = 0;
   GpuGeneration generation = GpuGeneration::ampere;
 };
 
 // Microseconds; nothing where NCCL does not use the protocol.
 std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters);
-// The one that takes least; of equal ones the first of kProtocols.
-Protocol chosen_protocol(const TuningCase& one, const CollectivesParameters& parameters);
 
-// What a group's links give a ring or a tree. Of a NIC's rate the model takes 12 GB/s of each 12.5
-// (src/graph/topo.h, NET_BW).
-double model_bandwidth(const CommunicatorLayout& layout);
+// The protocol that takes least; of equal ones the first.
+struct Estimate {
+  Protocol protocol = Protocol::simple;
+  double microseconds = 0;
+};
+// Nothing where NCCL uses none of `protocols`.
+std::optional<Estimate> best_estimate(const TuningCase& one, std::span<const Protocol> protocols,
+                                      const CollectivesParameters& parameters);
+
+// On how many of `channels` NCCL runs the operation: small ones on fewer, so that each thread and each
+// channel has something to do (src/enqueue.cc: threadThresholds, MinTrafficPerChannel).
+std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint32_t channels);
+
+// What a thread block moves, of data: NCCL's tables of what a channel gives at most (perChMaxTreeBws,
+// perChMaxRingLL128Bws, perChMaxTreeLL128Bws). Half of it in trees, whose bytes pass it twice, up and down.
+BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
+                          std::uint32_t nodes);
+
+// What a group's links give a ring or a tree, on as many rings or chains as it has. Of a NIC's rate the model
+// takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels get
+// within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in src/graph/search.cc).
+double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
 // Of a GPU by its model's name in the configuration, such as a100_80gb; nothing if that is not known.
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model);
 

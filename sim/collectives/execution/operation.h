@@ -48,9 +48,7 @@ struct Operation {
   CommunicationRequest request;
   const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
-  // On channel c of C, rank r of the plan is the member at place rings[c * rings / C][r] of the group. Empty:
-  // at place r.
-  std::span<const std::vector<std::uint32_t>> rings;
+  ChannelOrders orders;
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
@@ -66,11 +64,7 @@ struct Operation {
 
   // The GPU that is a rank of the plan for thread block `block`.
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
-    return (*request.members)[place_of(ring_of(block / blocks_per_channel), rank)];
-  }
-  std::span<const std::uint32_t> ring_of(std::uint32_t channel) const {
-    if (rings.empty()) return {};
-    return rings[channel * rings.size() / chunking.channels];
+    return (*request.members)[place_of(orders.of(block / blocks_per_channel), rank)];
   }
   // A point-to-point sender is busy until its data is acknowledged; all others only hand their last messages
   // over.

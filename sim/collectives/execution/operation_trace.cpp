@@ -23,8 +23,8 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
   if (record.sent_by == 0) record.launch = operation.base_latency;
   if (!message.credit)
     record.launch += latency_
-                         .hop(operation.request, operation.chunking.protocol, operation.family,
-                              message.source, message.destination)
+                         .hop(operation.request, operation.chunking, operation.family, message.source,
+                              message.destination, message.bytes)
                          .latency;
   return record;
 }

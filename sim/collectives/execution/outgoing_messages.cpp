@@ -7,8 +7,8 @@ namespace netsim {
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({to.rank, block});
-  const LatencyModel::Hop hop = latency_.hop(operation.request, operation.chunking.protocol, operation.family,
-                                             operation.gpu, operation.gpu_of(to.rank, block));
+  const LatencyModel::Hop hop = latency_.hop(operation.request, operation.chunking, operation.family,
+                                             operation.gpu, operation.gpu_of(to.rank, block), bytes);
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
@@ -41,7 +41,7 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   message.traits = request.traits;
   message.traits.own_queue_pair = request.raw;
   if (!request.raw)
-    message.traits.channel = channel * operation.plan->channels() +
+    message.traits.channel = operation.orders.number(channel) * operation.plan->channels() +
                              operation.plan->channel(rank, block % operation.blocks_per_channel);
   message.name = request.name;
   message.communication = request.communication;

@@ -8,9 +8,10 @@
 namespace netsim {
 namespace {
 
-std::unique_ptr<Plan> make(const CollectiveAlgorithm& algorithm, const PlanCache::Key& key) {
-  const auto [kind, ranks, root] = key;
-  std::unique_ptr<Plan> made = algorithm.plan(kind, ranks, root);
+std::unique_ptr<Plan> make(const PlanCache::Key& key) {
+  const auto& [algorithm, kind, ranks, root, domains] = key;
+  std::unique_ptr<Plan> made =
+      domains.empty() ? algorithm->plan(kind, ranks, root) : algorithm->plan_over(kind, ranks, root, domains);
   const std::string wrong = prove(*made);
   NETSIM_CHECK(wrong.empty(), std::string(made->algorithm()) + " " + to_string(kind) + " of " +
                                   std::to_string(ranks) + " ranks: " + wrong);
@@ -19,11 +20,18 @@ std::unique_ptr<Plan> make(const CollectiveAlgorithm& algorithm, const PlanCache
 
 }  // namespace
 
-const Plan& PlanCache::get(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
-  const Key wanted = key(kind, ranks, root);
+PlanCache::Key PlanCache::key(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                              std::uint32_t root, const DomainSizes& domains) {
+  return {&algorithm, kind, ranks, has_root(kind) ? root : 0,
+          algorithm.order() == RankOrder::chains ? domains : DomainSizes()};
+}
+
+const Plan& PlanCache::get(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                           std::uint32_t root, const DomainSizes& domains) {
+  const Key wanted = key(algorithm, kind, ranks, root, domains);
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Plan>& plan = plans_[wanted];
-  if (!plan) plan = make(algorithms_.of(kind), wanted);
+  if (!plan) plan = make(wanted);
   return *plan;
 }
 

@@ -1,5 +1,5 @@
-// PlanCache: plans by (kind, ranks, root), made by the chosen algorithm when they are first asked
-// for, proved once, shared by all GPUs. One per executor.
+// PlanCache: plans by (algorithm, kind, ranks, root, domains), made when they are first asked for, proved
+// once, shared by all GPUs. One per executor.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,27 @@
 #include <mutex>
 #include <tuple>
 
-#include "sim/collectives/execution/algorithm_choice.h"
-#include "sim/collectives/plan.h"
+#include "sim/collectives/algorithm.h"
 #include "sim/core/shared_lookup.h"
 
 namespace netsim {
 
 class PlanCache {
  public:
-  using Key = std::tuple<CollectiveKind, std::uint32_t, std::uint32_t>;  // kind, ranks, root (0 without one)
+  // Algorithm, kind, ranks, root (0 without one), domains (none where it does not depend on them).
+  using Key =
+      std::tuple<const CollectiveAlgorithm*, CollectiveKind, std::uint32_t, std::uint32_t, DomainSizes>;
   using Value = Plan;
 
-  explicit PlanCache(const AlgorithmChoice& algorithms) : algorithms_(algorithms) {}
-  static Key key(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
-    return {kind, ranks, has_root(kind) ? root : 0};
-  }
+  static Key key(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                 std::uint32_t root, const DomainSizes& domains);
   // root < ranks; point-to-point has two ranks. Any thread may ask; the plan lives as long as the cache.
   // InputError where the algorithm has a limit on ranks. A plan that fails its proof is a mistake of its
   // algorithm (NETSIM_CHECK).
-  const Plan& get(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
+  const Plan& get(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
+                  std::uint32_t root, const DomainSizes& domains);
 
  private:
-  const AlgorithmChoice& algorithms_;
   std::mutex mutex_;
   std::map<Key, std::unique_ptr<Plan>> plans_;
 };

@@ -32,7 +32,7 @@ void StepRunner::reset(Operation& operation) {
   const CommunicationRequest& request = operation.request;
   for (std::uint32_t channel = 0; channel < operation.chunking.channels; ++channel) {
     ThreadBlock block;
-    block.rank = rank_at(operation.ring_of(channel), operation.request.index);
+    block.rank = rank_at(operation.orders.of(channel), operation.request.index);
     block.channel_bytes = share(request.bytes, operation.chunking.channels, channel);
     block.rounds = rounds_of(*operation.plan, operation.chunking, block.channel_bytes);
     if (block.rounds > 0) block.round_bytes = share(block.channel_bytes, block.rounds, 0);

@@ -150,6 +150,7 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"{kind: chained_trees, trees: 1, chunks: 3, chained: false}", Kind::all_reduce, any,
        [](std::uint32_t p) { return 2 * floor_log2(p); }},
       {"double_binary_tree", Kind::all_reduce, any, nullptr},
+      {"tree", Kind::all_reduce, any, nullptr},
       {"chain", Kind::broadcast, any, ring_steps_of},
       {"chain", Kind::reduce, any, ring_steps_of},
   };

@@ -176,8 +176,8 @@ Bytes total(const Plan& plan, Bytes n) {
 // No algorithm sends fewer bytes, and those that are for large buffers send no more: n(p-1)/p at each rank,
 // twice for an all-reduce (Patarasuk & Yuan 2009). Exact where n is divisible.
 TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
-  const std::set<std::string> more = {"recursive_doubling", "binomial_tree",      "binary_tree",
-                                      "chained_trees",      "double_binary_tree", "chain"};
+  const std::set<std::string> more = {"recursive_doubling", "binomial_tree", "binary_tree", "chained_trees",
+                                      "double_binary_tree", "chain",         "tree"};
   for (const AlgorithmCase& c : algorithm_cases()) {
     for (const std::uint32_t p : group_sizes(c)) {
       const auto plan = make_plan(c.algorithm, c.kind, p);
@@ -415,12 +415,90 @@ TEST(Algorithms, RefuseWrongDimensions) {
   EXPECT_THAT(refusal("{kind: hierarchical, group: 0}", sum, 16), HasSubstr("test.yaml:1:29"));
 }
 
+// Messages of a plan from one domain to another, by (sender, receiver), of a round.
+std::map<std::pair<std::uint32_t, std::uint32_t>, int> between_domains(const Plan& plan,
+                                                                       const std::vector<int>& domain_of) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> messages;
+  for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
+      for (std::uint32_t index = 0; index < plan.steps(rank, block); ++index) {
+        const Step step = plan.step(rank, block, index);
+        if (sends(step.kind) && domain_of[rank] != domain_of[step.to.rank]) ++messages[{rank, step.to.rank}];
+      }
+    }
+  }
+  return messages;
+}
+
+// Domains of any sizes: each edge of the tree over them is passed up and down once, by the first rank of the
+// child's chain and the first or second one of the parent's.
+TEST(Tree, JoinsChains) {
+  const auto algorithm = testing::make_algorithm("tree");
+  EXPECT_TRUE(rc::check("tree over domains", [&] {
+    const auto count = *rc::gen::inRange<std::uint32_t>(1, 18);
+    const auto sizes = *rc::gen::container<DomainSizes>(count, rc::gen::inRange<std::uint32_t>(1, 9));
+    std::vector<int> domain_of;
+    std::vector<std::uint32_t> place;
+    for (std::size_t domain = 0; domain < sizes.size(); ++domain) {
+      for (std::uint32_t i = 0; i < sizes[domain]; ++i) {
+        domain_of.push_back(static_cast<int>(domain));
+        place.push_back(i);
+      }
+    }
+    const auto ranks = static_cast<std::uint32_t>(domain_of.size());
+    RC_PRE(ranks >= 2);
+    const auto plan = algorithm->plan_over(CollectiveKind::all_reduce, ranks, 0, sizes);
+    RC_ASSERT(prove(*plan).empty());
+    int messages = 0;
+    for (const auto& [ends, number] : between_domains(*plan, domain_of)) {
+      RC_ASSERT(place[ends.first] == 0 || place[ends.second] == 0);
+      RC_ASSERT(place[ends.first] <= 1 && place[ends.second] <= 1);
+      messages += number;
+    }
+    RC_ASSERT(messages == 2 * (static_cast<int>(count) - 1));
+  }));
+}
+
+// Four hosts of four: the inner host of a tree, which has two children, talks by two GPUs.
+TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
+  const auto plan = testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, {4});
+  const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+  std::map<std::uint32_t, int> sent;
+  for (const auto& [ends, number] : between_domains(*plan, host_of)) sent[ends.first] += number;
+  // Host 2 is below host 0 and has the children 1, below it, and 3.
+  EXPECT_EQ(sent, (std::map<std::uint32_t, int>{{0, 1}, {4, 1}, {8, 2}, {9, 1}, {12, 1}}));
+}
+
+TEST(Tree, IsAChainInASingleDomain) {
+  const auto plan = testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, {8});
+  for (std::uint32_t rank = 1; rank < 8; ++rank) {
+    const Step up = plan->step(rank, 0, plan->steps(rank, 0) - 1);
+    EXPECT_EQ(up.to.rank, rank - 1);
+  }
+}
+
+TEST(Nccl, OffersWhatItWasGiven) {
+  const auto names = [](const std::string& text, CollectiveKind kind) {
+    std::string all;
+    const auto algorithm = testing::make_algorithm(text);
+    for (const CollectiveAlgorithm* one : algorithm->candidates(kind))
+      all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
+    return all;
+  };
+  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring ");
+  EXPECT_EQ(names("nccl", CollectiveKind::broadcast), "chain ");
+  EXPECT_EQ(names("{kind: nccl, ring: false}", CollectiveKind::all_reduce), "tree ");
+  EXPECT_FALSE(testing::make_algorithm("nccl")->supports(CollectiveKind::all_to_all));
+}
+
 TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   const auto ring = registry.create("ring");
   EXPECT_TRUE(ring->supports(CollectiveKind::all_gather));
   EXPECT_FALSE(ring->supports(CollectiveKind::all_to_all));
-  const std::set<std::string> trees = {"double_binary_tree", "binomial_tree", "binary_tree", "chained_trees"};
+  const std::set<std::string> trees = {"double_binary_tree", "binomial_tree", "binary_tree", "chained_trees",
+                                       "tree"};
   std::set<std::string> tested;
   for (const AlgorithmCase& c : algorithm_cases()) {
     const auto algorithm = testing::make_algorithm(c.algorithm);
@@ -437,6 +515,7 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
     EXPECT_EQ(algorithm->cost_family() == CostFamily::tree, trees.contains(name)) << name;
     for (const CollectiveKindInfo& kind : kCollectiveKinds) {
       if (!is_collective(kind.kind) || !algorithm->supports(kind.kind)) continue;
+      if (!algorithm->candidates(kind.kind).empty()) continue;  // made of others
       EXPECT_TRUE(tested.contains(name + " " + kind.name)) << name << " " << kind.name;
     }
   }

@@ -32,6 +32,67 @@ TEST(CommunicatorLayout, OfTwoHostsOfEightIsEightRings) {
             (std::vector<std::uint32_t>{5, 6, 7, 0, 1, 2, 3, 4, 12, 14, 15, 8, 9, 10, 11, 13}));
 }
 
+// Each begins near a NIC of its own, on both hosts near the same one; those of the second tree have the hosts
+// the other way round.
+TEST(CommunicatorLayout, OfTwoHostsOfFourIsEightChains) {
+  const CommunicatorLayout layout = layout_of(everyone(8), 4);
+  EXPECT_EQ(layout.sizes, DomainSizes{4});
+  ASSERT_EQ(layout.chains.size(), 8U);
+  EXPECT_EQ(layout.chains[0], (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(layout.chains[2], (std::vector<std::uint32_t>{2, 3, 0, 1, 6, 7, 4, 5}));
+  EXPECT_EQ(layout.chains[6], (std::vector<std::uint32_t>{6, 7, 4, 5, 2, 3, 0, 1}));
+}
+
+// Of one host nothing but the order of the group, of a member a host two orders.
+TEST(CommunicatorLayout, HasChainsWhereThereAreTwoTrees) {
+  EXPECT_TRUE(layout_of(everyone(8), 8).chains.empty());
+  const CommunicatorLayout apart = layout_of({3, 11, 19}, 8);
+  EXPECT_EQ(apart.chains, (std::vector<std::vector<std::uint32_t>>{{0, 1, 2}, {1, 2, 0}}));
+  EXPECT_EQ(layout_of({0, 1, 2, 8}, 8).sizes, (DomainSizes{3, 1}));
+}
+
+TEST(ChannelOrders, AreTheGroupsWithoutRings) {
+  const ChannelOrders orders;
+  EXPECT_TRUE(orders.of(3).empty());
+  EXPECT_EQ(orders.number(3), 3U);
+  ASSERT_EQ(orders.sets(5).size(), 1U);
+  EXPECT_EQ(orders.sets(5)[0].count, 5U);
+}
+
+// Channel after channel another ring; of chains the first half of the channels has the first tree.
+TEST(ChannelOrders, TakeTurns) {
+  const CommunicatorLayout layout = layout_of(everyone(8), 4);
+  const ChannelOrders rings(layout, RankOrder::rings, 8), chains(layout, RankOrder::chains, 16);
+  EXPECT_EQ(rings.of(1).data(), layout.rings[1].data());
+  EXPECT_EQ(rings.of(5).data(), layout.rings[1].data());
+  EXPECT_EQ(chains.of(5).data(), layout.chains[1].data());
+  EXPECT_EQ(chains.of(9).data(), layout.chains[5].data());
+}
+
+// Whatever part of the channels is used: each is in one set, with its order and its number.
+TEST(ChannelOrders, HaveEachChannelInOneSet) {
+  EXPECT_TRUE(rc::check("sets", [] {
+    const auto per_host = *rc::gen::inRange<std::uint32_t>(1, 9);
+    const auto all = *rc::gen::inRange<std::uint32_t>(1, 65);
+    const auto used = *rc::gen::inRange<std::uint32_t>(1, all + 1);
+    const RankOrder order = *rc::gen::element(RankOrder::rings, RankOrder::chains);
+    const CommunicatorLayout layout = layout_of(everyone(3 * per_host), per_host);
+    const ChannelOrders orders(layout, order, all);
+    std::set<std::uint32_t> channels, numbers;
+    for (const ChannelOrders::Channels& set : orders.sets(used)) {
+      for (std::uint32_t i = 0; i < set.count; ++i) {
+        const std::uint32_t channel = set.first + i * set.step;
+        RC_ASSERT(channel < used);
+        RC_ASSERT(channels.insert(channel).second);
+        RC_ASSERT(orders.of(channel).data() == set.order.data());
+        RC_ASSERT(orders.number(channel) == orders.number(set.first) + i * orders.number_step());
+        RC_ASSERT(numbers.insert(orders.number(channel)).second);
+      }
+    }
+    RC_ASSERT(channels.size() == used);
+  }));
+}
+
 TEST(CommunicatorLayout, HasNoRingsWhereTheGroupIsAsGood) {
   EXPECT_TRUE(layout_of(everyone(8), 8).rings.empty());
   EXPECT_EQ(layout_of(everyone(8), 8).farthest, Reach::scale_up);

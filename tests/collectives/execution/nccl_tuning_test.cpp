@@ -6,6 +6,10 @@
 namespace netsim {
 namespace {
 
+Protocol chosen_protocol(const TuningCase& one) {
+  return best_estimate(one, kProtocols, collectives_parameters().parse({})).value().protocol;
+}
+
 const CollectivesParameters& nccl() {
   static const CollectivesParameters parameters = collectives_parameters().parse({});
   return parameters;
@@ -66,30 +70,90 @@ TEST(NcclTuning, TimesATree) {
 }
 
 TEST(NcclTuning, ChoosesBySize) {
-  EXPECT_EQ(chosen_protocol(dgx_a100(1 << 10), nccl()), Protocol::ll);
-  EXPECT_EQ(chosen_protocol(dgx_a100(1 << 20), nccl()), Protocol::ll);
-  EXPECT_EQ(chosen_protocol(dgx_a100(4 << 20), nccl()), Protocol::ll128);
-  EXPECT_EQ(chosen_protocol(dgx_a100(64 << 20), nccl()), Protocol::simple);
+  EXPECT_EQ(chosen_protocol(dgx_a100(1 << 10)), Protocol::ll);
+  EXPECT_EQ(chosen_protocol(dgx_a100(1 << 20)), Protocol::ll);
+  EXPECT_EQ(chosen_protocol(dgx_a100(4 << 20)), Protocol::ll128);
+  EXPECT_EQ(chosen_protocol(dgx_a100(64 << 20)), Protocol::simple);
 }
 
 TEST(NcclTuning, KeepsLl128FromPcie) {
   TuningCase one = dgx_a100(4 << 20);
   one.nvlink = false;
   EXPECT_FALSE(estimated_time(one, Protocol::ll128, nccl()).has_value());
-  EXPECT_NE(chosen_protocol(one, nccl()), Protocol::ll128);
+  EXPECT_NE(chosen_protocol(one), Protocol::ll128);
 }
 
 TEST(NcclTuning, TakesTheNarrowerOfNvlinkAndNics) {
   CommunicatorLayout layout;
   layout.local_rate = 1920 * kGbps;
   layout.nic_rate = 1600 * kGbps;
-  EXPECT_DOUBLE_EQ(model_bandwidth(layout), 240);
+  const auto of_ring = [&] { return model_bandwidth(layout, CostFamily::ring, GpuGeneration::ampere); };
+  EXPECT_DOUBLE_EQ(of_ring(), 240);
   layout.domains = 2;
-  EXPECT_DOUBLE_EQ(model_bandwidth(layout), 192);
+  EXPECT_DOUBLE_EQ(of_ring(), 192);
   layout.nic_rate = 3200 * kGbps;
-  EXPECT_DOUBLE_EQ(model_bandwidth(layout), 240);
+  EXPECT_DOUBLE_EQ(of_ring(), 240);
   layout.nearest = Reach::scale_out;  // a member a host
-  EXPECT_DOUBLE_EQ(model_bandwidth(layout), 384);
+  EXPECT_DOUBLE_EQ(of_ring(), 384);
+}
+
+// Two p4de: four chains, each with a NIC of 12 GB/s and as much NVLink as the search tries, twice that.
+TEST(NcclTuning, CountsWhatATreeOfTwoNodesGetsInside) {
+  CommunicatorLayout layout;
+  layout.local_rate = 1920 * kGbps;
+  layout.nic_rate = 400 * kGbps;
+  layout.domains = 2;
+  layout.chains.resize(4);
+  const auto of = [&](CostFamily family) { return model_bandwidth(layout, family, GpuGeneration::ampere); };
+  EXPECT_DOUBLE_EQ(of(CostFamily::ring), 48);
+  EXPECT_DOUBLE_EQ(of(CostFamily::tree), 96);
+  layout.domains = 3;
+  EXPECT_DOUBLE_EQ(of(CostFamily::tree), 48);
+  layout.domains = 2;  // of two DGX A100 the next speed is beyond what 12 NVLinks give eight chains
+  layout.nic_rate = 1600 * kGbps;
+  layout.chains.resize(8);
+  EXPECT_DOUBLE_EQ(of(CostFamily::tree), 240);
+}
+
+// By Simple also where what came is flushed to the GPU.
+TEST(NcclTuning, AddsWhatThePluginReports) {
+  CollectivesParameters slow = nccl();
+  slow.plugin_latency = 75 * kMicrosecond;
+  TuningCase one = dgx_a100_hosts(2, 1024);
+  one.family = CostFamily::tree;
+  EXPECT_NEAR(*estimated_time(one, Protocol::ll, slow) - *estimated_time(one, Protocol::ll, nccl()), 150,
+              1e-9);
+  EXPECT_NEAR(*estimated_time(one, Protocol::simple, slow) - *estimated_time(one, Protocol::simple, nccl()),
+              300, 1e-9);
+}
+
+// A channel of LL has 512 threads of 8 bytes each and more, on a ring times the ranks; one that moves less
+// than 32 KiB is spared.
+TEST(NcclTuning, UsesFewChannelsForLittle) {
+  TuningCase one = dgx_a100_hosts(2, 64 * kKibibyte);
+  EXPECT_EQ(tuned_channels(one, Protocol::ll, 32), 1U);
+  one.family = CostFamily::tree;
+  EXPECT_EQ(tuned_channels(one, Protocol::ll, 32), 16U);
+  EXPECT_EQ(tuned_channels(one, Protocol::ll, 8), 8U);
+  EXPECT_EQ(tuned_channels(one, Protocol::ll128, 32), 4U);   // 128 KiB to move
+  EXPECT_EQ(tuned_channels(one, Protocol::simple, 32), 2U);  // 512 threads of 64 bytes
+  one.bytes = 8;
+  EXPECT_EQ(tuned_channels(one, Protocol::ll, 32), 1U);
+  one.bytes = kGibibyte;
+  EXPECT_EQ(tuned_channels(one, Protocol::simple, 32), 32U);
+}
+
+// GB/s of data: 24 of A100 in a tree on one node, half up and half down; a ring has all of it.
+TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
+  const auto rate = [](CostFamily family, Protocol protocol, GpuGeneration generation, std::uint32_t nodes) {
+    return static_cast<double>(thread_block_rate(family, protocol, generation, nodes)) / 8e9;
+  };
+  using enum GpuGeneration;
+  EXPECT_NEAR(rate(CostFamily::tree, Protocol::simple, ampere, 2), 11.8, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::ring, Protocol::simple, ampere, 1), 24, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::ring, Protocol::ll128, hopper, 4), 36.7, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll128, blackwell, 2), 31.67 / 2, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::ring, Protocol::ll, ampere, 1), 12, 1e-6);
 }
 
 TEST(NcclTuning, KnowsGpusByTheirNames) {

@@ -1,0 +1,58 @@
+// What NCCL does: of its algorithms the one that its cost model estimates to take least, by size and group
+// (src/graph/tuning.cc; execution/nccl_tuning.h). All-reduce is a ring or a tree; all-gather and
+// reduce-scatter are rings, broadcast and reduce the chain that passes a ring.
+#include <array>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+struct NcclParameters {
+  bool ring = true;
+  bool tree = true;
+  std::int64_t scale_out_channels = 2;
+};
+
+class Nccl final : public CollectiveAlgorithm {
+ public:
+  explicit Nccl(const NcclParameters& p)
+      : scale_out_channels_(static_cast<std::uint32_t>(p.scale_out_channels)) {
+    const auto& registry = Registry<CollectiveAlgorithm>::instance();
+    if (p.ring) own_.push_back(registry.create("ring"));
+    if (p.ring) own_.push_back(registry.create("chain"));
+    if (p.tree) own_.push_back(registry.create("tree"));
+  }
+  bool supports(CollectiveKind kind) const override { return !candidates(kind).empty(); }
+  std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind kind) const override {
+    std::vector<const CollectiveAlgorithm*> suitable;
+    for (const auto& one : own_) {
+      if (one->supports(kind)) suitable.push_back(one.get());
+    }
+    return suitable;
+  }
+  std::uint32_t scale_out_channels() const override { return scale_out_channels_; }
+  // Of the first one that does the kind: where neither size nor group is known.
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    return candidates(kind).front()->plan(kind, ranks, root);
+  }
+
+ private:
+  std::uint32_t scale_out_channels_;
+  std::vector<std::unique_ptr<CollectiveAlgorithm>> own_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "nccl", "what NCCL's cost model chooses for the size and the group: ring or tree",
+    Parameters<NcclParameters>()
+        .flag("ring", &NcclParameters::ring, "rings may be chosen; false: NCCL_ALGO=^Ring")
+        .flag("tree", &NcclParameters::tree, "trees may be chosen; false: NCCL_ALGO=^Tree")
+        .integer("scale_out_channels", &NcclParameters::scale_out_channels, {1, 32},
+                 "channels on each ring or chain of a group on several hosts (ncclTopoPostset doubles those "
+                 "of the search)"),
+    [](const NcclParameters& p, const ConfigNode&) { return std::make_unique<Nccl>(p); }};
+
+}  // namespace
+}  // namespace netsim

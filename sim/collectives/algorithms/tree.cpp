@@ -1,0 +1,89 @@
+// NCCL's tree (src/graph/connect.cc, trees.cc): within each domain (a host, a rack) the ranks are a chain,
+// and the chains are joined by a binary tree. A chain's first rank talks to its parent domain and to the
+// child domain above its position; the one below is the second rank's, so that two NICs share the work
+// (NCCL_TOPO_PATTERN_BALANCED_TREE). Sums go up, the result comes down: an all-reduce of n over N domains of
+// k ranks takes 2 (k - 1 + log2 N) steps.
+//
+// It is the first tree of a double binary tree. Half of the channels run it over the domains in another
+// order, which makes it the second one (execution/communicator_layout.h): over both, a domain sends at most
+// 2n bytes.
+#include <algorithm>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class NcclTreePlan final : public TreePlan {
+ public:
+  NcclTreePlan(std::uint32_t ranks, const DomainSizes& domains)
+      : TreePlan("tree", CollectiveKind::all_reduce, ranks, 0, {.last_child_first = false}) {
+    std::uint32_t first = 0;
+    for (std::size_t domain = 0; first < ranks; ++domain) {
+      firsts_.push_back(first);
+      first += domains[domain % domains.size()];
+    }
+    firsts_.push_back(ranks);
+  }
+
+ private:
+  std::uint32_t domains() const { return static_cast<std::uint32_t>(firsts_.size()) - 1; }
+  std::uint32_t domain_of(std::uint32_t rank) const {
+    return static_cast<std::uint32_t>(std::upper_bound(firsts_.begin(), firsts_.end(), rank) -
+                                      firsts_.begin()) -
+           1;
+  }
+  std::uint32_t size_of(std::uint32_t domain) const { return firsts_[domain + 1] - firsts_[domain]; }
+  // The rank to which child `index` of a domain in a tree belongs. The only child of a root is above it.
+  std::uint32_t rank_for_child(std::uint32_t domain, const TreeNode& in_tree, std::uint32_t index) const {
+    const bool below = index == 0 && !in_tree.is_root();
+    return firsts_[domain] + (below && size_of(domain) > 1 ? 1 : 0);
+  }
+  std::uint32_t parent_of_chain(std::uint32_t domain, const TreeNode& in_tree) const {
+    if (in_tree.is_root()) return kNoIndex;
+    const TreeNode parent = double_binary_node(domains(), in_tree.parent, 0);
+    const auto* const child = std::find(parent.children.begin(), parent.children.end(), domain);
+    return rank_for_child(in_tree.parent, parent,
+                          static_cast<std::uint32_t>(child - parent.children.begin()));
+  }
+  TreeNode node(std::uint32_t rank, std::uint32_t) const override {
+    const std::uint32_t domain = domain_of(rank);
+    const TreeNode in_tree = domains() == 1 ? TreeNode() : double_binary_node(domains(), domain, 0);
+    TreeNode node;
+    node.parent = rank > firsts_[domain] ? rank - 1 : parent_of_chain(domain, in_tree);
+    if (rank + 1 < firsts_[domain + 1]) node.add_child(rank + 1);
+    for (std::uint32_t i = 0; i < in_tree.child_count; ++i) {
+      if (rank_for_child(domain, in_tree, i) == rank) node.add_child(firsts_[in_tree.children[i]]);
+    }
+    return node;
+  }
+
+  std::vector<std::uint32_t> firsts_;  // ranks of the domains, and the end
+};
+
+class Tree final : public CollectiveAlgorithm {
+ public:
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  CostFamily cost_family() const override { return CostFamily::tree; }
+  RankOrder order() const override { return RankOrder::chains; }
+  // As of a rank a domain.
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    return plan_over(kind, ranks, root, {1});
+  }
+  std::unique_ptr<Plan> plan_over(CollectiveKind, std::uint32_t ranks, std::uint32_t,
+                                  const DomainSizes& domains) const override {
+    return std::make_unique<NcclTreePlan>(ranks, domains);
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "tree",
+    "all-reduce as NCCL's tree: a chain in each host, binary trees over the hosts; few steps over many "
+    "hosts, and on two hosts more bandwidth than the NICs give a ring",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Tree>(); }};
+
+}  // namespace
+}  // namespace netsim
