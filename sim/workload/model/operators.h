@@ -19,8 +19,8 @@
 namespace netsim {
 
 // What an extent runs along. `whole` is never divided.
-enum class Dimension : std::uint8_t { whole, heads, groups, inner, vocabulary };
-inline constexpr std::size_t kDimensions = 5;
+enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary };
+inline constexpr std::size_t kDimensions = 4;
 
 struct Extent {
   std::int64_t size = 1;
@@ -43,7 +43,7 @@ class Sharding {
 
  private:
   static std::size_t index(Dimension dimension) { return static_cast<std::size_t>(dimension); }
-  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1, 1};
+  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1};
 };
 
 // Bytes that a memory-bound kernel reads and writes for each element of a tensor.
@@ -52,7 +52,8 @@ struct Traffic {
   Tensor tensor;
 };
 
-// One kernel of the whole model: a GEMM of batch x (m x k)(k x n), or a kernel bound by memory.
+// One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
+// kernel bound by memory.
 struct Operator {
   Kernel::Kind kind = Kernel::Kind::memory;
   std::string name;
@@ -62,6 +63,15 @@ struct Operator {
   // off.
   bool weight_gradient = false;
 };
+// Makers of operators.
+Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
+Operator memory_bound(const char* name, std::vector<Traffic> traffic);
+Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor);
+Operator computing_weights(Operator op);  // sets weight_gradient
+// Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
+// reads both and writes the sum.
+Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);
+
 Kernel kernel_of(const Operator& op, const Sharding& sharding);
 Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding);
 
@@ -101,6 +111,8 @@ struct Model {
 };
 
 std::int64_t parameters_of(const ModelLayer& layer, const Sharding& sharding);
+// Of the whole model, undivided; what its ends share counts once.
+std::int64_t parameters_of(const Model& model);
 
 // Adam in mixed precision over this many parameters; bytes per parameter in operators.cpp.
 Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes);

@@ -9,6 +9,7 @@ class Transformer {
  public:
   Transformer(const TransformerModel& model, std::int64_t microbatch, std::int64_t gradient_bytes)
       : layers_(model.layers),
+        tied_(model.tied),
         gradient_bytes_(gradient_bytes),
         hidden_{model.hidden},
         tokens_{model.sequence * microbatch},
@@ -27,7 +28,7 @@ class Transformer {
     model.body.assign(static_cast<std::size_t>(layers_), 0);
     model.last = head();
     model.boundary = a();
-    model.shared = {vocabulary_, hidden_};
+    if (tied_) model.shared = words();
     model.gradient_bytes = gradient_bytes_;
     return model;
   }
@@ -39,38 +40,20 @@ class Transformer {
   Tensor a_inner() const { return {tokens_, inner_}; }
   Tensor q() const { return {batch_heads_, sequence_, sequence_}; }
   Tensor z() const { return {tokens_, vocabulary_}; }
+  Tensor words() const { return {vocabulary_, hidden_}; }
+  // An end's parameters: `own`, and the words unless the ends share them.
+  std::vector<Tensor> with_words(Tensor own) const {
+    return tied_ ? std::vector<Tensor>{std::move(own)} : std::vector<Tensor>{words(), std::move(own)};
+  }
 
-  static Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {}) {
-    Operator op;
-    op.kind = Kernel::Kind::gemm;
-    op.name = name;
-    op.m = m;
-    op.n = n;
-    op.k = k;
-    op.batch = batch;
-    return op;
-  }
-  static Operator weight_gradient(Operator op) {
-    op.weight_gradient = true;
-    return op;
-  }
   static Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
-    return weight_gradient(gemm(name, m, n, k));
-  }
-  static Operator memory(const char* name, std::vector<Traffic> traffic) {
-    Operator op;
-    op.name = name;
-    op.traffic = std::move(traffic);
-    return op;
+    return computing_weights(gemm(name, m, n, k));
   }
   static Operator memory(const char* name, std::int64_t bytes_per_element, Tensor tensor) {
-    return memory(name, std::vector<Traffic>{{bytes_per_element, std::move(tensor)}});
+    return memory_bound(name, bytes_per_element, std::move(tensor));
   }
-  // Adding a microbatch's weight gradients (half precision) to the sum: read both, write the sum.
   Operator accumulation(const std::vector<Tensor>& weights) const {
-    std::vector<Traffic> traffic;
-    for (const Tensor& weight : weights) traffic.push_back({2 + 2 * gradient_bytes_, weight});
-    return weight_gradient(memory("gradient_accumulation", std::move(traffic)));
+    return netsim::accumulation(weights, gradient_bytes_);
   }
   PartialSum sum(const char* name, Dimension over) const { return {name, over, a(), 2}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
@@ -162,10 +145,9 @@ class Transformer {
   // Embedding: gather rows (read 2, write 2) and zero what other ranks hold (2); after the sum add the
   // position embedding (read 4, write 2) and dropout (read 2, write 2, mask 1), and turn [b s h] into [s b h]
   // (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2) and scatter the rows into
-  // it (read 2, add 4), sum it up. The word embedding is shared with the last layer, the position embedding
+  // it (read 2, add 4), sum it up. The position embedding is
   // not divided.
   ModelLayer embedding() const {
-    const Tensor words{vocabulary_, hidden_};
     return {
         "embedding",
         {{"embedding_lookup", {memory("embedding_gather", 6, a())}, sum("embedding", Dimension::vocabulary)},
@@ -175,9 +157,10 @@ class Transformer {
           {}}},
         {{"embedding_backward",
           {memory("embedding_transpose", 4, a()), memory("embedding_dropout_backward", 5, a()),
-           weight_gradient(memory("embedding_gradient", {{2, words}, {6, a()}})), accumulation({words})},
+           computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, a()}})),
+           accumulation({words()})},
           {}}},
-        {{sequence_, hidden_}}};
+        with_words({sequence_, hidden_})};
   }
 
   // Logits and a vocabulary-parallel cross entropy, with one number per token to be combined after each of
@@ -200,10 +183,12 @@ class Transformer {
            wgrad("logits_gemm_wgrad", hidden_, vocabulary_, tokens_), accumulation({{vocabulary_, hidden_}})},
           sum("logits_backward", Dimension::vocabulary)},
          {"final_norm_backward", {memory("layer_norm_backward", 10, a())}, {}}},
-        {{{2}, hidden_}}};
+        with_words({{2}, hidden_})};
   }
 
-  std::int64_t layers_, gradient_bytes_;
+  std::int64_t layers_;
+  bool tied_;
+  std::int64_t gradient_bytes_;
   Extent hidden_, tokens_, sequence_, head_size_, heads_, qkv_, batch_heads_, inner_, vocabulary_;
 };
 

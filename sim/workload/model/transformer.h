@@ -1,6 +1,6 @@
 // A GPT from its hyper-parameters, operator by operator, as Megatron-LM runs it (Shoeybi et al., arXiv
 // 1909.08053; Narayanan et al., SC'21): activations in half precision, fused scale+mask+softmax (causal),
-// bias+GeLU and bias+dropout+residual kernels, tied embedding and logits weights.
+// bias+GeLU and bias+dropout+residual kernels.
 //
 // GEMMs are (m x k)(k x n). Memory-bound kernels count the bytes they read and write, each tensor once per
 // kernel; the tables of bytes per element are in transformer.cpp.
@@ -18,6 +18,7 @@ struct TransformerModel {
   std::int64_t heads = 96;
   std::int64_t sequence = 2048;
   std::int64_t vocabulary = 51200;
+  bool tied = true;  // embedding and logits share their weights
 };
 
 // For microbatches of so many sequences; `gradient_bytes` of a parameter: 2 or 4. Dimensions: `heads` of the

@@ -64,15 +64,15 @@ class DualPipeRule {
     steps_.push_back({PipelineStepKind::forward, chunks_[which].chunk, next(forwards_, which)});
   }
   void backward(Which which, bool split) {
-    const PipelineStep step{split ? PipelineStepKind::input_backward : PipelineStepKind::backward, chunks_[which].chunk,
-                            next(backwards_, which)};
+    const PipelineStep step{split ? PipelineStepKind::input_backward : PipelineStepKind::backward,
+                            chunks_[which].chunk, next(backwards_, which)};
     steps_.push_back(step);
     if (split) pending_.push_back({PipelineStepKind::weight_backward, step.chunk, step.microbatch});
   }
   void overlapped(Which forward, Which backward) {
     const std::uint32_t microbatch = next(forwards_, forward);
-    steps_.push_back({PipelineStepKind::overlapped, chunks_[forward].chunk, microbatch, chunks_[backward].chunk,
-                      next(backwards_, backward)});
+    steps_.push_back({PipelineStepKind::overlapped, chunks_[forward].chunk, microbatch,
+                      chunks_[backward].chunk, next(backwards_, backward)});
   }
   // The oldest that are put off.
   void weights() { steps_.push_back(pending_[put_off_++]); }

@@ -10,12 +10,16 @@ namespace {
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
 enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
 
-bool computes_forward(PipelineStepKind kind) { return kind == PipelineStepKind::forward || kind == PipelineStepKind::overlapped; }
+bool computes_forward(PipelineStepKind kind) {
+  return kind == PipelineStepKind::forward || kind == PipelineStepKind::overlapped;
+}
 bool computes_weights(PipelineStepKind kind) {
-  return kind == PipelineStepKind::backward || kind == PipelineStepKind::weight_backward || kind == PipelineStepKind::overlapped;
+  return kind == PipelineStepKind::backward || kind == PipelineStepKind::weight_backward ||
+         kind == PipelineStepKind::overlapped;
 }
 bool sends_backward(PipelineStepKind kind) {
-  return kind == PipelineStepKind::backward || kind == PipelineStepKind::input_backward || kind == PipelineStepKind::overlapped;
+  return kind == PipelineStepKind::backward || kind == PipelineStepKind::input_backward ||
+         kind == PipelineStepKind::overlapped;
 }
 std::uint32_t backward_chunk(const StageStep& step) {
   return step.kind == PipelineStepKind::overlapped ? step.backward_chunk : step.chunk;
@@ -67,7 +71,7 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uin
   BlockBuilder block(builder_, step.kind == PipelineStepKind::forward           ? "forward"
                                : step.kind == PipelineStepKind::overlapped      ? "forward_and_backward"
                                : step.kind == PipelineStepKind::weight_backward ? "weights"
-                                                                        : "backward");
+                                                                                : "backward");
   std::vector<Position> sent;
   for (std::uint32_t i = 0; i < sends_before; ++i) sent.push_back(BlockBuilder::kBefore - i);
   StageComputation::Inputs inputs;

@@ -21,7 +21,8 @@ bool read_number(std::string_view& text, std::uint32_t& number) {
 }
 
 // "F3" or "F3.1", and nothing behind it.
-bool read_one(std::string_view text, PipelineStepKind& kind, std::uint32_t& microbatch, std::uint32_t& chunk) {
+bool read_one(std::string_view text, PipelineStepKind& kind, std::uint32_t& microbatch,
+              std::uint32_t& chunk) {
   const std::size_t letter = text.empty() ? std::string_view::npos : kLetters.find(text.front());
   if (letter == std::string_view::npos) return false;
   kind = static_cast<PipelineStepKind>(letter);

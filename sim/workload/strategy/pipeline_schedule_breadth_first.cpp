@@ -22,7 +22,8 @@ class BreadthFirst : public PipelineSchedule {
     std::vector<PipelineStep> steps;
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk)
       append(steps, PipelineStepKind::forward, chunk, shape);
-    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;) append(steps, PipelineStepKind::backward, chunk, shape);
+    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;)
+      append(steps, PipelineStepKind::backward, chunk, shape);
     return steps;
   }
 

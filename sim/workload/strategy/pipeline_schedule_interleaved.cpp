@@ -43,8 +43,8 @@ class Interleaved : public PipelineSchedule {
   static PipelineStep step(const PipelineShape& shape, bool forward, std::uint32_t i) {
     const std::uint32_t group = i / (shape.stages * shape.chunks);
     const std::uint32_t chunk = i / shape.stages % shape.chunks;
-    return {forward ? PipelineStepKind::forward : PipelineStepKind::backward, forward ? chunk : shape.chunks - 1 - chunk,
-            group * shape.stages + i % shape.stages};
+    return {forward ? PipelineStepKind::forward : PipelineStepKind::backward,
+            forward ? chunk : shape.chunks - 1 - chunk, group * shape.stages + i % shape.stages};
   }
 };
 

@@ -67,7 +67,7 @@ class ZeroBubbleV : public PipelineSchedule {
     void add(PipelineStepKind kind, std::uint32_t chunk) {
       auto& next = kind == PipelineStepKind::forward          ? forwards_
                    : kind == PipelineStepKind::input_backward ? inputs_
-                                                      : weights_;
+                                                              : weights_;
       const std::uint32_t microbatch = next[chunk]++;
       if (microbatch < m_) steps_.push_back({kind, chunk, microbatch});
     }

@@ -112,10 +112,11 @@ class GraphComputation final : public StageComputation {
 
   static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
     std::vector<const Chain*> chains;
-    if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty()) chains.push_back(&layer.recompute);
+    if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty())
+      chains.push_back(&layer.recompute);
     chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
                      : kind == PipelineStepKind::input_backward ? &layer.input
-                                                        : &layer.backward);
+                                                                : &layer.backward);
     return chains;
   }
 
