@@ -22,7 +22,11 @@ struct Kernel {
   enum class Kind : std::uint8_t {
     gemm,    // batch x (m x k) * (k x n), element size `element_bytes`
     memory,  // memory-bound: `bytes` through HBM
-    fixed    // `duration`, measured or given
+    fixed,   // `duration`, measured or given
+    // Fused attention: for each of `batch` heads 2 m n k operations, of which the m x n scores never leave
+    // the chip, and `bytes` through HBM. m queries, n keys that each of them sees on average, k: the head
+    // size times the matrix products (2 forward, 5 backward with the forward's scores computed again).
+    attention
   };
   Kind kind = Kind::memory;
   std::string name;  // "qkv_gemm", "layer_norm", ...

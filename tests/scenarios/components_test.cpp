@@ -83,11 +83,25 @@ INSTANTIATE_TEST_SUITE_P(Hosts, ShippedConfigs,
                                            Case{"topologies/storage_server.yaml",
                                                 "collectives/all_reduce.yaml"},
                                            Case{"topologies/tpu_v4.yaml", "collectives/all_reduce.yaml"}));
-INSTANTIATE_TEST_SUITE_P(Pipelines, ShippedConfigs,
-                         ::testing::Values(Case{"pipeline/ideal.yaml", "pipeline/one_f_one_b.yaml"},
-                                           Case{"pipeline/ideal.yaml", "pipeline/interleaved.yaml"},
-                                           Case{"pipeline/accelerator.yaml",
-                                                "workloads/small_gpt_ptdp.yaml"}));
+INSTANTIATE_TEST_SUITE_P(
+    Pipelines, ShippedConfigs,
+    ::testing::Values(Case{"pipeline/ideal.yaml", "pipeline/breadth_first.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/chimera.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/depth_first.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/dual_pipe.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/dual_pipe_v.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/eager_1f1b.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/forward_only.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/gpipe.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/interleaved.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/listed.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/one_f_one_b.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/zb_h1.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/zb_h2.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
+                      Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
 
 std::string all_configs() {
   std::ostringstream text;

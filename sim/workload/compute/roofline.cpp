@@ -15,6 +15,11 @@
 // other rows. A GEMM alone on the GPU does better: NVIDIA's CUTLASS profiler documentation has 235.1 TFLOP/s
 // for 3456 x 4096 x 8192 in fp16, exactly four waves of 256 x 128, which would be 0.765 here.
 //
+// Fused attention (FlashAttention-2: Dao, arXiv 2307.08691) computes inside the SMs: its arithmetic runs at
+// `attention_efficiency` of the peak, or its `bytes` take longer. FlashAttention-2 reaches 50 to 73 % of an
+// A100's peak (abstract there); FlashAttention-3 740 TFLOP/s, 75 %, on an H100 (Shah et al., arXiv
+// 2407.08608).
+//
 // hbm_efficiency: streaming kernels (BabelStream copy and triad) reach 85 to 90 % of an A100's peak
 // bandwidth. launch: back-to-back empty kernels of one stream take about 2 us each.
 #include <algorithm>
@@ -31,6 +36,7 @@ struct RooflineParameters {
   std::int64_t multiprocessors = 108;
   double sustained = 0.72;
   std::int64_t pipeline_depth = 128;
+  double attention_efficiency = 0.6;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
   double hbm_efficiency = 0.85;
   Time launch = 2 * kMicrosecond;
@@ -45,6 +51,8 @@ Parameters<RooflineParameters> parameters() {
             "share of the peak that an SM sustains inside a large GEMM tile")
       .integer("pipeline_depth", &P::pipeline_depth, {0, 100'000},
                "fill and drain of a tile's pipeline, in steps of k")
+      .real("attention_efficiency", &P::attention_efficiency, {0.01, 1},
+            "share of the peak that fused attention reaches")
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
             "memory bandwidth (data sheet)")
       .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of it that streaming kernels reach")
@@ -75,6 +83,9 @@ class Roofline final : public ComputeModel {
         return p_.launch + round_up(memory_time(static_cast<double>(kernel.bytes)));
       case Kernel::Kind::gemm:
         return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))));
+      case Kernel::Kind::attention:
+        return p_.launch +
+               round_up(std::max(attention_time(kernel), memory_time(static_cast<double>(kernel.bytes))));
     }
     return 0;
   }
@@ -91,6 +102,12 @@ class Roofline final : public ComputeModel {
   static double traffic(const Kernel& g) {
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     return (m * k + k * n + m * n) * static_cast<double>(g.batch) * static_cast<double>(g.element_bytes);
+  }
+
+  double attention_time(const Kernel& a) const {
+    const double flops = 2.0 * static_cast<double>(a.m) * static_cast<double>(a.n) *
+                         static_cast<double>(a.k) * static_cast<double>(a.batch);
+    return flops / (p_.peak_tflops * p_.attention_efficiency);
   }
 
   double arithmetic_time(const Kernel& g) const {

@@ -293,7 +293,8 @@ BlockBuilder::Position BlockBuilder::send(const std::string& name, const PeerExp
 }
 
 BlockBuilder::Position BlockBuilder::receive(const std::string& name, std::uint32_t queue,
-                                             const PeerExpression& peer, std::uint32_t tag, Bytes bytes) {
+                                             const PeerExpression& peer, std::uint32_t tag, Bytes bytes,
+                                             const std::vector<Position>& after) {
   ProgramOp op;
   op.kind = TaskKind::receive;
   op.stream = Stream::pp;
@@ -302,14 +303,18 @@ BlockBuilder::Position BlockBuilder::receive(const std::string& name, std::uint3
   op.tag = tag;
   op.bytes = bytes;
   op.name = builder_.name(name);
-  return add(std::move(op), {});
+  return add(std::move(op), after);
 }
 
 BlockBuilder::Position BlockBuilder::add(ProgramOp op, const std::vector<Position>& after) {
   for (const Position position : after)
-    op.after.push_back(position == kBefore ? size_ + 1 : size_ - position);
+    op.after.push_back(position >= kBefore - kReach ? size_ + 1 + (kBefore - position) : size_ - position);
   block_.items.emplace_back(std::move(op));
   return size_++;
+}
+
+BlockBuilder::Position BlockBuilder::seen_from_next(Position position) const {
+  return position >= kBefore - kReach ? position - size_ : kBefore - (size_ - position - 1);
 }
 
 BlockBuilder::Position BlockBuilder::repeat(std::uint32_t block, std::uint32_t count) {

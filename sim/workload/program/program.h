@@ -155,8 +155,9 @@ class ProgramBuilder {
 class BlockBuilder {
  public:
   using Position = std::uint32_t;
-  // The operation unrolled right before this block, wherever it is used.
-  static constexpr Position kBefore = UINT32_MAX;
+  // The operation unrolled right before this block, wherever it is used; kBefore - i: the one i before that,
+  // for i up to kReach.
+  static constexpr Position kBefore = UINT32_MAX, kReach = 255;
 
   BlockBuilder(ProgramBuilder& builder, std::string name) : builder_(builder), block_{std::move(name), {}} {}
 
@@ -168,14 +169,17 @@ class BlockBuilder {
   // Sends are unordered: they wait for `after` only.
   Position send(const std::string& name, const PeerExpression& peer, std::uint32_t tag, Bytes bytes,
                 const std::vector<Position>& after);
-  // Receives wait for the one before in `queue` of stream pp only: they are posted early and block nothing.
+  // Receives wait for the one before in `queue` of stream pp, and for `after`: without it they are posted
+  // early and block nothing.
   Position receive(const std::string& name, std::uint32_t queue, const PeerExpression& peer,
-                   std::uint32_t tag, Bytes bytes);
+                   std::uint32_t tag, Bytes bytes, const std::vector<Position>& after = {});
   Position add(ProgramOp op, const std::vector<Position>& after);
   // Appends a block `count` times and returns the position of its first operation. Equal neighbours are
   // merged.
   Position repeat(std::uint32_t block, std::uint32_t count = 1);
   Position size() const { return size_; }
+  // What a block that is appended next calls the operation at `position` of this one.
+  Position seen_from_next(Position position) const;
   std::uint32_t finish() { return builder_.block(std::move(block_)); }
 
  private:

@@ -30,7 +30,8 @@ using EnumTable = std::vector<std::pair<Ours, Theirs>>;
 const EnumTable<Kernel::Kind, int>& kernel_kinds() {
   static const EnumTable<Kernel::Kind, int> table = {{Kernel::Kind::gemm, pb::Kernel::GEMM},
                                                      {Kernel::Kind::memory, pb::Kernel::MEMORY},
-                                                     {Kernel::Kind::fixed, pb::Kernel::FIXED}};
+                                                     {Kernel::Kind::fixed, pb::Kernel::FIXED},
+                                                     {Kernel::Kind::attention, pb::Kernel::ATTENTION}};
   return table;
 }
 const EnumTable<TaskKind, int>& task_kinds() {
@@ -273,12 +274,15 @@ class Reader {
     result.name = program.names[index(message.name(), program.names.size(), "names", path + ".name")];
     switch (result.kind) {
       case Kernel::Kind::gemm:
+      case Kernel::Kind::attention:
         result.m = in_range(message.m(), 1, kDimension, path + ".m");
         result.n = in_range(message.n(), 1, kDimension, path + ".n");
         result.k = in_range(message.k(), 1, kDimension, path + ".k");
         result.batch = in_range(message.batch(), 1, kDimension, path + ".batch");
         result.element_bytes = in_range(message.element_bytes(), 1, 16, path + ".element_bytes");
         check_operations(result, path);
+        if (result.kind == Kernel::Kind::attention)
+          result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
         break;
       case Kernel::Kind::memory:
         result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
@@ -296,6 +300,8 @@ class Reader {
     const auto padded = [](std::int64_t size) { return static_cast<double>(size) + 256.0; };
     const double operations = 2.0 * padded(gemm.m) * padded(gemm.n) * static_cast<double>(gemm.k) *
                               static_cast<double>(gemm.batch) * static_cast<double>(gemm.element_bytes);
+    const bool fused = gemm.kind == Kernel::Kind::attention;
+    if (operations <= ProgramLimits::kOperations && fused) return;
     if (operations <= ProgramLimits::kOperations &&
         gemm_elements(gemm) <= static_cast<double>(ProgramLimits::kBytes))
       return;
@@ -455,12 +461,13 @@ class Writer {
       pb::Kernel& k = *out.add_kernels();
       k.set_kind(static_cast<pb::Kernel::Kind>(theirs(kernel_kinds(), kernel.kind)));
       k.set_name(name(kernel.name));
-      if (kernel.kind == Kernel::Kind::gemm) {
+      if (kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention) {
         k.set_m(kernel.m);
         k.set_n(kernel.n);
         k.set_k(kernel.k);
         k.set_batch(kernel.batch);
         k.set_element_bytes(kernel.element_bytes);
+        if (kernel.kind == Kernel::Kind::attention) k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);
       } else {

@@ -53,8 +53,10 @@ struct RankState {
 
 class RoleProgramSource : public TaskSource {
  public:
-  RoleProgramSource(Program program, const std::string& file, const std::map<std::string, Place>& circuits)
+  RoleProgramSource(Program program, const std::string& file, const std::map<std::string, Place>& circuits,
+                    std::vector<std::string> notes)
       : program_(std::move(program)),
+        notes_(std::move(notes)),
         grid_(checked_axes(program_, file)),
         groups_(program_, grid_, file),
         operations_(program_),
@@ -99,6 +101,8 @@ class RoleProgramSource : public TaskSource {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
     return true;
   }
+
+  std::vector<std::string> notes() const override { return notes_; }
 
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
 
@@ -352,6 +356,7 @@ class RoleProgramSource : public TaskSource {
   }
 
   Program program_;
+  std::vector<std::string> notes_;
   RankGrid grid_;
   GroupTable groups_;
   OperationList operations_;
@@ -368,8 +373,9 @@ class RoleProgramSource : public TaskSource {
 }  // namespace
 
 std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file,
-                                                     const std::map<std::string, Place>& circuits) {
-  return std::make_unique<RoleProgramSource>(std::move(program), file, circuits);
+                                                     const std::map<std::string, Place>& circuits,
+                                                     std::vector<std::string> notes) {
+  return std::make_unique<RoleProgramSource>(std::move(program), file, circuits, std::move(notes));
 }
 
 }  // namespace netsim

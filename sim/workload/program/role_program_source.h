@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/workload/program/program.h"
 #include "sim/workload/task.h"
@@ -25,8 +26,10 @@ namespace netsim {
 // Checks all that parse_program() cannot see: every rank plays one role, peers and roots are in range, ranks
 // are members of the groups that they call, dependencies reach into the program, all members of a group call
 // the same collectives, every send has its receive, and the ProgramLimits. InputError with `file` and path.
-// `circuits`: where the user wrote the name of a configuration; one that is not there is the file's.
+// `circuits`: where the user wrote the name of a configuration; one that is not there is the file's. `notes`:
+// TaskSource::notes().
 std::unique_ptr<TaskSource> make_role_program_source(Program program, const std::string& file,
-                                                     const std::map<std::string, Place>& circuits = {});
+                                                     const std::map<std::string, Place>& circuits = {},
+                                                     std::vector<std::string> notes = {});
 
 }  // namespace netsim

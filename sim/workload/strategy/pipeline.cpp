@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
@@ -20,9 +21,13 @@ struct PipelineParameters {
   std::int64_t microbatches = 8;
   Time forward = kMillisecond;
   Time backward = 2 * kMillisecond;
+  Time weights = kUnset;
+  Time overlapped = kUnset;
   Bytes bytes = kMegabyte;
+  bool overlap_p2p = true;
   ConfigNode schedule;
   std::int64_t iterations = 1;
+  static constexpr Time kUnset = -1;
 };
 
 const Parameters<PipelineParameters>& parameters() {
@@ -34,32 +39,62 @@ const Parameters<PipelineParameters>& parameters() {
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000}, "microbatches per iteration (m)")
           .time("forward", &P::forward, {0, 1000 * kSecond},
-                "forward of one microbatch in one stage; virtual_stages divides it among the chunks")
-          .time("backward", &P::backward, {0, 1000 * kSecond}, "backward of one microbatch in one stage")
+                "forward of one microbatch in one stage's share of the model; virtual_stages divides it "
+                "among the "
+                "chunks")
+          .time("backward", &P::backward, {0, 1000 * kSecond},
+                "backward of one microbatch in one stage, gradients of input and weights")
+          .time(
+              "weights", &P::weights, {0, 1000 * kSecond},
+              "part of the backward that computes gradients of weights, where a schedule splits it; half of "
+              "it if not given")
+          .time("overlapped", &P::overlapped, {0, 1000 * kSecond},
+                "a forward and the backward of another microbatch computed as one, where a schedule does so; "
+                "forward + backward if not given")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte}, "message between stages, in both directions")
+          .flag("overlap_p2p", &P::overlap_p2p,
+                "a stage goes on while its messages travel; false: it waits for them")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations");
   return p;
 }
 
-class EqualStages : public StageComputation {
+// Every part of the model takes the same time.
+class EqualParts : public StageComputation {
  public:
-  EqualStages(Time forward, Time backward)
-      : forward_(fixed("forward", forward)), backward_(fixed("backward", backward)) {}
-  BlockBuilder::Position forward(BlockBuilder& block, std::uint32_t, std::uint32_t,
-                                 bool waits) const override {
-    return append(block, forward_, waits);
-  }
-  BlockBuilder::Position backward(BlockBuilder& block, std::uint32_t, std::uint32_t, bool waits,
-                                  bool) const override {
-    return append(block, backward_, waits);
+  struct Times {
+    Time forward, backward, weights, overlapped;
+  };
+  explicit EqualParts(const Times& times)
+      : forward_(fixed("forward", times.forward)),
+        backward_(fixed("backward", times.backward)),
+        input_(fixed("input_backward", times.backward - times.weights)),
+        weights_(fixed("weights", times.weights)),
+        overlapped_(fixed("forward_and_backward", times.overlapped)) {}
+
+  Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
+    std::vector<Position> after = inputs.forward;
+    after.insert(after.end(), inputs.backward.begin(), inputs.backward.end());
+    const Position done = block.compute(work(step.kind), after);
+    return {done, done};
   }
 
  private:
-  static BlockBuilder::Position append(BlockBuilder& block, const Work& work, bool waits) {
-    if (!waits) return block.compute(work);
-    return block.compute(work, {block.size() - 1});
+  const Work& work(PipelineStepKind kind) const {
+    switch (kind) {
+      case PipelineStepKind::forward:
+        return forward_;
+      case PipelineStepKind::backward:
+        return backward_;
+      case PipelineStepKind::input_backward:
+        return input_;
+      case PipelineStepKind::weight_backward:
+        return weights_;
+      case PipelineStepKind::overlapped:
+        break;
+    }
+    return overlapped_;
   }
   static Work fixed(const char* name, Time duration) {
     Kernel kernel;
@@ -68,7 +103,7 @@ class EqualStages : public StageComputation {
     kernel.duration = duration;
     return {name, {kernel}};
   }
-  Work forward_, backward_;
+  Work forward_, backward_, input_, weights_, overlapped_;
 };
 
 class Pipeline : public WorkloadKind {
@@ -78,29 +113,40 @@ class Pipeline : public WorkloadKind {
         shape_{static_cast<std::uint32_t>(p_.stages), static_cast<std::uint32_t>(p_.virtual_stages),
                static_cast<std::uint32_t>(p_.microbatches)},
         file_(where.place().file) {
-    require_divides(where, "forward", p_.forward);
-    require_divides(where, "backward", p_.backward);
     const double operations = 6.0 * static_cast<double>(p_.stages) * static_cast<double>(p_.virtual_stages) *
                               static_cast<double>(p_.microbatches);
     if (operations > static_cast<double>(ProgramLimits::kUnrolled)) {
       where.fail("stages x virtual_stages x microbatches is too much: at most " +
                  std::to_string(ProgramLimits::kUnrolled / 6));
     }
-    schedule_ = create_pipeline_schedule(p_.schedule, where, shape_);
+    plan_ = std::make_unique<const PipelinePlan>(make_pipeline_plan(p_.schedule, where, shape_));
+    if (p_.weights == P::kUnset) p_.weights = p_.backward / 2;
+    if (p_.overlapped == P::kUnset) p_.overlapped = p_.forward + p_.backward;
+    if (p_.weights > p_.backward) {
+      where.fail("weights (" + format_time(p_.weights) +
+                 ") is more than the backward that it is a part of (" + format_time(p_.backward) + ")");
+    }
+    require_divides(where, "forward", p_.forward);
+    require_divides(where, "backward", p_.backward);
+    if (plan_->splits_backward()) require_divides(where, "weights", p_.weights);
+    require_divides(where, "overlapped", p_.overlapped);
   }
 
   std::string compile() const override { return serialize_program(build()); }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_);
+    return make_role_program_source(build(), file_, {},
+                                    p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_));
   }
 
  private:
+  // Parts of the model for each stage's worth of it.
+  std::int64_t divisor() const { return plan_->parts() / shape_.stages; }
   void require_divides(const ConfigNode& where, const char* key, Time time) const {
-    if (time % p_.virtual_stages == 0) return;
+    if (time % divisor() == 0) return;
     const ConfigNode* node = where.find(key);
     (node != nullptr ? *node : where)
         .fail(std::string(key) + " (" + format_time(time) + ") cannot be divided among " +
-              std::to_string(p_.virtual_stages) + " virtual_stages to the picosecond");
+              std::to_string(divisor()) + " virtual_stages to the picosecond");
   }
 
   Program build() const {
@@ -108,12 +154,14 @@ class Pipeline : public WorkloadKind {
     PipelineTransfers transfers;
     transfers.axis = builder.axis("pp", shape_.stages);
     transfers.message = p_.bytes;
-    const EqualStages stages(p_.forward / p_.virtual_stages, p_.backward / p_.virtual_stages);
-    const PipelineProgram pipeline(builder, shape_, transfers, stages);
+    transfers.overlap = p_.overlap_p2p;
+    const EqualParts parts(
+        {p_.forward / divisor(), p_.backward / divisor(), p_.weights / divisor(), p_.overlapped / divisor()});
+    const PipelineProgram pipeline(builder, *plan_, transfers, parts);
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
       const std::string name = "stage_" + std::to_string(stage);
       BlockBuilder main(builder, name);
-      pipeline.append(main, stage, *schedule_);
+      pipeline.append(main, stage);
       builder.role({name, {{transfers.axis, {stage}}}, main.finish()});
     }
     Program program = builder.finish();
@@ -121,10 +169,11 @@ class Pipeline : public WorkloadKind {
     return program;
   }
 
-  PipelineParameters p_;
+  using P = PipelineParameters;
+  P p_;
   PipelineShape shape_;
   std::string file_;
-  std::unique_ptr<PipelineSchedule> schedule_;
+  std::unique_ptr<const PipelinePlan> plan_;
 };
 
 const Registration<WorkloadKind> kRegistration{

@@ -1,37 +1,52 @@
-// PipelineProgram: puts a stage's computation, its transfers and a pipeline schedule together into role
-// programs.
+// PipelineProgram: puts what stages compute, their transfers and a pipeline plan together into role programs.
 //
-// Transfers, as with Megatron-LM's batched isend/irecv, never hold each other or the computation up except
-// through data: a send waits for its result only; a receive is posted as soon as the receive before it in its
-// direction is done, and only the computation that needs it waits for it. With tensor parallelism each rank
-// sends 1/t of the boundary tensor and the receivers gather it (scatter/gather, Narayanan et al.
-// section 4.1).
+// Transfers overlap, as with Megatron-LM's --overlap-p2p-communication: a send waits for its result only, a
+// receive is posted as soon as the receive before it in its direction is done, and only the computation that
+// needs it waits for it. Or the stage waits for them, as Megatron-LM does without it
+// (p2p_communication.py waits for its batched isend and irecv): a step begins when what the step before it
+// sent is delivered, and its receive is posted then. With tensor parallelism each rank may send 1/t of the
+// boundary tensor and the receivers gather it (scatter/gather, Narayanan et al. section 4.1).
 //
-// Forward messages have tag 0, backward messages tag 1: all stages compute the same sequence of (chunk,
-// microbatch), so messages of one direction arrive in the order of their use.
+// Where all messages of a direction between two stages are used in the order in which they are sent, forward
+// messages have tag 0 and backward messages tag 1; else each chunk of the receiver has tags of its own.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "sim/core/config.h"
 #include "sim/workload/program/program.h"
-#include "sim/workload/strategy/pipeline_schedule.h"
+#include "sim/workload/strategy/pipeline_plan.h"
 
 namespace netsim {
+
+// A step of a stage, as far as it concerns what is computed.
+struct StageStep {
+  PipelineStepKind kind = PipelineStepKind::forward;
+  std::uint32_t stage = 0, chunk = 0;
+  std::uint32_t backward_chunk = 0;  // overlapped only
+  // No later step adds to the gradients of the backward's chunk, whose weights are computed here.
+  bool completes_gradients = false;
+  auto operator<=>(const StageStep&) const = default;
+};
 
 // What the stages compute, without the transfers between them.
 class StageComputation {
  public:
+  using Position = BlockBuilder::Position;
+  // What the first operation of a step waits for, besides its stream: of the forward, and of the backward.
+  struct Inputs {
+    std::vector<Position> forward, backward;
+  };
+  // The operations that complete what a step computes: of an overlapped step both, else the one of its kind.
+  // And the last one that goes on beside the steps that follow (a reduction of gradients), if there is one.
+  struct Results {
+    Position forward = 0, backward = 0;
+    std::optional<Position> aside = {};
+  };
   virtual ~StageComputation() = default;
-  // Each appends the work of one microbatch on one chunk and returns the position of the operation that
-  // completes it. `waits`: the first operation waits for the one right before it (the input). `final`: the
-  // last microbatch.
-  virtual BlockBuilder::Position forward(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                         bool waits) const = 0;
-  virtual BlockBuilder::Position backward(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                          bool waits, bool final) const = 0;
+  // Appends the work of one step.
+  virtual Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const = 0;
 };
 
 struct PipelineTransfers {
@@ -39,38 +54,49 @@ struct PipelineTransfers {
   Bytes message = 0;                                    // of one rank
   Bytes gathered = 0;                                   // size of the gathered tensor; 0 = no gather
   std::uint32_t forward_group = 0, backward_group = 0;  // where it is gathered
+  bool overlap = true;                                  // the stage does not wait for its sends
 };
 
 class PipelineProgram {
  public:
-  PipelineProgram(ProgramBuilder& builder, PipelineShape shape, PipelineTransfers transfers,
-                  const StageComputation& computation)
-      : builder_(builder), shape_(shape), transfers_(transfers), computation_(computation) {}
+  // All of them outlive this. The plan is proved.
+  PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
+                  const StageComputation& computation);
 
-  // Appends all steps of a stage and returns the position of its last computation.
-  BlockBuilder::Position append(BlockBuilder& main, std::uint32_t stage,
-                                const PipelineSchedule& schedule) const;
+  // Appends all steps of a stage and returns its last computation, and the last operation that went on beside
+  // the steps.
+  struct End {
+    BlockBuilder::Position computed = 0;
+    std::optional<BlockBuilder::Position> aside = {};
+  };
+  End append(BlockBuilder& main, std::uint32_t stage) const;
 
  private:
+  using Position = BlockBuilder::Position;
   struct Step {
     std::uint32_t block = 0;
-    BlockBuilder::Position result = 0;  // within the block
+    Position result = 0;  // within the block, as is the next
+    std::optional<Position> aside = {};
+    std::uint32_t sends = 0;  // the last operations of the block
   };
-  Step make_step(std::uint32_t stage, std::uint32_t chunk, bool forward, bool final) const;
-  bool has_input(std::uint32_t stage, std::uint32_t chunk, bool forward) const;
-  void receive(BlockBuilder& block, bool forward) const;
-  void send(BlockBuilder& block, bool forward, BlockBuilder::Position result) const;
+  // One transfer of a step, as this end sees it.
+  struct Transfer {
+    bool forward = true;
+    std::uint32_t stage = 0, chunk = 0;  // of the other end
+  };
+  Step make_step(const StageStep& step, std::uint32_t sends_before) const;
+  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward,
+                                const std::vector<Position>& after) const;
+  bool send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const;
+  bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
+  PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;
+  std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;
 
   ProgramBuilder& builder_;
-  PipelineShape shape_;
+  const PipelinePlan& plan_;
   PipelineTransfers transfers_;
   const StageComputation& computation_;
+  bool one_order_;
 };
-
-// The schedule that a configuration names (null: interleaved for more than one chunk, else one_f_one_b).
-// ConfigError at `schedule`, or at `where` if it is null, for a schedule that refuses the shape.
-std::unique_ptr<PipelineSchedule> create_pipeline_schedule(const ConfigNode& schedule,
-                                                           const ConfigNode& where,
-                                                           const PipelineShape& shape);
 
 }  // namespace netsim

@@ -43,13 +43,21 @@ class Interleaved : public PipelineSchedule {
   static PipelineStep step(const PipelineShape& shape, bool forward, std::uint32_t i) {
     const std::uint32_t group = i / (shape.stages * shape.chunks);
     const std::uint32_t chunk = i / shape.stages % shape.chunks;
-    return {forward, forward ? chunk : shape.chunks - 1 - chunk, group * shape.stages + i % shape.stages};
+    return {forward ? PipelineStepKind::forward : PipelineStepKind::backward,
+            forward ? chunk : shape.chunks - 1 - chunk, group * shape.stages + i % shape.stages};
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kInterleaved{
     "interleaved",
     "interleaved 1F1B: v model chunks per stage, a bubble of (p-1)/(v m) for v times the messages",
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Interleaved>(); }};
+
+// Lamy-Poirier's word for it ("Breadth-First Pipeline Parallelism", MLSys 2023).
+const Registration<PipelineSchedule> kDepthFirst{
+    "depth_first",
+    "interleaved 1F1B by its other name: groups of p microbatches through one chunk after the other",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Interleaved>(); }};
 

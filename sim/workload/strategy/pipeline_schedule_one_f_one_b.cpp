@@ -21,12 +21,12 @@ class OneForwardOneBackward : public PipelineSchedule {
     const std::uint32_t m = shape.microbatches;
     const std::uint32_t warmup = std::min(shape.stages - stage - 1, m);
     std::vector<PipelineStep> steps;
-    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({true, 0, i});
+    for (std::uint32_t i = 0; i < warmup; ++i) steps.push_back({PipelineStepKind::forward, 0, i});
     for (std::uint32_t i = 0; i + warmup < m; ++i) {
-      steps.push_back({true, 0, i + warmup});
-      steps.push_back({false, 0, i});
+      steps.push_back({PipelineStepKind::forward, 0, i + warmup});
+      steps.push_back({PipelineStepKind::backward, 0, i});
     }
-    for (std::uint32_t i = m - warmup; i < m; ++i) steps.push_back({false, 0, i});
+    for (std::uint32_t i = m - warmup; i < m; ++i) steps.push_back({PipelineStepKind::backward, 0, i});
     return steps;
   }
 };

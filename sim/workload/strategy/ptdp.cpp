@@ -1,15 +1,21 @@
-// ptdp: a GPT under pipeline, tensor and data parallelism; what it does is in ptdp_program.h. Here: what the
-// user may ask for.
+// ptdp: a transformer under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
+// al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21: PTD-P). What
+// a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
+// what the user may ask for.
+//
+// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel). Not modelled:
+// the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/registry.h"
+#include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
-#include "sim/workload/strategy/pipeline_program.h"
-#include "sim/workload/strategy/ptdp_program.h"
+#include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -35,28 +41,17 @@ struct GradientParameters {
 
 struct PtdpParameters {
   std::string name = "ptdp";
-  TransformerModel model;
+  ConfigNode model;
   ParallelParameters parallel;
   std::int64_t microbatch = 1;
   std::int64_t microbatches = 1;
   Recompute recompute = Recompute::full;
   bool scatter_gather = true;
+  bool overlap_p2p = true;
   GradientParameters gradient;
   Optimizer optimizer = Optimizer::adam;
   std::int64_t iterations = 1;
 };
-
-const Parameters<TransformerModel>& model_parameters() {
-  using P = TransformerModel;
-  static const auto p =
-      Parameters<P>()
-          .integer("layers", &P::layers, {1, 100'000}, "transformer layers (l)")
-          .integer("hidden", &P::hidden, {1, 1'000'000}, "hidden size (h)")
-          .integer("heads", &P::heads, {1, 1'000'000}, "attention heads")
-          .integer("sequence", &P::sequence, {1, 10'000'000}, "sequence length (s)")
-          .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size (V), padded");
-  return p;
-}
 
 const Parameters<ParallelParameters>& parallel_parameters() {
   using P = ParallelParameters;
@@ -88,7 +83,7 @@ const Parameters<PtdpParameters>& parameters() {
   static const auto p =
       Parameters<P>()
           .text("name", &P::name, "name of the job")
-          .section("model", &P::model, model_parameters(), "the transformer; the default is GPT-3 175B")
+          .component("model", &P::model, "model", "gpt", "what is trained; the default is GPT-3 175B")
           .section("parallel", &P::parallel, parallel_parameters(),
                    "how it is split: tensor x data x pipeline ranks")
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
@@ -98,6 +93,8 @@ const Parameters<PtdpParameters>& parameters() {
                   "activations: recompute every layer's forward before its backward, or keep them")
           .flag("scatter_gather", &P::scatter_gather,
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
+          .flag("overlap_p2p", &P::overlap_p2p,
+                "a stage goes on while its messages to other stages travel; false: it waits for them")
           .section("gradient", &P::gradient, gradient_parameters(), "the data-parallel all-reduce")
           .choice("optimizer", &P::optimizer, {{"adam", Optimizer::adam}, {"none", Optimizer::none}},
                   "what runs after the gradients are there")
@@ -111,17 +108,20 @@ class Ptdp : public WorkloadKind {
  public:
   Ptdp(PtdpParameters parameters, const ConfigNode& where)
       : p_(std::move(parameters)),
+        model_(Registry<ModelKind>::instance().create(p_.model, "gpt")),
         shape_{narrow(p_.parallel.pipeline), narrow(p_.parallel.virtual_stages), narrow(p_.microbatches)},
         file_(where.place().file) {
     check(where);
     const ConfigNode* parallel = where.find("parallel");
-    schedule_ =
-        create_pipeline_schedule(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_);
+    plan_ = std::make_shared<const PipelinePlan>(
+        make_pipeline_plan(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_));
+    check_plan(where);
   }
 
   std::string compile() const override { return serialize_program(build()); }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_);
+    return make_role_program_source(build(), file_, {},
+                                    p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_));
   }
 
  private:
@@ -139,17 +139,10 @@ class Ptdp : public WorkloadKind {
               (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor");
   }
   void check(const ConfigNode& where) const {
-    const auto& [layers, hidden, heads, sequence, vocabulary] = p_.model;
-    if (hidden % heads != 0) {
-      node(where, "model", "heads")
-          .fail("hidden (" + std::to_string(hidden) + ") cannot be divided by " + std::to_string(heads) +
-                " heads");
-    }
-    require_divides(where, "tensor", p_.parallel.tensor, "model.heads", heads);
-    require_divides(where, "tensor", p_.parallel.tensor, "model.hidden", hidden);
-    require_divides(where, "tensor", p_.parallel.tensor, "model.vocabulary", vocabulary);
+    for (const auto& [key, value] : model_->divided())
+      require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
     require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
-                    layers);
+                    model_->layers());
     if (p_.gradient.overlap && p_.gradient.bucket == 0) {
       node(where, "gradient", "overlap").fail("overlap needs gradient.bucket: the size of one all-reduce");
     }
@@ -164,7 +157,7 @@ class Ptdp : public WorkloadKind {
     }
     // A generous count of the operations of one rank; the exact one is checked when the program is read.
     const double operations =
-        (20.0 * static_cast<double>(p_.model.layers) / static_cast<double>(p_.parallel.pipeline) +
+        (20.0 * static_cast<double>(model_->layers()) / static_cast<double>(p_.parallel.pipeline) +
          20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
         static_cast<double>(p_.microbatches);
     if (operations * static_cast<double>(p_.parallel.pipeline) >
@@ -172,45 +165,60 @@ class Ptdp : public WorkloadKind {
       where.fail("layers x microbatches is too much: the programs of all stages may have " +
                  std::to_string(ProgramLimits::kUnrolled) + " operations");
     }
-    const double largest = 32.0 * static_cast<double>(p_.microbatch) *
-                           static_cast<double>(p_.model.sequence) *
-                           static_cast<double>(std::max(p_.model.hidden, p_.model.vocabulary));
-    const double scores = 8.0 * static_cast<double>(p_.microbatch) * static_cast<double>(p_.model.heads) *
-                          static_cast<double>(p_.model.sequence) * static_cast<double>(p_.model.sequence);
-    const double weights = 120.0 * static_cast<double>(p_.model.hidden) *
-                           static_cast<double>(p_.model.hidden) * static_cast<double>(p_.model.layers);
-    if (std::max({largest, scores, weights}) > static_cast<double>(ProgramLimits::kBytes)) {
+    if (model_->largest_bytes(p_.microbatch) > static_cast<double>(ProgramLimits::kBytes)) {
       node(where, "model", "hidden").fail("the model is too large: a tensor of it has more than 2^50 bytes");
     }
   }
 
+  // What a schedule asks of the model, beyond what its shape does.
+  void check_plan(const ConfigNode& where) const {
+    if (!plan_->trains) {
+      node(where, "parallel", "schedule")
+          .fail("ptdp trains: a schedule without backwards has nothing to reduce");
+    }
+    if (plan_->placement.routes() > 1 && p_.gradient.overlap) {
+      node(where, "gradient", "overlap")
+          .fail(
+              "overlap has to be false: the copies of the model in a bidirectional pipeline complete their "
+              "gradients in different orders");
+    }
+  }
+
+  std::vector<std::unique_ptr<Strategy>> strategies() const {
+    std::vector<std::unique_ptr<Strategy>> all;
+    all.push_back(tensor_parallel());
+    if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
+    all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
+    all.push_back(data_parallel(p_.gradient.bucket, p_.gradient.overlap));
+    if (p_.optimizer == Optimizer::adam) all.push_back(optimizer());
+    return all;
+  }
+
   Program build() const {
-    PtdpPlan plan;
-    plan.name = p_.name;
-    plan.model = p_.model;
-    plan.tensor = p_.parallel.tensor;
-    plan.data = p_.parallel.data;
-    plan.pipeline = shape_;
-    plan.microbatch = p_.microbatch;
-    plan.recompute = p_.recompute == Recompute::full;
-    plan.scatter_gather = p_.scatter_gather;
-    plan.gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
-    plan.gradient_bucket = p_.gradient.bucket;
-    plan.gradient_overlap = p_.gradient.overlap;
-    plan.adam = p_.optimizer == Optimizer::adam;
-    plan.iterations = narrow(p_.iterations);
-    return make_ptdp_program(plan, *schedule_);
+    const Mesh mesh({{"tp", narrow(p_.parallel.tensor)},
+                     {"dp", narrow(p_.parallel.data)},
+                     {"pp", narrow(p_.parallel.pipeline)}});
+    const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
+    TrainingGraph graph(p_.name, mesh, model_->make(p_.microbatch, gradient_bytes));
+    for (const auto& strategy : strategies()) strategy->apply(graph);
+    Program program = make_program(std::move(graph));
+    program.iterations = narrow(p_.iterations);
+    program.model_flops =
+        model_->flops(p_.microbatch * p_.microbatches * p_.parallel.data, p_.recompute == Recompute::full);
+    return program;
   }
 
   PtdpParameters p_;
+  std::unique_ptr<ModelKind> model_;
   PipelineShape shape_;
   std::string file_;
-  std::unique_ptr<PipelineSchedule> schedule_;
+  std::shared_ptr<const PipelinePlan> plan_;
 };
 
 const Registration<WorkloadKind> kRegistration{
     "ptdp",
-    "one training iteration of a GPT under pipeline, tensor and data parallelism (Megatron-LM's PTD-P)",
+    "one training iteration of a transformer under pipeline, tensor and data parallelism (Megatron-LM's "
+    "PTD-P)",
     parameters(),
     [](const PtdpParameters& p, const ConfigNode& where) { return std::make_unique<Ptdp>(p, where); }};
 

@@ -67,6 +67,22 @@ TEST(Roofline, IsNearThePublishedGemm) {
   EXPECT_GT(tflops, 235.1 * 0.92);
 }
 
+// Scores stay on the chip: arithmetic at its share of the peak, or the bytes that are named.
+TEST(Roofline, FusedAttentionIsArithmeticOrItsBytes) {
+  const auto m = model("{kind: a100_80gb, launch: 0, attention_efficiency: 0.5}");
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::attention;
+  kernel.m = 1000;
+  kernel.n = 500;
+  kernel.k = 256;
+  kernel.batch = 39;
+  kernel.bytes = 1000;
+  // 2 x 1000 x 500 x 256 x 39 operations at 156 TFLOP/s: 64 us.
+  EXPECT_EQ(m->duration(kernel), 64'000'000);
+  kernel.bytes = 2'039'000'000;
+  EXPECT_NEAR(static_cast<double>(m->duration(kernel)), 1e9 / 0.85, 1);
+}
+
 TEST(Roofline, RefusesWhatCannotBe) {
   EXPECT_THROW(model("{kind: a100_80gb, sustained: 1.5}"), ConfigError);
   EXPECT_THROW(model("{kind: a100_80gb, hbm_bandwith: 1 GB/s}"), ConfigError);

@@ -5,15 +5,25 @@ An oracle for the pipeline tests, written from the published schedules and shari
   1f1b         PipeDream-Flush (Narayanan et al., ICML 2021); Megatron-LM "without interleaving"
   interleaved  Narayanan et al., SC 2021, section 2.2.2; Megatron-LM "with interleaving"
 
+Or, for any other schedule, a replay of its steps, from what one stage after the other computes and where the parts of
+the model are.
+
 Each argument, or each line of the standard input if there is none, is one pipeline:
     SCHEDULE STAGES CHUNKS MICROBATCHES FORWARD BACKWARD DELAY
 (separated by spaces or colons). FORWARD and BACKWARD are the times of one microbatch in one model chunk, DELAY is
 added wherever the next part of the model is on another stage; integers of any unit. One line each is printed: the end
 of the last backward.
 
+    max_plus.py --replay FILE
+Each line of the file is a pipeline in JSON: `placement` (looped, v_shaped, bidirectional), `stages`, `chunks`,
+`microbatches`, `times` of F, B, I, W and & in one part of the model, `delay` between stages, `waits` (whether a stage
+waits for what it has sent), and `steps`: a list of texts ("F0", "I1.1", "F2.0&B1.1") for each stage.
+
 The recurrence is max-plus: an operation starts at the maximum of the end of the operation before it on its stage and
 of the arrival of its input, and ends a constant later.
 """
+import json
+import re
 import sys
 
 
@@ -90,7 +100,85 @@ def completion(schedule, stages, chunks, microbatches, forward, backward, delay)
     return max(free)
 
 
+class Replay:
+    """A stage's steps run in order; a step runs when what it needs has arrived."""
+
+    def __init__(self, case):
+        self.case = case
+        p, v = case["stages"], case["chunks"]
+        ways = {"looped": [[part % p for part in range(p * v)]],
+                "v_shaped": [[min(part, 2 * p - 1 - part) for part in range(2 * p)]],
+                "bidirectional": [list(range(p)), list(range(p - 1, -1, -1))]}[case["placement"]]
+        self.way = {}  # (stage, chunk) -> the stages of its way, its place there
+        held = [0] * p
+        for stages in ways:
+            for place, stage in enumerate(stages):
+                self.way[stage, held[stage]] = (stages, place)
+                held[stage] += 1
+        self.arrived = {}  # (what, way, place, microbatch) -> time
+        self.end = [0] * p
+
+    def needs(self, stage, what, chunk, microbatch):
+        """The keys in `arrived` that a computation waits for."""
+        stages, place = self.way[stage, chunk]
+        way = tuple(stages)
+        if what == "F":
+            return [("F", way, place, microbatch)] if place else []
+        if what == "W":
+            return [("own I", way, place, microbatch)]
+        keys = [("own F", way, place, microbatch)]
+        return keys + ([("B", way, place, microbatch)] if place + 1 < len(stages) else [])
+
+    def publish(self, stage, what, chunk, microbatch, end):
+        """Notes what others may use, and returns when the stage has sent it."""
+        stages, place = self.way[stage, chunk]
+        way = tuple(stages)
+        if what == "W":
+            return end
+        self.arrived["own " + {"F": "F"}.get(what, "I"), way, place, microbatch] = end
+        other = place + 1 if what == "F" else place - 1
+        if not 0 <= other < len(stages):
+            return end
+        there = end + (self.case["delay"] if stages[other] != stage else 0)
+        self.arrived["F" if what == "F" else "B", way, other, microbatch] = there
+        return there
+
+    def step(self, stage, text, begin):
+        """The end of the step and of its sends; None if it cannot begin yet."""
+        parts = [(k, int(c or 0), int(m)) for k, m, c in re.findall(r"([FBIW])(\d+)(?:\.(\d+))?", text)]
+        keys = [key for k, c, m in parts for key in self.needs(stage, k, c, m)]
+        if any(key not in self.arrived for key in keys):
+            return None
+        begin = max([begin] + [self.arrived[key] for key in keys])
+        end = begin + self.case["times"]["&" if "&" in text else text[0]]
+        return end, max(self.publish(stage, k, c, m, end) for k, c, m in parts)
+
+    def run(self):
+        todo = [list(steps) for steps in self.case["steps"]]
+        free = [0] * len(todo)
+        progress = True
+        while progress:
+            progress = False
+            for stage, steps in enumerate(todo):
+                while steps:
+                    done = self.step(stage, steps[0], free[stage])
+                    if done is None:
+                        break
+                    self.end[stage] = done[0]
+                    free[stage] = done[1] if self.case["waits"] else done[0]
+                    steps.pop(0)
+                    progress = True
+        if any(todo):
+            raise SystemExit("deadlock: %s" % self.case)
+        return max(self.end)
+
+
 def main():
+    if sys.argv[1:2] == ["--replay"]:
+        with open(sys.argv[2]) as lines:
+            for line in lines:
+                print(Replay(json.loads(line)).run())
+        return
     for line in sys.argv[1:] or sys.stdin:
         schedule, *numbers = line.replace(":", " ").split()
         print(completion(schedule, *map(int, numbers)))

@@ -1,12 +1,12 @@
-// Do the pipeline schedules give Megatron-LM's order, and do equal stages have the bubble of the paper,
-// exactly?
-#include "sim/workload/strategy/pipeline_schedule.h"
+// Do the pipeline schedules give the orders, bubbles and activations of their papers, exactly, and is refused
+// what cannot run?
+#include "sim/workload/strategy/pipeline_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <set>
+#include <algorithm>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
@@ -26,9 +26,8 @@ std::string written(const std::string& name, const PipelineShape& shape, std::ui
   EXPECT_EQ(schedule->refusal(shape), "");
   std::string text;
   for (const PipelineStep& step : schedule->order(shape, stage)) {
-    text +=
-        (text.empty() ? "" : " ") + std::string(step.forward ? "F" : "B") + std::to_string(step.microbatch);
-    if (shape.chunks > 1) text += "." + std::to_string(step.chunk);
+    const bool bare = shape.chunks > 1 && step.chunk == 0;
+    text += (text.empty() ? "" : " ") + to_text(step) + (bare ? ".0" : "");
   }
   return text;
 }
@@ -54,38 +53,157 @@ TEST(PipelineSchedule, InterleavedIsMegatrons) {
   EXPECT_EQ(written("interleaved", {2, 2, 2}, 1), "F0.0 F1.0 F0.1 F1.1 B0.1 B1.1 B0.0 B1.0");
 }
 
-TEST(PipelineSchedule, ComputesEverythingOnceForwardBeforeBackward) {
-  EXPECT_TRUE(rc::check([] {
-    PipelineShape shape{*rc::gen::inRange(2U, 9U), *rc::gen::inRange(1U, 5U), 0};
-    shape.microbatches = shape.stages * *rc::gen::inRange(1U, 5U);
-    const auto schedule =
-        Registry<PipelineSchedule>::instance().create(shape.chunks > 1 ? "interleaved" : "one_f_one_b");
-    RC_ASSERT(schedule->refusal(shape).empty());
-    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      std::set<std::pair<std::uint32_t, std::uint32_t>> forward, backward;
-      for (const PipelineStep& step : schedule->order(shape, stage)) {
-        const std::pair part{step.chunk, step.microbatch};
-        RC_ASSERT(step.chunk < shape.chunks && step.microbatch < shape.microbatches);
-        const bool fresh = (step.forward ? forward : backward).insert(part).second;
-        RC_ASSERT(fresh);
-        if (!step.forward) RC_ASSERT(forward.count(part) == 1U);
-      }
-      RC_ASSERT(forward.size() == shape.chunks * shape.microbatches);
-      RC_ASSERT(backward.size() == forward.size());
-    }
-  }));
+PipelinePlan plan_of(const std::string& schedule, const PipelineShape& shape) {
+  return make_pipeline_plan(parse_config(schedule, "schedule.yaml"), ConfigNode(), shape);
 }
 
-struct Bubble {
-  std::int64_t stages, chunks, microbatches;
+// Every schedule with a shape that it takes: p, v, m.
+struct Known {
+  const char* name;
+  PipelineShape shape;
+};
+std::vector<Known> grid() {
+  std::vector<Known> all;
+  for (const std::uint32_t p : {2U, 3U, 4U, 6U, 8U}) {
+    for (const std::uint32_t times : {1U, 2U, 5U}) {
+      const std::uint32_t m = times * p, even = 2 * m;
+      for (const char* name : {"gpipe", "one_f_one_b", "eager_1f1b", "zb_h1", "zb_h2", "forward_only"}) {
+        all.push_back({name, {p, 1, m}});
+        all.push_back({name, {p, 1, m + 1}});
+      }
+      for (const std::uint32_t v : {2U, 3U}) {
+        for (const char* name : {"interleaved", "depth_first", "breadth_first", "forward_only"})
+          all.push_back({name, {p, v, m}});
+      }
+      all.push_back({"zb_v", {p, 2, m}});
+      all.push_back({"dual_pipe_v", {p, 2, even + 1}});
+      if (p % 2 != 0) continue;
+      all.push_back({"chimera", {p, 1, m}});
+      all.push_back({"dual_pipe", {p, 1, even}});
+    }
+  }
+  return all;
+}
+
+TEST(PipelineSchedule, EachIsProvedOverAGrid) {
+  for (const Known& known : grid()) {
+    const PipelinePlan plan = plan_of(known.name, known.shape);
+    EXPECT_EQ(prove_pipeline(plan).refusal, "") << known.name << " " << known.shape.stages << " "
+                                                << known.shape.chunks << " " << known.shape.microbatches;
+  }
+}
+
+// The papers' figures, of the stage that holds most; in parts of the model.
+TEST(PipelineSchedule, HoldsTheActivationsOfItsPaper) {
+  const auto most = [](const char* name, const PipelineShape& shape) {
+    const auto in_flight = prove_pipeline(plan_of(name, shape)).in_flight;
+    return *std::max_element(in_flight.begin(), in_flight.end());
+  };
+  for (const std::uint32_t p : {2U, 4U, 8U}) {
+    const std::uint32_t m = 4 * p;
+    EXPECT_EQ(most("gpipe", {p, 1, m}), m);
+    EXPECT_EQ(most("one_f_one_b", {p, 1, m}), p);
+    EXPECT_EQ(most("eager_1f1b", {p, 1, m}), 2 * p - 1);
+    EXPECT_EQ(most("breadth_first", {p, 2, m}), 2 * m);
+    EXPECT_EQ(most("interleaved", {p, 3, m}), 3 * p + p - 1);  // p v (1 + (p - 1) / (p v))
+    EXPECT_EQ(most("zb_v", {p, 2, m}), 2 * p);                 // halves of a stage: p stages' worth
+    EXPECT_EQ(most("dual_pipe", {p, 1, m}), p + 1);
+    EXPECT_EQ(most("dual_pipe_v", {p, 2, m}), 2 * p + 1);
+    EXPECT_EQ(most("chimera", {p, 1, m}), p);
+    EXPECT_EQ(most("forward_only", {p, 1, m}), 1U);
+    // ZB-H1 and ZB-H2: the same at all stages.
+    EXPECT_THAT(prove_pipeline(plan_of("zb_h1", {p, 1, m})).in_flight, ::testing::Each(p));
+    EXPECT_THAT(prove_pipeline(plan_of("zb_h2", {p, 1, m})).in_flight, ::testing::Each(2 * p - 1));
+  }
+}
+
+std::string listed(const std::string& steps, const std::string& more = "") {
+  return "{kind: listed, " + more + "steps: " + steps + "}";
+}
+std::string refusal_of(const std::string& schedule, const PipelineShape& shape) {
+  try {
+    plan_of(schedule, shape);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(PipelineProof, RefusesWhatCannotRun) {
+  const PipelineShape two{2, 1, 2};
+  EXPECT_EQ(refusal_of(listed("['F0 F1 B0 B1', 'F0 B0 F1 B1']"), two), "accepted");
+  EXPECT_THAT(refusal_of(listed("['F0 B0 F1', 'F0 B0 F1 B1']"), two),
+              HasSubstr("stage 0 computes no backward of microbatch 1 in chunk 0"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B1', 'F0 I0 F1 B1']"), two),
+              HasSubstr("stage 1 computes no gradients of weights of microbatch 0"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B1 B1', 'F0 B0 F1 B1']"), two),
+              HasSubstr("step 4 of stage 0, B1, comes twice"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B2', 'F0 B0 F1 B1']"), two),
+              HasSubstr("B2: there is no such chunk and microbatch here"));
+  // Stage 0 waits for the backward of 1 before its forward.
+  EXPECT_THAT(refusal_of(listed("['F0 B1 F1 B0', 'F0 B0 F1 B1']"), two),
+              HasSubstr("step 1 of stage 0, B1, waits forever"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B1', 'F0 W0 I0 F1 B1']"), two), HasSubstr("waits forever"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B1', 'F1 B1 F0 B0']"), two),
+              HasSubstr("not used in the order in which they are sent"));
+  EXPECT_THAT(refusal_of(listed("['F0 B0']"), two), HasSubstr("steps for 1 stages, the pipeline has 2"));
+  EXPECT_THAT(refusal_of(listed("['F0 G1', 'F0']"), two), HasSubstr("'G1' is no step"));
+  EXPECT_THAT(refusal_of(listed("['F0 F1 B0 B1', 'F0 B0 F1 B1']", "routes: [[0, 2]], "), two),
+              HasSubstr("a route goes to stage 2, which is not there"));
+}
+
+// GPipe as a list is GPipe; a route of one's own may turn back at the second stage.
+TEST(PipelineProof, TakesSchedulesAndPlacementsAsData) {
+  const PipelineShape shape{2, 1, 2};
+  EXPECT_EQ(plan_of(listed("['F0 F1 B1 B0', 'F0 F1 B1 B0']"), shape).steps, plan_of("gpipe", shape).steps);
+  const PipelinePlan turned = plan_of(
+      listed("['F0.0 F0.1 B0.1 B0.0', 'F0.0 F0.1 B0.1 B0.0']", "routes: [[0, 1, 1, 0]], "), {2, 1, 1});
+  EXPECT_EQ(turned.placement.held(0, 1), (PipelinePlacement::Part{0, 3}));
+  EXPECT_EQ(turned.parts(), 4U);
+}
+
+// Two neighbours that send to each other before they receive would wait for each other; 1F1B never does.
+TEST(PipelineProof, NamesTheStepThatWouldWaitWithoutReceivesPostedAhead) {
+  for (const std::uint32_t p : {2U, 4U, 8U}) {
+    EXPECT_EQ(prove_pipeline(plan_of("one_f_one_b", {p, 1, 2 * p})).rendezvous, "");
+    EXPECT_EQ(prove_pipeline(plan_of("gpipe", {p, 1, 2 * p})).rendezvous, "");
+    EXPECT_THAT(prove_pipeline(plan_of("breadth_first", {p, 2, 2 * p})).rendezvous,
+                HasSubstr("step " + std::to_string(2 * p - 1) + " of stage 0"));
+  }
+}
+
+TEST(PipelineStep, TextsAreReadAsTheyAreWritten) {
+  EXPECT_TRUE(rc::check([] {
+    PipelineStep step;
+    step.kind = static_cast<PipelineStepKind>(*rc::gen::inRange(0, 5));
+    step.chunk = *rc::gen::inRange(0U, 3U);
+    step.microbatch = *rc::gen::inRange(0U, 1000U);
+    if (step.kind == PipelineStepKind::overlapped) step.backward_chunk = *rc::gen::inRange(0U, 3U);
+    if (step.kind == PipelineStepKind::overlapped) step.backward_microbatch = *rc::gen::inRange(0U, 1000U);
+    PipelineStep read;
+    RC_ASSERT(read_step(to_text(step), read));
+    RC_ASSERT(read == step);
+  }));
+  PipelineStep read;
+  for (const char* wrong : {"", "F", "3", "F3.", "F3x", "B1&F2", "F1&W2", "F1&", "F-1", "F99999999999"})
+    EXPECT_FALSE(read_step(wrong, read)) << wrong;
+}
+
+// A pipeline on a network that takes no time. Times are those of one part of the model.
+struct Timed {
+  std::string schedule;
+  PipelineShape shape;
+  Time forward = 1, backward = 2, weights = 1;
 };
 
-// The time of an iteration on a network that takes none: m (f + b) of work plus the bubble.
-Time iteration_time(const Bubble& b, Time forward, Time backward) {
+// The ends of two iterations.
+std::pair<Time, Time> iteration_ends(const Timed& t) {
+  const std::uint32_t v = t.shape.chunks;
   const auto workload = parse_workload(
-      "{kind: pipeline, stages: " + std::to_string(b.stages) +
-      ", virtual_stages: " + std::to_string(b.chunks) + ", microbatches: " + std::to_string(b.microbatches) +
-      ", forward: " + std::to_string(forward) + " ps, backward: " + std::to_string(backward) + " ps}");
+      "{kind: pipeline, schedule: " + t.schedule + ", stages: " + std::to_string(t.shape.stages) +
+      ", virtual_stages: " + std::to_string(v) + ", microbatches: " + std::to_string(t.shape.microbatches) +
+      ", forward: " + std::to_string(t.forward * v) + " ps, backward: " + std::to_string(t.backward * v) +
+      " ps, weights: " + std::to_string(t.weights * v) + " ps, iterations: 2}");
   const auto source = workload->tasks(0);
   std::vector<Time> durations;
   for (const Work& work : source->works()) durations.push_back(work.kernels.at(0).duration);
@@ -93,25 +211,75 @@ Time iteration_time(const Bubble& b, Time forward, Time backward) {
   player.run();
   EXPECT_TRUE(player.all_done());
   EXPECT_FALSE(player.mismatched);
-  return player.end();
+  Time first = 0;
+  for (const auto& played : player.played) {
+    if (played.task.iteration == 0) first = std::max(first, played.end);
+  }
+  return {first, player.end()};
 }
 
-TEST(PipelineSchedule, BubbleIsThePapersToThePicosecond) {
-  for (const Bubble& b : {Bubble{1, 1, 4},
-                          {2, 1, 2},
-                          {4, 1, 8},
-                          {8, 1, 16},
-                          {2, 2, 4},
-                          {4, 2, 8},
-                          {4, 3, 12},
-                          {8, 2, 16},
-                          {8, 4, 8}}) {
-    const Time forward = 12'012, backward = 24'036;
-    const Time work = b.microbatches * (forward + backward);
-    // (p - 1) / (v m) of the work
-    EXPECT_EQ(iteration_time(b, forward, backward),
-              work + work * (b.stages - 1) / (b.chunks * b.microbatches))
-        << b.stages << " stages, " << b.chunks << " chunks, " << b.microbatches << " microbatches";
+// What the first iteration takes beyond its work, and what the second one adds beyond its own: the bubble of
+// a job whose stages go on as soon as they are done, with nothing that synchronises them.
+struct Bubbles {
+  Time first, steady;
+};
+Bubbles bubbles(const Timed& t) {
+  const auto [first, second] = iteration_ends(t);
+  const Time stages = t.schedule == "chimera" || t.schedule == "dual_pipe" ? 1 : t.shape.chunks;
+  const Time each = t.schedule == "forward_only" ? t.forward : t.forward + t.backward;
+  const Time work = t.shape.microbatches * stages * each;
+  return {first - work, second - first - work};
+}
+
+constexpr Time kF = 12'012, kB = 24'036;
+
+// (p - 1) / m, (p - 1) / (v m) of the work m v (f + b): p - 1 times the forward and backward of a part.
+TEST(PipelineBubble, OfSchedulesWithWholeBackwardsIsThePapers) {
+  for (const std::uint32_t p : {1U, 2U, 3U, 4U, 8U}) {
+    for (const std::uint32_t times : {1U, 2U, 4U}) {
+      const Time bubble = (Time{p} - 1) * (kF + kB);
+      for (const char* name : {"gpipe", "one_f_one_b", "eager_1f1b"})
+        EXPECT_EQ(bubbles({name, {p, 1, times * p}, kF, kB}).first, bubble) << name << p;
+      for (const std::uint32_t v : {2U, 3U, 4U}) {
+        if (p == 1) continue;
+        for (const char* name : {"interleaved", "depth_first", "breadth_first"})
+          EXPECT_EQ(bubbles({name, {p, v, times * p}, kF, kB}).first, bubble) << name << p;
+      }
+      EXPECT_EQ(bubbles({"forward_only", {p, 1, times * p}, kF, kB}).first, (Time{p} - 1) * kF);
+      EXPECT_EQ(bubbles({"forward_only", {p, 2, times * p}, kF, kB}).first, (Time{p} - 1) * kF);
+    }
+  }
+}
+
+// F = B(input) = W: (p - 1) (F + B - W), and 0 = (p - 1) (F + B - 2 W) once a stage need not wait for others.
+TEST(PipelineBubble, OfZeroBubbleSchedulesIsThePapers) {
+  for (const std::uint32_t p : {2U, 3U, 4U, 8U}) {
+    for (const std::uint32_t m : {2 * p, 2 * p + 1, 5 * p}) {
+      const Time fill = (Time{p} - 1) * kF;
+      EXPECT_EQ(bubbles({"zb_h1", {p, 1, m}, kF, 2 * kF, kF}).steady, fill) << p << " " << m;
+      EXPECT_EQ(bubbles({"zb_h2", {p, 1, m}, kF, 2 * kF, kF}).steady, 0) << p << " " << m;
+      EXPECT_EQ(bubbles({"zb_h2", {p, 1, m}, kF, 2 * kF, kF}).first, fill) << p << " " << m;
+      EXPECT_EQ(bubbles({"zb_v", {p, 2, m}, kF, 2 * kF, kF}).steady, 0) << p << " " << m;
+    }
+  }
+}
+
+// F = W = B/2 (B whole), F&B = F + B: (p/2 - 1) (F&B + B - 3 W); for the V, p stages are half of as many.
+TEST(PipelineBubble, OfDualPipeIsThePapers) {
+  for (const std::uint32_t p : {2U, 4U, 6U, 8U, 16U}) {
+    for (const std::uint32_t m : {2 * p, 2 * p + 2, 5 * p}) {
+      const Time each = (kF + 2 * kF) + 2 * kF - 3 * kF;
+      EXPECT_EQ(bubbles({"dual_pipe", {p, 1, m}, kF, 2 * kF, kF}).first, (Time{p} / 2 - 1) * each);
+      EXPECT_EQ(bubbles({"dual_pipe_v", {p, 2, m}, kF, 2 * kF, kF}).first, (Time{p} - 1) * each);
+    }
+  }
+}
+
+// Forward and backward of one length: p - 2 of them, however many units follow each other.
+TEST(PipelineBubble, OfChimeraIsThePapers) {
+  for (const std::uint32_t p : {2U, 4U, 8U, 16U}) {
+    for (const std::uint32_t units : {1U, 2U, 3U})
+      EXPECT_EQ(bubbles({"chimera", {p, 1, units * p}, kF, kF, kF / 2}).first, (Time{p} - 2) * kF);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/strategy/pipeline_plan.h"
 #include "sim/workload/workload.h"
 #include "tests/support/paths.h"
 #include "tests/support/single_job.h"
@@ -56,13 +58,11 @@ Time total_duration(const Work& work) {
   return total;
 }
 
-Outcome run(const Shape& shape) {
-  const auto kind =
-      Registry<WorkloadKind>::instance().create(parse_config(shape.yaml(), "pipeline.yaml"), "");
-  const auto ranks = static_cast<std::uint32_t>(shape.p);
+Outcome run(const std::string& yaml, std::uint32_t ranks, Time delay) {
+  const auto kind = Registry<WorkloadKind>::instance().create(parse_config(yaml, "pipeline.yaml"), "");
   const auto source = kind->tasks(ranks);
   EventLoop loop;
-  IdealEndpoint endpoint(loop, ranks, shape.delay, 0);
+  IdealEndpoint endpoint(loop, ranks, delay, 0);
   const auto executor = Executor::create(loop, endpoint, ConfigNode(), ranks);
   std::vector<std::uint32_t> gpus;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
@@ -72,6 +72,10 @@ Outcome run(const Shape& shape) {
   job.start();
   loop.run();
   return {job->done(), job->end_time(), job->iteration_ends(), job->rank_times(job->end_time())};
+}
+
+Outcome run(const Shape& shape) {
+  return run(shape.yaml(), static_cast<std::uint32_t>(shape.p), shape.delay);
 }
 
 // On an ideal network every rank computes all the time but for the bubble.
@@ -199,6 +203,94 @@ TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
     ASSERT_TRUE(outcome.done);
     EXPECT_EQ(outcome.end, expected[i]);
     expect_books_add_up(shapes[i], outcome);
+  }
+}
+
+// ---- Every schedule, with times of all kinds, transfers that take time, and stages that wait for them
+
+// Times of one part of the model.
+struct Replayed {
+  std::string schedule, placement;
+  PipelineShape shape;
+  Time forward, backward, weights, overlapped, delay;
+  bool waits;
+
+  std::string yaml() const {
+    const auto parts = static_cast<Time>(shape.chunks);
+    std::ostringstream out;
+    out << "kind: pipeline\nschedule: " << schedule << "\nstages: " << shape.stages
+        << "\nvirtual_stages: " << shape.chunks << "\nmicrobatches: " << shape.microbatches
+        << "\nforward: " << forward * parts << " ps\nbackward: " << backward * parts
+        << " ps\nweights: " << weights * parts << " ps\noverlapped: " << overlapped * parts
+        << " ps\nbytes: 64 B\noverlap_p2p: " << (waits ? "false" : "true") << "\n";
+    return out.str();
+  }
+  // As max_plus.py --replay takes it.
+  std::string json() const {
+    const PipelinePlan plan = make_pipeline_plan(parse_config(schedule, ""), ConfigNode(), shape);
+    std::ostringstream out;
+    out << R"({"placement": ")" << placement << R"(", "stages": )" << shape.stages << R"(, "chunks": )"
+        << shape.chunks << R"(, "microbatches": )" << shape.microbatches << R"(, "times": {"F": )" << forward
+        << R"(, "B": )" << backward << R"(, "I": )" << backward - weights << R"(, "W": )" << weights
+        << R"(, "&": )" << overlapped << R"(}, "delay": )" << delay << R"(, "waits": )"
+        << (waits ? "true" : "false") << R"(, "steps": [)";
+    for (std::size_t stage = 0; stage < plan.steps.size(); ++stage) {
+      out << (stage > 0 ? ", [" : "[");
+      for (std::size_t i = 0; i < plan.steps[stage].size(); ++i)
+        out << (i > 0 ? ", \"" : "\"") << to_text(plan.steps[stage][i]) << '"';
+      out << ']';
+    }
+    out << "]}\n";
+    return out.str();
+  }
+};
+
+std::vector<Replayed> random_replays(std::size_t rounds) {
+  RandomStream random(11, "replays");
+  const auto below = [&random](std::uint64_t bound) { return static_cast<Time>(random.below(bound)); };
+  std::vector<Replayed> all;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto p = static_cast<std::uint32_t>(2 + 2 * below(4)), v = static_cast<std::uint32_t>(2 + below(3));
+    const auto m = static_cast<std::uint32_t>(p * (2 + below(3)));
+    const auto add = [&](const char* name, const char* placement, std::uint32_t chunks) {
+      const Time forward = below(1'000'000), backward = below(2'000'000);
+      all.push_back({name,
+                     placement,
+                     {p, chunks, m},
+                     forward,
+                     backward,
+                     below(static_cast<std::uint64_t>(backward) + 1),
+                     below(3'000'000),
+                     below(3) == 0 ? below(5'000'000) : below(300'000),
+                     below(2) == 0});
+    };
+    for (const char* name : {"gpipe", "one_f_one_b", "eager_1f1b", "zb_h1", "zb_h2", "forward_only"})
+      add(name, "looped", 1);
+    for (const char* name : {"interleaved", "breadth_first", "forward_only"}) add(name, "looped", v);
+    for (const char* name : {"zb_v", "dual_pipe_v"}) add(name, "v_shaped", 2);
+    for (const char* name : {"chimera", "dual_pipe"}) add(name, "bidirectional", 1);
+  }
+  return all;
+}
+
+TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
+  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
+    GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
+  }
+  const std::vector<Replayed> all = random_replays(8);
+  const std::string file = ::testing::TempDir() + "replays.json";
+  {
+    std::ofstream out(file);
+    for (const Replayed& one : all) out << one.json();
+  }
+  const std::vector<Time> expected = numbers_of(
+      "python3 '" + source_directory() + "/tests/workload/strategy/max_plus.py' --replay '" + file + "'");
+  ASSERT_EQ(expected.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(all[i].yaml());
+    const Outcome outcome = run(all[i].yaml(), all[i].shape.stages, all[i].delay);
+    ASSERT_TRUE(outcome.done);
+    EXPECT_EQ(outcome.end, expected[i]);
   }
 }
 

@@ -1,6 +1,6 @@
 // Does the PTD-P workload have the communications, bytes and FLOPs of the paper and of Megatron-LM, do all
 // its ends match for any degrees, and are degrees that do not fit refused?
-#include "sim/workload/strategy/ptdp_program.h"
+#include "sim/workload/strategy/strategies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -186,6 +186,107 @@ TEST(Ptdp, OverlappedBucketsStartDuringTheBackward) {
     if (name == "layer_begin_backward") last_backward = std::max(last_backward, played.end);
   }
   EXPECT_LT(first_bucket, last_backward);
+}
+
+// Where the buckets hold all gradients, the optimizer still waits for the last of them.
+TEST(Ptdp, TheOptimizerWaitsForBucketsThatWereReducedDuringTheBackward) {
+  const auto source = parse_workload(small("parallel: {data: 2, pipeline: 4}, microbatches: 4, gradient: "
+                                           "{bucket: 50 kB, overlap: true}"))
+                          ->tasks(8);
+  TaskPlayer player(*source, 1, std::vector<Time>(source->works().size(), 10));
+  player.run();
+  std::map<std::uint32_t, Time> reduced;
+  for (const auto& played : player.played) {
+    const std::string& name = source->names()[played.task.name];
+    if (name == "dp_gradients") reduced[played.rank] = played.end;
+    if (name != "optimizer") continue;
+    ASSERT_EQ(reduced.count(played.rank), 1U);
+    EXPECT_GE(played.ready, reduced[played.rank]);
+  }
+  // Rank 2 is in the second stage, which has nothing left to reduce: its optimizer names the bucket.
+  std::map<std::string, std::uint32_t> count;
+  for (const Task& task : test::tasks_of(*source, 2)) ++count[source->names()[task.name]];
+  EXPECT_EQ(count["dp_gradients"], 1U);
+}
+
+// Split or overlapped backwards, other placements: the same FLOPs, the same bytes over tensor and data
+// parallel groups, and all of it ends.
+TEST(Ptdp, EveryScheduleDoesTheSameWork) {
+  struct Case {
+    const char* schedule;
+    int chunks;
+    std::uint32_t copies;
+  };
+  const auto job = [](const std::string& schedule, int chunks) {
+    return small("parallel: {tensor: 2, data: 2, pipeline: 2, virtual_stages: " + std::to_string(chunks) +
+                 ", schedule: " + schedule + "}, microbatches: 8");
+  };
+  const auto reference = parse_workload(job("one_f_one_b", 1))->tasks(8);
+  for (const Case& c : {Case{"gpipe", 1, 1},
+                        {"eager_1f1b", 1, 1},
+                        {"breadth_first", 2, 1},
+                        {"zb_h1", 1, 1},
+                        {"zb_h2", 1, 1},
+                        {"zb_v", 2, 1},
+                        {"dual_pipe_v", 2, 1},
+                        {"chimera", 1, 2},
+                        {"dual_pipe", 1, 2}}) {
+    SCOPED_TRACE(c.schedule);
+    const auto source = parse_workload(job(c.schedule, c.chunks))->tasks(8);
+    EXPECT_DOUBLE_EQ(gemm_flops(*source), gemm_flops(*reference));
+    for (const char* name : {"tp_forward", "tp_recompute", "tp_backward", "tp_loss", "tp_logits_backward"}) {
+      const std::string key = std::string("collective tp ") + name;
+      Bytes bytes = 0, expected = 0;
+      for (std::uint32_t rank = 0; rank < 8; ++rank) {
+        bytes += tally(*source, rank)[key].bytes;
+        expected += tally(*reference, rank)[key].bytes;
+      }
+      EXPECT_EQ(bytes, expected) << name;
+    }
+    // Each copy's gradients once, shared embeddings where both ends of the model are.
+    const std::int64_t layer = (12 * 64 * 64 + 7 * 64) / 2 + 6 * 64, words = 128 * 64 / 2;
+    const bool ends_meet = c.copies > 1;
+    const std::int64_t stage_0 = 2 * layer * c.copies + words + 16 * 64 + (ends_meet ? 2 * 64 : 0);
+    const bool v = std::string(c.schedule) == "zb_v" || std::string(c.schedule) == "dual_pipe_v";
+    EXPECT_EQ(tally(*source, 0)["collective dp dp_gradients"].bytes, 2 * (stage_0 + (v ? 2 * 64 : 0)));
+    EXPECT_EQ(tally(*source, 0).count("collective pp pp_embedding_gradients"), v || ends_meet ? 0U : 1U);
+    TaskPlayer player(*source, 5);
+    player.run();
+    EXPECT_TRUE(player.all_done());
+    EXPECT_FALSE(player.mismatched);
+  }
+}
+
+// A stage that waits for its sends begins no computation before they have arrived.
+TEST(Ptdp, StagesWaitForTheirSendsWhereTransfersDoNotOverlap) {
+  const auto source =
+      parse_workload(small("parallel: {tensor: 2, pipeline: 2}, microbatches: 4, overlap_p2p: false"))
+          ->tasks(4);
+  bool sent = false;
+  std::uint32_t checked = 0, at = 0;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    if (sent && task.kind == TaskKind::compute) {
+      ++checked;
+      sent = false;
+    }
+    sent = sent || task.kind == TaskKind::send;
+    ++at;
+  }
+  EXPECT_EQ(checked, 4U);
+  std::vector<Task> ready, next;
+  source->start(0, ready);
+  // Everything before the first send ends, and then nothing is ready but what the send releases.
+  bool held = false;
+  for (std::size_t i = 0; i < ready.size() && !held; ++i) {
+    if (ready[i].kind == TaskKind::receive) continue;
+    if (ready[i].kind == TaskKind::send) {
+      for (const Task& other : ready)
+        held = held || (other.kind == TaskKind::compute && other.id > ready[i].id);
+      EXPECT_FALSE(held);
+      break;
+    }
+    source->complete(0, ready[i].id, ready);
+  }
 }
 
 std::string random_job() {

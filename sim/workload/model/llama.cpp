@@ -1,0 +1,181 @@
+#include "sim/workload/model/llama.h"
+
+#include <utility>
+
+namespace netsim {
+namespace {
+
+class Llama {
+ public:
+  Llama(const LlamaModel& model, std::int64_t microbatch, std::int64_t gradient_bytes)
+      : model_(model),
+        gradient_bytes_(gradient_bytes),
+        head_size_(model.hidden / model.heads),
+        hidden_{model.hidden},
+        tokens_{model.sequence * microbatch},
+        queries_{model.hidden, Dimension::heads},
+        keys_{model.groups * head_size_, Dimension::heads},
+        qkv_{model.hidden + 2 * model.groups * head_size_, Dimension::heads},
+        batch_heads_{microbatch * model.heads, Dimension::heads},
+        inner_{model.inner, Dimension::inner},
+        up_{(model.gated ? 2 : 1) * model.inner, Dimension::inner},
+        vocabulary_{model.vocabulary, Dimension::vocabulary} {}
+
+  Model make() const {
+    Model model;
+    model.first = embedding();
+    model.kinds = {layer()};
+    model.body.assign(static_cast<std::size_t>(model_.layers), 0);
+    model.last = head();
+    model.boundary = a();
+    if (model_.tied) model.shared = words();
+    model.gradient_bytes = gradient_bytes_;
+    return model;
+  }
+
+ private:
+  Tensor a() const { return {tokens_, hidden_}; }      // activations
+  Tensor q() const { return {tokens_, queries_}; }     // queries, and what attention gives
+  Tensor k() const { return {tokens_, keys_}; }        // keys, and as many values
+  Tensor z() const { return {tokens_, vocabulary_}; }  // logits
+  Tensor words() const { return {vocabulary_, hidden_}; }
+  static Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
+    return computing_weights(gemm(name, m, n, k));
+  }
+  PartialSum sum(const char* name, Dimension over) const { return {name, over, a(), 2}; }
+  PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
+
+  // Each query sees half of the keys, itself included. Bytes: forward reads q, k, v and writes the output;
+  // backward reads q, k, v, the output and its gradient and writes three gradients.
+  Operator attention(bool forward) const {
+    Operator op = gemm(forward ? "flash_attention" : "flash_attention_backward", {model_.sequence},
+                       {(model_.sequence + 1) / 2}, {(forward ? 2 : 5) * head_size_}, batch_heads_);
+    op.kind = Kernel::Kind::attention;
+    op.traffic = {{forward ? 4 : 8, q()}, {forward ? 4 : 8, k()}};
+    return op;
+  }
+
+  ModelLayer layer() const {
+    return {"layer",
+            {attention_forward(), mlp_forward(), layer_end_forward()},
+            {mlp_backward(), attention_backward(), layer_begin_backward()},
+            {{{2}, hidden_}, {hidden_, qkv_}, {queries_, hidden_}, {hidden_, up_}, {inner_, hidden_}}};
+  }
+
+  // Bytes of the memory-bound kernels, forward: norm (read 2, write 2), rotation of queries and keys (read 2,
+  // write 2), sum with the residual (read 4, write 2), activation (reads what the GEMM wrote: 2 or 4, writes
+  // 2).
+  ModelPart attention_forward() const {
+    return {"attention_forward",
+            {memory_bound("rms_norm", 4, a()), gemm("qkv_gemm", tokens_, qkv_, hidden_),
+             memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
+             gemm("projection_gemm", tokens_, hidden_, queries_)},
+            sum("forward", Dimension::heads)};
+  }
+  ModelPart mlp_forward() const {
+    return {"mlp_forward",
+            {memory_bound("residual", 6, a()), memory_bound("rms_norm", 4, a()),
+             gemm("mlp_up_gemm", tokens_, up_, hidden_),
+             memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_}),
+             gemm("mlp_down_gemm", tokens_, hidden_, inner_)},
+            sum("forward", Dimension::inner)};
+  }
+  ModelPart layer_end_forward() const {
+    return {"layer_end_forward", {memory_bound("residual", 6, a())}, {}};
+  }
+  const char* activation() const { return model_.gated ? "swiglu" : "squared_relu"; }
+
+  // Backward: norm (gradient 2, input 2, write 2; gamma's gradient reads 4), sum with the residual's gradient
+  // (read 4, write 2), rotation (read 2, write 2), activation (gradient 2, input 2 or 4, write 2 or 4).
+  ModelPart mlp_backward() const {
+    return {
+        "mlp_backward",
+        {gemm("mlp_down_gemm_dgrad", tokens_, inner_, hidden_),
+         wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
+         memory_bound(model_.gated ? "swiglu_backward" : "squared_relu_backward", model_.gated ? 10 : 6,
+                      {tokens_, inner_}),
+         gemm("mlp_up_gemm_dgrad", tokens_, hidden_, up_), wgrad("mlp_up_gemm_wgrad", hidden_, up_, tokens_),
+         accumulation({{hidden_, up_}, {inner_, hidden_}}, gradient_bytes_)},
+        sum("backward", Dimension::inner)};
+  }
+  ModelPart attention_backward() const {
+    return {"attention_backward",
+            {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a()),
+             gemm("projection_gemm_dgrad", tokens_, queries_, hidden_),
+             wgrad("projection_gemm_wgrad", queries_, hidden_, tokens_), attention(false),
+             memory_bound("rotary_backward", {{4, q()}, {4, k()}}),
+             gemm("qkv_gemm_dgrad", tokens_, hidden_, qkv_), wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_),
+             accumulation({{hidden_, qkv_}, {queries_, hidden_}}, gradient_bytes_)},
+            sum("backward", Dimension::heads)};
+  }
+  ModelPart layer_begin_backward() const {
+    return {"layer_begin_backward",
+            {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a())},
+            {}};
+  }
+
+  // Gather rows (read 2, write 2) and zero what other ranks hold (2); after the sum turn [b s h] into [s b h]
+  // (read 2, write 2). Backward: turn it back, zero a dense gradient (2) and scatter the rows into it (read
+  // 2, add 4).
+  ModelLayer embedding() const {
+    return {"embedding",
+            {{"embedding_lookup",
+              {memory_bound("embedding_gather", 6, a())},
+              sum("embedding", Dimension::vocabulary)},
+             {"embedding_end", {memory_bound("embedding_transpose", 4, a())}, {}}},
+            {{"embedding_backward",
+              {memory_bound("embedding_transpose", 4, a()),
+               computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, a()}})),
+               accumulation({words()}, gradient_bytes_)},
+              {}}},
+            own_words()};
+  }
+  std::vector<Tensor> own_words() const {
+    return model_.tied ? std::vector<Tensor>{} : std::vector<Tensor>{words()};
+  }
+
+  // Logits and a vocabulary-parallel cross entropy in fp32, as the GPT's (transformer.cpp has the bytes).
+  ModelLayer head() const {
+    std::vector<Tensor> parameters = own_words();
+    parameters.push_back({hidden_});
+    return {"head",
+            {{"logits_forward",
+              {memory_bound("final_rms_norm", 4, a()), gemm("logits_gemm", tokens_, vocabulary_, hidden_),
+               memory_bound("logits_to_fp32", 6, z()), memory_bound("logits_maximum", 4, z())},
+              sum_of_tokens()},
+             {"loss_predicted", {memory_bound("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
+             {"loss_sum",
+              {memory_bound("logits_exponential", 8, z()), memory_bound("logits_sum", 4, z())},
+              sum_of_tokens()},
+             {"loss_end", {memory_bound("softmax_normalise", 8, z())}, {}}},
+            {{"logits_backward",
+              {memory_bound("loss_backward", 8, z()), memory_bound("logits_to_bf16", 6, z()),
+               gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),
+               wgrad("logits_gemm_wgrad", hidden_, vocabulary_, tokens_),
+               accumulation({words()}, gradient_bytes_)},
+              sum("logits_backward", Dimension::vocabulary)},
+             {"final_norm_backward", {memory_bound("rms_norm_backward", 10, a())}, {}}},
+            std::move(parameters)};
+  }
+
+  LlamaModel model_;
+  std::int64_t gradient_bytes_, head_size_;
+  Extent hidden_, tokens_, queries_, keys_, qkv_, batch_heads_, inner_, up_, vocabulary_;
+};
+
+}  // namespace
+
+Model make_llama(const LlamaModel& model, std::int64_t microbatch, std::int64_t gradient_bytes) {
+  return Llama(model, microbatch, gradient_bytes).make();
+}
+
+double llama_flops(const LlamaModel& model, std::int64_t batch) {
+  const double b = static_cast<double>(batch), s = static_cast<double>(model.sequence);
+  const double l = static_cast<double>(model.layers), h = static_cast<double>(model.hidden);
+  const double f = static_cast<double>(model.inner), v = static_cast<double>(model.vocabulary);
+  const double share = static_cast<double>(model.groups) / static_cast<double>(model.heads);
+  const double mlp = (model.gated ? 18.0 : 12.0) * l * f * h;
+  return b * s * (12.0 * l * h * h * (1.0 + share + s / h) + mlp + 6.0 * v * h);
+}
+
+}  // namespace netsim

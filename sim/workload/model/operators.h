@@ -1,0 +1,120 @@
+// A model as layers of operators, before anybody has divided it: what a strategy reads and what it may split.
+//
+// Every extent of a tensor is a number and the name of the dimension that it runs along. A strategy divides
+// dimensions, not operators: Sharding says into how many parts each is cut, and an operator's kernel on one
+// rank follows from that. Where an operator sums over a dimension, its result is a partial sum as soon as the
+// dimension is divided; the model says where (PartialSum), and a strategy says what is done about it (the f
+// and g of Shoeybi et al., arXiv 1909.08053).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/workload/task.h"
+
+namespace netsim {
+
+// What an extent runs along. `whole` is never divided.
+enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary };
+inline constexpr std::size_t kDimensions = 4;
+
+struct Extent {
+  std::int64_t size = 1;
+  Dimension along = Dimension::whole;
+};
+using Tensor = std::vector<Extent>;
+
+// Into how many parts each dimension is cut.
+class Sharding {
+ public:
+  void divide(Dimension dimension, std::int64_t parts) { parts_[index(dimension)] *= parts; }
+  std::int64_t parts(Dimension dimension) const { return parts_[index(dimension)]; }
+  // Of one rank: the parts divide the sizes.
+  std::int64_t local(const Extent& extent) const { return extent.size / parts(extent.along); }
+  std::int64_t local(const Tensor& tensor) const {
+    std::int64_t elements = 1;
+    for (const Extent& extent : tensor) elements *= local(extent);
+    return elements;
+  }
+
+ private:
+  static std::size_t index(Dimension dimension) { return static_cast<std::size_t>(dimension); }
+  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1};
+};
+
+// Bytes that a memory-bound kernel reads and writes for each element of a tensor.
+struct Traffic {
+  std::int64_t bytes_per_element = 0;
+  Tensor tensor;
+};
+
+// One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
+// kernel bound by memory.
+struct Operator {
+  Kernel::Kind kind = Kernel::Kind::memory;
+  std::string name;
+  Extent m, n, k, batch;
+  std::vector<Traffic> traffic;
+  // Computes gradients of parameters: nothing but the optimizer waits for it, so that a schedule may put it
+  // off.
+  bool weight_gradient = false;
+};
+// Makers of operators.
+Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
+Operator memory_bound(const char* name, std::vector<Traffic> traffic);
+Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor);
+Operator computing_weights(Operator op);  // sets weight_gradient
+// Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
+// reads both and writes the sum.
+Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);
+
+Kernel kernel_of(const Operator& op, const Sharding& sharding);
+Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding);
+
+// A result that is a partial sum (or maximum) where `over` is divided.
+struct PartialSum {
+  std::string name;  // of the communication that completes it, behind the axis: "forward" of "tp_forward"
+  Dimension over = Dimension::whole;
+  Tensor tensor;
+  std::int64_t element_bytes = 2;
+};
+
+// Operators that run one after the other, and what is to be summed up after them.
+struct ModelPart {
+  std::string name;  // "attention_forward"
+  std::vector<Operator> operators;
+  std::optional<PartialSum> sum;
+};
+
+struct ModelLayer {
+  std::string name;  // "layer"
+  std::vector<ModelPart> forward, backward;
+  std::vector<Tensor> parameters;  // without those that the model shares between its ends
+};
+
+// The first layer turns tokens into activations, the last one activations into a loss; the body lies between
+// them.
+struct Model {
+  ModelLayer first, last;
+  std::vector<ModelLayer> kinds;    // of layers of the body
+  std::vector<std::uint32_t> body;  // the kind of each layer, in order
+  Tensor boundary;                  // the activations between two layers
+  std::int64_t boundary_bytes = 2;  // of an element
+  // Parameters that first and last layer share (tied embeddings): where the two are on different ranks, each
+  // has a copy, and their gradients are summed. Empty: none.
+  Tensor shared;
+  std::int64_t gradient_bytes = 2;  // of a parameter's gradient
+};
+
+std::int64_t parameters_of(const ModelLayer& layer, const Sharding& sharding);
+// Of the whole model, undivided; what its ends share counts once.
+std::int64_t parameters_of(const Model& model);
+
+// Adam in mixed precision over this many parameters; bytes per parameter in operators.cpp.
+Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes);
+
+}  // namespace netsim

@@ -1,0 +1,50 @@
+// Mesh: the ranks of a job as a grid of named axes ("tp", "dp", "pp"): rank = mixed radix number, first axis
+// fastest. Everything is arithmetic on coordinates: nothing is kept for each rank.
+//
+// An axis may also be made of others ("dp" of "ep" and "edp", where experts are divided among the ranks that
+// hold copies of everything else): a strategy names what it means, and the mesh knows what it is made of.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/workload/program/program.h"
+#include "sim/workload/program/rank_grid.h"
+
+namespace netsim {
+
+class Mesh {
+ public:
+  explicit Mesh(const std::vector<ProgramAxis>& axes);
+  // `name`: the product of `axes`, the first of them fastest. They exist, plain or made of others.
+  void combine(const std::string& name, const std::vector<std::string>& axes);
+
+  std::uint32_t ranks() const { return grid_.ranks(); }
+  const std::vector<ProgramAxis>& axes() const { return axes_; }  // the plain ones
+  // Ranks along an axis; 1 for one that the mesh does not have.
+  std::uint32_t size(const std::string& axis) const;
+  std::uint32_t coordinate(std::uint32_t rank, const std::string& axis) const;
+  // The rank with another coordinate on one axis.
+  std::uint32_t moved(std::uint32_t rank, const std::string& axis, std::uint32_t coordinate) const;
+  // The ranks that agree with a rank on all other axes, by coordinate.
+  std::vector<std::uint32_t> group_of(std::uint32_t rank, const std::string& axis) const;
+
+  // For programs: declares the plain axes, which a program numbers in the same order.
+  void declare(ProgramBuilder& builder) const;
+  std::uint32_t index(const std::string& plain_axis) const { return parts_.at(plain_axis).front(); }
+  // The group of each rank along the axes together. Groups with the same members and another communicator
+  // are called independently.
+  GroupExpression along(const std::vector<std::string>& axes, std::uint32_t communicator = 0) const;
+  // The same, of some coordinates of one more plain axis.
+  GroupExpression along(const std::vector<std::string>& axes, const std::string& plain_axis,
+                        const std::vector<std::uint32_t>& members) const;
+
+ private:
+  std::vector<ProgramAxis> axes_;
+  RankGrid grid_;
+  std::map<std::string, std::vector<std::uint32_t>> parts_;  // plain axes of each axis, fastest first
+};
+
+}  // namespace netsim

@@ -1,0 +1,53 @@
+// PipelinePlan: a schedule, a placement and a number of microbatches, as data; and the proof that it can run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/workload/strategy/pipeline_schedule.h"
+
+namespace netsim {
+
+struct PipelinePlan {
+  PipelineShape shape;
+  PipelinePlacement placement;
+  std::vector<std::vector<PipelineStep>> steps;  // by stage
+  bool trains = true;                            // has backwards
+
+  // Of the model: what a microbatch passes through on its way.
+  std::uint32_t parts() const { return placement.parts(); }
+  // Whether some backward is split into input and weights.
+  bool splits_backward() const;
+};
+
+// What is known of a plan before it runs.
+struct PipelineProof {
+  std::string refusal;  // why it cannot run, in words for the user; "" if it can
+  // By stage: the most (chunk, microbatch) whose forward is done and whose backward, weights and all, is not.
+  std::vector<std::uint32_t> in_flight;
+  // Whether the messages of a direction between two stages are sent in the order in which they are used,
+  // whatever their chunk.
+  bool one_order = true;
+  // Where a send ends only when the receiver has come to the step that uses it, and a stage waits for its
+  // sends: the step that would then wait forever; "" if none would. Megatron-LM posts receives ahead of their
+  // use, and netsim delivers messages that nobody has asked for yet, so that this refuses nothing.
+  std::string rendezvous;
+};
+
+// Proves that every part is computed once for every microbatch, that no step waits forever (each stage takes
+// its steps in order, a step waits for its input), and that messages between two chunks are used in the order
+// in which they are sent. Linear in the number of steps.
+PipelineProof prove_pipeline(const PipelinePlan& plan);
+
+// The plan of the schedule that a configuration names (null: interleaved for more than one chunk, else
+// one_f_one_b), proved. ConfigError at `schedule`, or at `where` if it is null, for one that refuses the
+// shape or that the proof refuses.
+PipelinePlan make_pipeline_plan(const ConfigNode& schedule, const ConfigNode& where,
+                                const PipelineShape& shape);
+
+// What the user should know of a plan whose stages wait for their sends.
+std::vector<std::string> notes_on_blocking(const PipelinePlan& plan);
+
+}  // namespace netsim

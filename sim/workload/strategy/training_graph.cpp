@@ -1,0 +1,215 @@
+#include "sim/workload/strategy/training_graph.h"
+
+#include <utility>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using Position = BlockBuilder::Position;
+
+Chain chain_of(const std::vector<ModelPart>& parts) {
+  Chain chain;
+  for (const ModelPart& part : parts) {
+    GraphNode compute;
+    compute.name = part.name;
+    compute.operators = part.operators;
+    compute.work.name = part.name;
+    chain.push_back(std::move(compute));
+    if (!part.sum) continue;
+    GraphNode sum;
+    sum.kind = GraphNode::Kind::sum;
+    sum.name = part.sum->name;
+    sum.sum = *part.sum;
+    chain.push_back(std::move(sum));
+  }
+  return chain;
+}
+
+LayerGraph graph_of(const ModelLayer& layer) {
+  LayerGraph graph;
+  graph.name = layer.name;
+  graph.forward = chain_of(layer.forward);
+  graph.backward = chain_of(layer.backward);
+  graph.parameters = layer.parameters;
+  return graph;
+}
+
+// Writes chains into blocks.
+class ChainWriter {
+ public:
+  explicit ChainWriter(const TrainingGraph& graph) : graph_(graph) {}
+
+  // Appends one node and returns the position that completes it: its own, or that of what is before it where
+  // there is nothing to do.
+  Position append(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    if (node.kind == GraphNode::Kind::compute) {
+      const Work work =
+          node.operators.empty() ? node.work : work_of(node.work.name, node.operators, graph_.sharding);
+      return block.compute(work, after, node.name == work.name ? std::string() : node.name);
+    }
+    if (node.kind == GraphNode::Kind::collective)
+      return block.collective(node.name, node.collective, node.stream, 0, node.group, node.bytes, after);
+    NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1, "a strategy divides what none of them sums up");
+    return after.empty() ? block.size() - 1 : after.back();
+  }
+
+  // A chain whose first node waits for `after`.
+  Position append(BlockBuilder& block, const Chain& chain, std::vector<Position> after) const {
+    for (const GraphNode& node : chain) after = {append(block, node, after)};
+    return block.size() - 1;
+  }
+
+ private:
+  const TrainingGraph& graph_;
+};
+
+class GraphComputation final : public StageComputation {
+ public:
+  GraphComputation(const TrainingGraph& graph, ProgramBuilder& builder)
+      : graph_(graph), builder_(builder), writer_(graph) {}
+
+  Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
+    switch (step.kind) {
+      case PipelineStepKind::forward:
+        return {forward(block, step, inputs.forward), 0, {}};
+      case PipelineStepKind::overlapped:
+        return overlapped(block, step, inputs);
+      case PipelineStepKind::backward:
+      case PipelineStepKind::input_backward:
+      case PipelineStepKind::weight_backward:
+        break;
+    }
+    return backward(block, step, inputs.backward);
+  }
+
+ private:
+  const ChunkGraph& chunk(const StageStep& step, std::uint32_t number) const {
+    return graph_.stages[step.stage].chunks[number];
+  }
+
+  // Chains of one layer, in a block of their own where many layers are alike. The first node waits for
+  // `after`, which is used up.
+  Position layer(BlockBuilder& block, const LayerGraph& layer, const char* direction,
+                 const std::vector<const Chain*>& chains, std::vector<Position>& after) const {
+    if (!layer.repeats || chains.back()->empty()) {
+      for (const Chain* chain : chains) writer_.append(block, *chain, std::exchange(after, {}));
+      return block.size() - 1;
+    }
+    BlockBuilder one(builder_, layer.name + direction);
+    for (Position& position : after) position = block.seen_from_next(position);
+    for (const Chain* chain : chains) writer_.append(one, *chain, std::exchange(after, {}));
+    block.repeat(one.finish());
+    return block.size() - 1;
+  }
+
+  Position forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
+    for (const std::uint32_t i : chunk(step, step.chunk).layers)
+      layer(block, graph_.layers[i], "_forward", {&graph_.layers[i].forward}, after);
+    return block.size() - 1;
+  }
+
+  static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
+    std::vector<const Chain*> chains;
+    if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty())
+      chains.push_back(&layer.recompute);
+    chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
+                     : kind == PipelineStepKind::input_backward ? &layer.input
+                                                                : &layer.backward);
+    return chains;
+  }
+
+  Results backward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
+    const ChunkGraph& part = chunk(step, step.chunk);
+    const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
+    Results result;
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
+      result.backward = layer(block, next, name, backward_chains(next, step.kind), after);
+      if (step.completes_gradients) reduce(block, part, i, result);
+    }
+    return result;
+  }
+  void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Results& results) const {
+    if (i < part.reductions.size() && part.reductions[i])
+      results.aside = writer_.append(block, *part.reductions[i], {results.backward});
+  }
+
+  // Node by node in turn, so that the communication of one hides behind what the other computes.
+  Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    std::vector<const GraphNode*> forward, backward;
+    std::vector<std::size_t> ends;  // of the layers, in `backward`
+    for (const std::uint32_t i : chunk(step, step.chunk).layers) {
+      for (const GraphNode& node : graph_.layers[i].forward) forward.push_back(&node);
+    }
+    const ChunkGraph& part = chunk(step, step.backward_chunk);
+    for (std::size_t i = part.layers.size(); i-- > 0;) {
+      for (const Chain* chain : backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::backward)) {
+        for (const GraphNode& node : *chain) backward.push_back(&node);
+      }
+      ends.push_back(backward.size());
+    }
+    Results results;
+    std::size_t layer = 0;
+    for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
+      if (i < backward.size())
+        results.backward = append_next(block, *backward[i], i, inputs.backward, results.backward);
+      if (i < forward.size())
+        results.forward = append_next(block, *forward[i], i, inputs.forward, results.forward);
+      for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
+        if (step.completes_gradients) reduce(block, part, layer, results);
+      }
+    }
+    return results;
+  }
+  Position append_next(BlockBuilder& block, const GraphNode& node, std::size_t i,
+                       const std::vector<Position>& inputs, Position before) const {
+    return writer_.append(block, node, i == 0 ? inputs : std::vector<Position>{before});
+  }
+
+  const TrainingGraph& graph_;
+  ProgramBuilder& builder_;
+  ChainWriter writer_;
+};
+
+void append_finish(BlockBuilder& main, const StageGraph& stage, const PipelineProgram::End& end,
+                   const ChainWriter& writer) {
+  std::vector<Position> done{end.computed};
+  for (const FinishNode& next : stage.finish) {
+    std::vector<Position> after;
+    for (const std::uint32_t i : next.after)
+      after.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+    done.push_back(writer.append(main, next.node, after));
+  }
+}
+
+}  // namespace
+
+TrainingGraph::TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model)
+    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job) {
+  mesh.declare(builder);
+  for (const ProgramAxis& axis : mesh.axes()) {
+    if (axis.size > 1 && axis.name != "pp") builder.group(mesh.along({axis.name}));
+  }
+  layers = {graph_of(model.first), graph_of(model.last)};
+  for (const ModelLayer& kind : model.kinds) {
+    layers.push_back(graph_of(kind));
+    layers.back().repeats = true;
+  }
+}
+
+Program make_program(TrainingGraph graph) {
+  const GraphComputation computation(graph, graph.builder);
+  const ChainWriter writer(graph);
+  const PipelineProgram pipeline(graph.builder, *graph.plan, graph.transfers, computation);
+  for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
+    const std::string name = "stage_" + std::to_string(stage);
+    BlockBuilder main(graph.builder, name);
+    append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
+    graph.builder.role({name, {{graph.transfers.axis, {stage}}}, main.finish()});
+  }
+  return graph.builder.finish();
+}
+
+}  // namespace netsim

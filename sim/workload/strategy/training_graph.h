@@ -1,0 +1,106 @@
+// TrainingGraph: one iteration of a training job between model and program. A model and a mesh make it,
+// strategies rewrite it one after the other (divide, recompute, pipeline, reduce, update), and what comes out
+// is written as role programs.
+//
+// Its pieces are chains: nodes that run one after the other. Layers of one kind are one LayerGraph, whatever
+// their number and place, so that a graph is as large as the differences between its ranks and not as the
+// job.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/workload/model/operators.h"
+#include "sim/workload/program/program.h"
+#include "sim/workload/strategy/mesh.h"
+#include "sim/workload/strategy/pipeline_plan.h"
+#include "sim/workload/strategy/pipeline_program.h"
+
+namespace netsim {
+
+// Computes, or sums up (which is nothing unless what it sums over is divided, and then a strategy has to make
+// a collective of it), or communicates.
+struct GraphNode {
+  enum class Kind : std::uint8_t { compute, sum, collective };
+  Kind kind = Kind::compute;
+  std::string name;  // of the operation, in tables
+  // compute: operators to be divided, and the name of their work; or, without operators, the work as it is.
+  std::vector<Operator> operators;
+  Work work;
+  PartialSum sum;
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  Stream stream = Stream::tp;
+  std::uint32_t group = 0;  // of the program
+  Bytes bytes = 0;
+};
+using Chain = std::vector<GraphNode>;
+
+// A layer of one kind.
+struct LayerGraph {
+  std::string name;
+  Chain forward;
+  Chain recompute;  // what a backward computes again before anything else
+  Chain backward;   // whole; as two: `input` and `weights`
+  Chain input, weights;
+  std::vector<Tensor> parameters;
+  bool repeats = false;  // of the body: many alike, one block of the program each
+};
+
+// What a stage computes in one chunk.
+struct ChunkGraph {
+  std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
+  // By layer, counted from the end of the chunk, if any: what is reduced as soon as the backward of the last
+  // microbatch has completed the layer's gradients; nobody in the backward waits for it.
+  std::vector<std::optional<GraphNode>> reductions;
+};
+
+// What a stage does once an iteration, after its last computation.
+struct FinishNode {
+  GraphNode node;
+  // 0: the last computation; i + 1: node i of the list; kReductions: the last of ChunkGraph::reductions.
+  std::vector<std::uint32_t> after;
+  static constexpr std::uint32_t kReductions = UINT32_MAX;
+};
+
+struct StageGraph {
+  std::vector<ChunkGraph> chunks;
+  std::vector<FinishNode> finish;
+  std::vector<std::uint32_t> finished{0};  // what a next node would wait for, as in FinishNode::after
+  std::int64_t parameters = 0;             // of one rank, all chunks
+
+  // Appends to `finish`; the nodes that are appended next wait for the same.
+  void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
+};
+
+struct TrainingGraph {
+  // Declares the mesh's axes, and a communicator along each but the pipeline's, whose stages talk in pairs.
+  TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model);
+
+  Mesh mesh;
+  Model model;
+  ProgramBuilder builder;  // strategies declare further groups here
+  Sharding sharding;
+  std::vector<LayerGraph> layers;  // first, last, then the kinds of the body
+  static constexpr std::uint32_t kFirst = 0, kLast = 1, kBody = 2;
+
+  // Of the pipeline strategy, which divides the layers among stages.
+  std::shared_ptr<const PipelinePlan> plan;
+  PipelineTransfers transfers;
+  std::vector<StageGraph> stages;
+};
+
+// One way to divide or change the work of a job; one file each. Their order is that of the list in which a
+// workload names them.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual void apply(TrainingGraph& graph) const = 0;
+};
+
+// The graph as a program: one role for each stage of the pipeline.
+Program make_program(TrainingGraph graph);
+
+}  // namespace netsim

@@ -1,0 +1,148 @@
+// Have the models that are shipped the parameters that are published, do their operators add up to the FLOPs
+// of the formulas, and does a divided model do in all what the whole one does?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/workload/model/llama.h"
+#include "sim/workload/model/model_kind.h"
+#include "sim/workload/workload.h"
+#include "tests/support/paths.h"
+#include "tests/workload/task_player.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kModels = source_directory() + "/configs/models/";
+
+std::unique_ptr<ModelKind> model_of(const std::string& name) {
+  return Registry<ModelKind>::instance().create(load_config(kModels + name + ".yaml"), "");
+}
+std::int64_t parameters(const std::string& name) { return parameters_of(model_of(name)->make(1, 4)); }
+
+// The number of elements of the published checkpoints.
+TEST(Models, LlamasHaveTheParametersOfTheirCheckpoints) {
+  EXPECT_EQ(parameters("llama_7b"), 6'738'415'616);
+  EXPECT_EQ(parameters("llama_2_7b"), 6'738'415'616);
+  EXPECT_EQ(parameters("llama_2_13b"), 13'015'864'320);
+  EXPECT_EQ(parameters("llama_2_70b"), 68'976'648'192);
+  EXPECT_EQ(parameters("llama_3_8b"), 8'030'261'248);
+  EXPECT_EQ(parameters("llama_3_70b"), 70'553'706'496);
+  EXPECT_EQ(parameters("llama_3_405b"), 405'853'388'800);
+}
+
+// What a name says in billions is rounded; the papers count the shared embedding once.
+TEST(Models, OthersHaveThoseOfTheirNames) {
+  std::size_t checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
+    const std::string name = entry.path().stem().string();
+    if (name.find("ptdp_") != 0 && name.find("megatron_core_") != 0 && name.find("nemotron") != 0) continue;
+    std::string size = name.substr(name.find('_', name.find("core") != std::string::npos ? 12 : 0) + 1);
+    if (name.find("nemotron") == 0) size = name.substr(11);
+    std::replace(size.begin(), size.end(), '_', '.');
+    const double billions = std::stod(size);
+    EXPECT_NEAR(static_cast<double>(parameters(name)) / 1e9, billions, 0.05 * billions) << name;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 21U);
+}
+
+TEST(Models, ThereAreThirtyOfThem) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
+    EXPECT_GT(parameters(entry.path().stem().string()), 1'000'000'000);
+    ++files;
+  }
+  EXPECT_GE(files, 30U);
+}
+
+struct Operations {
+  double gemm = 0, attention = 0;
+};
+void add(const std::vector<ModelPart>& parts, const Sharding& sharding, Operations& sum) {
+  for (const ModelPart& part : parts) {
+    for (const Kernel& k : work_of(part.name, part.operators, sharding).kernels) {
+      const double operations = 2.0 * static_cast<double>(k.m) * static_cast<double>(k.n) *
+                                static_cast<double>(k.k) * static_cast<double>(k.batch);
+      if (k.kind == Kernel::Kind::gemm) sum.gemm += operations;
+      if (k.kind == Kernel::Kind::attention) sum.attention += operations;
+    }
+  }
+}
+Operations operations_of(const Model& model, const Sharding& sharding) {
+  Operations sum;
+  for (const ModelLayer* end : {&model.first, &model.last}) {
+    add(end->forward, sharding, sum);
+    add(end->backward, sharding, sum);
+  }
+  for (const std::uint32_t kind : model.body) {
+    add(model.kinds[kind].forward, sharding, sum);
+    add(model.kinds[kind].backward, sharding, sum);
+  }
+  return sum;
+}
+
+// GEMMs are all of the formula but the attention; of that the mask leaves half, and the backward of fused
+// attention computes the scores again: 2 + 5 products instead of 2 + 4.
+TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
+  for (const bool gated : {true, false}) {
+    LlamaModel model{8, 1024, 16, 4, 2816, 512, 32000, gated, false};
+    const double all = llama_flops(model, 3), attention = 12.0 * 8 * 1024 * 512 * 512 * 3;
+    const Operations sum = operations_of(make_llama(model, 3, 4), {});
+    EXPECT_DOUBLE_EQ(sum.gemm, all - attention);
+    EXPECT_DOUBLE_EQ(sum.attention, attention / 12 * 7);
+  }
+}
+
+TEST(Models, EveryRankDoesItsPart) {
+  for (const char* name : {"llama_3_70b", "nemotron_4_15b", "gpt3_175b"}) {
+    const Model model = model_of(name)->make(1, 4);
+    Sharding eighth;
+    for (const Dimension dimension : {Dimension::heads, Dimension::inner, Dimension::vocabulary})
+      eighth.divide(dimension, 8);
+    const Operations whole = operations_of(model, {}), part = operations_of(model, eighth);
+    EXPECT_DOUBLE_EQ(part.gemm * 8, whole.gemm) << name;
+    EXPECT_DOUBLE_EQ(part.attention * 8, whole.attention) << name;
+  }
+}
+
+TEST(Models, AJobOfAFileIsPlayedAndMayBePartOfTheModel) {
+  const auto source = load_workload(source_directory() + "/configs/workloads/llama_3_8b.yaml", 16);
+  EXPECT_DOUBLE_EQ(source->model_flops(), llama_flops({}, 8));
+  testing::TaskPlayer player(*source, 4);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  const auto part = Registry<ModelKind>::instance().create(
+      parse_config("{kind: file, file: llama_3_405b.yaml, layers: 7, sequence: 4096}", kModels + "x.yaml"),
+      "");
+  EXPECT_EQ(part->layers(), 7);
+  EXPECT_EQ(part->sequence(), 4096);
+}
+
+std::string refusal(const std::string& yaml) {
+  try {
+    Registry<ModelKind>::instance().create(parse_config(yaml, kModels + "x.yaml"), "gpt");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Models, RefuseWhatDoesNotFit) {
+  EXPECT_THAT(refusal("{kind: llama, heads: 30}"), HasSubstr("hidden (4096) cannot be divided by 30 heads"));
+  EXPECT_THAT(refusal("{kind: llama, groups: 5}"), HasSubstr("heads (32) cannot be divided by 5 groups"));
+  EXPECT_THAT(refusal("{kind: lama}"), HasSubstr("did you mean 'llama'"));
+  EXPECT_THAT(refusal("{kind: file, file: none.yaml}"), HasSubstr("none.yaml"));
+  EXPECT_THAT(refusal("{kind: file, file: ../workloads/incast_1MB.yaml}"), HasSubstr("incast"));
+  EXPECT_THAT(refusal("{groups: 8}"), HasSubstr("unknown key 'groups'"));
+}
+
+}  // namespace
+}  // namespace netsim

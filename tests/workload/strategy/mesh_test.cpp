@@ -1,0 +1,60 @@
+// Is a mesh's arithmetic that of a mixed radix number, are its groups the ranks that agree on all else, and
+// do combined axes work as plain ones do?
+#include "sim/workload/strategy/mesh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace netsim {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Mesh, NumbersRanksFirstAxisFastest) {
+  const Mesh mesh({{"tp", 2}, {"dp", 3}, {"pp", 4}});
+  EXPECT_EQ(mesh.ranks(), 24U);
+  EXPECT_EQ(mesh.coordinate(17, "tp"), 1U);
+  EXPECT_EQ(mesh.coordinate(17, "dp"), 2U);
+  EXPECT_EQ(mesh.coordinate(17, "pp"), 2U);
+  EXPECT_THAT(mesh.group_of(17, "dp"), ElementsAre(13, 15, 17));
+  EXPECT_EQ(mesh.moved(17, "pp", 0), 5U);
+  EXPECT_EQ(mesh.size("cp"), 1U);  // what a mesh does not have is not divided
+}
+
+// Experts divided among four of the eight copies: two groups of experts in each data-parallel group.
+TEST(Mesh, CombinedAxesAreOneAxis) {
+  Mesh mesh({{"tp", 2}, {"ep", 4}, {"edp", 2}, {"pp", 2}});
+  mesh.combine("dp", {"ep", "edp"});
+  EXPECT_EQ(mesh.size("dp"), 8U);
+  EXPECT_THAT(mesh.group_of(1, "dp"), ElementsAre(1, 3, 5, 7, 9, 11, 13, 15));
+  EXPECT_THAT(mesh.group_of(11, "ep"), ElementsAre(9, 11, 13, 15));
+  EXPECT_EQ(mesh.coordinate(11, "dp"), 5U);
+  const GroupExpression dp = mesh.along({"dp"});
+  ASSERT_EQ(dp.axes.size(), 2U);
+  EXPECT_EQ(dp.axes[0].axis, 1U);
+  EXPECT_EQ(dp.axes[1].axis, 2U);
+}
+
+// What a program makes of a group is what the mesh says.
+TEST(Mesh, GroupsOfProgramsAreItsGroups) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<ProgramAxis> axes;
+    for (const char* name : {"a", "b", "c"}) axes.push_back({name, *rc::gen::inRange(1U, 5U)});
+    Mesh mesh(axes);
+    mesh.combine("ca", {"c", "a"});
+    Program program;
+    program.axes = axes;
+    const std::string axis = *rc::gen::element<std::string>("a", "b", "c", "ca");
+    program.groups = {mesh.along({axis})};
+    const RankGrid grid(axes);
+    const std::string file = "program";
+    const GroupTable groups(program, grid, file);
+    const std::uint32_t rank = *rc::gen::inRange(0U, mesh.ranks());
+    RC_ASSERT(groups.members(groups.id(0, rank)) == mesh.group_of(rank, axis));
+    RC_ASSERT(mesh.group_of(rank, axis)[mesh.coordinate(rank, axis)] == rank);
+  }));
+}
+
+}  // namespace
+}  // namespace netsim
