@@ -33,6 +33,7 @@ Operator computing_weights(Operator op) {
 
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
   std::vector<Traffic> traffic;
+  traffic.reserve(weights.size());
   for (const Tensor& weight : weights) traffic.push_back({2 + 2 * gradient_bytes, weight});
   return computing_weights(memory_bound("gradient_accumulation", std::move(traffic)));
 }

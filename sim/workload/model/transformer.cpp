@@ -145,8 +145,7 @@ class Transformer {
   // Embedding: gather rows (read 2, write 2) and zero what other ranks hold (2); after the sum add the
   // position embedding (read 4, write 2) and dropout (read 2, write 2, mask 1), and turn [b s h] into [s b h]
   // (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2) and scatter the rows into
-  // it (read 2, add 4), sum it up. The position embedding is
-  // not divided.
+  // it (read 2, add 4), sum it up. The position embedding is not divided.
   ModelLayer embedding() const {
     return {
         "embedding",

@@ -41,6 +41,7 @@ class Chimera : public PipelineSchedule {
     }
     std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<PipelineStep> steps;
+    steps.reserve(slots.size());
     for (const auto& [slot, step] : slots) steps.push_back(step);
     return steps;
   }
