@@ -96,14 +96,12 @@ Parameters<P>&& with_nvlink(Parameters<P>&& parameters, const std::string& rate_
 // Adds what NVSwitches have as well.
 template <class P>
 Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rate_doc) {
-  with_nvlink(std::move(parameters), rate_doc)
-      .integer(
-          "nvlink_credits", &P::nvlink_credits, {0, 1024},
-          "pieces that the NVSwitch stage has room for of each GPU, given back as credits; at least 2; 0: "
-          "no limit")
+  return with_nvlink(std::move(parameters), rate_doc)
+      .integer("nvlink_credits", &P::nvlink_credits, {0, 1024},
+               "pieces that the NVSwitch stage has room for of each GPU, given back as credits; at "
+               "least 2; 0: no limit")
       .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
             "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
-  return std::move(parameters);
 }
 
 // Adds those of NVSwitches that copy and add up.

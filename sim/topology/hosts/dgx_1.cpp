@@ -86,7 +86,7 @@ class Dgx1 final : public Host {
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
-    const HostBuild result = build_pcie_tree(graph, host_index, {kCpus, kNics, kGpus, kNics}, p_, numbers);
+    HostBuild result = build_pcie_tree(graph, host_index, {kCpus, kNics, kGpus, kNics}, p_, numbers);
     for (const Joint& joint : mesh_)
       graph.add_link(result.gpus[joint.a], result.gpus[joint.b], p_.nvlink(joint.links));
     return result;

@@ -66,7 +66,10 @@ struct Tile {
 constexpr std::array<Tile, 5> kTiles{
     {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.9}, {128, 64, 0.75}, {64, 64, 0.6}}};
 
-constexpr double divide_up(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
+constexpr double divide_up(std::int64_t a, std::int64_t b) {
+  const std::int64_t parts = (a + b - 1) / b;
+  return static_cast<double>(parts);
+}
 
 class Roofline final : public ComputeModel {
  public:
