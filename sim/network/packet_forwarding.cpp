@@ -75,24 +75,32 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
 
 // Any shortest way that is not held back. Where all are, the escape if its queue is empty, or else the wait
 // is in an adaptive channel, which let_escape() looks after. None: the routes have no such ways here.
+//
+// A packet that came by an escape channel keeps its room in that channel's buffer while it waits here. It
+// must not wait behind packets that escape by other ports than it would: with them its room would wait for
+// escape channels that may themselves wait for this one. So it takes an adaptive channel only where nothing
+// waits in it, and else its own escape, behind what is there.
 Hop PacketForwarding::choose_adaptive(const Waypoint& packet, std::uint8_t priority,
                                       const PortArbiter& ports) {
   hops_.clear();
   state_.routes->add_adaptive_hops(packet, hops_);
   if (hops_.empty()) return {};
   const std::uint32_t queue = state_.in_channel[state_.adaptive_channel][priority];
-  const auto held = [&](const Hop& hop) { return ports.is_stopped(hop.port, queue); };
-  if (std::all_of(hops_.begin(), hops_.end(), held)) {
+  const bool escaped = packet.came.channel != state_.adaptive_channel && state_.at_switch(packet.came.port);
+  const auto barred = [&](const Hop& hop) {
+    return ports.is_stopped(hop.port, queue) || (escaped && state_.queue(hop.port, queue).head != kNoIndex);
+  };
+  if (std::all_of(hops_.begin(), hops_.end(), barred)) {
     other_hops_.clear();
     Waypoint anew = packet;
     anew.came = {};
     state_.routes->add_hops(anew, other_hops_);
     if (other_hops_.empty()) return {};
     const Hop escape = other_hops_.front();
-    if (state_.queue(escape.port, state_.in_channel[escape.channel][priority]).head == kNoIndex)
+    if (escaped || state_.queue(escape.port, state_.in_channel[escape.channel][priority]).head == kNoIndex)
       return escape;
   } else {
-    std::erase_if(hops_, held);
+    std::erase_if(hops_, barred);
   }
   return choose_among(packet.at, std::span<const Hop>(hops_), priority, ports);
 }

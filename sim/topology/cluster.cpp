@@ -501,6 +501,13 @@ BitRate Cluster::local_rate(std::uint32_t gpu) const {
                     : rate_of_links(graph, node, [](LinkKind kind) { return kind == LinkKind::pcie; });
 }
 
+BitRate Cluster::direct_rate(std::uint32_t from, std::uint32_t to) const {
+  if (!same_host(from, to)) return 0;
+  const HostWays::GpuWay& way = group_of(from).ways.between(gpus[from].local, gpus[to].local);
+  if (way.kind != HostWayKind::nvlink || way.ports.size() != 1) return 0;
+  return graph.port(hosts[gpus[from].host].first_port + way.ports[0]).link.rate;
+}
+
 BitRate Cluster::nic_rate(NodeId nic) const {
   return rate_of_links(
       graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });

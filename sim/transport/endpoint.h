@@ -127,6 +127,9 @@ class Endpoint {
   // From now on message_delivered() is told SendRequest::delays. Before the first message.
   virtual void tell_delays() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
+  // Of the NVLinks that join two different GPUs of a host directly, without a switch or another GPU between;
+  // 0: there are none.
+  virtual BitRate direct_rate(std::uint32_t /*source*/, std::uint32_t /*destination*/) const { return 0; }
   // A host of its own where the endpoint knows none.
   virtual GpuSite site(std::uint32_t gpu) const { return {gpu, {}, 0, 0, {}}; }
   virtual std::uint32_t gpu_count() const = 0;

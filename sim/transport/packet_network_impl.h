@@ -50,6 +50,9 @@ class PacketNetworkImpl final : public PacketNetwork {
     return {cluster_.gpus[gpu].host, nics, cluster_.local_rate(gpu),
             nics.empty() ? 0 : cluster_.nic_rate(nics.front()), cluster_.group_of(gpu).gpu_model};
   }
+  BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
+    return cluster_.direct_rate(source, destination);
+  }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   CircuitControl* circuits() override {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;

@@ -57,6 +57,9 @@ class FakeEndpoint final : public Endpoint {
   void tell_delays() override {}
   // A NIC a GPU.
   GpuSite site(std::uint32_t gpu) const override { return {gpu / per_host_, {gpu}, 0, 0, {}}; }
+  BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
+    return source / per_host_ == destination / per_host_ ? direct : 0;
+  }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;
@@ -83,6 +86,7 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t most_in_flight() const { return most_in_flight_; }
 
   Time channel_skew = 0;
+  BitRate direct = 0;      // of a link between any two GPUs of a host, besides those ports
   std::vector<Sent> sent;  // in order
 
  private:

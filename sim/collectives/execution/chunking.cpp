@@ -52,10 +52,10 @@ void cut_as_tree(Chunking& chunking, Bytes bytes, const Cutting& cutting) {
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
                      const Cutting& cutting) {
   if (request.raw || cutting.farthest == Reach::self || cutting.farthest == Reach::ideal) return {};
-  const bool together = cutting.farthest != Reach::scale_out;
-  const Bytes lanes = together ? cutting.channels : 1;
+  const bool inside = cutting.farthest != Reach::scale_out;
   Chunking chunking;
-  chunking.channels = together ? 1 : cutting.channels;
+  chunking.channels = inside ? std::min(cutting.rings, cutting.channels) : cutting.channels;
+  const Bytes lanes = cutting.channels / chunking.channels;
   const ProtocolParameters& cut = parameters.of(cutting.protocol);
   chunking.slice = cut.slice;
   chunking.slices = static_cast<std::uint32_t>(cut.slices_per_chunk);

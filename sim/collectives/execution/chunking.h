@@ -15,7 +15,9 @@
 //
 // A group that spans hosts runs a chain of messages per channel, each on queue pair (channel mod queue
 // pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each with 1 / 24 of the
-// port; they are timed together, as messages of up to 24 slices, which gives the same times.
+// port; they are timed together, as messages of up to 24 slices, which gives the same times. Where GPUs are
+// joined by links of their own, channels on different rings go different ways (communicator_layout.h): then
+// those of a ring are timed together, and each ring is a channel here.
 //
 // The two trees of NCCL's tree have a channel each, so one pass through such a plan is two channels. Its
 // chunks are one of the 8 steps of a connection's buffer and less, the smaller the fewer there are of them
@@ -57,6 +59,7 @@ struct Cutting {
   Reach farthest = Reach::self;  // of a member from the first one
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
+  std::uint32_t rings = 1;    // that these take in turns
   bool as_tree = false;       // the plan is of RankOrder::chains...
   std::uint32_t ranks = 2;    // ... over a group of so many
   std::uint32_t domains = 1;  // in so many

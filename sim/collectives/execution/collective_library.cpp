@@ -77,20 +77,21 @@ class Chooser {
   }
 
  private:
-  // As the configuration has them.
-  std::size_t channels_each() const {
-    if (layout_.farthest != Reach::scale_out)
-      return static_cast<std::size_t>(library_.parameters.scale_up_channels);
+  // As the configuration has them: of a group in one host all, else those of a ring.
+  std::size_t configured_channels() const {
+    if (inside()) return static_cast<std::size_t>(library_.parameters.scale_up_channels);
     const std::uint32_t own = configured_.scale_out_channels();
     return own != 0 ? own : static_cast<std::size_t>(library_.parameters.scale_out_channels);
   }
+  bool inside() const { return layout_.farthest != Reach::scale_out; }
 
   std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
     const bool group = algorithm.order() == RankOrder::group;
     const std::size_t orders = group ? 1 : std::max<std::size_t>(1, layout_.rings.size());
-    if (orders == 1) return static_cast<std::uint32_t>(channels_each());
-    return static_cast<std::uint32_t>(orders *
-                                      std::clamp<std::size_t>(kMaxRings / orders, 1, channels_each()));
+    const std::size_t channels = configured_channels();
+    if (orders == 1) return static_cast<std::uint32_t>(channels);
+    const std::size_t each = inside() ? channels / orders : std::min(kMaxRings / orders, channels);
+    return static_cast<std::uint32_t>(orders * std::max<std::size_t>(1, each));
   }
 
   Protocol protocol_of(const CollectiveAlgorithm& algorithm) const {
@@ -146,15 +147,16 @@ class Chooser {
   const CollectiveAlgorithm& configured_;
 };
 
-// Channels that are timed together move together.
+// Channels that are timed together move together; rings in a host share its links.
 void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneration> generation,
                const CommunicatorLayout& layout, std::uint32_t channels) {
   if (!generation || layout.farthest == Reach::ideal || family == CostFamily::nvls) return;
   const BitRate each = thread_block_rate(family, chunking.protocol, *generation, layout.domains);
   constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
-  chunking.block_rate = on_wire * (layout.farthest == Reach::scale_out ? 1 : channels);
-  chunking.local_rate = layout.local_rate;
+  chunking.block_rate = on_wire * (channels / chunking.channels);
+  chunking.local_rate =
+      layout.farthest == Reach::scale_out ? layout.local_rate : layout.local_rate / chunking.channels;
   chunking.nic_rate = layout.rate_of_nic;
 }
 
@@ -207,6 +209,7 @@ Course LibraryLookup::collective(const CommunicationRequest& request) {
   course.family = choice.algorithm->cost_family();
   course.farthest = layout.farthest;
   course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels);
+  cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
   set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,
             cutting.channels);

@@ -93,7 +93,8 @@ void add_protocols(Parameters<C>& p) {
 void add_channels(Parameters<C>& p) {
   const Range<std::int64_t> channels{1, 1024};
   p.integer("scale_up_channels", &C::scale_up_channels, channels,
-            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), timed together")
+            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), those of a ring timed "
+            "together, at least one for each ring")
       .integer("scale_out_channels", &C::scale_out_channels, channels,
                "channels of a group on several hosts, each a message chain of its own");
 }

@@ -5,6 +5,15 @@
 namespace netsim {
 namespace {
 
+using Orders = LinkOrders::Orders;
+
+// What says how the members of a group are joined.
+struct Sites {
+  const std::vector<std::uint32_t>& members;
+  const Endpoint& endpoint;
+  LinkOrders& orders;
+};
+
 // The members that are in one domain.
 struct Domain {
   std::vector<std::uint32_t> places;                         // in the group
@@ -63,17 +72,16 @@ std::vector<std::uint32_t> places_from(const Domain& domain, std::uint32_t first
   return places;
 }
 
-// Appends the domain's places, from one near the NIC `in` to another one near `out`, and those between in the
-// order of the group.
-void visit(const Domain& domain, std::size_t in, std::size_t out, std::vector<std::uint32_t>& ring) {
+// The domain's places, from one near the NIC `in` to another one near `out`, and those between in the order
+// of the group.
+std::vector<std::uint32_t> visit(const Domain& domain, std::size_t in, std::size_t out) {
   const std::uint32_t first = near_nic(domain, in).front();
   std::uint32_t last = near_nic(domain, out).back();
-  const std::vector<std::uint32_t> places = places_from(domain, first);
+  std::vector<std::uint32_t> places = places_from(domain, first);
   if (last == first) last = places.back();
-  for (const std::uint32_t place : places) {
-    if (place != last || place == first) ring.push_back(place);
-  }
-  if (last != first) ring.push_back(last);
+  std::rotate(std::find(places.begin(), places.end(), last),
+              std::find(places.begin(), places.end(), last) + 1, places.end());
+  return places;
 }
 
 std::size_t rings_over(const std::vector<Domain>& domains) {
@@ -91,12 +99,83 @@ Reach nearest_of(const std::vector<Domain>& domains, const std::vector<std::uint
   return endpoint.reach(members[0], members[1]);
 }
 
-std::vector<std::vector<std::uint32_t>> rings_of(const std::vector<Domain>& domains) {
-  std::vector<std::vector<std::uint32_t>> all(rings_over(domains));
-  for (std::size_t c = 0; c < all.size(); ++c) {
-    const std::size_t neighbour = all.size() % 2 == 0 ? c ^ 1 : (c + 1) % all.size();
-    for (std::size_t i = 0; i < domains.size(); ++i)
-      visit(domains[i], i % 2 == 0 ? c : neighbour, i % 2 == 0 ? neighbour : c, all[c]);
+// What joins the members at some places directly.
+LinkLanes links_between(const std::vector<std::uint32_t>& places, const Sites& sites) {
+  LinkLanes links{static_cast<std::uint32_t>(places.size()), {}};
+  if (links.count > LinkOrders::kMostGpus) return links;
+  std::vector<BitRate> rates;
+  rates.reserve(places.size() * places.size());
+  BitRate least = 0;
+  for (const std::uint32_t from : places) {
+    for (const std::uint32_t to : places) {
+      const BitRate rate =
+          from == to ? 0 : sites.endpoint.direct_rate(sites.members[from], sites.members[to]);
+      if (rate > 0 && (least == 0 || rate < least)) least = rate;
+      rates.push_back(rate);
+    }
+  }
+  if (least == 0) return links;
+  constexpr BitRate kMostLanes = 64;
+  links.lanes.reserve(rates.size());
+  for (const BitRate rate : rates)
+    links.lanes.push_back(static_cast<std::uint32_t>(std::min(rate / least, kMostLanes)));
+  return links;
+}
+
+// Of a member's direct links to all others.
+BitRate least_direct_rate(const Sites& sites) {
+  BitRate least = INT64_MAX;
+  for (const std::uint32_t from : sites.members) {
+    BitRate sum = 0;
+    for (const std::uint32_t to : sites.members) {
+      if (to != from) sum += sites.endpoint.direct_rate(from, to);
+    }
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
+// The places that the numbers of some orders stand for.
+Orders places_of(const std::vector<std::uint32_t>& places, Orders orders) {
+  for (std::vector<std::uint32_t>& order : orders) {
+    for (std::uint32_t& entry : order) entry = places[entry];
+  }
+  return orders;
+}
+
+// Of each ring or chain through the domain its places on the way; where links join them, along these.
+Orders along_links(const Domain& domain, Orders visits, bool as_chains, const Sites& sites) {
+  const LinkLanes links = links_between(domain.places, sites);
+  if (links.lanes.empty()) return visits;
+  const auto index = [&](std::uint32_t place) {
+    const auto at = std::find(domain.places.begin(), domain.places.end(), place);
+    return static_cast<std::uint32_t>(at - domain.places.begin());
+  };
+  std::vector<WayEnds> ends;
+  ends.reserve(visits.size());
+  for (const std::vector<std::uint32_t>& visit : visits)
+    ends.push_back({index(visit.front()), as_chains ? kNoIndex : index(visit.back())});
+  const LinkOrders::Orders& ways = sites.orders.ways(links, ends, as_chains);
+  return ways.empty() ? visits : places_of(domain.places, ways);
+}
+
+Orders rings_along_links(const Domain& domain, const Sites& sites) {
+  const LinkLanes links = links_between(domain.places, sites);
+  if (links.lanes.empty()) return {};
+  return places_of(domain.places, sites.orders.rings(links, kMaxRings));
+}
+
+Orders rings_of(const std::vector<Domain>& domains, const Sites& sites) {
+  Orders all(rings_over(domains));
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    Orders visits;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      const std::size_t neighbour = all.size() % 2 == 0 ? c ^ 1 : (c + 1) % all.size();
+      visits.push_back(visit(domains[i], i % 2 == 0 ? c : neighbour, i % 2 == 0 ? neighbour : c));
+    }
+    visits = along_links(domains[i], std::move(visits), false, sites);
+    for (std::size_t c = 0; c < all.size(); ++c)
+      all[c].insert(all[c].end(), visits[c].begin(), visits[c].end());
   }
   return all;
 }
@@ -114,15 +193,21 @@ std::size_t in_second_tree(std::size_t domains, std::size_t position) {
   return domains % 2 == 0 ? domains - 1 - position : (position + 1) % domains;
 }
 
-std::vector<std::vector<std::uint32_t>> chains_of(const std::vector<Domain>& domains) {
+Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
   const std::size_t count = rings_over(domains);
   const bool alike = sizes_of(domains).size() == 1;
-  std::vector<std::vector<std::uint32_t>> all(2 * count);
+  std::vector<Orders> of_domain;  // a chain for each one of all
+  for (const Domain& domain : domains) {
+    Orders visits;
+    for (std::size_t c = 0; c < 2 * count; ++c)
+      visits.push_back(places_from(domain, near_nic(domain, c % count).front()));
+    of_domain.push_back(along_links(domain, std::move(visits), true, sites));
+  }
+  Orders all(2 * count);
   for (std::size_t c = 0; c < all.size(); ++c) {
     for (std::size_t i = 0; i < domains.size(); ++i) {
-      const Domain& domain = domains[c >= count && alike ? in_second_tree(domains.size(), i) : i];
-      const std::vector<std::uint32_t> chain = places_from(domain, near_nic(domain, c % count).front());
-      all[c].insert(all[c].end(), chain.begin(), chain.end());
+      const std::size_t at = c >= count && alike ? in_second_tree(domains.size(), i) : i;
+      all[c].insert(all[c].end(), of_domain[at][c].begin(), of_domain[at][c].end());
     }
   }
   return all;
@@ -160,7 +245,8 @@ std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels)
   return sets;
 }
 
-CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
+CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+                           LinkOrders& orders) {
   CommunicatorLayout layout;
   layout.farthest = farthest_of(members, endpoint);
   const std::vector<Domain> domains = domains_of(members, endpoint);
@@ -177,17 +263,25 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   layout.gpu_model = first.gpu_model;
   layout.switches_reduce = endpoint.objection({members[0], members}).empty();
   layout.sizes = sizes_of(domains);
-  if (domains.size() == 1) return layout;
-  layout.chains = chains_of(domains);
-  if (domains.size() < members.size()) layout.rings = rings_of(domains);
+  const Sites sites{members, endpoint, orders};
+  if (domains.size() == 1) {
+    layout.rings = rings_along_links(domains.front(), sites);
+    if (layout.rings.empty()) return layout;
+    layout.nearest = Reach::scale_up;
+    layout.local_rate = least_direct_rate(sites);
+    return layout;
+  }
+  layout.chains = chains_of(domains, sites);
+  if (domains.size() < members.size()) layout.rings = rings_of(domains, sites);
   return layout;
 }
 
 const CommunicatorLayout& LayoutCache::get(const std::vector<std::uint32_t>& members) {
   const std::lock_guard lock(mutex_);
   const auto known = layouts_.find(members);
-  return known != layouts_.end() ? known->second
-                                 : layouts_.emplace(members, lay_out(members, endpoint_)).first->second;
+  return known != layouts_.end()
+             ? known->second
+             : layouts_.emplace(members, lay_out(members, endpoint_, orders_)).first->second;
 }
 
 }  // namespace netsim

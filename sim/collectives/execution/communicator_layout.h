@@ -11,7 +11,11 @@
 // two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
 //
 // Trees run along chains: chain c begins in each domain near NIC c, so that what goes between domains stays
-// on its rail, and passes the others in the order of the group.
+// on its rail.
+//
+// Within a domain rings and chains pass the others in the order of the group, or where GPUs are joined by
+// links of their own, without a switch, along these links (link_orders.h). In a single domain of such GPUs
+// there are as many rings as use the links best; without such links the order of the group is as good as any.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +26,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/execution/link_orders.h"
 #include "sim/core/index.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
@@ -46,7 +51,7 @@ struct CommunicatorLayout {
   bool switches_reduce = false;  // switches join all members and add up and copy what they send
   std::string gpu_model;         // of the first member; "": the endpoint does not say
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
-  // as good as any, in a single domain or with a member a domain.
+  // as good as any, in a single domain without rings along links, or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
   // The same in the order of the chains, twice as many; empty in a single domain.
   std::vector<std::vector<std::uint32_t>> chains;
@@ -67,6 +72,9 @@ class ChannelOrders {
   ChannelOrders() = default;
   // `layout` lives as long.
   ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels);
+
+  // Orders that the channels take in turns.
+  std::uint32_t count() const { return orders_.empty() ? 1 : static_cast<std::uint32_t>(orders_.size()); }
 
   // Of rank r the place in the group at [r]; empty: place r.
   std::span<const std::uint32_t> of(std::uint32_t channel) const {
@@ -103,8 +111,9 @@ class ChannelOrders {
   std::uint32_t half_ = kNoIndex;    // the first channel of the second tree
 };
 
-// `members`: GPUs, in the order of the group; 2 and more.
-CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
+// `members`: GPUs, in the order of the group; 2 and more. `orders`: what has been found for other groups.
+CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+                           LinkOrders& orders);
 
 // Layouts of the groups of a run, made when they are first asked for. Any thread may ask; they live as long
 // as the cache.
@@ -119,6 +128,7 @@ class LayoutCache {
  private:
   const Endpoint& endpoint_;
   std::mutex mutex_;
+  LinkOrders orders_;
   std::map<Key, CommunicatorLayout> layouts_;
 };
 

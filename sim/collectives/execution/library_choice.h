@@ -11,7 +11,7 @@ namespace netsim {
 struct LibraryChoice {
   std::string algorithm;  // as Plan::algorithm()
   Protocol protocol = Protocol::simple;
-  std::uint32_t channels = 1;  // as the network sees them: 1 where they are timed together
+  std::uint32_t channels = 1;  // as the network sees them: those that are timed together are one
 };
 
 }  // namespace netsim

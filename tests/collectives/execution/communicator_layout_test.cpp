@@ -7,17 +7,22 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tests/collectives/fake_endpoint.h"
 
 namespace netsim {
 namespace {
 
-CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host) {
+// `direct`: of links between any two GPUs of a host.
+CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host,
+                             BitRate direct = 0) {
   EventLoop loop;
   const std::uint32_t gpus = *std::max_element(members.begin(), members.end()) + 1;
-  const FakeEndpoint endpoint(loop, gpus, per_host, {}, {});
-  return lay_out(members, endpoint);
+  FakeEndpoint endpoint(loop, gpus, per_host, {}, {});
+  endpoint.direct = direct;
+  LinkOrders orders;
+  return lay_out(members, endpoint, orders);
 }
 
 // The ring that NCCL prints first on two hosts of 8 GPUs enters at GPU 0 and leaves by its neighbour on the
@@ -97,6 +102,54 @@ TEST(CommunicatorLayout, HasNoRingsWhereTheGroupIsAsGood) {
   EXPECT_TRUE(layout_of(everyone(8), 8).rings.empty());
   EXPECT_EQ(layout_of(everyone(8), 8).farthest, Reach::scale_up);
   EXPECT_TRUE(layout_of({3, 11, 19}, 8).rings.empty());
+}
+
+// ---- Along direct links
+
+// Places in the group, not numbers of GPUs.
+TEST(CommunicatorLayout, InAHostWithDirectLinksIsAsManyRingsAsUseThem) {
+  const CommunicatorLayout layout = layout_of({10, 9, 15, 8, 11}, 8, 48 * kGbps);
+  EXPECT_EQ(layout.rings.size(), 4U);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> hops;
+  for (const std::vector<std::uint32_t>& ring : layout.rings) {
+    EXPECT_EQ(std::set<std::uint32_t>(ring.begin(), ring.end()), (std::set<std::uint32_t>{0, 1, 2, 3, 4}));
+    for (std::size_t i = 0; i < 5; ++i) ++hops[{ring[i], ring[(i + 1) % 5]}];
+  }
+  EXPECT_EQ(hops.size(), 20U) << "each link once each way";
+  EXPECT_TRUE(layout.chains.empty());
+}
+
+// The same NICs as without such links; within the hosts no link carries more than two of the eight rings, or
+// of the sixteen chains up and down more than four.
+TEST(CommunicatorLayout, BetweenHostsWithDirectLinksSharesThemOut) {
+  const CommunicatorLayout plain = layout_of(everyone(24), 8),
+                           layout = layout_of(everyone(24), 8, 48 * kGbps);
+  ASSERT_EQ(layout.rings.size(), 8U);
+  ASSERT_EQ(layout.chains.size(), 16U);
+  const auto busiest = [](const std::vector<std::vector<std::uint32_t>>& orders, bool both_ways) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> loads;
+    std::uint32_t most = 0;
+    for (const std::vector<std::uint32_t>& order : orders) {
+      for (std::size_t i = 1; i < order.size(); ++i) {
+        const std::uint32_t from = order[i - 1], to = order[i];
+        if (from / 8 != to / 8) continue;
+        most = std::max(most, ++loads[{from, to}]);
+        if (both_ways) most = std::max(most, ++loads[{to, from}]);
+      }
+    }
+    return most;
+  };
+  EXPECT_LE(busiest(layout.rings, false), 2U);
+  EXPECT_LE(busiest(layout.chains, true), 5U);
+  EXPECT_GE(busiest(plain.rings, false), 5U);
+  for (std::size_t c = 0; c < 8; ++c) {
+    const std::vector<std::uint32_t>&ring = layout.rings[c], &before = plain.rings[c];
+    for (std::size_t host = 0; host < 3; ++host) {
+      EXPECT_EQ(ring[8 * host], before[8 * host]);
+      EXPECT_EQ(ring[8 * host + 7], before[8 * host + 7]);
+      EXPECT_EQ(layout.chains[c][8 * host], plain.chains[c][8 * host]);
+    }
+  }
 }
 
 // A group that jumps between hosts is put in order.
