@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -257,6 +258,8 @@ class ClusterBuilder {
     JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
                  const std::vector<NodeId>& first)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
+      for (const ClusterFabric& fabric : cluster.fabrics) names_.push_back(fabric.name);
+      adaptive_ = common_adaptive_channel();
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
         for (const HostPort& port : cluster.fabrics[i].ports)
           fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
@@ -273,21 +276,17 @@ class ClusterBuilder {
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
       of(packet.at).add_hops(own(packet), hops);
     }
-    // One channel of the network is the adaptive one: fabrics that have different ones have none.
-    std::uint32_t adaptive_channel() const override {
-      std::uint32_t channel = kNoId;
-      for (const auto& routes : routes_) {
-        const std::uint32_t other = routes->adaptive_channel();
-        if (channel != kNoId && other != kNoId && other != channel) return kNoId;
-        channel = std::min(channel, other);
-      }
-      return channel;
-    }
+    // One channel of the network is the adaptive one: there is none where fabrics have different ones, or one
+    // has another use for it.
+    std::uint32_t adaptive_channel() const override { return adaptive_; }
     void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      if (adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
+      if (adaptive_ != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
+    // What is drawn below it is, modulo the number of a fabric, what that fabric would draw alone.
     std::uint32_t choices() const override {
-      return greatest([](const Routes& routes) { return routes.choices(); });
+      std::uint32_t common = 1;
+      for (const auto& routes : routes_) common = std::lcm(common, routes->choices());
+      return common;
     }
     std::uint32_t intermediates() const override {
       return greatest([](const Routes& routes) { return routes.intermediates(); });
@@ -300,8 +299,39 @@ class ClusterBuilder {
       const auto free = [](const auto& routes) { return *routes->free_of_circles() != '\0'; };
       return std::all_of(routes_.begin(), routes_.end(), free) ? "each fabric is" : "";
     }
+    std::string channels_in_words() const override {
+      std::string text;
+      for (std::size_t i = 0; i < routes_.size(); ++i) {
+        const std::string own = routes_[i]->channels_in_words();
+        if (!own.empty()) text += (text.empty() ? "" : "; ") + names_[i] + ": " + own;
+      }
+      return text;
+    }
+    std::unique_ptr<Routes> without(const Graph& graph, std::span<const HostPort> nics,
+                                    const std::vector<bool>& down, std::uint32_t channels) const override {
+      std::vector<std::unique_ptr<Routes>> rest;
+      for (const auto& routes : routes_) rest.push_back(routes->without(graph, nics, down, channels));
+      return std::unique_ptr<Routes>(new JoinedRoutes(*this, std::move(rest)));
+    }
 
    private:
+    // The same fabrics with other routes.
+    JoinedRoutes(const JoinedRoutes& other, std::vector<std::unique_ptr<Routes>> routes)
+        : routes_(std::move(routes)),
+          fabric_of_(other.fabric_of_),
+          names_(other.names_),
+          adaptive_(common_adaptive_channel()) {}
+
+    std::uint32_t common_adaptive_channel() const {
+      std::uint32_t channel = kNoId;
+      for (const auto& routes : routes_) channel = std::min(channel, routes->adaptive_channel());
+      const auto leaves_it = [&](const auto& routes) {
+        const std::uint32_t own = routes->adaptive_channel();
+        return own == kNoId ? routes->channels(Freedom::adaptive) <= channel : own == channel;
+      };
+      return std::all_of(routes_.begin(), routes_.end(), leaves_it) ? channel : kNoId;
+    }
+
     const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
     Waypoint own(Waypoint packet) const {
       const Routes& routes = of(packet.at);
@@ -318,6 +348,8 @@ class ClusterBuilder {
 
     std::vector<std::unique_ptr<Routes>> routes_;
     std::vector<std::uint8_t> fabric_of_;  // by node: of a switch its own, of a NIC the one it is joined to
+    std::vector<std::string> names_;       // of the fabrics
+    std::uint32_t adaptive_ = kNoId;
   };
 
   void build_fabrics() {

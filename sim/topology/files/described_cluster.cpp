@@ -8,10 +8,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
-#include "sim/topology/channel_dependencies.h"
 #include "sim/topology/folded_clos.h"
-#include "sim/topology/hop_ordered_routes.h"
-#include "sim/topology/switch_graph.h"
 
 namespace netsim {
 namespace {
@@ -197,40 +194,17 @@ class HostFinder {
 
 // ---- The fabric
 
-constexpr std::uint64_t kEffort = 4'000'000;  // hops that the search for circles looks at
-
 class Fabric final : public Topology {
  public:
-  Fabric(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
+  Fabric(LinkList list, const ChannelParameters& channels) : list_(std::move(list)), channels_(channels) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
-
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    std::unique_ptr<Routes> routes = list_.build(graph, nics);
-    std::uint32_t channels = channels_;
-    if (channels == 0) {
-      const bool free = find_circle(graph, *routes, Freedom::none, {}, kEffort).hops.empty();
-      channels = free ? 1 : std::clamp<std::uint32_t>(longest_way(graph, nics), 1, kMostOrderedChannels);
-    }
-    return hop_ordered_routes(graph, std::move(routes), channels);
+    return list_.build(graph, nics, channels_);
   }
 
  private:
-  // Links between the two switches with host ports that are farthest apart.
-  static std::uint32_t longest_way(const Graph& graph, std::span<const HostPort> nics) {
-    std::set<NodeId> access;
-    for (const HostPort& nic : nics) access.insert(graph.port(graph.ports_of(nic.nic).back()).peer_node);
-    std::uint32_t longest = 0;
-    for (const NodeId from : access) {
-      const std::vector<std::uint32_t> distance = graph.fabric_distances(from);
-      for (const NodeId to : access) {
-        if (distance[to] != kNoId) longest = std::max(longest, distance[to]);
-      }
-    }
-    return longest;
-  }
-
   LinkList list_;
-  std::uint32_t channels_;
+  ChannelParameters channels_;
 };
 
 class FabricLister {
@@ -656,8 +630,10 @@ std::string in_words(const DescribedCluster& cluster, const DescribedHosts& host
 std::vector<DescribedHosts> hosts_of(const DescribedCluster& cluster) { return HostFinder(cluster).find(); }
 
 std::unique_ptr<Topology> described_fabric(const DescribedCluster& cluster, const LinkSpec& absent,
-                                           std::uint32_t channels) {
-  return std::make_unique<Fabric>(FabricLister(cluster, absent).take(), channels);
+                                           const ChannelParameters& channels, const ConfigNode& where) {
+  LinkList list = FabricLister(cluster, absent).take();
+  check_channels(channels, list.switches.size(), where);
+  return std::make_unique<Fabric>(std::move(list), channels);
 }
 
 std::unique_ptr<Host> described_host(DescribedCluster cluster, const DescribedHostParameters& p,

@@ -6,8 +6,6 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
-#include "sim/topology/hop_ordered_routes.h"
-#include "sim/topology/lit_routes.h"
 
 namespace netsim {
 
@@ -336,8 +334,7 @@ void Connections::routes_changed() {
     live_routes_.reset();
     routes_ = cluster_.routes.get();
   } else {
-    live_routes_ = hop_ordered_routes(cluster_.graph, lit_routes(cluster_.graph, cluster_.nics, down),
-                                      fabric_.ordered_channels());
+    live_routes_ = cluster_.routes->without(cluster_.graph, cluster_.nics, down, fabric_.ordered_channels());
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);

@@ -477,7 +477,8 @@ TEST(InfraGraph, SurvivesMutations) {
   test::expect_sane(
       kTwoKinds, [](const std::string& text) { hosts_of(read(text)); }, 1500);
   test::expect_sane(
-      kChips, [](const std::string& text) { described_fabric(read(text), LinkSpec{}, 0); }, 1500);
+      kChips, [](const std::string& text) { described_fabric(read(text), LinkSpec{}, {}, ConfigNode()); },
+      1500);
 }
 
 // ---- Runs
