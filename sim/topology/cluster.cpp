@@ -56,6 +56,7 @@ class ClusterBuilder {
     if (numbered_ != nullptr) cluster_.host_numbers = numbered_->topology->host_numbers();
     add_hosts();
     build_fabrics();
+    find_islands();
     check_joined();
     return std::move(cluster_);
   }
@@ -102,12 +103,14 @@ class ClusterBuilder {
     std::string kind;
     std::unique_ptr<Host> host;
     const ConfigNode* where;
-    const ConfigNode* count;  // null: as many as there is room for
+    const ConfigNode* count;   // null: as many as there is room for
+    const ConfigNode* fabric;  // null: its fabrics are called as the host calls them
   };
 
-  static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count) {
+  static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count,
+                              const ConfigNode* fabric = nullptr) {
     return {Registry<Host>::instance().component_name(node, "single_nic"),
-            Registry<Host>::instance().create(node, "single_nic"), &where, count};
+            Registry<Host>::instance().create(node, "single_nic"), &where, count, fabric};
   }
 
   void add_hosts() {
@@ -134,7 +137,7 @@ class ClusterBuilder {
       const ConfigNode* count = item.find("count");
       if (given(item, "count") == nullptr && &item != &list.items().back())
         item.fail("'count' is missing: only the last group takes what room there is");
-      add_group(group_plan(item.without("count"), item, count));
+      add_group(group_plan(item.without("count").without("fabric"), item, count, given(item, "fabric")));
     }
   }
 
@@ -142,16 +145,43 @@ class ClusterBuilder {
   std::vector<std::pair<FabricPlan*, HostFabric>> fabrics_of(const GroupPlan& group) {
     std::vector<std::pair<FabricPlan*, HostFabric>> result;
     for (const HostFabric& fabric : group.host->fabrics()) {
-      FabricPlan* plan = plan_of(fabric.name);
+      const ConfigNode* chosen = chosen_fabric(group, fabric.name);
+      const std::string name = chosen != nullptr ? read_text(*chosen) : fabric.name;
+      FabricPlan* plan = plan_of(name);
       if (plan == nullptr) {
         std::string known;
         for (const FabricPlan& other : plans_) known += (known.empty() ? "" : ", ") + other.name;
-        group.where->fail("host " + group.kind + " has " + in_words(fabric.ports, "port") +
-                          " for a fabric '" + fabric.name + "', and there is none (fabrics: " + known + ")");
+        (chosen != nullptr ? *chosen : *group.where)
+            .fail("host " + group.kind + " has " + in_words(fabric.ports, "port") + " for a fabric '" + name +
+                  "', and there is none (fabrics: " + known + ")");
       }
       result.emplace_back(plan, fabric);
     }
     return result;
+  }
+
+  // What the group says which fabric that is: `fabric: NAME`, for what its hosts call scale_out, or `fabric:
+  // {rack: NAME, ...}`. Null: nothing.
+  static const ConfigNode* chosen_fabric(const GroupPlan& group, const std::string& name) {
+    if (group.fabric == nullptr) return nullptr;
+    const std::vector<HostFabric> own = group.host->fabrics();
+    std::string known;
+    for (const HostFabric& fabric : own) known += (known.empty() ? "" : ", ") + fabric.name;
+    const auto has = [&](const std::string& key) {
+      return std::any_of(own.begin(), own.end(),
+                         [&](const HostFabric& fabric) { return fabric.name == key; });
+    };
+    if (!group.fabric->is_map()) {
+      if (!has(kScaleOut)) {
+        group.fabric->fail("hosts " + group.kind + " have no ports for " + kScaleOut +
+                           (known.empty() ? "" : ", but for " + known));
+      }
+      return name == kScaleOut ? group.fabric : nullptr;
+    }
+    for (const auto& [key, node] : group.fabric->entries()) {
+      if (!has(key)) node.fail("hosts " + group.kind + " have no ports for that; allowed: " + known);
+    }
+    return given(*group.fabric, name.c_str());
   }
 
   // Hosts of the kind that the host ports that are left hold; without any ports, one.
@@ -208,35 +238,37 @@ class ClusterBuilder {
                           static_cast<NodeId>(cluster_.graph.node_count()),
                           static_cast<PortId>(cluster_.graph.port_count())};
     const std::uint32_t host = cluster_.host_count++;
-    const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(*group.host));
+    const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(group));
     if (cluster_.hosts.empty() || cluster_.hosts.back().group != place.group)
       made.ways = HostWays(cluster_.graph, built, place.first_node, place.first_port);
     cluster_.hosts.push_back(place);
     for (std::uint32_t local = 0; local < built.gpus.size(); ++local) {
       const NodeId node = built.gpus[local];
       cluster_.gpus.push_back(
-          {.node = node, .host = host, .local = local, .nic = default_nic(made, place, local, node)});
+          {.node = node, .host = host, .local = local, .nic = default_nic(group, made, place, local, node)});
     }
     for (std::size_t i = 0; i < built.ports.size(); ++i) join(made.fabrics[i], host, built.ports[i]);
   }
 
   // What the file of the first packet fabric calls the next host's ports there.
-  std::span<const std::uint32_t> numbers_for(const Host& host) const {
+  std::span<const std::uint32_t> numbers_for(const GroupPlan& group) {
     if (cluster_.host_numbers.empty()) return {};
-    for (const HostFabric& fabric : host.fabrics()) {
-      if (fabric.name != numbered_->name) continue;
+    for (const auto& [plan, fabric] : fabrics_of(group)) {
+      if (plan != numbered_) continue;
       return std::span<const std::uint32_t>(cluster_.host_numbers).subspan(numbered_->taken, fabric.ports);
     }
     return {};
   }
 
   // The nearest of a packet fabric, of scale_out where it has one.
-  NodeId default_nic(const HostGroup& group, const HostPlace& place, std::uint32_t local, NodeId gpu) const {
+  NodeId default_nic(const GroupPlan& plan, const HostGroup& group, const HostPlace& place,
+                     std::uint32_t local, NodeId gpu) const {
     NodeId nic = kNoId;
+    const std::vector<HostFabric> own = plan.host->fabrics();
     for (std::uint32_t i = 0; i < group.fabrics.size(); ++i) {
       const ClusterFabric& fabric = cluster_.fabrics[group.fabrics[i]];
       const auto ways = group.ways.nics(local, i);
-      if (fabric.scale_up || ways.empty() || (nic != kNoId && fabric.name != kScaleOut)) continue;
+      if (fabric.scale_up || ways.empty() || (nic != kNoId && own[i].name != kScaleOut)) continue;
       nic = place.first_node + ways.front().nic;
     }
     return nic == kNoId ? gpu : nic;
@@ -354,7 +386,7 @@ class ClusterBuilder {
 
   void build_fabrics() {
     std::vector<std::unique_ptr<Routes>> routes;
-    std::vector<NodeId> first;
+    std::vector<NodeId>& first = first_switch_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       ClusterFabric& fabric = cluster_.fabrics[i];
       first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
@@ -394,7 +426,55 @@ class ClusterBuilder {
     }
   }
 
-  // Every GPU has a way to every other one: within its host, or by NICs of a fabric that all hosts have.
+  // Islands are called by their first fabric; a group without any is one of its own.
+  void find_islands() {
+    const std::size_t fabrics = cluster_.fabrics.size(), groups = cluster_.groups.size();
+    std::vector<std::uint32_t> island(fabrics + groups);  // of fabrics, then of groups
+    std::iota(island.begin(), island.end(), 0U);
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i < groups; ++i) {
+        std::uint32_t& own = island[fabrics + i];
+        for (const std::uint32_t fabric : cluster_.groups[i].fabrics) own = std::min(own, island[fabric]);
+        for (const std::uint32_t fabric : cluster_.groups[i].fabrics) {
+          more = more || island[fabric] != own;
+          island[fabric] = own;
+        }
+      }
+    }
+    cluster_.island_of_group.assign(island.begin() + static_cast<std::ptrdiff_t>(fabrics), island.end());
+    const auto of_first = [&](std::uint32_t one) { return one == cluster_.island_of_group.front(); };
+    if (!std::all_of(cluster_.island_of_group.begin(), cluster_.island_of_group.end(), of_first))
+      number_in_islands(island);
+  }
+
+  // `island`: of fabrics, then of groups.
+  void number_in_islands(const std::vector<std::uint32_t>& island) {
+    Graph& graph = cluster_.graph;
+    std::vector<std::uint32_t> of_node(graph.node_count());
+    for (NodeId id = 0; id < graph.node_count(); ++id) {
+      const auto fabric = std::upper_bound(first_switch_.begin(), first_switch_.end(), id);
+      if (fabric != first_switch_.begin()) {
+        of_node[id] = island[static_cast<std::size_t>(fabric - first_switch_.begin()) - 1];
+        continue;
+      }
+      const auto host =
+          std::upper_bound(cluster_.hosts.begin(), cluster_.hosts.end(), id,
+                           [](NodeId node, const HostPlace& place) { return node < place.first_node; });
+      of_node[id] = cluster_.island_of_group[std::prev(host)->group];
+    }
+    std::vector<std::uint32_t> nodes(island.size(), 0), ports(nodes), gpus(nodes);
+    std::vector<std::uint32_t> node_numbers, port_numbers;
+    node_numbers.reserve(graph.node_count());
+    port_numbers.reserve(graph.port_count());
+    for (NodeId id = 0; id < graph.node_count(); ++id) node_numbers.push_back(nodes[of_node[id]]++);
+    for (PortId id = 0; id < graph.port_count(); ++id)
+      port_numbers.push_back(ports[of_node[graph.port(id).node]]++);
+    for (const Gpu& gpu : cluster_.gpus) cluster_.gpu_numbers.push_back(gpus[of_node[gpu.node]]++);
+    graph.set_numbers(std::move(node_numbers), std::move(port_numbers));
+  }
+
+  // Every GPU has a way to every other one of its island's: within its host, or by NICs.
   void check_joined() const {
     const auto of_first = [this](const Gpu& gpu) {
       return gpu.domain != kNoId && gpu.domain == cluster_.gpus.front().domain;
@@ -403,19 +483,7 @@ class ClusterBuilder {
     for (std::size_t i = 0; i < cluster_.groups.size(); ++i) {
       for (std::uint32_t gpu = 0; gpu < cluster_.groups[i].gpus; ++gpu)
         check_gpu(cluster_.groups[i], places_[i], gpu);
-      for (std::size_t j = 0; j < i; ++j) check_groups(i, j);
     }
-  }
-
-  void check_groups(std::size_t i, std::size_t j) const {
-    const HostGroup &a = cluster_.groups[i], &b = cluster_.groups[j];
-    const bool common = std::any_of(a.fabrics.begin(), a.fabrics.end(), [&](std::uint32_t fabric) {
-      return !cluster_.fabrics[fabric].scale_up &&
-             std::find(b.fabrics.begin(), b.fabrics.end(), fabric) != b.fabrics.end();
-    });
-    if (!common)
-      throw ConfigError(places_[i],
-                        "hosts " + a.kind + " and " + b.kind + " have no fabric of NICs in common");
   }
 
   void check_gpu(const HostGroup& group, const Place& where, std::uint32_t gpu) const {
@@ -445,6 +513,7 @@ class ClusterBuilder {
   std::vector<FabricPlan> plans_;
   const FabricPlan* numbered_ = nullptr;  // the first packet fabric
   std::vector<Place> places_;             // by group
+  std::vector<NodeId> first_switch_;      // by fabric
   Cluster cluster_;
   std::uint32_t domains_ = 0;
 };
@@ -477,7 +546,17 @@ std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const
     if (!fabrics[fabric].scale_up && std::find(theirs.begin(), theirs.end(), fabric) != theirs.end())
       return fabric;
   }
-  NETSIM_CHECK(false, "hosts of no common fabric");
+  not_joined(from, to);
+}
+
+void Cluster::not_joined(std::uint32_t from, std::uint32_t to) const {
+  const auto in_words = [this](std::uint32_t gpu) {
+    std::string text = "GPU " + std::to_string(gpu) + " (" + graph.node(gpus[gpu].node).name;
+    for (const std::uint32_t fabric : group_of(gpu).fabrics) text += ", in fabric " + fabrics[fabric].name;
+    return text + ")";
+  };
+  throw ConfigError("a message from " + in_words(from) + " to " + in_words(to) +
+                    ": no fabric joins them; a job whose ranks send to each other needs GPUs that one does");
 }
 
 std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
@@ -504,12 +583,12 @@ bool Cluster::joins(NodeId from, NodeId to) const {
 }
 
 std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
-  const auto first = std::find_if(fabrics.begin(), fabrics.end(), [](const auto& f) { return !f.scale_up; });
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
-  const auto fabric = static_cast<std::uint32_t>(first - fabrics.begin());
+  const auto first = std::find_if(joined.begin(), joined.end(),
+                                  [this](std::uint32_t fabric) { return !fabrics[fabric].scale_up; });
   std::vector<NodeId> found;
-  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return found;
-  const auto [ways, nearest] = nic_ways(gpu, fabric);
+  if (first == joined.end()) return found;
+  const auto [ways, nearest] = nic_ways(gpu, *first);
   for (std::uint32_t i = 0; i < nearest; ++i) found.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
   return found;
 }
@@ -543,9 +622,12 @@ Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::ui
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};
-  for (std::size_t i = 0; i < here.size() && !joins(ends.from.nic, ends.to.nic); ++i)
-    ends.from = nic_end(from, here[i]);
-  return ends;
+  if (joins(ends.from.nic, ends.to.nic)) return ends;
+  for (const HostWays::NicWay& way : here) {
+    ends.from = nic_end(from, way);
+    if (joins(ends.from.nic, ends.to.nic)) return ends;
+  }
+  not_joined(from, to);
 }
 
 }  // namespace netsim

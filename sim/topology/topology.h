@@ -128,6 +128,13 @@ struct Cluster {
   std::vector<HostPlace> hosts;
   std::uint32_t host_count = 0;
   std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers of the first packet fabric
+  // Groups of hosts that fabrics join, directly or by way of other groups, are an island. By group; GPUs and
+  // what graph.node_number() numbers are counted from 0 in each, so that jobs on different islands take the
+  // times that they take alone.
+  std::vector<std::uint32_t> island_of_group;
+  std::vector<std::uint32_t> gpu_numbers;  // empty: there is one island only
+
+  std::uint32_t gpu_number(std::uint32_t gpu) const { return gpu_numbers.empty() ? gpu : gpu_numbers[gpu]; }
 
   bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
     return gpus[gpu_a].host == gpus[gpu_b].host;
@@ -150,9 +157,10 @@ struct Cluster {
   // message's `lane`: all of them are used by lanes in a row. Where the fabric does not join the two, as
   // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
   // another GPU where need be, as NCCL does (PXN, since 2.12).
+  // ConfigError, which names both GPUs, where no fabric joins them.
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
-  // The NICs of the first packet fabric that are equally near to a GPU, the nearest ones; empty without such
-  // a fabric.
+  // The NICs of the first packet fabric of its island that are equally near to a GPU, the nearest ones; empty
+  // without such a fabric.
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
   // Of a GPU's NVLinks together, or of its PCIe link if it has none; of a NIC's links to its fabric together.
   BitRate local_rate(std::uint32_t gpu) const;
@@ -160,6 +168,7 @@ struct Cluster {
 
  private:
   std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
                                                                        std::uint32_t fabric) const;

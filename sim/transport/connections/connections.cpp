@@ -59,7 +59,9 @@ std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t nu
   QueuePairRecord& record = state_.records[id];
   record.identity = {request.source, request.destination, request.traits.job, number, record.identity.use};
   state_.receivers[id].key =
-      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
+      hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(request.source)) << 32 |
+                       cluster_.gpu_number(request.destination),
+                   lane);
   if (is_scale_up(cluster_.way(request.source, request.destination))) {
     connect_scale_up(id);
     return id;
