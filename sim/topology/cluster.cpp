@@ -53,7 +53,10 @@ class ClusterBuilder {
     const auto packets = std::find_if(plans_.begin(), plans_.end(),
                                       [](const FabricPlan& plan) { return !plan.topology->scale_up(); });
     if (packets != plans_.end()) numbered_ = &*packets;
-    if (numbered_ != nullptr) cluster_.host_numbers = numbered_->topology->host_numbers();
+    if (numbered_ != nullptr) {
+      cluster_.host_numbers = numbered_->topology->host_numbers();
+      cluster_.gpu_ranks = numbered_->topology->gpu_ranks();
+    }
     add_hosts();
     build_fabrics();
     find_islands();
@@ -530,7 +533,9 @@ WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
       a.host == b.host ? group_of(from).ways.between(a.local, b.local).kind : HostWayKind::none;
   if (inside == HostWayKind::nvlink) return WayKind::nvlink;
   if (a.domain != kNoId && a.domain == b.domain) return WayKind::nvlink_fabric;
-  return inside == HostWayKind::pcie ? WayKind::pcie : WayKind::packets;
+  if (inside != HostWayKind::pcie) return WayKind::packets;
+  const bool own_ports = a.nic == a.node && b.nic == b.node;
+  return own_ports && joins(a.node, b.node) ? WayKind::packets : WayKind::pcie;
 }
 
 std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) const {
@@ -617,6 +622,33 @@ BitRate Cluster::nic_rate(NodeId nic) const {
       graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });
 }
 
+// Where the nearest NICs of the receiver are on a network that the sender is not on, as those into a network
+// of its own GPUs: the nearest of its NICs that some of the sender's are joined to, by the number of links,
+// and of those the nearest.
+Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
+                                         std::uint32_t lane) const {
+  const auto here = nic_ways(from, fabric).first, there = nic_ways(to, fabric).first;
+  const auto nic = [this](std::uint32_t gpu, const HostWays::NicWay& way) {
+    return hosts[gpus[gpu].host].first_node + way.nic;
+  };
+  // Those of `ways` that `fits`, as far as they have as few links as the first; then the lane's turn.
+  const auto nearest = [&](std::span<const HostWays::NicWay> ways, auto fits) {
+    std::vector<const HostWays::NicWay*> near;
+    for (const HostWays::NicWay& way : ways) {
+      if (fits(way) && (near.empty() || way.ports.size() == near.front()->ports.size())) near.push_back(&way);
+    }
+    return near.empty() ? nullptr : near[lane % near.size()];
+  };
+  const auto* end = nearest(there, [&](const HostWays::NicWay& far) {
+    return std::any_of(here.begin(), here.end(),
+                       [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, far)); });
+  });
+  if (end == nullptr) not_joined(from, to);
+  const auto* begin =
+      nearest(here, [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, *end)); });
+  return {nic_end(from, *begin), nic_end(to, *end)};
+}
+
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
   const auto [there, equal_there] = nic_ways(to, fabric);
@@ -627,7 +659,7 @@ Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::ui
     ends.from = nic_end(from, way);
     if (joins(ends.from.nic, ends.to.nic)) return ends;
   }
-  not_joined(from, to);
+  return ends_elsewhere(from, to, fabric, lane);
 }
 
 }  // namespace netsim
