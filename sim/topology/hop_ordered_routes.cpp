@@ -29,7 +29,7 @@ class HopOrderedRoutes final : public Routes {
   const char* free_of_circles() const override { return routes_->free_of_circles(); }
   std::string channels_in_words() const override {
     return std::to_string(channels_) +
-           ", by hops: a packet takes the next one with every hop, and stays in the last";
+           ", by hops: a packet takes the next one with every hop, as far as they go";
   }
 
  private:

@@ -17,6 +17,7 @@ class Annotated final : public Placement {
   Annotated(const PlacementParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
 
   std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    enough_gpus(view, where_);
     const std::vector<std::int64_t>& ranks = view.cluster.gpu_ranks;
     if (ranks.empty())
       throw ConfigError(where_, "no file that describes the cluster gives ranks to its GPUs");
