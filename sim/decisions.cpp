@@ -69,6 +69,8 @@ void log_decisions(Log& log, const Simulation& simulation) {
                        names(cluster.groups, [](const HostGroup& group) { return group.kind; }),
                        cluster.host_count, cluster.gpus.size(), switches(cluster.graph),
                        cluster.graph.port_count() / 2));
+  if (const std::string channels = cluster.routes->channels_in_words(); !channels.empty())
+    log.info(Room::topology, "virtual channels: " + channels);
   if (simulation.system().packets() == nullptr) {
     log.info(Room::network, "ideal: every message takes no time but `network.delay`");
   } else {

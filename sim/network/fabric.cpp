@@ -99,7 +99,7 @@ void Fabric::build_choices(std::uint64_t seed) {
   if (!routes_packets()) return;
   for (NodeId id = 0; id < graph_.node_count(); ++id) {
     state_.turns.push_back(0);
-    state_.choices.emplace_back(seed, "spray", id);
+    state_.choices.emplace_back(seed, "spray", graph_.node_number(id));
   }
   if (state_.routing.freedom() == Freedom::adaptive && state_.routes != nullptr)
     state_.adaptive_channel = state_.routes->adaptive_channel();
@@ -114,7 +114,7 @@ void Fabric::build_ports(std::uint64_t seed) {
   for (const auto& [tier, own] : state_.tiers)
     markers[tier] = Registry<Marker>::instance().create(own.marker, "red");
   for (PortId id = 0; id < graph_.port_count(); ++id) {
-    state_.marking[id].random = RandomStream(seed, "ecn", id);
+    state_.marking[id].random = RandomStream(seed, "ecn", graph_.port_number(id));
     const auto own = markers.find(graph_.node(graph_.port(id).node).tier);
     build_port(id, own != markers.end() ? *own->second : *marker);
   }

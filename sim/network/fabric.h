@@ -108,7 +108,8 @@ class Fabric {
   // Whether packets of a flow may take different ways at the same time.
   bool spreads_flows() const { return state_.routing.per_packet(); }
 
-  // What the routing policy's choices depend on besides the flow; each switch combines it with its node.
+  // What the routing policy's choices depend on besides the flow; each switch combines it with its
+  // Graph::node_number().
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
   // Ports that are known to carry no traffic: because their link, or where classes have flow control one

@@ -13,7 +13,7 @@ LinkFaults::LinkFaults(Engine& engine, FabricState& state,
     : state_(state), parts_(parts), plan_(std::move(plan)), known_down_(state.ports.size(), false) {
   for (const FaultPlan::Loss& loss : plan_.losses) {
     state_.links[loss.port].loss = loss.probability;
-    state_.links[loss.port].loss_random = RandomStream(seed, "loss", loss.port);
+    state_.links[loss.port].loss_random = RandomStream(seed, "loss", state_.graph.port_number(loss.port));
     state_.ports[loss.port].flags |= fabric::kFaulty;
   }
   for (std::size_t i = 0; i < plan_.changes.size(); ++i) {

@@ -163,7 +163,8 @@ T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, std::uint64_
   const auto count = static_cast<std::uint32_t>(hops.size());
   switch (state_.routing.choice) {
     case RoutingPlan::Choice::per_flow:
-      return hops[state_.policy->choose(flow, hash_combine(state_.routing_seed, node), count)];
+      return hops[state_.policy->choose(
+          flow, hash_combine(state_.routing_seed, state_.graph.node_number(node)), count)];
     case RoutingPlan::Choice::random:
       return hops[state_.choices[node].below(count)];
     case RoutingPlan::Choice::least_loaded:

@@ -61,7 +61,8 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
     routes.add_hops(packet, hops);
     if (hops.empty()) return {};
     const auto count = static_cast<std::uint32_t>(hops.size());
-    packet.came = hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, packet.at), count)];
+    packet.came =
+        hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, graph.node_number(packet.at)), count)];
     path.push_back(make_hop_step(packet.came));
     packet.at = graph.port(packet.came.port).peer_node;
   }
@@ -87,7 +88,8 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
     if (hops.empty()) return {};
     NETSIM_CHECK(path.size() < limit, "routes run in a circle at " + graph.node(at).name);
     const auto count = static_cast<std::uint32_t>(hops.size());
-    const PortId port = hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, at), count)];
+    const PortId port =
+        hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, graph.node_number(at)), count)];
     path.push_back(port);
     at = graph.port(port).peer_node;
   }
@@ -118,7 +120,7 @@ std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, st
     const auto hops = cluster.routes->next_hops(at, end);
     NETSIM_CHECK(!hops.empty() && path.size() < cluster.graph.node_count(),
                  "no way over the scale-up fabric");
-    path.push_back(hops[(from + to) % hops.size()]);
+    path.push_back(hops[(cluster.gpu_number(from) + cluster.gpu_number(to)) % hops.size()]);
   }
   return path;
 }

@@ -12,9 +12,9 @@
 namespace netsim {
 
 // Between two NICs, by the routes' next hops. `flow` is the hash of the five-tuple; switch s hashes with
-// hash_combine(seed, s). `down`: by port, those that are known to be down, which `routes` avoid and a policy
-// that prescribes ways may. Empty if they leave no way. Steps (port.h): ports, or hops where the fabric has
-// `channels` > 1 of them, but for the first, which is the NIC's port.
+// hash_combine(seed, Graph::node_number(s)). `down`: by port, those that are known to be down, which `routes`
+// avoid and a policy that prescribes ways may. Empty if they leave no way. Steps (port.h): ports, or hops
+// where the fabric has `channels` > 1 of them, but for the first, which is the NIC's port.
 std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
                                     NodeId from, NodeId to, const RoutingPolicy& policy,
                                     std::uint32_t channels, std::uint64_t flow, std::uint64_t seed);

@@ -292,15 +292,18 @@ class Picture {
 
   // ---- Inside hosts
 
-  // What two hosts of a kind have in common: their nodes' kinds and links, by place in the host.
+  // What two hosts of a kind have in common: their nodes' kinds and links, by place in the host. Routers that
+  // stand in a host are the fabric's.
   std::string signature(std::uint32_t host) const {
     std::string text;
     const std::vector<NodeId>& nodes = nodes_of_host_[host];
+    const auto of_fabric = [this](NodeId id) { return graph_.node(id).kind == NodeKind::fabric_switch; };
     for (const NodeId id : nodes) {
+      if (of_fabric(id)) continue;
       text += std::to_string(static_cast<int>(graph_.node(id).kind));
       for (const PortId port : graph_.ports_of(id)) {
         const NodeId peer = graph_.port(port).peer_node;
-        if (host_of(peer) == host)
+        if (host_of(peer) == host && !of_fabric(peer))
           text += fmt::format(",{}:{}", peer - nodes.front(), graph_.port(port).link.rate);
       }
       text += ";";

@@ -71,6 +71,7 @@ std::string render_structure(const Structure& structure, std::size_t width) {
   if (!inside.empty()) line(text, "links in hosts", inside, width);
   if (structure.optical_switches > 0) line(text, "optical switches", optical_text(structure), width);
   line(text, "hops between NICs", distance_text(structure), width);
+  if (!structure.channels.empty()) line(text, "virtual channels", structure.channels, width);
   const double part = structure.injection > 0 ? 2 * static_cast<double>(structure.bisection) /
                                                     static_cast<double>(structure.injection)
                                               : 0;

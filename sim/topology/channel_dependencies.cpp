@@ -16,6 +16,7 @@ class Dependencies {
     channels_ = routes.channels(freedom);
     next_.resize(graph.port_count() * channels_);
     seen_.resize(2 * next_.size());
+    find_parts();
     find_ends();
   }
 
@@ -40,6 +41,33 @@ class Dependencies {
   std::size_t vertex(const Hop& hop) const { return std::size_t{hop.port} * channels_ + hop.channel; }
   Hop hop_of(std::size_t vertex) const {
     return {static_cast<PortId>(vertex / channels_), static_cast<std::uint32_t>(vertex % channels_)};
+  }
+
+  // Switches that links join. Routes are asked for no ways from one part to another, which may be of fabrics
+  // that have nothing to do with each other.
+  void find_parts() {
+    part_.assign(graph_.node_count(), kNoId);
+    std::vector<NodeId> reached;
+    for (NodeId id = 0; id < graph_.node_count(); ++id) {
+      if (!is_switch(id) || part_[id] != kNoId) continue;
+      part_[id] = id;
+      reached.assign(1, id);
+      for (std::size_t i = 0; i < reached.size(); ++i) {
+        for (const PortId port : graph_.ports_of(reached[i])) {
+          const NodeId next = graph_.port(port).peer_node;
+          if (!is_switch(next) || part_[next] != kNoId) continue;
+          part_[next] = id;
+          reached.push_back(next);
+        }
+      }
+    }
+  }
+  bool is_joined(NodeId at, NodeId destination) const {
+    const auto ports = graph_.ports_of(destination);
+    return std::any_of(ports.begin(), ports.end(), [&](PortId port) {
+      const NodeId peer = graph_.port(port).peer_node;
+      return is_switch(peer) && part_[peer] == part_[at];
+    });
   }
 
   // Of NICs at the same switch one stands for all: their ways differ in the last link only. That is not so of
@@ -158,9 +186,11 @@ class Dependencies {
   void follow_straight(NodeId destination) {
     for (std::uint32_t choice = 0; choice < routes_.choices(); ++choice) {
       begin();
-      for (const PortId port : entries_) add(entering(port, destination, choice));
+      for (const PortId port : entries_) {
+        if (is_joined(graph_.port(port).peer_node, destination)) add(entering(port, destination, choice));
+      }
       for (Waypoint packet : turned_) {
-        if (packet.choice != choice) continue;
+        if (packet.choice != choice || !is_joined(packet.at, destination)) continue;
         packet.destination = destination;
         add(packet);
       }
@@ -171,7 +201,7 @@ class Dependencies {
   // Every escape hop, with those that may follow it after any adaptive hops.
   void follow_escapes(NodeId destination) {
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
-      if (!is_switch(id)) continue;
+      if (!is_switch(id) || !is_joined(id, destination)) continue;
       for (const Hop& first : escapes(id, destination)) {
         if (!is_switch(graph_.port(first.port).peer_node)) continue;
         for (const NodeId at : reached_adaptively(graph_.port(first.port).peer_node, destination)) {
@@ -241,6 +271,7 @@ class Dependencies {
   Freedom freedom_;
   std::uint64_t left_;
   std::uint32_t channels_ = 1;
+  std::vector<NodeId> part_;                      // by node: of switches, one of those that it is joined to
   std::vector<PortId> entries_;                   // of NICs into the fabric
   std::vector<NodeId> destinations_;              // NICs
   std::vector<std::vector<std::uint32_t>> next_;  // by vertex

@@ -18,8 +18,9 @@ namespace netsim {
 // Pairs of switches that a configuration joins: (a, b) is the link from a to b and back; twice: two links.
 using Circuits = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-struct CircuitFabricParameters : SwitchGraphParameters {
-  std::optional<BitRate> packet_rate;
+struct CircuitFabricParameters : EthernetParameters {
+  std::optional<BitRate> switch_rate, packet_rate;
+  std::int64_t channels = 0;
 };
 // Adds what such topologies have in common for the user (P derives from CircuitFabricParameters).
 template <class P>
@@ -27,7 +28,13 @@ Parameters<P>&& with_circuit_fabric(Parameters<P>&& parameters) {
   parameters.rate("packet_rate", static_cast<std::optional<BitRate> P::*>(&P::packet_rate), kLinkRates,
                   "there is no such switch",
                   "rate of a link from each switch to a packet switch in the middle, beside the circuits");
-  return with_switch_graph(std::move(parameters));
+  parameters.rate("switch_rate", static_cast<std::optional<BitRate> P::*>(&P::switch_rate), kLinkRates,
+                  "the same as rate", "rate of the links between switches");
+  parameters.integer(
+      "channels", static_cast<std::int64_t P::*>(&P::channels), {0, kMostOrderedChannels},
+      "virtual channels of each link: a packet takes the next one with every hop, so that lossless "
+      "traffic has no deadlock; 0: as many as the longest way has links between switches, at most 6");
+  return with_ethernet(std::move(parameters));
 }
 
 struct CircuitFabric {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -52,9 +53,13 @@ class ClusterBuilder {
     const auto packets = std::find_if(plans_.begin(), plans_.end(),
                                       [](const FabricPlan& plan) { return !plan.topology->scale_up(); });
     if (packets != plans_.end()) numbered_ = &*packets;
-    if (numbered_ != nullptr) cluster_.host_numbers = numbered_->topology->host_numbers();
+    if (numbered_ != nullptr) {
+      cluster_.host_numbers = numbered_->topology->host_numbers();
+      cluster_.gpu_ranks = numbered_->topology->gpu_ranks();
+    }
     add_hosts();
     build_fabrics();
+    find_islands();
     check_joined();
     return std::move(cluster_);
   }
@@ -101,12 +106,14 @@ class ClusterBuilder {
     std::string kind;
     std::unique_ptr<Host> host;
     const ConfigNode* where;
-    const ConfigNode* count;  // null: as many as there is room for
+    const ConfigNode* count;   // null: as many as there is room for
+    const ConfigNode* fabric;  // null: its fabrics are called as the host calls them
   };
 
-  static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count) {
+  static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count,
+                              const ConfigNode* fabric = nullptr) {
     return {Registry<Host>::instance().component_name(node, "single_nic"),
-            Registry<Host>::instance().create(node, "single_nic"), &where, count};
+            Registry<Host>::instance().create(node, "single_nic"), &where, count, fabric};
   }
 
   void add_hosts() {
@@ -133,7 +140,7 @@ class ClusterBuilder {
       const ConfigNode* count = item.find("count");
       if (given(item, "count") == nullptr && &item != &list.items().back())
         item.fail("'count' is missing: only the last group takes what room there is");
-      add_group(group_plan(item.without("count"), item, count));
+      add_group(group_plan(item.without("count").without("fabric"), item, count, given(item, "fabric")));
     }
   }
 
@@ -141,16 +148,43 @@ class ClusterBuilder {
   std::vector<std::pair<FabricPlan*, HostFabric>> fabrics_of(const GroupPlan& group) {
     std::vector<std::pair<FabricPlan*, HostFabric>> result;
     for (const HostFabric& fabric : group.host->fabrics()) {
-      FabricPlan* plan = plan_of(fabric.name);
+      const ConfigNode* chosen = chosen_fabric(group, fabric.name);
+      const std::string name = chosen != nullptr ? read_text(*chosen) : fabric.name;
+      FabricPlan* plan = plan_of(name);
       if (plan == nullptr) {
         std::string known;
         for (const FabricPlan& other : plans_) known += (known.empty() ? "" : ", ") + other.name;
-        group.where->fail("host " + group.kind + " has " + in_words(fabric.ports, "port") +
-                          " for a fabric '" + fabric.name + "', and there is none (fabrics: " + known + ")");
+        (chosen != nullptr ? *chosen : *group.where)
+            .fail("host " + group.kind + " has " + in_words(fabric.ports, "port") + " for a fabric '" + name +
+                  "', and there is none (fabrics: " + known + ")");
       }
       result.emplace_back(plan, fabric);
     }
     return result;
+  }
+
+  // What the group says which fabric that is: `fabric: NAME`, for what its hosts call scale_out, or `fabric:
+  // {rack: NAME, ...}`. Null: nothing.
+  static const ConfigNode* chosen_fabric(const GroupPlan& group, const std::string& name) {
+    if (group.fabric == nullptr) return nullptr;
+    const std::vector<HostFabric> own = group.host->fabrics();
+    std::string known;
+    for (const HostFabric& fabric : own) known += (known.empty() ? "" : ", ") + fabric.name;
+    const auto has = [&](const std::string& key) {
+      return std::any_of(own.begin(), own.end(),
+                         [&](const HostFabric& fabric) { return fabric.name == key; });
+    };
+    if (!group.fabric->is_map()) {
+      if (!has(kScaleOut)) {
+        group.fabric->fail("hosts " + group.kind + " have no ports for " + kScaleOut +
+                           (known.empty() ? "" : ", but for " + known));
+      }
+      return name == kScaleOut ? group.fabric : nullptr;
+    }
+    for (const auto& [key, node] : group.fabric->entries()) {
+      if (!has(key)) node.fail("hosts " + group.kind + " have no ports for that; allowed: " + known);
+    }
+    return given(*group.fabric, name.c_str());
   }
 
   // Hosts of the kind that the host ports that are left hold; without any ports, one.
@@ -207,35 +241,37 @@ class ClusterBuilder {
                           static_cast<NodeId>(cluster_.graph.node_count()),
                           static_cast<PortId>(cluster_.graph.port_count())};
     const std::uint32_t host = cluster_.host_count++;
-    const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(*group.host));
+    const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(group));
     if (cluster_.hosts.empty() || cluster_.hosts.back().group != place.group)
       made.ways = HostWays(cluster_.graph, built, place.first_node, place.first_port);
     cluster_.hosts.push_back(place);
     for (std::uint32_t local = 0; local < built.gpus.size(); ++local) {
       const NodeId node = built.gpus[local];
       cluster_.gpus.push_back(
-          {.node = node, .host = host, .local = local, .nic = default_nic(made, place, local, node)});
+          {.node = node, .host = host, .local = local, .nic = default_nic(group, made, place, local, node)});
     }
     for (std::size_t i = 0; i < built.ports.size(); ++i) join(made.fabrics[i], host, built.ports[i]);
   }
 
   // What the file of the first packet fabric calls the next host's ports there.
-  std::span<const std::uint32_t> numbers_for(const Host& host) const {
+  std::span<const std::uint32_t> numbers_for(const GroupPlan& group) {
     if (cluster_.host_numbers.empty()) return {};
-    for (const HostFabric& fabric : host.fabrics()) {
-      if (fabric.name != numbered_->name) continue;
+    for (const auto& [plan, fabric] : fabrics_of(group)) {
+      if (plan != numbered_) continue;
       return std::span<const std::uint32_t>(cluster_.host_numbers).subspan(numbered_->taken, fabric.ports);
     }
     return {};
   }
 
   // The nearest of a packet fabric, of scale_out where it has one.
-  NodeId default_nic(const HostGroup& group, const HostPlace& place, std::uint32_t local, NodeId gpu) const {
+  NodeId default_nic(const GroupPlan& plan, const HostGroup& group, const HostPlace& place,
+                     std::uint32_t local, NodeId gpu) const {
     NodeId nic = kNoId;
+    const std::vector<HostFabric> own = plan.host->fabrics();
     for (std::uint32_t i = 0; i < group.fabrics.size(); ++i) {
       const ClusterFabric& fabric = cluster_.fabrics[group.fabrics[i]];
       const auto ways = group.ways.nics(local, i);
-      if (fabric.scale_up || ways.empty() || (nic != kNoId && fabric.name != kScaleOut)) continue;
+      if (fabric.scale_up || ways.empty() || (nic != kNoId && own[i].name != kScaleOut)) continue;
       nic = place.first_node + ways.front().nic;
     }
     return nic == kNoId ? gpu : nic;
@@ -257,6 +293,8 @@ class ClusterBuilder {
     JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
                  const std::vector<NodeId>& first)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
+      for (const ClusterFabric& fabric : cluster.fabrics) names_.push_back(fabric.name);
+      adaptive_ = common_adaptive_channel();
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
         for (const HostPort& port : cluster.fabrics[i].ports)
           fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
@@ -273,21 +311,17 @@ class ClusterBuilder {
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
       of(packet.at).add_hops(own(packet), hops);
     }
-    // One channel of the network is the adaptive one: fabrics that have different ones have none.
-    std::uint32_t adaptive_channel() const override {
-      std::uint32_t channel = kNoId;
-      for (const auto& routes : routes_) {
-        const std::uint32_t other = routes->adaptive_channel();
-        if (channel != kNoId && other != kNoId && other != channel) return kNoId;
-        channel = std::min(channel, other);
-      }
-      return channel;
-    }
+    // One channel of the network is the adaptive one: there is none where fabrics have different ones, or one
+    // has another use for it.
+    std::uint32_t adaptive_channel() const override { return adaptive_; }
     void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      if (adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
+      if (adaptive_ != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
+    // What is drawn below it is, modulo the number of a fabric, what that fabric would draw alone.
     std::uint32_t choices() const override {
-      return greatest([](const Routes& routes) { return routes.choices(); });
+      std::uint32_t common = 1;
+      for (const auto& routes : routes_) common = std::lcm(common, routes->choices());
+      return common;
     }
     std::uint32_t intermediates() const override {
       return greatest([](const Routes& routes) { return routes.intermediates(); });
@@ -300,8 +334,39 @@ class ClusterBuilder {
       const auto free = [](const auto& routes) { return *routes->free_of_circles() != '\0'; };
       return std::all_of(routes_.begin(), routes_.end(), free) ? "each fabric is" : "";
     }
+    std::string channels_in_words() const override {
+      std::string text;
+      for (std::size_t i = 0; i < routes_.size(); ++i) {
+        const std::string own = routes_[i]->channels_in_words();
+        if (!own.empty()) text += (text.empty() ? "" : "; ") + names_[i] + ": " + own;
+      }
+      return text;
+    }
+    std::unique_ptr<Routes> without(const Graph& graph, std::span<const HostPort> nics,
+                                    const std::vector<bool>& down, std::uint32_t channels) const override {
+      std::vector<std::unique_ptr<Routes>> rest;
+      for (const auto& routes : routes_) rest.push_back(routes->without(graph, nics, down, channels));
+      return std::unique_ptr<Routes>(new JoinedRoutes(*this, std::move(rest)));
+    }
 
    private:
+    // The same fabrics with other routes.
+    JoinedRoutes(const JoinedRoutes& other, std::vector<std::unique_ptr<Routes>> routes)
+        : routes_(std::move(routes)),
+          fabric_of_(other.fabric_of_),
+          names_(other.names_),
+          adaptive_(common_adaptive_channel()) {}
+
+    std::uint32_t common_adaptive_channel() const {
+      std::uint32_t channel = kNoId;
+      for (const auto& routes : routes_) channel = std::min(channel, routes->adaptive_channel());
+      const auto leaves_it = [&](const auto& routes) {
+        const std::uint32_t own = routes->adaptive_channel();
+        return own == kNoId ? routes->channels(Freedom::adaptive) <= channel : own == channel;
+      };
+      return std::all_of(routes_.begin(), routes_.end(), leaves_it) ? channel : kNoId;
+    }
+
     const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
     Waypoint own(Waypoint packet) const {
       const Routes& routes = of(packet.at);
@@ -318,11 +383,13 @@ class ClusterBuilder {
 
     std::vector<std::unique_ptr<Routes>> routes_;
     std::vector<std::uint8_t> fabric_of_;  // by node: of a switch its own, of a NIC the one it is joined to
+    std::vector<std::string> names_;       // of the fabrics
+    std::uint32_t adaptive_ = kNoId;
   };
 
   void build_fabrics() {
     std::vector<std::unique_ptr<Routes>> routes;
-    std::vector<NodeId> first;
+    std::vector<NodeId>& first = first_switch_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       ClusterFabric& fabric = cluster_.fabrics[i];
       first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
@@ -362,7 +429,55 @@ class ClusterBuilder {
     }
   }
 
-  // Every GPU has a way to every other one: within its host, or by NICs of a fabric that all hosts have.
+  // Islands are called by their first fabric; a group without any is one of its own.
+  void find_islands() {
+    const std::size_t fabrics = cluster_.fabrics.size(), groups = cluster_.groups.size();
+    std::vector<std::uint32_t> island(fabrics + groups);  // of fabrics, then of groups
+    std::iota(island.begin(), island.end(), 0U);
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i < groups; ++i) {
+        std::uint32_t& own = island[fabrics + i];
+        for (const std::uint32_t fabric : cluster_.groups[i].fabrics) own = std::min(own, island[fabric]);
+        for (const std::uint32_t fabric : cluster_.groups[i].fabrics) {
+          more = more || island[fabric] != own;
+          island[fabric] = own;
+        }
+      }
+    }
+    cluster_.island_of_group.assign(island.begin() + static_cast<std::ptrdiff_t>(fabrics), island.end());
+    const auto of_first = [&](std::uint32_t one) { return one == cluster_.island_of_group.front(); };
+    if (!std::all_of(cluster_.island_of_group.begin(), cluster_.island_of_group.end(), of_first))
+      number_in_islands(island);
+  }
+
+  // `island`: of fabrics, then of groups.
+  void number_in_islands(const std::vector<std::uint32_t>& island) {
+    Graph& graph = cluster_.graph;
+    std::vector<std::uint32_t> of_node(graph.node_count());
+    for (NodeId id = 0; id < graph.node_count(); ++id) {
+      const auto fabric = std::upper_bound(first_switch_.begin(), first_switch_.end(), id);
+      if (fabric != first_switch_.begin()) {
+        of_node[id] = island[static_cast<std::size_t>(fabric - first_switch_.begin()) - 1];
+        continue;
+      }
+      const auto host =
+          std::upper_bound(cluster_.hosts.begin(), cluster_.hosts.end(), id,
+                           [](NodeId node, const HostPlace& place) { return node < place.first_node; });
+      of_node[id] = cluster_.island_of_group[std::prev(host)->group];
+    }
+    std::vector<std::uint32_t> nodes(island.size(), 0), ports(nodes), gpus(nodes);
+    std::vector<std::uint32_t> node_numbers, port_numbers;
+    node_numbers.reserve(graph.node_count());
+    port_numbers.reserve(graph.port_count());
+    for (NodeId id = 0; id < graph.node_count(); ++id) node_numbers.push_back(nodes[of_node[id]]++);
+    for (PortId id = 0; id < graph.port_count(); ++id)
+      port_numbers.push_back(ports[of_node[graph.port(id).node]]++);
+    for (const Gpu& gpu : cluster_.gpus) cluster_.gpu_numbers.push_back(gpus[of_node[gpu.node]]++);
+    graph.set_numbers(std::move(node_numbers), std::move(port_numbers));
+  }
+
+  // Every GPU has a way to every other one of its island's: within its host, or by NICs.
   void check_joined() const {
     const auto of_first = [this](const Gpu& gpu) {
       return gpu.domain != kNoId && gpu.domain == cluster_.gpus.front().domain;
@@ -371,19 +486,7 @@ class ClusterBuilder {
     for (std::size_t i = 0; i < cluster_.groups.size(); ++i) {
       for (std::uint32_t gpu = 0; gpu < cluster_.groups[i].gpus; ++gpu)
         check_gpu(cluster_.groups[i], places_[i], gpu);
-      for (std::size_t j = 0; j < i; ++j) check_groups(i, j);
     }
-  }
-
-  void check_groups(std::size_t i, std::size_t j) const {
-    const HostGroup &a = cluster_.groups[i], &b = cluster_.groups[j];
-    const bool common = std::any_of(a.fabrics.begin(), a.fabrics.end(), [&](std::uint32_t fabric) {
-      return !cluster_.fabrics[fabric].scale_up &&
-             std::find(b.fabrics.begin(), b.fabrics.end(), fabric) != b.fabrics.end();
-    });
-    if (!common)
-      throw ConfigError(places_[i],
-                        "hosts " + a.kind + " and " + b.kind + " have no fabric of NICs in common");
   }
 
   void check_gpu(const HostGroup& group, const Place& where, std::uint32_t gpu) const {
@@ -413,6 +516,7 @@ class ClusterBuilder {
   std::vector<FabricPlan> plans_;
   const FabricPlan* numbered_ = nullptr;  // the first packet fabric
   std::vector<Place> places_;             // by group
+  std::vector<NodeId> first_switch_;      // by fabric
   Cluster cluster_;
   std::uint32_t domains_ = 0;
 };
@@ -429,7 +533,9 @@ WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
       a.host == b.host ? group_of(from).ways.between(a.local, b.local).kind : HostWayKind::none;
   if (inside == HostWayKind::nvlink) return WayKind::nvlink;
   if (a.domain != kNoId && a.domain == b.domain) return WayKind::nvlink_fabric;
-  return inside == HostWayKind::pcie ? WayKind::pcie : WayKind::packets;
+  if (inside != HostWayKind::pcie) return WayKind::packets;
+  const bool own_ports = a.nic == a.node && b.nic == b.node;
+  return own_ports && joins(a.node, b.node) ? WayKind::packets : WayKind::pcie;
 }
 
 std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) const {
@@ -445,7 +551,17 @@ std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const
     if (!fabrics[fabric].scale_up && std::find(theirs.begin(), theirs.end(), fabric) != theirs.end())
       return fabric;
   }
-  NETSIM_CHECK(false, "hosts of no common fabric");
+  not_joined(from, to);
+}
+
+void Cluster::not_joined(std::uint32_t from, std::uint32_t to) const {
+  const auto in_words = [this](std::uint32_t gpu) {
+    std::string text = "GPU " + std::to_string(gpu) + " (" + graph.node(gpus[gpu].node).name;
+    for (const std::uint32_t fabric : group_of(gpu).fabrics) text += ", in fabric " + fabrics[fabric].name;
+    return text + ")";
+  };
+  throw ConfigError("a message from " + in_words(from) + " to " + in_words(to) +
+                    ": no fabric joins them; a job whose ranks send to each other needs GPUs that one does");
 }
 
 std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
@@ -472,12 +588,12 @@ bool Cluster::joins(NodeId from, NodeId to) const {
 }
 
 std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
-  const auto first = std::find_if(fabrics.begin(), fabrics.end(), [](const auto& f) { return !f.scale_up; });
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
-  const auto fabric = static_cast<std::uint32_t>(first - fabrics.begin());
+  const auto first = std::find_if(joined.begin(), joined.end(),
+                                  [this](std::uint32_t fabric) { return !fabrics[fabric].scale_up; });
   std::vector<NodeId> found;
-  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return found;
-  const auto [ways, nearest] = nic_ways(gpu, fabric);
+  if (first == joined.end()) return found;
+  const auto [ways, nearest] = nic_ways(gpu, *first);
   for (std::uint32_t i = 0; i < nearest; ++i) found.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
   return found;
 }
@@ -513,14 +629,44 @@ BitRate Cluster::nic_rate(NodeId nic) const {
       graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });
 }
 
+// Where the nearest NICs of the receiver are on a network that the sender is not on, as those into a network
+// of its own GPUs: the nearest of its NICs that some of the sender's are joined to, by the number of links,
+// and of those the nearest.
+Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
+                                         std::uint32_t lane) const {
+  const auto here = nic_ways(from, fabric).first, there = nic_ways(to, fabric).first;
+  const auto nic = [this](std::uint32_t gpu, const HostWays::NicWay& way) {
+    return hosts[gpus[gpu].host].first_node + way.nic;
+  };
+  // Those of `ways` that `fits`, as far as they have as few links as the first; then the lane's turn.
+  const auto nearest = [&](std::span<const HostWays::NicWay> ways, auto fits) {
+    std::vector<const HostWays::NicWay*> near;
+    for (const HostWays::NicWay& way : ways) {
+      if (fits(way) && (near.empty() || way.ports.size() == near.front()->ports.size())) near.push_back(&way);
+    }
+    return near.empty() ? nullptr : near[lane % near.size()];
+  };
+  const auto* end = nearest(there, [&](const HostWays::NicWay& far) {
+    return std::any_of(here.begin(), here.end(),
+                       [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, far)); });
+  });
+  if (end == nullptr) not_joined(from, to);
+  const auto* begin =
+      nearest(here, [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, *end)); });
+  return {nic_end(from, *begin), nic_end(to, *end)};
+}
+
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};
-  for (std::size_t i = 0; i < here.size() && !joins(ends.from.nic, ends.to.nic); ++i)
-    ends.from = nic_end(from, here[i]);
-  return ends;
+  if (joins(ends.from.nic, ends.to.nic)) return ends;
+  for (const HostWays::NicWay& way : here) {
+    ends.from = nic_end(from, way);
+    if (joins(ends.from.nic, ends.to.nic)) return ends;
+  }
+  return ends_elsewhere(from, to, fabric, lane);
 }
 
 }  // namespace netsim

@@ -94,6 +94,15 @@ class Graph {
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
 
+  // What a node or port is called where something is drawn at random or hashed for it: its id, or where the
+  // graph falls into islands its number within its island, so that no island feels that there are others.
+  void set_numbers(std::vector<std::uint32_t> of_nodes, std::vector<std::uint32_t> of_ports) {
+    node_numbers_ = std::move(of_nodes);
+    port_numbers_ = std::move(of_ports);
+  }
+  std::uint32_t node_number(NodeId id) const { return node_numbers_.empty() ? id : node_numbers_[id]; }
+  std::uint32_t port_number(PortId id) const { return port_numbers_.empty() ? id : port_numbers_[id]; }
+
   void add_optical_switch(OpticalSwitch one) { optical_.push_back(std::move(one)); }
   const std::vector<OpticalSwitch>& optical_switches() const { return optical_; }
   // By port, at the start: circuits that carry nothing, or of them only those that packets do not wait for;
@@ -134,6 +143,7 @@ class Graph {
   std::string prefix_;
   std::map<NodeId, DrawnAt> drawn_at_;
   std::vector<OpticalSwitch> optical_;
+  std::vector<std::uint32_t> node_numbers_, port_numbers_;  // empty: the ids
 };
 
 }  // namespace netsim

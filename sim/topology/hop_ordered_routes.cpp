@@ -1,6 +1,7 @@
 #include "sim/topology/hop_ordered_routes.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace netsim {
@@ -26,6 +27,10 @@ class HopOrderedRoutes final : public Routes {
       hops.push_back({port, between_[port] ? channel : 0});
   }
   const char* free_of_circles() const override { return routes_->free_of_circles(); }
+  std::string channels_in_words() const override {
+    return std::to_string(channels_) +
+           ", by hops: a packet takes the next one with every hop, as far as they go";
+  }
 
  private:
   std::unique_ptr<Routes> routes_;

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/topology/graph.h"
@@ -38,6 +40,8 @@ struct Waypoint {
   std::uint32_t choice = 0;    // below Routes::choices(); the same all the way
 };
 
+struct HostPort;
+
 class Routes {
  public:
   virtual ~Routes() = default;
@@ -66,6 +70,14 @@ class Routes {
 
   // Why no circle of waiting packets can come to be, whatever the sizes; "": it has to be looked for.
   virtual const char* free_of_circles() const { return ""; }
+  // How packets come to their virtual channels, for people; "": the shape of the fabric says it.
+  virtual std::string channels_in_words() const { return {}; }
+
+  // Routes over what is left while the ports of which `down` is true carry nothing, in at most so many
+  // channels: the shortest ways (lit_routes.h), the channel by hops (hop_ordered_routes.h), unless the fabric
+  // has a rule of its own for that. `nics`: of all packet fabrics of the cluster.
+  virtual std::unique_ptr<Routes> without(const Graph& graph, std::span<const HostPort> nics,
+                                          const std::vector<bool>& down, std::uint32_t channels) const;
 };
 
 }  // namespace netsim

@@ -216,6 +216,7 @@ Structure structure_of(const Cluster& cluster, const std::vector<bool>& failing)
   count_tiers(graph, result);
   count_links(graph, result);
   count_circuits(graph, result);
+  result.channels = cluster.routes->channels_in_words();
   measure_distances(graph, nics_by_switch(graph, cluster.nics), result);
   result.bisection = find_bisection(graph, cluster.nics);
   for (const HostPort& port : cluster.nics) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/topology/graph.h"
@@ -49,6 +50,7 @@ struct Structure {
   BitRate bisection_left = 0;
   // What optical switches make: circuits at the start, and all that they can.
   std::uint64_t optical_switches = 0, configurations = 0, circuits = 0, possible_circuits = 0;
+  std::string channels;  // how many virtual channels, and by which rule; "": the shape of the fabric says it
   // Cables of the fabric outside hosts, and the transceivers at their ends.
   std::uint64_t cables = 0;
   std::uint64_t transceivers() const { return 2 * cables; }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "sim/topology/files/link_list.h"
-#include "sim/topology/hop_ordered_routes.h"
 
 namespace netsim {
 namespace {
@@ -24,16 +23,17 @@ LinkList link_list(const SwitchGraph& graph, const SwitchGraphParameters& parame
 
 class SwitchGraphTopology final : public Topology {
  public:
-  SwitchGraphTopology(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
+  SwitchGraphTopology(LinkList list, const ChannelParameters& channels, std::uint32_t diameter)
+      : list_(std::move(list)), channels_(channels), diameter_(diameter) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    auto shortest = list_.build(graph, nics);
-    return hop_ordered_routes(graph, std::move(shortest), channels_);
+    return list_.build(graph, nics, channels_, std::max(diameter_, 1U));
   }
 
  private:
   LinkList list_;
-  std::uint32_t channels_;
+  ChannelParameters channels_;
+  std::uint32_t diameter_;
 };
 
 std::vector<std::vector<std::uint32_t>> neighbours_of(const SwitchGraph& graph) {
@@ -95,10 +95,8 @@ std::unique_ptr<Topology> switch_graph(SwitchGraph graph, const SwitchGraphParam
   }
   graph.tidy();
   if (!graph.is_connected()) where.fail("the switches are not all joined: more links are needed");
-  std::int64_t channels = parameters.channels;
-  if (channels == 0) channels = std::clamp<std::int64_t>(graph.diameter(), 1, kMostOrderedChannels);
-  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters),
-                                               static_cast<std::uint32_t>(channels));
+  check_channels(parameters, graph.switches, where);
+  return std::make_unique<SwitchGraphTopology>(link_list(graph, parameters), parameters, graph.diameter());
 }
 
 }  // namespace netsim

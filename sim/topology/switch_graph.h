@@ -1,6 +1,5 @@
 // SwitchGraph: fabrics whose switches are all alike and joined as some graph says: random regular graphs, de
-// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in virtual channels by
-// hops (hop_ordered_routes.h).
+// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in virtual channels (ordered_routes.h).
 #pragma once
 
 #include <cstdint>
@@ -10,28 +9,21 @@
 
 #include "sim/core/config.h"
 #include "sim/topology/ethernet.h"
+#include "sim/topology/ordered_routes.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
 
-// As many channels as a port has data queues.
-inline constexpr std::int64_t kMostOrderedChannels = 6;
-
 // What they have in common for the user.
-struct SwitchGraphParameters : EthernetParameters {
+struct SwitchGraphParameters : EthernetParameters, ChannelParameters {
   std::optional<BitRate> switch_rate;
-  std::int64_t channels = 0;
 };
 // Adds them to the parameters of a topology (P derives from SwitchGraphParameters).
 template <class P>
 Parameters<P>&& with_switch_graph(Parameters<P>&& parameters) {
   parameters.rate("switch_rate", static_cast<std::optional<BitRate> P::*>(&P::switch_rate), kLinkRates,
                   "the same as rate", "rate of the links between switches");
-  parameters.integer(
-      "channels", static_cast<std::int64_t P::*>(&P::channels), {0, kMostOrderedChannels},
-      "virtual channels of each link: a packet takes the next one with every hop, so that lossless "
-      "traffic has no deadlock; 0: as many as the longest way has links between switches, at most 6");
-  return with_ethernet(std::move(parameters));
+  return with_ethernet(with_channels(std::move(parameters)));
 }
 
 struct SwitchGraph {

@@ -78,6 +78,9 @@ class Topology {
   virtual bool scale_up() const { return false; }
   // What the file or list that describes the fabric calls its hosts, by host port; empty: no file does.
   virtual std::vector<std::uint32_t> host_numbers() const { return {}; }
+  // Where the file describes the hosts as well and says which rank runs on which GPU: by number of the GPU
+  // when all hosts of the file are there, in its order; -1: none on this one. Empty: it says nothing.
+  virtual std::vector<std::int64_t> gpu_ranks() const { return {}; }
   // Adds switches and links; nics[i] is at host port i. nics.size() <= host_ports().
   virtual std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const = 0;
 };
@@ -111,7 +114,7 @@ enum class WayKind : std::uint8_t {
   nvlink,         // links and switches of their host, or another GPU of it
   nvlink_fabric,  // a scale-up fabric beyond the hosts
   pcie,           // PCIe switches and CPUs of their host
-  packets,        // NICs and a packet fabric
+  packets,        // NICs and a packet fabric; before PCIe where the two are host ports of it themselves
 };
 // Whether messages travel in pieces, without headers and acknowledgements.
 constexpr bool is_scale_up(WayKind kind) { return kind != WayKind::packets; }
@@ -128,6 +131,15 @@ struct Cluster {
   std::vector<HostPlace> hosts;
   std::uint32_t host_count = 0;
   std::vector<std::uint32_t> host_numbers;  // Topology::host_numbers of the first packet fabric
+  // Groups of hosts that fabrics join, directly or by way of other groups, are an island. By group; GPUs and
+  // what graph.node_number() numbers are counted from 0 in each, so that jobs on different islands take the
+  // times that they take alone.
+  std::vector<std::uint32_t> island_of_group;
+  std::vector<std::uint32_t> gpu_numbers;  // empty: there is one island only
+
+  std::vector<std::int64_t> gpu_ranks;  // Topology::gpu_ranks of the first packet fabric
+
+  std::uint32_t gpu_number(std::uint32_t gpu) const { return gpu_numbers.empty() ? gpu : gpu_numbers[gpu]; }
 
   bool same_host(std::uint32_t gpu_a, std::uint32_t gpu_b) const {
     return gpus[gpu_a].host == gpus[gpu_b].host;
@@ -149,10 +161,11 @@ struct Cluster {
   // The ends of a way in the packet fabric that joins two GPUs. Each takes one of its nearest NICs by the
   // message's `lane`: all of them are used by lanes in a row. Where the fabric does not join the two, as
   // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
-  // another GPU where need be, as NCCL does (PXN, since 2.12).
+  // another GPU where need be, as NCCL does (PXN, since 2.12); else another NIC of the receiver's.
+  // ConfigError, which names both GPUs, where no fabric joins them.
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
-  // The NICs of the first packet fabric that are equally near to a GPU, the nearest ones; empty without such
-  // a fabric.
+  // The NICs of the first packet fabric of its island that are equally near to a GPU, the nearest ones; empty
+  // without such a fabric.
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
   // Of the NVLinks between two different GPUs of a host, without a switch; 0: there are none.
   BitRate direct_rate(std::uint32_t from, std::uint32_t to) const;
@@ -162,10 +175,13 @@ struct Cluster {
 
  private:
   std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
                                                                        std::uint32_t fabric) const;
   NicEnd nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  NicEnds ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
+                         std::uint32_t lane) const;
   bool joins(NodeId from, NodeId to) const;
 };
 

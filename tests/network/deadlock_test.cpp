@@ -23,7 +23,8 @@ std::string ring(const std::string& host_rate, const std::string& more_switch,
     paths += "        - {from: host" + std::to_string(i) + ", to: host" + std::to_string((i + 2) % 4) +
              ", through: [" + name(i) + ", " + name(i + 1) + ", " + name(i + 2) + "]}\n";
   }
-  return "topology:\n  kind: custom\n  rate: 100 Gbps\n  delay: 1 us\n  switches: [s0, s1, s2, s3]\n  "
+  return "topology:\n  kind: custom\n  channels: 1\n  rate: 100 Gbps\n  delay: 1 us\n  switches: [s0, s1, "
+         "s2, s3]\n  "
          "links:\n" +
          links + "transport: {congestion_control: none" + transport +
          "}\nnetwork:\n  deadlock_check: off\n  switch:\n    buffer: 4 MB\n    marker: none\n" + more_switch +

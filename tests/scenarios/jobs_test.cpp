@@ -112,6 +112,102 @@ TEST(Jobs, InPodsOfTheirOwnAreEachAsFastAsAlone) {
                           gpt("three", 2, at({8, 11, 9, 10}, directory, "three"))});
 }
 
+// ---- Fabrics that nothing joins
+
+// A job on each of two clusters that stand in one configuration; `alone`: the clusters one by one.
+void expect_as_on_its_own(const std::string& cluster, const std::vector<std::string>& alone,
+                          const std::vector<std::string>& entries) {
+  const Results together = Written(jobs(entries)).run(cluster);
+  ASSERT_EQ(together.outcome, Outcome::done);
+  for (std::size_t number = 0; number < entries.size(); ++number) {
+    const Results own = Written(jobs({entries[number]})).run(alone[number]);
+    ASSERT_EQ(own.outcome, Outcome::done);
+    const JobResult &one = own.jobs.at(0), &other = together.jobs.at(number);
+    EXPECT_EQ(one.iteration_ends, other.iteration_ends) << other.name;
+    ASSERT_EQ(one.rank_times.size(), other.rank_times.size());
+    for (std::size_t rank = 0; rank < one.rank_times.size(); ++rank) {
+      EXPECT_EQ(one.rank_times[rank].exposed, other.rank_times[rank].exposed) << other.name << " " << rank;
+      EXPECT_EQ(one.rank_times[rank].idle, other.rank_times[rank].idle) << other.name << " " << rank;
+    }
+  }
+}
+
+std::string torus(const std::string& more) { return "{kind: torus, rate: 400 Gbps, " + more + "}"; }
+
+// Ties between directions, adaptive choices and the spraying of switches are those of each alone.
+TEST(Jobs, OnSlicesThatNothingJoinsAreEachAsFastAsAlone) {
+  for (const char* routing : {"ecmp", "spray", "adaptive"}) {
+    const std::string rest = std::string(", network: {switch: {marker: none, routing: ") + routing +
+                             "}}, transport: {congestion_control: none, reliability: {kind: irn, "
+                             "reorder_tolerance: 1000}}}";
+    const std::string regular = torus("sizes: [2, 4, 4]"), twisted = torus("sizes: [4, 4, 8], twist: true");
+    expect_as_on_its_own(
+        "{fabrics: {a: " + regular + ", b: " + twisted +
+            "}, hosts: [{kind: tpu_v4, count: 8, fabric: a}, {kind: tpu_v4, count: 32, fabric: b}]" + rest,
+        {"{topology: " + regular + ", host: tpu_v4" + rest,
+         "{topology: " + twisted + ", host: tpu_v4" + rest},
+        {"name: one, workload: {kind: all_to_all, ranks: 32, bytes: 8 KiB}",
+         "name: two, workload: {kind: all_to_all, ranks: 128, bytes: 4 KiB}"});
+  }
+}
+
+// Hashes and marks of switches, NICs of the hosts, NVLinks: nothing knows how many there are before it.
+TEST(Jobs, OnTreesThatNothingJoinsAreEachAsFastAsAlone) {
+  const std::string small = "{kind: fat_tree, k: 4, rate: 100 Gbps}",
+                    large = "{kind: fat_tree, k: 8, rate: 100 Gbps}";
+  const std::string rest = ", compute: a100_80gb}";
+  expect_as_on_its_own(
+      "{fabrics: {a: " + small + ", b: " + large +
+          "}, hosts: [{kind: single_nic, count: 16, fabric: a}, {kind: dgx_a100, count: 4, fabric: b}]" +
+          rest,
+      {"{topology: " + small + ", host: single_nic" + rest,
+       "{topology: " + large + ", host: dgx_a100, hosts: 4" + rest},
+      {"name: one, workload: {kind: all_to_all, ranks: 16, bytes: 200 kB}",
+       "name: two, workload: {kind: collective, collective: all_reduce, ranks: 32, bytes: 4 MB}"});
+}
+
+TEST(Jobs, MessagesThatNoFabricCarriesAreRefusedByName) {
+  const std::string cluster =
+      "{fabrics: {a: {kind: star, hosts: 4}, b: {kind: star, hosts: 4}}, "
+      "hosts: [{kind: single_nic, count: 4, fabric: a}, {kind: single_nic, count: 4, fabric: b}]}";
+  EXPECT_EQ(Written(jobs({"name: one, workload: {kind: all_to_all, ranks: 4, bytes: 1 kB}",
+                          "name: two, workload: {kind: all_to_all, ranks: 4, bytes: 1 kB}"}))
+                .refusal(cluster),
+            "accepted");
+  EXPECT_THAT(
+      Written(jobs({"name: one, workload: {kind: flows, ranks: 8, flows: [{from: 2, to: 5, bytes: 1 kB}]}"}))
+          .refusal(cluster),
+      ::testing::AllOf(HasSubstr("2: "), HasSubstr("GPU 2 (host2"), HasSubstr("in fabric a)"),
+                       HasSubstr("GPU 5 (host5"), HasSubstr("in fabric b)"),
+                       HasSubstr("no fabric joins them")));
+}
+
+// The shipped cluster of two slices.
+TEST(Jobs, TheShippedSlicesAreEachAsFastAsAlone) {
+  const auto run = [](const ConfigNode& config, const std::string& workload) {
+    SimulationSetup setup;
+    setup.config = config;
+    setup.workload = workload;
+    return Simulation(std::move(setup)).run({});
+  };
+  const ConfigNode both = load_config(source_directory() + "/configs/tpu_slices.yaml");
+  const Results together = run(both, source_directory() + "/configs/jobs/tpu_slices.yaml");
+  ASSERT_EQ(together.outcome, Outcome::done);
+  std::vector<Time> ends;
+  for (const JobResult& job : together.jobs) {
+    ConfigNode alone = load_config(source_directory() + "/configs/tpu_slices.yaml");
+    overlay_config(alone, "fabrics={scale_out: {kind: torus, sizes: [4, 4, 8], twist: " +
+                              std::string(job.name == "twisted" ? "true" : "false") +
+                              ", rate: 50 GB/s, delay: 100 ns, overhead: 0}}");
+    overlay_config(alone, "hosts=[{kind: tpu_v4, count: 32}]");
+    const Written workload("kind: all_to_all\nranks: 128\nbytes: 16 KiB\n");
+    const Results own = run(alone, workload.path);
+    EXPECT_EQ(own.jobs.at(0).iteration_ends, job.iteration_ends) << job.name;
+    ends.push_back(job.iteration_ends.back());
+  }
+  EXPECT_GT(static_cast<double>(ends.at(0)), 1.4 * static_cast<double>(ends.at(1)));
+}
+
 TEST(Jobs, OneJobOfAListIsTheJobAlone) {
   const Written list(jobs({gpt("one", 4)}));
   const std::string entry = gpt("one", 4);

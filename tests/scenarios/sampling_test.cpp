@@ -114,7 +114,7 @@ TEST(Sampling, AStallStaysAStall) {
 // The network itself stops the run there, with events left.
 TEST(Sampling, ADeadlockStaysADeadlock) {
   const std::vector<std::string> ring{
-      "topology={kind: custom, rate: 100 Gbps, delay: 1 us, switches: [s0, s1, s2, s3], links: ["
+      "topology={kind: custom, channels: 1, rate: 100 Gbps, delay: 1 us, switches: [s0, s1, s2, s3], links: ["
       "{from: host0, to: s0}, {from: host1, to: s1}, {from: host2, to: s2}, {from: host3, to: s3}, "
       "{from: s0, to: s1}, {from: s1, to: s2}, {from: s2, to: s3}, {from: s3, to: s0}]}",
       "network={deadlock_check: off, switch: {buffer: 4 MB, routing: {kind: static, paths: ["

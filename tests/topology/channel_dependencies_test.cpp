@@ -6,44 +6,32 @@
 #include <rapidcheck.h>
 
 #include <string>
+#include <vector>
 
 #include "sim/topology/hop_ordered_routes.h"
-#include "tests/topology/build.h"
+#include "tests/topology/graphs.h"
 
 namespace netsim {
 namespace {
-
-// Switches with a host each, and links between them.
-std::string graph_of(std::uint32_t switches,
-                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& links) {
-  std::string names, text;
-  for (std::uint32_t i = 0; i < switches; ++i) {
-    names += (i == 0 ? "s" : ", s") + std::to_string(i);
-    text += "    - {from: host" + std::to_string(i) + ", to: s" + std::to_string(i) + "}\n";
-  }
-  for (const auto& [a, b] : links)
-    text += "    - {from: s" + std::to_string(a) + ", to: s" + std::to_string(b) + "}\n";
-  return "topology:\n  kind: custom\n  switches: [" + names + "]\n  links:\n" + text;
-}
 
 DependencyCircle all_of(const Cluster& cluster, const Routes& routes) {
   return find_circle(cluster.graph, routes, Freedom::none, {}, UINT64_MAX);
 }
 
 TEST(ChannelDependencies, ARingOfFourHasACircleAndATreeHasNone) {
-  const Cluster ring = cluster_of(graph_of(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}));
+  const Cluster ring = cluster_of(topology_of(ring_of(4), ", channels: 1"));
   const DependencyCircle found = all_of(ring, *ring.routes);
   EXPECT_EQ(found.hops.size(), 4U);
   EXPECT_EQ(found.followed, 4U);
-  const Cluster tree = cluster_of(graph_of(5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}}));
+  const Cluster tree = cluster_of(topology_of({5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}}}));
   EXPECT_TRUE(all_of(tree, *tree.routes).hops.empty());
   // Nobody goes on after one link of a triangle.
-  const Cluster triangle = cluster_of(graph_of(3, {{0, 1}, {1, 2}, {2, 0}}));
+  const Cluster triangle = cluster_of(topology_of(ring_of(3)));
   EXPECT_TRUE(all_of(triangle, *triangle.routes).hops.empty());
 }
 
 TEST(ChannelDependencies, PrescribedPathsCount) {
-  const Cluster line = cluster_of(graph_of(3, {{0, 1}, {1, 2}, {2, 0}}));
+  const Cluster line = cluster_of(topology_of(ring_of(3)));
   const auto port = [&](const std::string& name) {
     for (PortId id = 0; id < line.graph.port_count(); ++id) {
       if (line.graph.port_name(id) == name) return id;
@@ -70,19 +58,10 @@ TEST(ChannelDependencies, EffortEndsTheSearchAndSaysSo) {
 
 TEST(HopOrderedRoutes, HaveNoCirclesOnAnyGraphWithAsManyChannelsAsHops) {
   EXPECT_TRUE(rc::check("random connected graphs", [] {
-    const auto switches = *rc::gen::inRange<std::uint32_t>(2, 14);
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> links;
-    for (std::uint32_t i = 1; i < switches; ++i)
-      links.emplace_back(i, *rc::gen::inRange<std::uint32_t>(0, i));
-    const auto more = *rc::gen::inRange(0, 12);
-    for (int i = 0; i < more; ++i) {
-      const auto a = *rc::gen::inRange<std::uint32_t>(0, switches),
-                 b = *rc::gen::inRange<std::uint32_t>(0, switches);
-      if (a != b) links.emplace_back(a, b);
-    }
-    const Cluster cluster = cluster_of(graph_of(switches, links));
+    const SwitchLinks graph = *random_connected(2, 13, 12);
+    const Cluster cluster = cluster_of(topology_of(graph));
     const auto routes =
-        hop_ordered_routes(cluster.graph, shortest_path_routes(cluster.graph, cluster.nics), switches);
+        hop_ordered_routes(cluster.graph, shortest_path_routes(cluster.graph, cluster.nics), graph.switches);
     const DependencyCircle found = all_of(cluster, *routes);
     RC_ASSERT(found.followed == found.destinations);
     RC_ASSERT(found.hops.empty());

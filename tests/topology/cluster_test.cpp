@@ -255,6 +255,49 @@ TEST(Cluster, HasSeveralFabrics) {
     EXPECT_EQ(walk(cluster, cluster.gpus[i].nic, cluster.gpus[83].nic, 0), 2u);
 }
 
+// Groups in fabrics of their own, one of them with racks of its own: what is numbered begins anew in each
+// island.
+TEST(Cluster, MayFallIntoIslands) {
+  const std::string one = "{kind: fat_tree, k: 4}",
+                    two = "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8}";
+  const Cluster cluster =
+      cluster_of("fabrics: {racks: {kind: nvl_rack, gpus: 8, racks: 1}, a: " + one + ", b: " + two +
+                 "}\nhosts: [{kind: single_nic, count: 16, fabric: a}, {kind: gb200, count: 2, fabric: "
+                 "{rack: racks, scale_out: "
+                 "b}}, {kind: dgx_a100, count: 1, fabric: b}]\n");
+  ASSERT_EQ(cluster.gpus.size(), 32u);
+  EXPECT_NE(cluster.island_of_group[0], cluster.island_of_group[1]);
+  EXPECT_EQ(cluster.island_of_group[1], cluster.island_of_group[2]);
+  const Cluster alone =
+      cluster_of("fabrics: {racks: {kind: nvl_rack, gpus: 8, racks: 1}, b: " + two +
+                 "}\nhosts: [{kind: gb200, count: 2, fabric: {rack: racks, scale_out: b}}, {kind: "
+                 "dgx_a100, count: 1, fabric: b}]\n");
+  EXPECT_TRUE(alone.gpu_numbers.empty());
+  // Node by node and port by port the second island is what it is alone.
+  std::vector<NodeId> nodes(alone.graph.node_count(), kNoId);
+  std::size_t of_second = 0;
+  for (NodeId id = 0; id < cluster.graph.node_count(); ++id) {
+    const std::string& name = cluster.graph.node(id).name;
+    if (name.starts_with("a/") || (name.starts_with("host") && std::stoi(name.substr(4)) < 16)) continue;
+    const std::uint32_t number = cluster.graph.node_number(id);
+    ASSERT_LT(number, nodes.size()) << name;
+    EXPECT_EQ(nodes[number], kNoId) << name;
+    nodes[number] = id;
+    ++of_second;
+    EXPECT_EQ(cluster.graph.node(id).kind, alone.graph.node(number).kind);
+    ASSERT_EQ(cluster.graph.ports_of(id).size(), alone.graph.ports_of(number).size()) << name;
+    for (std::size_t i = 0; i < cluster.graph.ports_of(id).size(); ++i)
+      EXPECT_EQ(cluster.graph.port_number(cluster.graph.ports_of(id)[i]), alone.graph.ports_of(number)[i]);
+  }
+  EXPECT_EQ(of_second, alone.graph.node_count());
+  for (std::uint32_t gpu = 0; gpu < 32; ++gpu) EXPECT_EQ(cluster.gpu_number(gpu), gpu < 16 ? gpu : gpu - 16);
+  for (std::uint32_t gpu = 16; gpu < 32; ++gpu) {
+    EXPECT_EQ(cluster.nearest_nics(gpu).size(), alone.nearest_nics(gpu - 16).size());
+    EXPECT_EQ(cluster.way(16, gpu), alone.way(0, gpu - 16));
+  }
+  EXPECT_THROW(cluster.nic_ends(3, 20, 0), ConfigError);
+}
+
 // Figures of NVL72: 18 NVLinks of 50 GB/s, of which NCCL counts 40.1.
 TEST(NvlRack, GivesEachGpuItsLinks) {
   const Cluster cluster =
@@ -300,9 +343,15 @@ TEST(Cluster, RefusesGroupsAndFabricsThatDoNotFit) {
       AllOf(HasSubstr("1 to 1"), HasSubstr("fabric scale_out has 4 host ports"), HasSubstr("4 NICs")));
   EXPECT_THAT(cluster_error("topology: {kind: nvl_rack, gpus: 8, racks: 2}\nhost: dgx_a100\n"),
               HasSubstr("GPU 0 of host dgx_a100 has no way to a NIC, but there are other hosts"));
-  EXPECT_THAT(cluster_error("fabrics: {a: {kind: star, hosts: 4}, scale_out: {kind: star, hosts: 4}}\n"
-                            "hosts: [{kind: single_nic, count: 2}, {kind: tpu_v4, count: 1, fabric: a}]\n"),
-              HasSubstr("tpu_v4 and single_nic have no fabric of NICs in common"));
+  const std::string two = "fabrics: {a: {kind: star, hosts: 4}, b: {kind: star, hosts: 4}}\n";
+  EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 2}]\n"),
+              AllOf(HasSubstr("1 port for a fabric 'scale_out'"), HasSubstr("fabrics: a, b")));
+  EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 2, fabric: c}]\n"),
+              AllOf(HasSubstr("test.yaml:2:"), HasSubstr("hosts.0.fabric"), HasSubstr("a fabric 'c'")));
+  EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 2, fabric: {rack: a}}]\n"),
+              AllOf(HasSubstr("hosts.0.fabric.rack"), HasSubstr("no ports for that; allowed: scale_out")));
+  EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 5, fabric: b}]\n"),
+              HasSubstr("fabric b has 4 host ports"));
   EXPECT_THAT(cluster_error("fabrics: {rack: {kind: nvl_rack, nvlink_delay: 0}, scale_out: {kind: star}}\n"),
               HasSubstr("at least 1 ns"));
 }

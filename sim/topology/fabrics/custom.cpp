@@ -26,10 +26,10 @@ namespace netsim {
 
 namespace {
 
-struct CustomParameters : EthernetParameters {};
+struct CustomParameters : EthernetParameters, ChannelParameters {};
 
 const Parameters<CustomParameters>& parameters() {
-  static const auto p = with_ethernet(Parameters<CustomParameters>());
+  static const auto p = with_ethernet(with_channels(Parameters<CustomParameters>()));
   return p;
 }
 
@@ -128,15 +128,16 @@ class ListReader {
 
 class Custom final : public Topology {
  public:
-  explicit Custom(LinkList list) : list_(std::move(list)) {}
+  Custom(LinkList list, const ChannelParameters& channels) : list_(std::move(list)), channels_(channels) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    return list_.build(graph, nics);
+    return list_.build(graph, nics, channels_);
   }
 
  private:
   LinkList list_;
+  ChannelParameters channels_;
 };
 
 ParameterTable described_parameters() {
@@ -162,7 +163,9 @@ const Registration<Topology> kRegistration{"custom", "switches and links written
                                              const CustomParameters p =
                                                  parameters().parse(node.is_scalar() ? ConfigNode() : node,
                                                                     {"kind", "switches", "links"});
-                                             return std::make_unique<Custom>(ListReader(p, node).take());
+                                             LinkList list = ListReader(p, node).take();
+                                             check_channels(p, list.switches.size(), node);
+                                             return std::make_unique<Custom>(std::move(list), p);
                                            }};
 
 }  // namespace

@@ -8,10 +8,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
-#include "sim/topology/channel_dependencies.h"
 #include "sim/topology/folded_clos.h"
-#include "sim/topology/hop_ordered_routes.h"
-#include "sim/topology/switch_graph.h"
 
 namespace netsim {
 namespace {
@@ -38,6 +35,28 @@ class Links {
   }
   bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == Kind::xpu; }
   bool joins_xpus(const Link& link) const { return is_xpu(link.a) && is_xpu(link.b); }
+  // Whether it is a switch of a host that NVLinks lead to.
+  bool is_nvswitch(std::uint32_t node) const {
+    if (cluster_.nodes[node].kind != Kind::network_switch) return false;
+    const auto inner = [this](const Link* link) { return link->scale_up && !leaves(*link); };
+    return std::any_of(of_[node].begin(), of_[node].end(), inner);
+  }
+  // What an NVLink carries, where the file tells: its own rate, or its part of what all of the xpu's do.
+  std::optional<BitRate> nvlink_rate(const Link& link) const {
+    if (link.rate || !link.together) return link.rate;
+    return share(link, *link.together);
+  }
+  BitRate share(const Link& link, BitRate together) const {
+    std::size_t sharing = 1;
+    for (const std::uint32_t node : {link.a, link.b}) {
+      if (!is_xpu(node)) continue;
+      const auto shares = std::count_if(of_[node].begin(), of_[node].end(), [this](const Link* other) {
+        return other->scale_up && !other->rate && !leaves(*other);
+      });
+      sharing = std::max(sharing, static_cast<std::size_t>(shares));
+    }
+    return std::max<BitRate>(together / static_cast<BitRate>(sharing), 1);
+  }
 
   // Xpus of its unit that NVLinks join to this one, itself too, directly or over switches.
   std::set<std::uint32_t> near(std::uint32_t xpu) const {
@@ -144,12 +163,11 @@ class HostFinder {
       return rank_of(u.first + a) < rank_of(u.first + b);
     });
     if (host.routers) {
-      refuse_other_ports(unit);
       for (const std::uint32_t xpu : host.xpus) host.ports.push_back({xpu, 0});
-    } else {
-      for (std::uint32_t node = 0; node < u.nodes; ++node) {
-        for (std::uint32_t i = 0; i < links_.leaving(u.first + node); ++i) host.ports.push_back({node, i});
-      }
+    }
+    for (std::uint32_t node = 0; node < u.nodes; ++node) {
+      if (host.routers && (links_.is_xpu(u.first + node) || links_.is_nvswitch(u.first + node))) continue;
+      for (std::uint32_t i = 0; i < links_.leaving(u.first + node); ++i) host.ports.push_back({node, i});
     }
     const auto [known, made] = kinds_.emplace(signature(host, u), hosts_.size());
     if (made) return hosts_.push_back(std::move(host));
@@ -158,20 +176,6 @@ class HostFinder {
 
   std::uint64_t rank_of(std::uint32_t node) const {  // none: last
     return static_cast<std::uint64_t>(cluster_.nodes[node].rank);
-  }
-
-  void refuse_other_ports(std::uint32_t unit) const {
-    any_node(unit, [&](std::uint32_t node) {
-      if (links_.is_xpu(node) || links_.leaving(node) == 0) return false;
-      const auto& own = links_.of(node);
-      const auto away =
-          std::find_if(own.begin(), own.end(), [this](const Link* link) { return links_.leaves(*link); });
-      throw InputError((*away)->place,
-                       cluster_.nodes[node].name +
-                           " has a link to another host or a switch, but the xpus of " +
-                           cluster_.units[unit].name +
-                           " pass on packets themselves: netsim takes one network of a host or the other");
-    });
   }
 
   // What makes two hosts one kind.
@@ -197,41 +201,35 @@ class HostFinder {
 
 // ---- The fabric
 
-constexpr std::uint64_t kEffort = 4'000'000;  // hops that the search for circles looks at
-
 class Fabric final : public Topology {
  public:
-  Fabric(LinkList list, std::uint32_t channels) : list_(std::move(list)), channels_(channels) {}
+  Fabric(LinkList list, const ChannelParameters& channels, std::vector<std::int64_t> ranks)
+      : list_(std::move(list)), channels_(channels), ranks_(std::move(ranks)) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
-
+  std::vector<std::int64_t> gpu_ranks() const override { return ranks_; }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    std::unique_ptr<Routes> routes = list_.build(graph, nics);
-    std::uint32_t channels = channels_;
-    if (channels == 0) {
-      const bool free = find_circle(graph, *routes, Freedom::none, {}, kEffort).hops.empty();
-      channels = free ? 1 : std::clamp<std::uint32_t>(longest_way(graph, nics), 1, kMostOrderedChannels);
-    }
-    return hop_ordered_routes(graph, std::move(routes), channels);
+    return list_.build(graph, nics, channels_);
   }
 
  private:
-  // Links between the two switches with host ports that are farthest apart.
-  static std::uint32_t longest_way(const Graph& graph, std::span<const HostPort> nics) {
-    std::set<NodeId> access;
-    for (const HostPort& nic : nics) access.insert(graph.port(graph.ports_of(nic.nic).back()).peer_node);
-    std::uint32_t longest = 0;
-    for (const NodeId from : access) {
-      const std::vector<std::uint32_t> distance = graph.fabric_distances(from);
-      for (const NodeId to : access) {
-        if (distance[to] != kNoId) longest = std::max(longest, distance[to]);
-      }
-    }
-    return longest;
-  }
-
   LinkList list_;
-  std::uint32_t channels_;
+  ChannelParameters channels_;
+  std::vector<std::int64_t> ranks_;
 };
+
+// Those that the file gives to xpus, in the order in which hosts and their xpus are numbered; empty: it gives
+// none.
+std::vector<std::int64_t> ranks_of(const DescribedCluster& cluster) {
+  std::vector<std::int64_t> ranks;
+  for (const DescribedHosts& kind : hosts_of(cluster)) {
+    for (const std::uint32_t unit : kind.units) {
+      for (const std::uint32_t xpu : kind.xpus)
+        ranks.push_back(cluster.nodes[cluster.units[unit].first + xpu].rank);
+    }
+  }
+  const auto none = [](std::int64_t rank) { return rank < 0; };
+  return std::all_of(ranks.begin(), ranks.end(), none) ? std::vector<std::int64_t>() : ranks;
+}
 
 class FabricLister {
  public:
@@ -245,7 +243,7 @@ class FabricLister {
     number_switches();
     for (const DescribedHosts& kind : hosts) {
       for (const std::uint32_t unit : kind.units) {
-        if (kind.routers) add_inner_links(unit);
+        if (kind.routers) add_inner_links(unit, kind.xpus.front());
       }
     }
     for (const Link& link : cluster.links) {
@@ -253,14 +251,14 @@ class FabricLister {
     }
     join_routers();
     find_tiers();
-    check_joined(hosts);
+    check_joined();
   }
   LinkList take() { return std::move(list_); }
 
  private:
   LinkSpec spec(const Link& link) const {
     LinkSpec result = absent_;
-    result.rate = link.rate.value_or(absent_.rate);
+    result.rate = links_.nvlink_rate(link).value_or(absent_.rate);
     result.delay = link.delay.value_or(absent_.delay);
     return result;
   }
@@ -281,7 +279,7 @@ class FabricLister {
       Ends& ends = ends_[node];
       if (port.number == 0) ends.first = list_.host_ports;
       unit_of_port_.push_back(unit);
-      if (kind.routers) {
+      if (kind.routers && links_.is_xpu(node)) {
         ends.router = true;
         ends.router_switch = add_switch(cluster_.nodes[node].name, list_.host_ports);
       }
@@ -315,12 +313,18 @@ class FabricLister {
     return {true, ends.first + ends.taken++};
   }
 
-  void add_inner_links(std::uint32_t unit) {
+  // NVLinks and NVSwitches of a host whose xpus pass packets on. `xpu`: one of it.
+  void add_inner_links(std::uint32_t unit, std::uint32_t xpu) {
     const DescribedCluster::Unit& u = cluster_.units[unit];
+    const std::uint32_t port = ends_[u.first + xpu].first;
+    for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      if (!links_.is_nvswitch(node)) continue;
+      ends_[node].router = true;
+      ends_[node].router_switch = add_switch(cluster_.nodes[node].name, port);
+    }
     for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
       for (const Link* link : links_.of(node)) {
-        if (link->a == node && link->scale_up && !links_.leaves(*link) && links_.joins_xpus(*link))
-          add_link(*link);
+        if (link->a == node && link->scale_up && !links_.leaves(*link)) add_link(*link);
       }
     }
   }
@@ -349,7 +353,7 @@ class FabricLister {
 
   void join_routers() {
     for (const Ends& ends : ends_) {
-      if (!ends.router) continue;
+      if (!ends.router || ends.first == kNoId) continue;
       join_inside({true, ends.first}, {false, ends.router_switch}, std::max(ends.rate, absent_.rate),
                   absent_);
     }
@@ -379,9 +383,39 @@ class FabricLister {
     }
   }
 
-  // Every host reaches the ports of every other one from some port of its own: all have ports on the same
-  // networks, rails for example. Routers of one host have no NVLink that could lead to another rail.
-  void check_joined(const std::vector<DescribedHosts>& hosts) const {
+  // Which networks a host has ports on: NICs, which PCIe and NVLinks join to all of its xpus, and xpus that
+  // pass packets on, each for itself.
+  struct Networks {
+    std::set<std::uint32_t> nics, xpus;
+    auto operator<=>(const Networks&) const = default;
+  };
+
+  // Every xpu reaches every one of the other hosts: over a network that both hosts have NICs on, or because
+  // the xpus of both are all on one.
+  void check_joined() const {
+    std::map<Networks, std::vector<std::uint32_t>> units;
+    for (const auto& [unit, networks] : networks_by_unit()) units[networks].push_back(unit);
+    const auto joined = [](const Networks& a, const Networks& b) {
+      const bool nics = std::any_of(a.nics.begin(), a.nics.end(),
+                                    [&](std::uint32_t network) { return b.nics.contains(network); });
+      return nics || (a.xpus.size() == 1 && a.xpus == b.xpus);
+    };
+    for (auto a = units.begin(); a != units.end(); ++a) {
+      for (auto b = a; b != units.end(); ++b) {
+        const bool alone = a == b && a->second.size() == 1;
+        if (alone ? a->first.xpus.size() <= 1 || !a->first.nics.empty() : joined(a->first, b->first))
+          continue;
+        const std::uint32_t first = a->second.front(), second = a == b ? a->second.back() : b->second.front();
+        if (alone || (a == b && a->first.nics.empty()))
+          throw InputError(Place{cluster_.file, 0, 0, ""}, "the xpus are not all joined with each other");
+        throw InputError(Place{cluster_.file, 0, 0, ""},
+                         cluster_.units[first].name + " and " + cluster_.units[second].name +
+                             " have no ports on the same networks: there is no way from one to the other");
+      }
+    }
+  }
+
+  std::map<std::uint32_t, Networks> networks_by_unit() const {
     std::vector<std::uint32_t> network(list_.switches.size());
     std::iota(network.begin(), network.end(), 0U);
     const auto find = [&](std::uint32_t at) {
@@ -391,25 +425,19 @@ class FabricLister {
     for (const ListedLink& link : list_.links) {
       if (!link.a.host && !link.b.host) network[find(link.a.index)] = find(link.b.index);
     }
-    std::map<std::uint32_t, std::set<std::uint32_t>> of_unit;
-    std::set<std::uint32_t> all;
+    std::vector<bool> passes_on(list_.host_ports, false);
+    for (const Ends& ends : ends_) {
+      if (ends.router && ends.first != kNoId) passes_on[ends.first] = true;
+    }
+    std::map<std::uint32_t, Networks> result;
     for (const ListedLink& link : list_.links) {
       for (const auto& [host, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}}) {
         if (!host.host) continue;
-        all.insert(find(other.index));
-        of_unit[unit_of_port_[host.index]].insert(find(other.index));
+        Networks& of_unit = result[unit_of_port_[host.index]];
+        (passes_on[host.index] ? of_unit.xpus : of_unit.nics).insert(find(other.index));
       }
     }
-    for (const auto& [unit, networks] : of_unit) {
-      if (networks == of_unit.begin()->second) continue;
-      throw InputError(Place{cluster_.file, 0, 0, ""},
-                       cluster_.units[of_unit.begin()->first].name + " and " + cluster_.units[unit].name +
-                           " have no ports on the same networks: there is no way from one to the other");
-    }
-    const bool routers =
-        std::any_of(hosts.begin(), hosts.end(), [](const auto& kind) { return kind.routers; });
-    if (routers && all.size() > 1)
-      throw InputError(Place{cluster_.file, 0, 0, ""}, "the xpus are not all joined with each other");
+    return result;
   }
 
   const DescribedCluster& cluster_;
@@ -433,10 +461,9 @@ class FileHost final : public Host {
         first_(cluster_.units[host_.units.front()].first),
         nodes_(cluster_.units[host_.units.front()].nodes),
         p_(p) {
-    if (!host_.routers) {
-      find_stages();
-      find_dead_ends();
-    }
+    if (bare()) return;
+    find_stages();
+    find_dead_ends();
   }
 
   std::uint32_t gpus() const override { return static_cast<std::uint32_t>(host_.xpus.size()); }
@@ -452,16 +479,16 @@ class FileHost final : public Host {
     const AtomId atom = graph.add_atom();
     HostBuild result;
     std::vector<NodeId> nodes(nodes_, kNoId);
-    const NodeKind kind = host_.routers ? NodeKind::nic : NodeKind::gpu;
+    const NodeKind kind = bare() ? NodeKind::nic : NodeKind::gpu;
     for (const std::uint32_t xpu : host_.xpus) {
       nodes[xpu] = graph.add_node(kind, atom, host + "/gpu" + std::to_string(result.gpus.size()));
       result.gpus.push_back(nodes[xpu]);
     }
-    if (host_.routers) {
+    if (bare()) {
       result.ports = {result.gpus};
       return result;
     }
-    result.ports = {add_nics(graph, atom, host, numbers, nodes)};
+    result.ports = {add_ports(graph, atom, host, numbers, nodes)};
     for (std::uint32_t node = 0; node < nodes_; ++node) add_node(graph, atom, host, node, nodes);
     join_nics(graph, result.ports[0], nodes);
     add_links(graph, nodes);
@@ -471,6 +498,10 @@ class FileHost final : public Host {
  private:
   Kind kind(std::uint32_t node) const { return cluster_.nodes[first_ + node].kind; }
   bool inside(const Link& link) const { return !links_.leaves(link); }
+  // Whether it is a link of the host's: between xpus that pass on packets NVLinks are the fabric's.
+  bool in_host(const Link& link) const { return inside(link) && !(host_.routers && link.scale_up); }
+  // Its xpus are all that it has: they pass on packets, and there are no NICs.
+  bool bare() const { return host_.routers && host_.ports.size() == host_.xpus.size(); }
 
   // Switches with NVLinks, by what xpus they are joined to: the first one stands for all.
   void find_stages() {
@@ -498,7 +529,7 @@ class FileHost final : public Host {
       if (kind(node) == Kind::xpu || kind(node) == Kind::cpu || links_.leaving(at) != 0) return false;
       const auto& own = links_.of(at);
       return std::count_if(own.begin(), own.end(), [&](const Link* link) {
-               return inside(*link) && !dead_[Links::peer(*link, at) - first_];
+               return in_host(*link) && !dead_[Links::peer(*link, at) - first_];
              }) <= 1;
     };
     for (bool more = true; more;) {
@@ -510,20 +541,25 @@ class FileHost final : public Host {
     }
   }
 
-  bool is_port(std::uint32_t node) const { return links_.leaving(first_ + node) != 0; }
   // A node with one link to others is the NIC, unless it is an xpu.
   bool is_nic(std::uint32_t node) const {
     return links_.leaving(first_ + node) == 1 && kind(node) != Kind::xpu;
   }
 
-  std::vector<NodeId> add_nics(Graph& graph, AtomId atom, const std::string& host,
-                               std::span<const std::uint32_t> numbers, std::vector<NodeId>& nodes) const {
-    std::vector<NodeId> nics;
+  // Xpus that pass on packets are ports themselves.
+  std::vector<NodeId> add_ports(Graph& graph, AtomId atom, const std::string& host,
+                                std::span<const std::uint32_t> numbers, std::vector<NodeId>& nodes) const {
+    std::vector<NodeId> ports;
+    std::size_t nics = 0;
     for (const Port& port : host_.ports) {
-      nics.push_back(graph.add_node(NodeKind::nic, atom, nic_name(host, nics.size(), numbers)));
-      if (is_nic(port.node)) nodes[port.node] = nics.back();
+      if (host_.routers && kind(port.node) == Kind::xpu) {
+        ports.push_back(nodes[port.node]);
+        continue;
+      }
+      ports.push_back(graph.add_node(NodeKind::nic, atom, nic_name(host, nics++, numbers)));
+      if (is_nic(port.node)) nodes[port.node] = ports.back();
     }
-    return nics;
+    return ports;
   }
 
   // "host0/pciesw.1": by the file's name within its unit.
@@ -536,6 +572,7 @@ class FileHost final : public Host {
   void add_node(Graph& graph, AtomId atom, const std::string& host, std::uint32_t node,
                 std::vector<NodeId>& nodes) const {
     if (nodes[node] != kNoId || dead_[node]) return;
+    if (host_.routers && stage_[node] != kNoId) return;  // the fabric's
     if (stage_[node] != kNoId && stage_[node] != node) {
       nodes[node] = nodes[stage_[node]];
       if (nodes[node] != kNoId) return;
@@ -550,7 +587,7 @@ class FileHost final : public Host {
   void join_nics(Graph& graph, const std::vector<NodeId>& nics, const std::vector<NodeId>& nodes) const {
     for (std::size_t i = 0; i < nics.size(); ++i) {
       const Port& port = host_.ports[i];
-      if (is_nic(port.node)) continue;
+      if (is_nic(port.node) || nics[i] == nodes[port.node]) continue;
       LinkSpec link = p_.pcie_link();
       if (kind(port.node) == Kind::xpu) {
         link.rate = std::max(link.rate, 2 * leaving_rate(port));
@@ -576,7 +613,7 @@ class FileHost final : public Host {
     std::map<NodeId, BitRate> widest;
     for (std::uint32_t node = 0; node < nodes_; ++node) {
       for (const Link* link : links_.of(first_ + node)) {
-        if (link->a != first_ + node || !inside(*link)) continue;
+        if (link->a != first_ + node || !in_host(*link)) continue;
         const NodeId a = nodes[node], b = nodes[link->b - first_];
         if (a == kNoId || b == kNoId || a == b) continue;
         if (!link->scale_up) {
@@ -585,7 +622,8 @@ class FileHost final : public Host {
         }
         const auto place = known.emplace(std::minmax(a, b), nvlinks.size()).first;
         if (place->second == nvlinks.size()) nvlinks.push_back({a, b, 0, link->delay});
-        nvlinks[place->second].rate += nvlink_rate(*link);
+        nvlinks[place->second].rate +=
+            links_.nvlink_rate(*link).value_or(links_.share(*link, p_.nvlink_rate));
       }
     }
     for (const NvlinkSum& sum : nvlinks) {
@@ -620,20 +658,6 @@ class FileHost final : public Host {
     return result;
   }
 
-  BitRate nvlink_rate(const Link& link) const {
-    if (link.rate) return *link.rate;
-    std::size_t sharing = 1;
-    for (const std::uint32_t node : {link.a, link.b}) {
-      if (!links_.is_xpu(node)) continue;
-      const auto& own = links_.of(node);
-      const auto shares = std::count_if(own.begin(), own.end(), [this](const Link* other) {
-        return other->scale_up && !other->rate && inside(*other);
-      });
-      sharing = std::max(sharing, static_cast<std::size_t>(shares));
-    }
-    return std::max<BitRate>(link.together.value_or(p_.nvlink_rate) / static_cast<BitRate>(sharing), 1);
-  }
-
   DescribedCluster cluster_;
   Links links_;
   DescribedHosts host_;
@@ -656,8 +680,10 @@ std::string in_words(const DescribedCluster& cluster, const DescribedHosts& host
 std::vector<DescribedHosts> hosts_of(const DescribedCluster& cluster) { return HostFinder(cluster).find(); }
 
 std::unique_ptr<Topology> described_fabric(const DescribedCluster& cluster, const LinkSpec& absent,
-                                           std::uint32_t channels) {
-  return std::make_unique<Fabric>(FabricLister(cluster, absent).take(), channels);
+                                           const ChannelParameters& channels, const ConfigNode& where) {
+  LinkList list = FabricLister(cluster, absent).take();
+  check_channels(channels, list.switches.size(), where);
+  return std::make_unique<Fabric>(std::move(list), channels, ranks_of(cluster));
 }
 
 std::unique_ptr<Host> described_host(DescribedCluster cluster, const DescribedHostParameters& p,

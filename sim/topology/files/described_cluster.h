@@ -74,10 +74,9 @@ struct DescribedHosts {
 std::vector<DescribedHosts> hosts_of(const DescribedCluster& cluster);
 
 // The fabric between the hosts, with shortest ways. `absent`: the figures of links that the file has none of.
-// `channels`: virtual channels by hops (hop_ordered_routes.h); 0: one where that has no circles, else as many
-// as the longest way has links between switches, at most 6.
+// ConfigError at `where` for channels that it cannot have (check_channels()).
 std::unique_ptr<Topology> described_fabric(const DescribedCluster& cluster, const LinkSpec& absent,
-                                           std::uint32_t channels);
+                                           const ChannelParameters& channels, const ConfigNode& where);
 
 // What the insides of hosts have that no file says. nvlink_rate: usable, of a GPU's NVLinks together.
 struct DescribedHostParameters : NvlinkParameters, PcieTreeParameters {

@@ -241,7 +241,8 @@ class HtsimTree final : public Topology {
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    return list_.build(graph, nics);
+    constexpr ChannelParameters kNone{.channels = 1};  // ways lead up, then down
+    return list_.build(graph, nics, kNone);
   }
 
  private:

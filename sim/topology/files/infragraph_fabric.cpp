@@ -6,26 +6,21 @@
 #include "sim/core/registry.h"
 #include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/infragraph.h"
-#include "sim/topology/switch_graph.h"
 
 namespace netsim {
 
 namespace {
 
-struct InfragraphParameters : EthernetParameters {
+struct InfragraphParameters : EthernetParameters, ChannelParameters {
   std::string file;
-  std::int64_t channels = 0;
 };
 
 Parameters<InfragraphParameters> parameters() {
   using P = InfragraphParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
   p.rate("rate", &P::rate, kLinkRates, "of links between instances of which the file gives no bandwidth")
-      .time("delay", &P::delay, kFabricDelays, "of those of which it gives no latency")
-      .integer("channels", &P::channels, {0, kMostOrderedChannels},
-               "virtual channels of each link: a packet takes the next one with every hop; 0: one where that "
-               "has no circles, else as many as the longest way has links between switches, at most 6");
-  return with_link_kind(std::move(p));
+      .time("delay", &P::delay, kFabricDelays, "of those of which it gives no latency");
+  return with_link_kind(with_channels(std::move(p)));
 }
 
 bool is_infragraph(const Excerpt& file) {
@@ -47,7 +42,7 @@ const Registration<Topology> kRegistration{
     "infragraph", "the switches and links of an InfraGraph document; for its hosts, the host infragraph",
     parameters(), [](const InfragraphParameters& p, const ConfigNode& where) {
       const DescribedCluster cluster = read_infragraph_file(where);
-      return described_fabric(cluster, p.link(), static_cast<std::uint32_t>(p.channels));
+      return described_fabric(cluster, p.link(), p, where);
     }};
 
 }  // namespace

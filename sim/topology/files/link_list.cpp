@@ -61,7 +61,8 @@ std::string LinkList::problem(std::size_t& link) const {
   return {};
 }
 
-std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> nics) const {
+std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> nics,
+                                        const ChannelParameters& channels, std::uint32_t longest) const {
   const auto first = static_cast<NodeId>(graph.node_count());
   for (const Switch& one : switches) {
     const bool router = one.router_of < nics.size();
@@ -78,7 +79,7 @@ std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> 
       graph.add_link(node(link.a), node(link.b), link.forward, link.backward);
     }
   }
-  return shortest_path_routes(graph, nics);
+  return ordered_routes(graph, nics, channels, longest);
 }
 
 }  // namespace netsim

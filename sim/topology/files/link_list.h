@@ -1,5 +1,4 @@
-// LinkList: a fabric written down link by link, for topologies that come from lists and files. Routes are the
-// shortest paths.
+// LinkList: a fabric written down link by link, for topologies that come from lists and files.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/topology/ordered_routes.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
@@ -43,8 +43,10 @@ struct LinkList {
   // is well: every host port has one link, which leads to a switch; there is a way between any two host
   // ports.
   std::string problem(std::size_t& link) const;
-  // For a list without a problem. Host ports beyond nics.size() stay empty.
-  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const;
+  // For a list without a problem. Host ports beyond nics.size() stay empty. Routes are the shortest ways in
+  // virtual channels (ordered_routes.h); `longest` of them: 0: it is looked for.
+  std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics,
+                                const ChannelParameters& channels, std::uint32_t longest = 0) const;
 };
 
 }  // namespace netsim

@@ -75,14 +75,14 @@ Ns3Topology parse_ns3_topology(std::string_view text, const std::string& path) {
 
 namespace {
 
-struct Ns3Parameters : FileFabricParameters {
+struct Ns3Parameters : FileFabricParameters, ChannelParameters {
   bool ignore_error_rates = false;
 };
 
 const Parameters<Ns3Parameters>& parameters() {
   using P = Ns3Parameters;
   static const auto p =
-      with_file_fabric(Parameters<P>(), "the topology.txt")
+      with_channels(with_file_fabric(Parameters<P>(), "the topology.txt"))
           .flag("ignore_error_rates", &P::ignore_error_rates,
                 "take a file with error rates all the same (for `network.faults` to have them)");
   return p;
@@ -91,15 +91,16 @@ const Parameters<Ns3Parameters>& parameters() {
 class Ns3Fabric final : public Topology {
  public:
   Ns3Fabric(const Ns3Parameters& p, const Ns3Topology& topology)
-      : list_(topology.list(p.link_kind, p.overhead)) {}
+      : list_(topology.list(p.link_kind, p.overhead)), channels_(p) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    return list_.build(graph, nics);
+    return list_.build(graph, nics, channels_);
   }
 
  private:
   LinkList list_;
+  ChannelParameters channels_;
 };
 
 bool is_rate_word(std::string_view word) {
@@ -137,6 +138,7 @@ const Registration<Topology> kRegistration{
                          "the link has an error rate: write it as a loss in `network.faults` and set "
                          "`ignore_error_rates: true` here");
       }
+      check_channels(p, topology.switches.size(), where);
       return std::make_unique<Ns3Fabric>(p, topology);
     }};
 

@@ -8,7 +8,6 @@
 
 #include "sim/core/registry.h"
 #include "sim/topology/files/file_parameters.h"
-#include "sim/topology/switch_graph.h"
 
 namespace netsim {
 namespace {
@@ -151,20 +150,16 @@ DescribedCluster parse_simai_topology(std::string_view text, const std::string& 
 
 namespace {
 
-struct SimaiParameters : FileFabricParameters {
+struct SimaiParameters : FileFabricParameters, ChannelParameters {
   bool ignore_error_rates = false;
-  std::int64_t channels = 0;
 };
 
 Parameters<SimaiParameters> parameters() {
   using P = SimaiParameters;
   Parameters<P> p = with_file_fabric(Parameters<P>(), "SimAI's topology");
   p.flag("ignore_error_rates", &P::ignore_error_rates,
-         "take a file with error rates all the same (for `network.faults` to have them)")
-      .integer("channels", &P::channels, {0, kMostOrderedChannels},
-               "virtual channels of each link: a packet takes the next one with every hop; 0: one where that "
-               "has no circles, else as many as the longest way has links between switches, at most 6");
-  return p;
+         "take a file with error rates all the same (for `network.faults` to have them)");
+  return with_channels(std::move(p));
 }
 
 // Nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
@@ -187,8 +182,8 @@ const Registration<Topology> kRegistration{
     [](const SimaiParameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "simai_topology", kMaxInputFile);
       const LinkSpec link{.kind = p.link_kind, .overhead = p.overhead};
-      return described_fabric(parse_simai_topology(input.text, input.path, p.ignore_error_rates), link,
-                              static_cast<std::uint32_t>(p.channels));
+      return described_fabric(parse_simai_topology(input.text, input.path, p.ignore_error_rates), link, p,
+                              where);
     }};
 
 }  // namespace

@@ -14,16 +14,12 @@ namespace {
 
 constexpr std::uint32_t kChips = 4;
 
-struct TpuV4Parameters {
-  std::string fabric = kScaleOut;
-};
+struct TpuV4Parameters {};
 
 class TpuV4 final : public Host {
  public:
-  explicit TpuV4(const TpuV4Parameters& p) : fabric_(p.fabric) {}
-
   std::uint32_t gpus() const override { return kChips; }
-  std::vector<HostFabric> fabrics() const override { return {{fabric_, kChips}}; }
+  std::vector<HostFabric> fabrics() const override { return {{kScaleOut, kChips}}; }
   std::int64_t acknowledge_every() const override { return 1; }
   std::string gpu_model() const override { return {}; }
 
@@ -39,16 +35,11 @@ class TpuV4 final : public Host {
     result.ports = {result.gpus};
     return result;
   }
-
- private:
-  std::string fabric_;
 };
 
 const Registration<Host> kRegistration{
-    "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus",
-    Parameters<TpuV4Parameters>().text("fabric", &TpuV4Parameters::fabric,
-                                       "the one that the chips' links go to"),
-    [](const TpuV4Parameters& p, const ConfigNode&) { return std::make_unique<TpuV4>(p); }};
+    "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus", Parameters<TpuV4Parameters>(),
+    [](const TpuV4Parameters&, const ConfigNode&) { return std::make_unique<TpuV4>(); }};
 
 }  // namespace
 

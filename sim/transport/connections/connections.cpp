@@ -6,8 +6,6 @@
 
 #include "sim/core/random.h"
 #include "sim/network/path.h"
-#include "sim/topology/hop_ordered_routes.h"
-#include "sim/topology/lit_routes.h"
 
 namespace netsim {
 
@@ -61,7 +59,9 @@ std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t nu
   QueuePairRecord& record = state_.records[id];
   record.identity = {request.source, request.destination, request.traits.job, number, record.identity.use};
   state_.receivers[id].key =
-      hash_combine(static_cast<std::uint64_t>(request.source) << 32 | request.destination, lane);
+      hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(request.source)) << 32 |
+                       cluster_.gpu_number(request.destination),
+                   lane);
   if (is_scale_up(cluster_.way(request.source, request.destination))) {
     connect_scale_up(id);
     return id;
@@ -336,8 +336,7 @@ void Connections::routes_changed() {
     live_routes_.reset();
     routes_ = cluster_.routes.get();
   } else {
-    live_routes_ = hop_ordered_routes(cluster_.graph, lit_routes(cluster_.graph, cluster_.nics, down),
-                                      fabric_.ordered_channels());
+    live_routes_ = cluster_.routes->without(cluster_.graph, cluster_.nics, down, fabric_.ordered_channels());
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);

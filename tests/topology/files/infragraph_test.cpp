@@ -13,6 +13,7 @@
 #include <string>
 
 #include "sim/core/output.h"
+#include "sim/scheduling/placement.h"
 #include "sim/simulation.h"
 #include "sim/topology/channel_dependencies.h"
 #include "tests/report/fixtures.h"
@@ -362,6 +363,121 @@ TEST_F(InfraGraphFiles, ACableBetweenTwoNicsIsAFabric) {
   EXPECT_EQ(rate_between(cluster, "d.0.n.0/cable", "host1/nic0"), 10 * kGbps);
 }
 
+// Boards of two chips that are joined within their board and round their pod of four boards, and whose NICs,
+// behind a CPU, join the two pods.
+const char* const kPods =
+    "devices:\n"
+    "- name: board\n"
+    "  components: [{name: x, choice: xpu, count: 2}, {name: cpu, choice: cpu, count: 1}, {name: n, choice: "
+    "nic, "
+    "count: 1}]\n"
+    "  links: [{name: ici}, {name: pcie_gen5}]\n"
+    "  edges:\n"
+    "  - {ep1: {component: 'x[0]'}, ep2: {component: 'x[1]'}, scheme: one2one, link: ici}\n"
+    "  - {ep1: {component: x}, ep2: {component: cpu}, scheme: many2many, link: pcie_gen5}\n"
+    "  - {ep1: {component: cpu}, ep2: {component: n}, scheme: one2one, link: pcie_gen5}\n"
+    "- {name: s, components: [{name: port, choice: port, count: 8}]}\n"
+    "instances: [{name: b, device: board, count: 8}, {name: s, device: s, count: 1}]\n"
+    "links: [{name: ici, physical: {bandwidth: {choice: gigabits_per_second, gigabits_per_second: 800}}}, "
+    "{name: "
+    "l, physical: {bandwidth: {choice: gigabits_per_second, gigabits_per_second: 200}}}]\n"
+    "edges:\n"
+    "- {ep1: {instance: 'b[0:4]', component: x}, ep2: {instance: 'b[0:4]', component: x}, scheme: ring, "
+    "link: "
+    "ici}\n"
+    "- {ep1: {instance: 'b[4:8]', component: x}, ep2: {instance: 'b[4:8]', component: x}, scheme: ring, "
+    "link: "
+    "ici}\n"
+    "- {ep1: {instance: b, component: n}, ep2: {instance: s, component: port}, scheme: one2one, link: l}\n";
+
+TEST_F(InfraGraphFiles, ChipsMayHaveNicsBesides) {
+  const Cluster cluster = build(kPods);
+  EXPECT_EQ(cluster.gpus.size(), 16u);
+  EXPECT_EQ(cluster.nics.size(), 24u);  // the chips, and a NIC of each board
+  EXPECT_EQ(rate_between(cluster, "b.0.x.1", "b.1.x.0"), 800 * kGbps);
+  // Within a board and a pod from chip to chip, beside PCIe; between pods from NIC to NIC over PCIe.
+  for (const std::uint32_t to : {1U, 5U, 7U}) {
+    EXPECT_EQ(cluster.way(0, to), WayKind::packets);
+    const Cluster::NicEnds near = cluster.nic_ends(0, to, 3);
+    EXPECT_EQ(near.from.nic, cluster.gpus[0].node);
+    EXPECT_EQ(near.to.nic, cluster.gpus[to].node);
+    EXPECT_TRUE(near.from.ports.empty() && near.to.ports.empty());
+  }
+  const Cluster::NicEnds far = cluster.nic_ends(0, 9, 0);
+  EXPECT_EQ(cluster.graph.node(far.from.nic).name, "host0/nic0");
+  EXPECT_EQ(cluster.graph.node(far.to.nic).name, "host4/nic0");
+  EXPECT_EQ(far.from.ports.size(), 2u);
+  EXPECT_EQ(far.to.ports.size(), 2u);
+  EXPECT_TRUE(find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, UINT64_MAX).hops.empty());
+}
+
+TEST_F(InfraGraphFiles, ChipsWithNicsCarryTraffic) {
+  write("pods.yaml", kPods);
+  write("all.yaml", "kind: all_to_all\nbytes: 20 kB\n");
+  const test::Ended ended = run("--config pods.yaml --workload all.yaml --quiet --json -");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("\"flows\""));
+}
+
+// Xpus of a host on NVSwitches, and one by one with those of the next host: one network of all of them.
+TEST_F(InfraGraphFiles, NvswitchesOfChipsThatPassPacketsOnAreTheFabrics) {
+  const std::string text =
+      "devices:\n"
+      "- name: d\n"
+      "  components: [{name: x, choice: xpu, count: 4, description: H100}, {name: s, choice: switch, count: "
+      "2}]\n"
+      "  links: [{name: nvlink_4}]\n"
+      "  edges: [{ep1: {component: x}, ep2: {component: s}, scheme: many2many, link: nvlink_4}]\n"
+      "instances: [{name: d, device: d, count: 3}]\n"
+      "links: [{name: l}]\n"
+      "edges:\n"
+      "- {ep1: {instance: 'd[0]', component: x}, ep2: {instance: 'd[1]', component: x}, scheme: one2one, "
+      "link: l}\n"
+      "- {ep1: {instance: 'd[1]', component: x}, ep2: {instance: 'd[2]', component: x}, scheme: one2one, "
+      "link: l}\n";
+  const Cluster cluster = build(text);
+  EXPECT_EQ(cluster.nics.size(), 12u);
+  EXPECT_EQ(rate_between(cluster, "d.0.x.0", "d.0.s.1"), 18 * 206 * kGBps / 10 / 2);
+  EXPECT_EQ(cluster.graph.atom_count(), 3u);
+  for (std::uint32_t to = 1; to < 12; ++to) {
+    EXPECT_EQ(cluster.way(0, to), WayKind::packets);
+    EXPECT_GE(walk(cluster, cluster.nics[0].nic, cluster.nics[to].nic, 0), 3u);
+  }
+}
+
+// A switch for the xpus of each rack, and NICs from rack to rack.
+TEST_F(InfraGraphFiles, RacksWithASwitchOfTheirOwnAreJoinedByNics) {
+  const std::string text =
+      "devices:\n"
+      "- name: d\n"
+      "  components: [{name: x, choice: xpu, count: 1}, {name: n, choice: nic, count: 1}]\n"
+      "  links: [{name: pcie}]\n"
+      "  edges: [{ep1: {component: x}, ep2: {component: n}, scheme: one2one, link: pcie}]\n"
+      "- {name: s, components: [{name: port, choice: port, count: 8}]}\n"
+      "instances: [{name: d, device: d, count: 6}, {name: up, device: s, count: 2}, {name: out, device: s, "
+      "count: "
+      "1}]\n"
+      "links: [{name: l}]\n"
+      "edges:\n"
+      "- {ep1: {instance: 'd[0:3]', component: x}, ep2: {instance: 'up[0]', component: port}, scheme: "
+      "one2one, "
+      "link: l}\n"
+      "- {ep1: {instance: 'd[3:6]', component: x}, ep2: {instance: 'up[1]', component: port}, scheme: "
+      "one2one, "
+      "link: l}\n"
+      "- {ep1: {instance: d, component: n}, ep2: {instance: out, component: port}, scheme: one2one, link: "
+      "l}\n";
+  const Cluster cluster = build(text);
+  EXPECT_EQ(cluster.nics.size(), 12u);
+  const auto over = [&](std::uint32_t from, std::uint32_t to) {
+    return cluster.graph.node(access_switch(cluster.graph, cluster.nic_ends(from, to, 0).to.nic)).name;
+  };
+  EXPECT_EQ(over(0, 2), "up.0");
+  EXPECT_EQ(over(4, 3), "up.1");
+  EXPECT_EQ(over(0, 3), "out.0");
+  EXPECT_EQ(over(5, 1), "out.0");
+}
+
 // Two kinds of hosts: the second one has one link less.
 const char* const kTwoKinds =
     "devices:\n"
@@ -423,6 +539,57 @@ TEST_F(InfraGraphFiles, RanksOrderHostsAndXpus) {
   EXPECT_THAT(error(infrastructure + rank("d.5.x.0", 3)), HasSubstr("infra.yaml:13:12: annotations.nodes"));
 }
 
+// Ranks in turns: 0 and 2 in one host, 1 and 3 in the other.
+TEST_F(InfraGraphFiles, ThePlacementFollowsTheAnnotatedRanks) {
+  const std::string document =
+      "infrastructure:\n"
+      "  devices:\n"
+      "  - name: d\n"
+      "    components: [{name: x, choice: xpu, count: 2}, {name: n, choice: nic, count: 2}]\n"
+      "    links: [{name: pcie}]\n"
+      "    edges: [{ep1: {component: x}, ep2: {component: n}, scheme: one2one, link: pcie}]\n"
+      "  - {name: s, components: [{name: port, choice: port, count: 4}]}\n"
+      "  instances: [{name: d, device: d, count: 2}, {name: s, device: s, count: 1}]\n"
+      "  links: [{name: l}]\n"
+      "  edges: [{ep1: {instance: d, component: n}, ep2: {instance: s, component: port}, scheme: one2one, "
+      "link: l}]\n"
+      "annotations:\n"
+      "  nodes:\n";
+  const auto annotated = [&](const std::vector<int>& ranks) {
+    std::string text = document;
+    const char* const names[] = {"d.0.x.0", "d.0.x.1", "d.1.x.0", "d.1.x.1"};
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      text += "  - {name: " + std::string(names[i]) + ", attributes: [{attribute: rank, value: '" +
+              std::to_string(ranks[i]) + "'}]}\n";
+    }
+    return build(text);
+  };
+  const auto place = [](const Cluster& cluster, std::uint32_t ranks) {
+    const std::vector<bool> taken(cluster.gpus.size(), false);
+    const PlacementView view{cluster, taken, ranks, {}, "job", 1};
+    return place_ranks(parse_config("kind: infragraph", "c.yaml"), view, taken).gpus;
+  };
+  const Cluster cluster = annotated({0, 2, 1, 3});
+  EXPECT_THAT(place(cluster, 4), ElementsAre(0u, 2u, 1u, 3u));
+  EXPECT_THAT(place(cluster, 2), ElementsAre(0u, 2u));
+  EXPECT_THAT(place(annotated({3, 1, 2, 0}), 4),
+              ElementsAre(0u, 2u, 1u, 3u));  // the host of rank 0 comes first
+  const auto refusal = [&](const Cluster& wrong, std::uint32_t ranks) {
+    try {
+      place(wrong, ranks);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal(cluster_of("topology: {kind: star, hosts: 4}\n"), 2),
+              HasSubstr("gives ranks to its GPUs"));
+  EXPECT_THAT(refusal(annotated({0, 0, 1, 2}), 3),
+              HasSubstr("rank 0 of job 'job' (3 ranks) is given to GPUs 0 and 1"));
+  EXPECT_THAT(refusal(annotated({0, 1, 2, 7}), 4),
+              HasSubstr("rank 3 of job 'job' (4 ranks) is given to no GPU"));
+}
+
 // ---- Mistakes
 
 TEST(InfraGraph, SaysWhereItIsWrong) {
@@ -477,7 +644,8 @@ TEST(InfraGraph, SurvivesMutations) {
   test::expect_sane(
       kTwoKinds, [](const std::string& text) { hosts_of(read(text)); }, 1500);
   test::expect_sane(
-      kChips, [](const std::string& text) { described_fabric(read(text), LinkSpec{}, 0); }, 1500);
+      kChips, [](const std::string& text) { described_fabric(read(text), LinkSpec{}, {}, ConfigNode()); },
+      1500);
 }
 
 // ---- Runs

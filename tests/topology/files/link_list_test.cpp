@@ -234,7 +234,7 @@ TEST_F(FileTopology, Ns3SurvivesMutations) {
     for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
       nics.push_back({.nic = graph.add_node(NodeKind::nic, graph.add_atom(), "host"), .host = 0, .rail = 0});
     }
-    topology.list(LinkKind::ethernet, 0).build(graph, nics);
+    topology.list(LinkKind::ethernet, 0).build(graph, nics, {});
   });
 }
 

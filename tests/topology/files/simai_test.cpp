@@ -129,7 +129,7 @@ TEST(Simai, SurvivesMutations) {
   test::expect_sane(
       std::string(kHeader) + kLinks,
       [](const std::string& text) {
-        described_fabric(parse_simai_topology(text, "file", false), LinkSpec{}, 0);
+        described_fabric(parse_simai_topology(text, "file", false), LinkSpec{}, {}, ConfigNode());
       },
       2000);
 }

@@ -1,0 +1,60 @@
+// infragraph: as the document that describes the cluster says: rank r on the xpu whose annotation `rank` is r
+// (topology/files/infragraph.h). Hosts and the xpus in them are numbered by their ranks already; where hosts
+// have ranks in turns, as 0, 2 and 1, 3, only this follows the annotations.
+#include <fmt/format.h>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/placement.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint32_t kNowhere = UINT32_MAX;
+
+class Annotated final : public Placement {
+ public:
+  Annotated(const PlacementParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
+
+  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+    enough_gpus(view, where_);
+    const std::vector<std::int64_t>& ranks = view.cluster.gpu_ranks;
+    if (ranks.empty())
+      throw ConfigError(where_, "no file that describes the cluster gives ranks to its GPUs");
+    if (ranks.size() != view.cluster.gpus.size()) {
+      throw ConfigError(where_,
+                        fmt::format("the file gives ranks to {} GPUs, and the cluster has {}: it takes "
+                                    "all hosts of the file, in their order",
+                                    ranks.size(), view.cluster.gpus.size()));
+    }
+    std::vector<std::uint32_t> gpus(view.ranks, kNowhere);
+    for (std::uint32_t gpu = 0; gpu < ranks.size(); ++gpu) {
+      if (ranks[gpu] < 0 || ranks[gpu] >= std::int64_t{view.ranks}) continue;
+      std::uint32_t& place = gpus[static_cast<std::size_t>(ranks[gpu])];
+      if (place != kNowhere) fail(view, ranks[gpu], fmt::format("is given to GPUs {} and {}", place, gpu));
+      if (view.taken[gpu]) fail(view, ranks[gpu], fmt::format("is on GPU {}, where another job is", gpu));
+      place = gpu;
+    }
+    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
+      if (gpus[rank] == kNowhere) fail(view, rank, "is given to no GPU");
+    }
+    return gpus;
+  }
+
+ private:
+  [[noreturn]] void fail(const PlacementView& view, std::int64_t rank, const std::string& what) const {
+    throw ConfigError(where_, fmt::format("rank {} of job '{}' ({} ranks) {} by the file's annotations", rank,
+                                          view.job, view.ranks, what));
+  }
+
+  Place where_;
+};
+
+const Registration<Placement> kRegistration{
+    "infragraph", "ranks on the GPUs that an InfraGraph document gives them to",
+    placement_parameters<PlacementParameters>(), [](const PlacementParameters& p, const ConfigNode& where) {
+      return std::make_unique<Annotated>(p, where.place());
+    }};
+
+}  // namespace
+}  // namespace netsim

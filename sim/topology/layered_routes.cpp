@@ -1,0 +1,365 @@
+#include "sim/topology/layered_routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+// A row is a switch of the fabric, by its number among them.
+class LayeredRoutes final : public Routes {
+ public:
+  LayeredRoutes(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& down)
+      : nics_(nics.begin(), nics.end()), down_ports_(down), access_(graph.node_count(), {kNoId, kNoId}) {
+    index_switches(graph);
+    for (const HostPort& port : nics) attach(graph, port.nic);
+    columns_ = std::vector<Slot>(targets_.size());
+    put_in_order();
+  }
+
+  void set_layers(std::uint32_t layers) { layers_ = layers; }
+  // As few as leave every way a shortest one, two at least, and at most so many.
+  void find_layers(std::uint32_t most) {
+    count_turns();
+    layers_ = std::clamp(static_cast<std::uint32_t>(ways_.size()), 2U, most);
+  }
+  // Whether no shortest way turns up again, whichever it is.
+  bool never_turns() const {
+    const auto turns = [this](std::uint32_t target) { return some_way_turns(target); };
+    return std::none_of(targets_.begin(), targets_.end(), turns);
+  }
+
+  std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
+    if (row_[at] == kNoId) return {&access_[at].port, 1};
+    const Access& target = access_[destination];
+    if (row_[at] == targets_[target.column]) return {&to_nic_[destination], 1};
+    const Column& column = column_of(target.column);
+    return {column.hops.data() + column.begin[row_[at]], column.begin[row_[at] + 1] - column.begin[row_[at]]};
+  }
+
+  std::uint32_t channels(Freedom) const override { return layers_; }
+
+  void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
+    const Access& target = access_[packet.destination];
+    const std::uint32_t here = row_[packet.at];
+    if (here == targets_[target.column]) return hops.push_back({to_nic_[packet.destination], 0});
+    if (layers_ == 1) return Routes::add_hops(packet, hops);
+    const Column& column = column_of(target.column);
+    State state = state_of(packet.came);
+    if (column.links[index(here, state)] == kNoWay) state = {layers_ - 1, false};
+    const std::uint32_t left = column.links[index(here, state)];
+    if (left == kNoWay) return;
+    for (const Neighbour& next : neighbours_[here]) {
+      State then = state;
+      if (usable(next.port) && step(then, next.up) && column.links[index(next.row, then)] + 1U == left)
+        hops.push_back({next.port, then.layer});
+    }
+  }
+
+  std::string channels_in_words() const override {
+    if (layers_ == 1) return "1, by layers: ways lead up, then down in an order of the switches";
+    const std::string text =
+        fmt::format("{}, by layers: a packet takes the next one where its way turns up again", layers_);
+    std::uint64_t pairs = 0, longer = 0;
+    for (std::size_t turns = 0; turns < ways_.size(); ++turns) {
+      pairs += ways_[turns];
+      if (turns >= layers_) longer += ways_[turns];
+    }
+    if (longer == 0) return text + "; all ways are shortest ones";
+    return text + fmt::format("; {:.3g} % of the ways between switches are longer than the shortest",
+                              100 * static_cast<double>(longer) / static_cast<double>(pairs));
+  }
+
+  std::unique_ptr<Routes> without(const Graph& graph, std::span<const HostPort>,
+                                  const std::vector<bool>& down, std::uint32_t channels) const override {
+    auto rest = std::make_unique<LayeredRoutes>(graph, nics_, down);
+    rest->set_layers(channels);
+    return rest;
+  }
+
+ private:
+  // Of a NIC: its port into the fabric and the number of the switch at its other end among the targets.
+  struct Access {
+    PortId port;
+    std::uint32_t column;
+  };
+  struct Neighbour {
+    PortId port;
+    std::uint32_t row;
+    bool up = false;
+  };
+  // A packet's channel, and whether its last hop in it led down.
+  struct State {
+    std::uint32_t layer;
+    bool down;
+  };
+  static constexpr std::uint16_t kNoWay = UINT16_MAX;
+  // All ways to one switch.
+  struct Column {
+    std::vector<std::uint16_t> links;     // by row and state: how many are left
+    std::vector<std::uint32_t> begin{0};  // by row: range of hops
+    std::vector<PortId> hops;             // of a packet that begins there
+  };
+  // Made by whichever thread asks first, while the others wait; it stays where it is.
+  struct Slot {
+    std::atomic<const Column*> made{nullptr};
+    std::unique_ptr<const Column> column;
+  };
+
+  void index_switches(const Graph& graph) {
+    row_.assign(graph.node_count(), kNoId);
+    to_nic_.assign(graph.node_count(), kNoId);
+    std::vector<NodeId> reached;
+    const auto reach = [&](NodeId id) {
+      if (graph.node(id).kind != NodeKind::fabric_switch || row_[id] != kNoId) return;
+      row_[id] = rows_++;
+      reached.push_back(id);
+    };
+    const auto reach_from = [&](NodeId id) {
+      for (const PortId port : graph.ports_of(id)) reach(graph.port(port).peer_node);
+    };
+    for (const HostPort& port : nics_) reach_from(port.nic);
+    for (std::size_t i = 0; i < reached.size(); ++i) reach_from(reached[i]);
+    column_.assign(rows_, kNoId);
+    way_.assign(graph.port_count(), Way::none);
+    neighbours_.resize(rows_);
+    for (const NodeId id : reached) {
+      for (const PortId port : graph.ports_of(id)) {
+        const std::uint32_t far = row_[graph.port(port).peer_node];
+        if (far != kNoId) neighbours_[row_[id]].push_back({port, far});
+      }
+    }
+  }
+
+  void attach(const Graph& graph, NodeId nic) {
+    for (const PortId port : graph.ports_of(nic)) {
+      const std::uint32_t row = row_[graph.port(port).peer_node];
+      if (row == kNoId) continue;
+      if (column_[row] == kNoId) {
+        column_[row] = static_cast<std::uint32_t>(targets_.size());
+        targets_.push_back(row);
+      }
+      access_[nic] = {port, column_[row]};
+      to_nic_[nic] = port ^ 1U;
+      return;
+    }
+    NETSIM_CHECK(false, graph.node(nic).name + " is not joined to the fabric");
+  }
+
+  bool usable(PortId port) const { return down_ports_.empty() || !down_ports_[port]; }
+  bool usable_both_ways(PortId port) const { return usable(port) && usable(port ^ 1U); }
+
+  // ---- The order
+
+  // The rows of one that are joined to `from`, breadth first, and the one that each was reached from.
+  std::vector<std::uint32_t> reach(std::uint32_t from, std::vector<std::uint32_t>& parent) const {
+    std::vector<std::uint32_t> reached{from};
+    std::fill(parent.begin(), parent.end(), kNoId);
+    parent[from] = from;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const Neighbour& next : neighbours_[reached[i]]) {
+        if (parent[next.row] != kNoId || !usable_both_ways(next.port)) continue;
+        parent[next.row] = reached[i];
+        reached.push_back(next.row);
+      }
+    }
+    return reached;
+  }
+
+  // The middle of the way between two that are far apart.
+  std::uint32_t middle(std::uint32_t of, std::vector<std::uint32_t>& parent) const {
+    const std::uint32_t end = reach(reach(of, parent).back(), parent).back();
+    std::vector<std::uint32_t> way{end};
+    while (parent[way.back()] != way.back()) way.push_back(parent[way.back()]);
+    return way[way.size() / 2];
+  }
+
+  // Each but the first of those that are joined has a neighbour before it: so there is a way up, then down,
+  // between any two.
+  void put_in_order() {
+    std::vector<std::uint32_t> place(rows_, kNoId), parent(rows_);
+    std::uint32_t placed = 0;
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      if (place[row] != kNoId) continue;
+      for (const std::uint32_t next : reach(middle(row, parent), parent)) place[next] = placed++;
+    }
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      for (Neighbour& next : neighbours_[row]) {
+        next.up = place[next.row] < place[row];
+        way_[next.port] = next.up ? Way::up : Way::down;
+      }
+    }
+  }
+
+  // ---- The layers
+
+  // After one more hop, up or down; false: no layer is left for it.
+  bool step(State& state, bool up) const {
+    if (up && state.down) ++state.layer;
+    state.down = !up;
+    return state.layer < layers_;
+  }
+  State state_of(const Hop& came) const {
+    if (came.port == kNoId || way_[came.port] == Way::none) return {0, false};
+    return {std::min(came.channel, layers_ - 1), way_[came.port] == Way::down};
+  }
+  std::size_t index(std::uint32_t row, const State& state) const {
+    return (std::size_t{row} * layers_ + state.layer) * 2 + (state.down ? 1 : 0);
+  }
+
+  // Rows in the order of their distance from one, over shortest ways.
+  struct Distances {
+    std::vector<std::uint32_t> links, reached;
+    bool nearer(std::uint32_t row, std::uint32_t than) const {
+      return links[row] != kNoId && links[row] + 1 == links[than];
+    }
+  };
+  Distances distances(std::uint32_t target) const {
+    Distances from{std::vector<std::uint32_t>(rows_, kNoId), {target}};
+    from.links[target] = 0;
+    for (std::size_t i = 0; i < from.reached.size(); ++i) {
+      for (const Neighbour& next : neighbours_[from.reached[i]]) {
+        if (from.links[next.row] != kNoId) continue;
+        from.links[next.row] = from.links[from.reached[i]] + 1;
+        from.reached.push_back(next.row);
+      }
+    }
+    return from;
+  }
+
+  bool some_way_turns(std::uint32_t target) const {
+    const Distances from = distances(target);
+    return std::any_of(from.reached.begin(), from.reached.end(), [&](std::uint32_t row) {
+      bool on_up = false, came_down = false;
+      for (const Neighbour& next : neighbours_[row]) {
+        on_up = on_up || (next.up && from.nearer(next.row, row));
+        came_down = came_down || (next.up && from.nearer(row, next.row));
+      }
+      return on_up && came_down;
+    });
+  }
+
+  // How often the shortest ways between switches with NICs turn up again, at least.
+  void count_turns() {
+    for (const std::uint32_t target : targets_) {
+      const Distances from = distances(target);
+      std::vector<Turns> turns(rows_, {0, 0});
+      for (const std::uint32_t row : from.reached) {
+        if (row == target) continue;
+        turns[row] = fewest_turns(row, from, turns);
+        if (column_[row] == kNoId) continue;
+        if (ways_.size() <= turns[row][0]) ways_.resize(turns[row][0] + 1);
+        ++ways_[turns[row][0]];
+      }
+    }
+  }
+  using Turns = std::array<std::uint32_t, 2>;  // of a packet that came by a hop up, or down
+  Turns fewest_turns(std::uint32_t row, const Distances& from, const std::vector<Turns>& turns) const {
+    Turns fewest{kNoId, kNoId};
+    for (const Neighbour& next : neighbours_[row]) {
+      if (!from.nearer(next.row, row)) continue;
+      const std::uint32_t on = turns[next.row][next.up ? 0 : 1];
+      fewest[0] = std::min(fewest[0], on);
+      fewest[1] = std::min(fewest[1], on + (next.up ? 1 : 0));
+    }
+    return fewest;
+  }
+
+  // ---- Columns
+
+  const Column& column_of(std::uint32_t column) const {
+    Slot& slot = columns_[column];
+    const Column* made = slot.made.load(std::memory_order_acquire);
+    if (made != nullptr) [[likely]]
+      return *made;
+    const std::lock_guard lock(making_);
+    if (slot.column == nullptr) {
+      slot.column = std::make_unique<const Column>(search(targets_[column]));
+      slot.made.store(slot.column.get(), std::memory_order_release);
+    }
+    return *slot.column;
+  }
+
+  // Breadth first from the target, hop by hop back.
+  Column search(std::uint32_t target) const {
+    Column column;
+    column.links.assign(std::size_t{rows_} * layers_ * 2, kNoWay);
+    std::vector<std::pair<std::uint32_t, State>> reached;
+    const auto reach = [&](std::uint32_t row, const State& state, std::uint32_t links) {
+      std::uint16_t& known = column.links[index(row, state)];
+      if (known != kNoWay) return;
+      known = static_cast<std::uint16_t>(links);
+      reached.emplace_back(row, state);
+    };
+    for (std::uint32_t layer = 0; layer < layers_; ++layer) {
+      for (const bool down : {false, true}) reach(target, {layer, down}, 0);
+    }
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      const auto [row, state] = reached[i];
+      const std::uint32_t links = column.links[index(row, state)] + 1U;
+      for (const Neighbour& next : neighbours_[row]) {
+        const bool hop_up = !next.up;  // from there to here
+        if (hop_up == state.down || !usable(next.port ^ 1U)) continue;
+        reach(next.row, {state.layer, false}, links);
+        if (!hop_up) reach(next.row, {state.layer, true}, links);
+        if (hop_up && state.layer > 0) reach(next.row, {state.layer - 1, true}, links);
+      }
+    }
+    add_hops_from(column);
+    return column;
+  }
+
+  // In one layer the hops do not depend on where a packet comes from: down wherever it can go on down only.
+  void add_hops_from(Column& column) const {
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      State state{0, false};
+      if (layers_ == 1 && column.links[index(row, {0, true})] != kNoWay) state.down = true;
+      const std::uint32_t left = column.links[index(row, state)];
+      for (const Neighbour& next : neighbours_[row]) {
+        State then = state;
+        if (left != kNoWay && usable(next.port) && step(then, next.up) &&
+            column.links[index(next.row, then)] + 1U == left)
+          column.hops.push_back(next.port);
+      }
+      column.begin.push_back(static_cast<std::uint32_t>(column.hops.size()));
+    }
+  }
+
+  enum class Way : std::uint8_t { none, up, down };
+
+  std::uint32_t layers_ = 1;
+  std::vector<std::uint64_t> ways_;  // between switches with NICs, by the turns of the one with fewest
+  std::vector<HostPort> nics_;
+  std::vector<bool> down_ports_;
+  std::uint32_t rows_ = 0;
+  std::vector<std::uint32_t> row_;                  // by node; kNoId for other than switches of the fabric
+  std::vector<std::vector<Neighbour>> neighbours_;  // by row, over links between switches
+  std::vector<Way> way_;                            // by port, of those links
+  std::vector<std::uint32_t> column_;               // row -> column; kNoId for switches without NICs
+  std::vector<std::uint32_t> targets_;              // column -> row
+  std::vector<Access> access_;                      // by node
+  std::vector<PortId> to_nic_;                      // by node: the port from the switch to the NIC
+  mutable std::vector<Slot> columns_;
+  mutable std::mutex making_;
+};
+
+}  // namespace
+
+std::unique_ptr<Routes> layered_routes(const Graph& graph, std::span<const HostPort> nics,
+                                       std::uint32_t layers, std::uint32_t most) {
+  auto routes = std::make_unique<LayeredRoutes>(graph, nics, std::vector<bool>());
+  if (layers == 0 && routes->never_turns()) return shortest_path_routes(graph, nics);
+  routes->find_layers(most);
+  if (layers != 0) routes->set_layers(layers);
+  return routes;
+}
+
+}  // namespace netsim
