@@ -48,7 +48,7 @@ class ClusterBuilder {
   Cluster build() {
     plan_fabrics();
     for (const FabricPlan& plan : plans_)
-      cluster_.fabrics.push_back({plan.name, plan.topology->scale_up(), {}});
+      cluster_.fabrics.push_back({.name = plan.name, .scale_up = plan.topology->scale_up(), .ports = {}});
     const auto packets = std::find_if(plans_.begin(), plans_.end(),
                                       [](const FabricPlan& plan) { return !plan.topology->scale_up(); });
     if (packets != plans_.end()) numbered_ = &*packets;
@@ -76,6 +76,11 @@ class ClusterBuilder {
     }
     if (!several->is_map() || several->entries().empty())
       several->fail("expected fabrics by name, {scale_out: {kind: ..., its parameters}, ...}");
+    constexpr std::size_t kMostFabrics = 200;  // nodes and ports have their number in a byte
+    if (several->entries().size() > kMostFabrics) {
+      several->fail(std::to_string(several->entries().size()) + " fabrics; allowed: 1 to " +
+                    std::to_string(kMostFabrics));
+    }
     for (const auto& [name, node] : several->entries())
       plans_.push_back({name, Registry<Topology>::instance().create(node, ""), 0});
   }
@@ -253,14 +258,12 @@ class ClusterBuilder {
   // them all is asked for, the greatest; each takes it as one of its own.
   class JoinedRoutes final : public Routes {
    public:
-    // `first`: the first node of each fabric.
-    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
-                 const std::vector<NodeId>& first)
+    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
-        for (const HostPort& port : cluster.fabrics[i].ports)
-          fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
-        for (NodeId id = first[i]; id < fabric_of_.size(); ++id)
+        const ClusterFabric& fabric = cluster.fabrics[i];
+        for (const HostPort& port : fabric.ports) fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
+        for (NodeId id = fabric.first_switch; id < fabric.end_switch; ++id)
           fabric_of_[id] = static_cast<std::uint8_t>(i);
       }
     }
@@ -271,7 +274,7 @@ class ClusterBuilder {
       return greatest([&](const Routes& routes) { return routes.channels(freedom); });
     }
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      of(packet.at).add_hops(own(packet), hops);
+      if (in_one(packet)) of(packet.at).add_hops(own(packet), hops);
     }
     // One channel of the network is the adaptive one: fabrics that have different ones have none.
     std::uint32_t adaptive_channel() const override {
@@ -284,7 +287,7 @@ class ClusterBuilder {
       return channel;
     }
     void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      if (adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
+      if (in_one(packet) && adaptive_channel() != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
     std::uint32_t choices() const override {
       return greatest([](const Routes& routes) { return routes.choices(); });
@@ -303,6 +306,10 @@ class ClusterBuilder {
 
    private:
     const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
+    // No way leads from one fabric to another. Without a destination it leads to an intermediate.
+    bool in_one(const Waypoint& packet) const {
+      return packet.destination == kNoId || fabric_of_[packet.destination] == fabric_of_[packet.at];
+    }
     Waypoint own(Waypoint packet) const {
       const Routes& routes = of(packet.at);
       packet.choice %= routes.choices();
@@ -322,21 +329,21 @@ class ClusterBuilder {
 
   void build_fabrics() {
     std::vector<std::unique_ptr<Routes>> routes;
-    std::vector<NodeId> first;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       ClusterFabric& fabric = cluster_.fabrics[i];
-      first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
+      fabric.first_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (plans_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
       routes.push_back(plans_[i].topology->build(cluster_.graph, fabric.ports));
       cluster_.graph.set_name_prefix("");
+      fabric.end_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (fabric.scale_up) {
-        find_domains(fabric, first.back());
+        find_domains(fabric, fabric.first_switch);
       } else {
         cluster_.nics.insert(cluster_.nics.end(), fabric.ports.begin(), fabric.ports.end());
       }
     }
     cluster_.routes = routes.size() == 1 ? std::move(routes.front())
-                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes), first);
+                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes));
   }
 
   // GPUs that the fabric's switches, the nodes from first_switch on, join.
@@ -438,14 +445,21 @@ std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) co
   return ports;
 }
 
-// The first of the fabrics of one that the other one has too.
 std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const {
-  const std::vector<std::uint32_t>& theirs = group_of(to).fabrics;
-  for (const std::uint32_t fabric : group_of(from).fabrics) {
+  const std::vector<std::uint32_t>& theirs = group_of(std::max(from, to)).fabrics;
+  for (const std::uint32_t fabric : group_of(std::min(from, to)).fabrics) {
     if (!fabrics[fabric].scale_up && std::find(theirs.begin(), theirs.end(), fabric) != theirs.end())
       return fabric;
   }
   NETSIM_CHECK(false, "hosts of no common fabric");
+}
+
+std::vector<std::string> Cluster::packet_fabric_names() const {
+  std::vector<std::string> names;
+  for (const ClusterFabric& fabric : fabrics) {
+    if (!fabric.scale_up) names.push_back(fabric.name);
+  }
+  return names;
 }
 
 std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
@@ -472,12 +486,12 @@ bool Cluster::joins(NodeId from, NodeId to) const {
 }
 
 std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
-  const auto first = std::find_if(fabrics.begin(), fabrics.end(), [](const auto& f) { return !f.scale_up; });
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
-  const auto fabric = static_cast<std::uint32_t>(first - fabrics.begin());
+  const auto first = std::find_if(joined.begin(), joined.end(),
+                                  [this](std::uint32_t fabric) { return !fabrics[fabric].scale_up; });
   std::vector<NodeId> found;
-  if (first == fabrics.end() || std::find(joined.begin(), joined.end(), fabric) == joined.end()) return found;
-  const auto [ways, nearest] = nic_ways(gpu, fabric);
+  if (first == joined.end()) return found;
+  const auto [ways, nearest] = nic_ways(gpu, *first);
   for (std::uint32_t i = 0; i < nearest; ++i) found.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
   return found;
 }
@@ -507,7 +521,7 @@ BitRate Cluster::nic_rate(NodeId nic) const {
 }
 
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
-  const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
+  const std::uint32_t fabric = packet_fabric(from, to);
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};

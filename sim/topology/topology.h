@@ -33,6 +33,8 @@ struct HostFabric {
 
 // The fabric that NICs go to, and the one that the short form `topology` describes.
 inline constexpr const char* kScaleOut = "scale_out";
+// The one that the NICs go to which hosts have for storage.
+inline constexpr const char* kStorage = "storage";
 
 struct HostBuild {
   std::vector<NodeId> gpus;  // by local number
@@ -102,8 +104,9 @@ struct HostPlace {
 // One fabric of a cluster.
 struct ClusterFabric {
   std::string name;
-  bool scale_up = false;        // Topology::scale_up
-  std::vector<HostPort> ports;  // in host port order
+  bool scale_up = false;                    // Topology::scale_up
+  std::vector<HostPort> ports;              // in host port order
+  NodeId first_switch = 0, end_switch = 0;  // its switches: the nodes from the one up to before the other
 };
 
 // What carries messages from one GPU to another, the nearest first.
@@ -151,15 +154,20 @@ struct Cluster {
   // between rails, the sender takes the nearest of its host that is joined to the receiver's, over NVLink and
   // another GPU where need be, as NCCL does (PXN, since 2.12).
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
-  // The NICs of the first packet fabric that are equally near to a GPU, the nearest ones; empty without such
-  // a fabric.
+  // Which fabric carries messages between two GPUs whose way is WayKind::packets, in either direction: the
+  // first of those that the host of the GPU with the lower number goes to, which the other one's goes to,
+  // too.
+  std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  // Fabrics that are not scale-up, in order.
+  std::vector<std::string> packet_fabric_names() const;
+  // The NICs that are equally near to a GPU, the nearest ones of the first packet fabric that its host goes
+  // to; empty without such a fabric.
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
   // Of a GPU's NVLinks together, or of its PCIe link if it has none; of a NIC's links to its fabric together.
   BitRate local_rate(std::uint32_t gpu) const;
   BitRate nic_rate(NodeId nic) const;
 
  private:
-  std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
                                                                        std::uint32_t fabric) const;
