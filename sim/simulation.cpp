@@ -14,6 +14,7 @@
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/compute/gpu_variation.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -82,11 +83,24 @@ Time given_duration(const Work& work, const std::string& workload, const Place& 
   return total;
 }
 
+// A kernel that the model has no time for is a mistake of the section `compute`, or of the workload.
+Time modelled_duration(const Work& work, const ComputeModel& model, const std::string& workload,
+                       const Place& config) {
+  for (const Kernel& kernel : work.kernels) {
+    const std::string objection = model.objection(kernel);
+    if (objection.empty()) continue;
+    throw ConfigError(config, fmt::format("compute: kernel '{}' of '{}' in {}: {}", kernel.name, work.name,
+                                          workload, objection));
+  }
+  return model.duration(work);
+}
+
 std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model,
                                      const std::string& workload, const Place& config) {
   std::vector<Time> result;
   for (const Work& work : source.works()) {
-    result.push_back(model != nullptr ? model->duration(work) : given_duration(work, workload, config));
+    result.push_back(model != nullptr ? modelled_duration(work, *model, workload, config)
+                                      : given_duration(work, workload, config));
   }
   return result;
 }
@@ -304,7 +318,13 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
     known[group] = true;
     by_group[group] = durations_of_works(*job.source, system_.compute(gpu), job.file, setup_.config.place());
   }
-  return std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
+  std::unique_ptr<ComputeTimes> times =
+      std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
+  const GpuParameters parameters = gpu_parameters().parse(section(setup_.config, "gpus"));
+  const std::vector<Straggler> stragglers = read_stragglers(parameters.stragglers, system_.cluster());
+  if (parameters.jitter == 0 && stragglers.empty()) return times;
+  return std::make_unique<VaryingTimes>(std::move(times), parameters.jitter, stragglers, gpus, setup_.seed,
+                                        job.name);
 }
 
 void Simulation::begin() {

@@ -6,6 +6,22 @@
 
 namespace netsim {
 
+const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::half:
+      return "half";
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::fp8:
+      return "fp8";
+    case Precision::fp4:
+      return "fp4";
+  }
+  return "";
+}
+
 const char* to_string(Stream stream) {
   switch (stream) {
     case Stream::compute:

@@ -17,10 +17,15 @@
 
 namespace netsim {
 
+// Of a kernel's multiplications. `half`: bf16 or fp16, which have one rate; `fp32` without tensor cores,
+// `tf32` with them; `fp8` and `fp4` with whatever scales their formats have (MXFP8, NVFP4).
+enum class Precision : std::uint8_t { half, fp32, tf32, fp8, fp4 };
+const char* to_string(Precision precision);
+
 // One GPU kernel's work; the compute model turns it into a time.
 struct Kernel {
   enum class Kind : std::uint8_t {
-    gemm,    // batch x (m x k) * (k x n), element size `element_bytes`
+    gemm,    // batch x (m x k) * (k x n), operands as `precision` has them, results of `element_bytes`
     memory,  // memory-bound: `bytes` through HBM
     fixed,   // `duration`, measured or given
     // Fused attention: for each of `batch` heads 2 m n k operations, of which the m x n scores never leave
@@ -32,6 +37,7 @@ struct Kernel {
   std::string name;  // "qkv_gemm", "layer_norm", ...
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::int64_t element_bytes = 2;
+  Precision precision = Precision::half;  // of a GEMM or of attention
   Bytes bytes = 0;
   Time duration = 0;
 };

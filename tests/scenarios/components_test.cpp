@@ -101,6 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/zb_h2.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
                       Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
 
@@ -126,7 +129,11 @@ TEST(Components, EachIsInAShippedConfiguration) {
   // Those that no configuration names, and what uses them.
   const std::map<std::string, std::string> used_by = {
       {"direct", "pipeline/one_f_one_b.yaml"},  // every point-to-point transfer
-      {"a100_80gb", "two_dgx.yaml"},            // the GPU of the host dgx_a100
+      {"a100_80gb", "two_dgx.yaml"},            // GPUs of the hosts
+      {"v100_sxm2", "topologies/dgx_1v.yaml"},
+      {"h200_sxm", "topologies/dgx_h200.yaml"},
+      {"b200", "topologies/dgx_b200.yaml"},
+      {"mi300x", "topologies/full_mesh.yaml"},
       {"csv", "traffic/flows.csv"},
       {"ns3_flows", "import/ns3/flow.txt"},
       {"htsim_cm", "import/htsim/connections.cm"}};

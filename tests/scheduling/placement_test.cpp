@@ -145,7 +145,7 @@ TEST(Placement, FileRefusesWhatIsWrongAtItsPlace) {
     const std::string message = request.refusal(table.placement);
     return message.substr(std::min(message.size(), table.path.size()));
   };
-  EXPECT_THAT(refused("0,1,2\n"), HasSubstr(":1:1: the first line has no column 'rank'"));
+  EXPECT_THAT(refused("0,1,2\n"), HasSubstr(":1:1: unknown column '0' (allowed: rank, host, gpu)"));
   EXPECT_THAT(refused("rank,host,gpu\n0,1\n"), HasSubstr(":2:1: 2 cells"));
   EXPECT_THAT(refused("rank,host,gpu\n0,4,0\n"),
               HasSubstr(":2:3: the host is '4'; allowed: an integer from 0 to 3"));

@@ -77,12 +77,13 @@ struct V100Parameters : Dgx1Parameters {
 
 class Dgx1 final : public Host {
  public:
-  Dgx1(const CubeMesh& mesh, const Dgx1Parameters& p) : mesh_(mesh), p_(p) {}
+  Dgx1(const CubeMesh& mesh, const char* gpu_model, const Dgx1Parameters& p)
+      : mesh_(mesh), gpu_model_(gpu_model), p_(p) {}
 
   std::uint32_t gpus() const override { return kGpus; }
   std::vector<HostFabric> fabrics() const override { return {{kScaleOut, kNics}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }
-  std::string gpu_model() const override { return {}; }
+  std::string gpu_model() const override { return gpu_model_; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
@@ -94,6 +95,7 @@ class Dgx1 final : public Host {
 
  private:
   const CubeMesh& mesh_;
+  const char* gpu_model_;
   Dgx1Parameters p_;
 };
 
@@ -105,11 +107,11 @@ Parameters<P> parameters() {
 const Registration<Host> kP100Registration{
     "dgx_1", "DGX-1 with P100: 8 GPUs in a hybrid cube mesh of 4 NVLinks each, 4 NICs",
     parameters<P100Parameters>(),
-    [](const P100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kP100, p); }};
+    [](const P100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kP100, "", p); }};
 const Registration<Host> kV100Registration{
     "dgx_1v", "DGX-1 with V100: 8 GPUs in a hybrid cube mesh of 6 NVLinks each, 4 NICs",
     parameters<V100Parameters>(),
-    [](const V100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kV100, p); }};
+    [](const V100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kV100, "v100_sxm2", p); }};
 
 }  // namespace
 

@@ -36,7 +36,7 @@ class FullMesh final : public Host {
   std::uint32_t gpus() const override { return gpus_; }
   std::vector<HostFabric> fabrics() const override { return {{kScaleOut, gpus_}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }
-  std::string gpu_model() const override { return {}; }
+  std::string gpu_model() const override { return "mi300x"; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {

@@ -40,7 +40,7 @@ class Gb200 final : public Host {
   std::uint32_t gpus() const override { return kGpus; }
   std::vector<HostFabric> fabrics() const override { return {{rack_, kGpus}, {kScaleOut, kNics}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }
-  std::string gpu_model() const override { return {}; }
+  std::string gpu_model() const override { return "gb200"; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {

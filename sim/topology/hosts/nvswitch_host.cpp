@@ -66,12 +66,18 @@ constexpr NvswitchHostParameters figures(BitRate nvlink, double efficiency, BitR
 constexpr BitRate kGBps = 8 * kGbps;
 constexpr Preset kDgxA100{
     .gpu_model = "a100_80gb", .storage = true, .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen4x16)};
-constexpr Preset kDgxH100{.storage = true,
+constexpr Preset kDgxH100{.gpu_model = "h100_sxm",
+                          .storage = true,
                           .defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
-constexpr Preset kDgxB200{.storage = true,
+constexpr Preset kDgxH200{.gpu_model = "h200_sxm", .storage = true, .defaults = kDgxH100.defaults};
+constexpr Preset kDgxB200{.gpu_model = "b200",
+                          .storage = true,
                           .defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16, kNvlsBlackwell)};
-constexpr Preset kDgx2{
-    .gpus = 16, .boards = 2, .gpus_per_nic = 2, .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
+constexpr Preset kDgx2{.gpus = 16,
+                       .boards = 2,
+                       .gpus_per_nic = 2,
+                       .gpu_model = "v100_sxm2",
+                       .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
 // EFA's protocol acknowledges on its own (SRD); nothing is published. Assumed: as ConnectX.
 constexpr Preset kAwsP4de{.gpus_per_nic = 2,
                           .gpu_model = "a100_80gb",
@@ -205,7 +211,7 @@ const Registration<Host> kRegistrations[] = {
                            "DGX A100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgxH100>("dgx_h100",
                            "DGX H100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
-    registration<kDgxH100>("dgx_h200", "DGX H200: the links of a DGX H100"),
+    registration<kDgxH200>("dgx_h200", "DGX H200: the links of a DGX H100"),
     registration<kDgxB200>("dgx_b200",
                            "DGX B200: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgx2>("dgx_2",

@@ -7,9 +7,17 @@
 namespace netsim {
 
 const Parameters<GpuParameters>& gpu_parameters() {
-  static const auto parameters = Parameters<GpuParameters>().real(
-      "slowdown_beside_communication", &GpuParameters::slowdown_beside_communication, {1, 100},
-      "computing takes so many times as long while kernels of a communication run on the same GPU");
+  using P = GpuParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .real("slowdown_beside_communication", &P::slowdown_beside_communication, {1, 100},
+                "computing takes so many times as long while kernels of a communication run on the same GPU")
+          .real("jitter", &P::jitter, {0, 0.15},
+                "standard deviation of a compute task's time, as a share of it; 0: none")
+          .list(
+              "stragglers", &P::stragglers,
+              "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "
+              "first_iteration and last_iteration if not always");
   return parameters;
 }
 

@@ -21,6 +21,9 @@ struct GpuParameters {
   // memory bandwidth. How much depends on kernels and channels and has to be measured; 1: the two do not
   // disturb each other.
   double slowdown_beside_communication = 1;
+  // Of the time of each compute task, as a share of it: see gpu_variation.h.
+  double jitter = 0;
+  ConfigNode stragglers{};
 };
 const Parameters<GpuParameters>& gpu_parameters();
 

@@ -2,6 +2,8 @@
 // one.
 #pragma once
 
+#include <string>
+
 #include "sim/core/units.h"
 #include "sim/workload/task.h"
 
@@ -11,6 +13,9 @@ class ComputeModel {
  public:
   static constexpr const char* kComponentKind = "compute_model";
   virtual ~ComputeModel() = default;
+  // Why the model has no time for this kernel; empty: it has.
+  virtual std::string objection(const Kernel& kernel) const = 0;
+  // Of a kernel that it does not object to.
   virtual Time duration(const Kernel& kernel) const = 0;
   // Peak dense half-precision rate in FLOP/s, for "percent of peak".
   virtual double peak_flops() const = 0;

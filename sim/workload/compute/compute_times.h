@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/workload/task.h"
 
 namespace netsim {
 
 class ComputeTimes {
  public:
   virtual ~ComputeTimes() = default;
-  // Of work `work` of the job's source, as rank `rank` does it in iteration `iteration`; at least 0. Depends
-  // on its arguments only, and may be asked from several threads at once.
-  virtual Time duration(std::uint32_t rank, std::uint32_t iteration, std::uint32_t work) const = 0;
+  // Of a compute task of rank `rank`; at least 0. Depends on its arguments only, and may be asked from
+  // several threads at once.
+  virtual Time duration(std::uint32_t rank, const Task& task) const = 0;
 };
 
 // The same in every iteration, and at every rank with the same kind of GPU.
@@ -25,8 +26,8 @@ class WorkDurations final : public ComputeTimes {
   // `by_kind`: of the kinds that ranks have, by work.
   WorkDurations(std::vector<std::vector<Time>> by_kind, std::vector<std::uint32_t> kind_of_rank)
       : by_kind_(std::move(by_kind)), kind_of_rank_(std::move(kind_of_rank)) {}
-  Time duration(std::uint32_t rank, std::uint32_t, std::uint32_t work) const override {
-    return by_kind_[kind_of_rank_.empty() ? 0 : kind_of_rank_[rank]][work];
+  Time duration(std::uint32_t rank, const Task& task) const override {
+    return by_kind_[kind_of_rank_.empty() ? 0 : kind_of_rank_[rank]][task.work];
   }
 
  private:

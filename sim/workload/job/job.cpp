@@ -449,7 +449,7 @@ void SourceJob::launch(SetState& set, std::uint32_t slot) {
   }
   tell(record_of(set, active, JobRecord::Kind::compute_begins));
   run_.devices->begin(plan_.gpus[active.rank], number_, slot,
-                      plan_.times->duration(active.rank, active.task.iteration, active.task.work));
+                      plan_.times->duration(active.rank, active.task));
 }
 
 // The books hear of it first: they refuse members that disagree.

@@ -34,15 +34,21 @@ class Llama {
   }
 
  private:
-  Tensor a() const { return {tokens_, hidden_}; }      // activations
+  // Activations, where each token is computed for itself, and all of them.
+  Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
+  Tensor all() const { return {tokens_, hidden_}; }
   Tensor q() const { return {tokens_, queries_}; }     // queries, and what attention gives
   Tensor k() const { return {tokens_, keys_}; }        // keys, and as many values
   Tensor z() const { return {tokens_, vocabulary_}; }  // logits
   Tensor words() const { return {vocabulary_, hidden_}; }
-  static Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
-    return computing_weights(gemm(name, m, n, k));
+  // GEMMs of weight matrices, and of their gradients.
+  static Operator weights(const char* name, Extent m, Extent n, Extent k) {
+    return linear(gemm(name, m, n, k));
   }
-  PartialSum sum(const char* name, Dimension over) const { return {name, over, a(), 2}; }
+  static Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
+    return computing_weights(weights(name, m, n, k));
+  }
+  PartialSum sum(const char* name, Dimension over) const { return {name, over, all(), 2, true}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
 
   // Each query sees half of the keys, itself included. Bytes: forward reads q, k, v and writes the output;
@@ -66,18 +72,19 @@ class Llama {
   // write 2), sum with the residual (read 4, write 2), activation (reads what the GEMM wrote: 2 or 4, writes
   // 2).
   ModelPart attention_forward() const {
-    return {"attention_forward",
-            {memory_bound("rms_norm", 4, a()), gemm("qkv_gemm", tokens_, qkv_, hidden_),
-             memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
-             gemm("projection_gemm", tokens_, hidden_, queries_)},
-            sum("forward", Dimension::heads)};
+    return {
+        "attention_forward",
+        {memory_bound("rms_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
+         memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
+         weights("projection_gemm", tokens_, hidden_, queries_)},
+        sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
     return {"mlp_forward",
             {memory_bound("residual", 6, a()), memory_bound("rms_norm", 4, a()),
-             gemm("mlp_up_gemm", tokens_, up_, hidden_),
+             gathering({all()}, weights("mlp_up_gemm", tokens_, up_, hidden_)),
              memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_}),
-             gemm("mlp_down_gemm", tokens_, hidden_, inner_)},
+             weights("mlp_down_gemm", tokens_, hidden_, inner_)},
             sum("forward", Dimension::inner)};
   }
   ModelPart layer_end_forward() const {
@@ -88,23 +95,24 @@ class Llama {
   // Backward: norm (gradient 2, input 2, write 2; gamma's gradient reads 4), sum with the residual's gradient
   // (read 4, write 2), rotation (read 2, write 2), activation (gradient 2, input 2 or 4, write 2 or 4).
   ModelPart mlp_backward() const {
-    return {
-        "mlp_backward",
-        {gemm("mlp_down_gemm_dgrad", tokens_, inner_, hidden_),
-         wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
-         memory_bound(model_.gated ? "swiglu_backward" : "squared_relu_backward", model_.gated ? 10 : 6,
-                      {tokens_, inner_}),
-         gemm("mlp_up_gemm_dgrad", tokens_, hidden_, up_), wgrad("mlp_up_gemm_wgrad", hidden_, up_, tokens_),
-         accumulation({{hidden_, up_}, {inner_, hidden_}}, gradient_bytes_)},
-        sum("backward", Dimension::inner)};
+    return {"mlp_backward",
+            {gathering({all()}, weights("mlp_down_gemm_dgrad", tokens_, inner_, hidden_)),
+             wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
+             memory_bound(model_.gated ? "swiglu_backward" : "squared_relu_backward", model_.gated ? 10 : 6,
+                          {tokens_, inner_}),
+             weights("mlp_up_gemm_dgrad", tokens_, hidden_, up_),
+             gathering({all(), true}, wgrad("mlp_up_gemm_wgrad", hidden_, up_, tokens_)),
+             accumulation({{hidden_, up_}, {inner_, hidden_}}, gradient_bytes_)},
+            sum("backward", Dimension::inner)};
   }
   ModelPart attention_backward() const {
     return {"attention_backward",
             {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a()),
-             gemm("projection_gemm_dgrad", tokens_, queries_, hidden_),
+             gathering({all()}, weights("projection_gemm_dgrad", tokens_, queries_, hidden_)),
              wgrad("projection_gemm_wgrad", queries_, hidden_, tokens_), attention(false),
              memory_bound("rotary_backward", {{4, q()}, {4, k()}}),
-             gemm("qkv_gemm_dgrad", tokens_, hidden_, qkv_), wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_),
+             weights("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
+             gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_)),
              accumulation({{hidden_, qkv_}, {queries_, hidden_}}, gradient_bytes_)},
             sum("backward", Dimension::heads)};
   }
@@ -120,12 +128,13 @@ class Llama {
   ModelLayer embedding() const {
     return {"embedding",
             {{"embedding_lookup",
-              {memory_bound("embedding_gather", 6, a())},
+              {memory_bound("embedding_gather", 6, all())},
               sum("embedding", Dimension::vocabulary)},
              {"embedding_end", {memory_bound("embedding_transpose", 4, a())}, {}}},
             {{"embedding_backward",
               {memory_bound("embedding_transpose", 4, a()),
-               computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, a()}})),
+               gathering({all()},
+                         computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, all()}}))),
                accumulation({words()}, gradient_bytes_)},
               {}}},
             own_words()};
@@ -140,7 +149,8 @@ class Llama {
     parameters.push_back({hidden_});
     return {"head",
             {{"logits_forward",
-              {memory_bound("final_rms_norm", 4, a()), gemm("logits_gemm", tokens_, vocabulary_, hidden_),
+              {memory_bound("final_rms_norm", 4, a()),
+               gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_)),
                memory_bound("logits_to_fp32", 6, z()), memory_bound("logits_maximum", 4, z())},
               sum_of_tokens()},
              {"loss_predicted", {memory_bound("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
@@ -151,7 +161,8 @@ class Llama {
             {{"logits_backward",
               {memory_bound("loss_backward", 8, z()), memory_bound("logits_to_bf16", 6, z()),
                gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),
-               wgrad("logits_gemm_wgrad", hidden_, vocabulary_, tokens_),
+               gathering({all(), true},
+                         computing_weights(gemm("logits_gemm_wgrad", hidden_, vocabulary_, tokens_))),
                accumulation({words()}, gradient_bytes_)},
               sum("logits_backward", Dimension::vocabulary)},
              {"final_norm_backward", {memory_bound("rms_norm_backward", 10, a())}, {}}},

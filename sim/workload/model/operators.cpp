@@ -31,6 +31,16 @@ Operator computing_weights(Operator op) {
   return op;
 }
 
+Operator linear(Operator op) {
+  op.linear = true;
+  return op;
+}
+
+Operator gathering(Gather gather, Operator op) {
+  op.gathers = std::move(gather);
+  return op;
+}
+
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
   std::vector<Traffic> traffic;
   traffic.reserve(weights.size());
@@ -47,6 +57,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.n = sharding.local(op.n);
     kernel.k = sharding.local(op.k);
     kernel.batch = sharding.local(op.batch);
+    kernel.precision = op.precision;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

@@ -18,9 +18,10 @@
 
 namespace netsim {
 
-// What an extent runs along. `whole` is never divided.
-enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary };
-inline constexpr std::size_t kDimensions = 4;
+// What an extent runs along. `whole` is never divided. `sequence`: tokens where every token is computed for
+// itself (norms, sums with the residual), between the parts that heads, inner or vocabulary divide.
+enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary, sequence };
+inline constexpr std::size_t kDimensions = 5;
 
 struct Extent {
   std::int64_t size = 1;
@@ -43,13 +44,20 @@ class Sharding {
 
  private:
   static std::size_t index(Dimension dimension) { return static_cast<std::size_t>(dimension); }
-  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1};
+  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1, 1};
 };
 
 // Bytes that a memory-bound kernel reads and writes for each element of a tensor.
 struct Traffic {
   std::int64_t bytes_per_element = 0;
   Tensor tensor;
+};
+
+// What an operator reads of all tokens, where it needs all: where the sequence is divided, that has to be
+// gathered.
+struct Gather {
+  Tensor tensor;
+  bool kept = false;  // since the forward, so that it can be gathered beside the operator before this one
 };
 
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
@@ -62,12 +70,18 @@ struct Operator {
   // Computes gradients of parameters: nothing but the optimizer waits for it, so that a schedule may put it
   // off.
   bool weight_gradient = false;
+  // A GEMM of a weight matrix of the body's layers, which training in reduced precision computes in it.
+  bool linear = false;
+  Precision precision = Precision::half;  // of GEMMs and attention
+  std::optional<Gather> gathers;
 };
 // Makers of operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
 Operator memory_bound(const char* name, std::vector<Traffic> traffic);
 Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor);
 Operator computing_weights(Operator op);  // sets weight_gradient
+Operator linear(Operator op);             // sets linear
+Operator gathering(Gather gather, Operator op);
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
 // reads both and writes the sum.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);
@@ -81,6 +95,9 @@ struct PartialSum {
   Dimension over = Dimension::whole;
   Tensor tensor;
   std::int64_t element_bytes = 2;
+  // What follows computes each token for itself, so a divided sequence needs no more than its part of the
+  // sum.
+  bool by_token = false;
 };
 
 // Operators that run one after the other, and what is to be summed up after them.

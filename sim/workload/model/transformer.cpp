@@ -34,8 +34,9 @@ class Transformer {
   }
 
  private:
-  // a: activations; q: attention scores; z: logits.
-  Tensor a() const { return {tokens_, hidden_}; }
+  // a: activations, where each token is computed for itself, and all of them; q: attention scores; z: logits.
+  Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
+  Tensor all() const { return {tokens_, hidden_}; }
   Tensor a_by_heads() const { return {tokens_, heads_}; }
   Tensor a_inner() const { return {tokens_, inner_}; }
   Tensor q() const { return {batch_heads_, sequence_, sequence_}; }
@@ -46,8 +47,12 @@ class Transformer {
     return tied_ ? std::vector<Tensor>{std::move(own)} : std::vector<Tensor>{words(), std::move(own)};
   }
 
+  // GEMMs of weight matrices, and of their gradients.
+  static Operator weights(const char* name, Extent m, Extent n, Extent k) {
+    return linear(gemm(name, m, n, k));
+  }
   static Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
-    return computing_weights(gemm(name, m, n, k));
+    return computing_weights(weights(name, m, n, k));
   }
   static Operator memory(const char* name, std::int64_t bytes_per_element, Tensor tensor) {
     return memory_bound(name, bytes_per_element, std::move(tensor));
@@ -55,7 +60,7 @@ class Transformer {
   Operator accumulation(const std::vector<Tensor>& weights) const {
     return netsim::accumulation(weights, gradient_bytes_);
   }
-  PartialSum sum(const char* name, Dimension over) const { return {name, over, a(), 2}; }
+  PartialSum sum(const char* name, Dimension over) const { return {name, over, all(), 2, true}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
 
   // Two layer norms, QKV with bias, projection, both MLP matrices; biases after row-parallel GEMMs are not
@@ -83,19 +88,20 @@ class Transformer {
   //   bias + dropout + residual  a: read 2, residual 2, write 2, mask 1
   //   bias + GeLU                4a/t: read 2, write 2
   ModelPart attention_forward() const {
-    return {"attention_forward",
-            {memory("layer_norm", 4, a()), gemm("qkv_gemm", tokens_, qkv_, hidden_),
-             gemm("attention_scores", sequence_, sequence_, head_size_, batch_heads_),
-             memory("softmax", 3, q()), memory("attention_dropout", 5, q()),
-             gemm("attention_context", sequence_, head_size_, sequence_, batch_heads_),
-             memory("context_transpose", 4, a_by_heads()), gemm("projection_gemm", tokens_, hidden_, heads_)},
-            sum("forward", Dimension::heads)};
+    return {
+        "attention_forward",
+        {memory("layer_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
+         gemm("attention_scores", sequence_, sequence_, head_size_, batch_heads_), memory("softmax", 3, q()),
+         memory("attention_dropout", 5, q()),
+         gemm("attention_context", sequence_, head_size_, sequence_, batch_heads_),
+         memory("context_transpose", 4, a_by_heads()), weights("projection_gemm", tokens_, hidden_, heads_)},
+        sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
     return {"mlp_forward",
             {memory("bias_dropout_residual", 7, a()), memory("layer_norm", 4, a()),
-             gemm("mlp_up_gemm", tokens_, inner_, hidden_), memory("bias_gelu", 4, a_inner()),
-             gemm("mlp_down_gemm", tokens_, hidden_, inner_)},
+             gathering({all()}, weights("mlp_up_gemm", tokens_, inner_, hidden_)),
+             memory("bias_gelu", 4, a_inner()), weights("mlp_down_gemm", tokens_, hidden_, inner_)},
             sum("forward", Dimension::inner)};
   }
   ModelPart layer_end_forward() const {
@@ -112,19 +118,22 @@ class Transformer {
   //   softmax                    q: gradient 2, output 2, write 2
   //   join of the q, k, v gradients and their bias gradient   3a/t: read 2, write 2, read 2
   ModelPart mlp_backward() const {
-    return {"mlp_backward",
-            {memory("bias_dropout_backward", 7, a()), gemm("mlp_down_gemm_dgrad", tokens_, inner_, hidden_),
-             wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
-             memory("bias_gelu_backward", 8, a_inner()), gemm("mlp_up_gemm_dgrad", tokens_, hidden_, inner_),
-             wgrad("mlp_up_gemm_wgrad", hidden_, inner_, tokens_),
-             accumulation({{hidden_, inner_}, {inner_, hidden_}})},
-            sum("backward", Dimension::inner)};
+    return {
+        "mlp_backward",
+        {memory("bias_dropout_backward", 7, a()),
+         gathering({all()}, weights("mlp_down_gemm_dgrad", tokens_, inner_, hidden_)),
+         wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_), memory("bias_gelu_backward", 8, a_inner()),
+         weights("mlp_up_gemm_dgrad", tokens_, hidden_, inner_),
+         gathering({all(), true}, wgrad("mlp_up_gemm_wgrad", hidden_, inner_, tokens_)),
+         accumulation({{hidden_, inner_}, {inner_, hidden_}})},
+        sum("backward", Dimension::inner)};
   }
   ModelPart attention_backward() const {
     return {
         "attention_backward",
         {memory("layer_norm_backward", 10, a()), memory("residual_backward", 6, a()),
-         memory("bias_dropout_backward", 7, a()), gemm("projection_gemm_dgrad", tokens_, heads_, hidden_),
+         memory("bias_dropout_backward", 7, a()),
+         gathering({all()}, weights("projection_gemm_dgrad", tokens_, heads_, hidden_)),
          wgrad("projection_gemm_wgrad", heads_, hidden_, tokens_),
          memory("context_transpose_backward", 4, a_by_heads()),
          gemm("attention_context_dgrad", sequence_, sequence_, head_size_, batch_heads_),
@@ -132,8 +141,9 @@ class Transformer {
          memory("attention_dropout_backward", 5, q()), memory("softmax_backward", 6, q()),
          gemm("attention_scores_qgrad", sequence_, head_size_, sequence_, batch_heads_),
          gemm("attention_scores_kgrad", sequence_, head_size_, sequence_, batch_heads_),
-         memory("qkv_join_backward", 6, {tokens_, qkv_}), gemm("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
-         wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_), accumulation({{hidden_, qkv_}, {heads_, hidden_}})},
+         memory("qkv_join_backward", 6, {tokens_, qkv_}), weights("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
+         gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_)),
+         accumulation({{hidden_, qkv_}, {heads_, hidden_}})},
         sum("backward", Dimension::heads)};
   }
   ModelPart layer_begin_backward() const {
@@ -147,19 +157,21 @@ class Transformer {
   // (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2) and scatter the rows into
   // it (read 2, add 4), sum it up. The position embedding is not divided.
   ModelLayer embedding() const {
-    return {
-        "embedding",
-        {{"embedding_lookup", {memory("embedding_gather", 6, a())}, sum("embedding", Dimension::vocabulary)},
-         {"embedding_end",
-          {memory("position_embedding", 6, a()), memory("embedding_dropout", 5, a()),
-           memory("embedding_transpose", 4, a())},
-          {}}},
-        {{"embedding_backward",
-          {memory("embedding_transpose", 4, a()), memory("embedding_dropout_backward", 5, a()),
-           computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, a()}})),
-           accumulation({words()})},
-          {}}},
-        with_words({sequence_, hidden_})};
+    return {"embedding",
+            {{"embedding_lookup",
+              {memory("embedding_gather", 6, all())},
+              sum("embedding", Dimension::vocabulary)},
+             {"embedding_end",
+              {memory("position_embedding", 6, a()), memory("embedding_dropout", 5, a()),
+               memory("embedding_transpose", 4, a())},
+              {}}},
+            {{"embedding_backward",
+              {memory("embedding_transpose", 4, a()), memory("embedding_dropout_backward", 5, a()),
+               gathering({all()},
+                         computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, all()}}))),
+               accumulation({words()})},
+              {}}},
+            with_words({sequence_, hidden_})};
   }
 
   // Logits and a vocabulary-parallel cross entropy, with one number per token to be combined after each of
@@ -170,7 +182,8 @@ class Transformer {
     return {
         "head",
         {{"logits_forward",
-          {memory("final_layer_norm", 4, a()), gemm("logits_gemm", tokens_, vocabulary_, hidden_),
+          {memory("final_layer_norm", 4, a()),
+           gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_)),
            memory("logits_to_fp32", 6, z()), memory("logits_maximum", 4, z())},
           sum_of_tokens()},
          {"loss_predicted", {memory("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
@@ -179,7 +192,9 @@ class Transformer {
         {{"logits_backward",
           {memory("loss_backward", 8, z()), memory("logits_to_fp16", 6, z()),
            gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),
-           wgrad("logits_gemm_wgrad", hidden_, vocabulary_, tokens_), accumulation({{vocabulary_, hidden_}})},
+           gathering({all(), true},
+                     computing_weights(gemm("logits_gemm_wgrad", hidden_, vocabulary_, tokens_))),
+           accumulation({{vocabulary_, hidden_}})},
           sum("logits_backward", Dimension::vocabulary)},
          {"final_norm_backward", {memory("layer_norm_backward", 10, a())}, {}}},
         with_words({{2}, hidden_})};

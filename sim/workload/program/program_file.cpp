@@ -34,6 +34,14 @@ const EnumTable<Kernel::Kind, int>& kernel_kinds() {
                                                      {Kernel::Kind::attention, pb::Kernel::ATTENTION}};
   return table;
 }
+const EnumTable<Precision, int>& precisions() {
+  static const EnumTable<Precision, int> table = {{Precision::half, pb::Kernel::HALF},
+                                                  {Precision::fp32, pb::Kernel::FP32},
+                                                  {Precision::tf32, pb::Kernel::TF32},
+                                                  {Precision::fp8, pb::Kernel::FP8},
+                                                  {Precision::fp4, pb::Kernel::FP4}};
+  return table;
+}
 const EnumTable<TaskKind, int>& task_kinds() {
   static const EnumTable<TaskKind, int> table = {{TaskKind::compute, pb::Op::COMPUTE},
                                                  {TaskKind::collective, pb::Op::COLLECTIVE},
@@ -280,6 +288,7 @@ class Reader {
         result.k = in_range(message.k(), 1, kDimension, path + ".k");
         result.batch = in_range(message.batch(), 1, kDimension, path + ".batch");
         result.element_bytes = in_range(message.element_bytes(), 1, 16, path + ".element_bytes");
+        result.precision = ours(precisions(), message.precision(), path + ".precision");
         check_operations(result, path);
         if (result.kind == Kernel::Kind::attention)
           result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
@@ -467,6 +476,7 @@ class Writer {
         k.set_k(kernel.k);
         k.set_batch(kernel.batch);
         k.set_element_bytes(kernel.element_bytes);
+        k.set_precision(static_cast<pb::Kernel::Precision>(theirs(precisions(), kernel.precision)));
         if (kernel.kind == Kernel::Kind::attention) k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);

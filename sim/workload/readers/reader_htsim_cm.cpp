@@ -119,7 +119,7 @@ class ConnectionMatrix {
   void read_connection(const std::vector<Word>& words) {
     if (nodes_ == 0) reader_.fail(words[0], "'Nodes' must come before the connections");
     if (source_ == nullptr) open_source();
-    const auto number = static_cast<std::uint32_t>(source_->flows().size());
+    const auto number = static_cast<std::uint32_t>(source_->flow_count());
     Connection connection;
     read_ends(words[0], connection.flow);
     for (std::size_t i = 1; i < words.size(); ++i) read_field(words, i, number, connection);
@@ -249,7 +249,7 @@ class ConnectionMatrix {
       if (said == static_cast<std::int64_t>(found)) return;
       reader_.fail(end, fmt::format("the header says {} {}, {} follow", what, said, found));
     };
-    check("Connections", connections_expected_, source_ == nullptr ? 0 : source_->flows().size());
+    check("Connections", connections_expected_, source_ == nullptr ? 0 : source_->flow_count());
     check("Triggers", triggers_expected_, triggers_declared_);
     check("Failures", failures_expected_, 0);
     if (source_ == nullptr) reader_.fail(end, "there are no connections");

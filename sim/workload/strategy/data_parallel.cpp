@@ -7,41 +7,32 @@ namespace {
 
 class DataParallel final : public Strategy {
  public:
-  DataParallel(Bytes bucket, bool overlap) : bucket_(bucket), overlap_(overlap) {}
+  explicit DataParallel(const DataParallelism& p) : p_(p) {}
 
   void apply(TrainingGraph& graph) const override {
-    const bool copies = graph.plan->placement.routes() > 1;
-    if (graph.mesh.size("dp") == 1 && !copies) return;
+    if (replica_count(graph) == 1) return;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
       GraphNode node;
       node.kind = GraphNode::Kind::collective;
       node.name = "dp_gradients";
+      node.collective = p_.sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
       node.stream = Stream::dp;
-      node.group = graph.builder.group(group(graph, s, copies));
+      node.group = graph.builder.group(replicas(graph, s));
       Bytes left = stage.parameters * graph.model.gradient_bytes;
-      if (overlap_) left -= add_buckets(graph, stage, node);
+      if (p_.overlap) left -= add_buckets(graph, stage, node);
       for (; left > 0; left -= node.bytes) {
-        node.bytes = bucket_ == 0 ? left : std::min(left, bucket_);
+        node.bytes = p_.bucket == 0 ? left : std::min(left, p_.bucket);
         stage.add_finish(node);
       }
       // They are one after the other.
       const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
       if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
-      if (!remained && overlap_) stage.finished.push_back(FinishNode::kReductions);
+      if (!remained && p_.overlap) stage.finished.push_back(FinishNode::kReductions);
     }
   }
 
  private:
-  // Stage s of a bidirectional pipeline and the one opposite hold the same parts of the model.
-  static GroupExpression group(const TrainingGraph& graph, std::uint32_t s, bool copies) {
-    std::vector<std::string> axes;
-    if (graph.mesh.size("dp") > 1) axes.emplace_back("dp");
-    if (!copies) return graph.mesh.along(axes);
-    const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - s;
-    return graph.mesh.along(axes, "pp", {std::min(s, opposite), std::max(s, opposite)});
-  }
-
   // Layers of the body fill buckets in the order in which the last backward comes to them; returns the bytes
   // of all buckets.
   Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
@@ -54,7 +45,7 @@ class DataParallel final : public Strategy {
         if (!layer.repeats) continue;
         for (const Tensor& tensor : layer.parameters)
           node.bytes += graph.sharding.local(tensor) * graph.model.gradient_bytes;
-        if (node.bytes < bucket_) continue;
+        if (node.bytes < p_.bucket) continue;
         all += node.bytes;
         chunk->reductions[i] = node;
         node.bytes = 0;
@@ -63,14 +54,24 @@ class DataParallel final : public Strategy {
     return all;
   }
 
-  Bytes bucket_;
-  bool overlap_;
+  DataParallelism p_;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> data_parallel(Bytes bucket, bool overlap) {
-  return std::make_unique<DataParallel>(bucket, overlap);
+GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage) {
+  std::vector<std::string> axes;
+  if (graph.mesh.size("dp") > 1) axes.emplace_back("dp");
+  if (graph.plan->placement.routes() == 1) return graph.mesh.along(axes);
+  const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
+  return graph.mesh.along(axes, "pp", {std::min(stage, opposite), std::max(stage, opposite)});
+}
+std::uint32_t replica_count(const TrainingGraph& graph) {
+  return graph.mesh.size("dp") * graph.plan->placement.routes();
+}
+
+std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters) {
+  return std::make_unique<DataParallel>(parameters);
 }
 
 }  // namespace netsim

@@ -9,7 +9,7 @@ namespace {
 // "mlp_backward" -> "mlp_weights"
 std::string weights_name(const std::string& name) {
   constexpr std::string_view kBackward = "_backward";
-  const std::size_t at = name.rfind(kBackward);
+  const std::size_t at = name.find(kBackward);
   return (at == std::string::npos ? name : name.substr(0, at)) + "_weights";
 }
 
@@ -70,10 +70,14 @@ class Pipeline final : public Strategy {
     for (LayerGraph& layer : graph.layers) {
       for (const GraphNode& node : layer.backward) {
         if (node.kind != GraphNode::Kind::compute) {
-          layer.input.push_back(node);
+          Chain& chain = node.weight_gradient ? layer.weights : layer.input;
+          chain.push_back(node);
+          chain.back().after.clear();
           continue;
         }
         GraphNode input = node, weights = node;
+        input.after.clear();
+        weights.after.clear();
         input.work.name += "_input";
         weights.work.name = weights.name = weights_name(node.name);
         const auto computes_weights = [](const Operator& op) { return op.weight_gradient; };
@@ -109,7 +113,8 @@ class Pipeline final : public Strategy {
     PipelineTransfers& transfers = graph.transfers;
     transfers.message = graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary);
     const std::uint32_t tensor = graph.mesh.size("tp");
-    if (tensor == 1 || !p_.scatter_gather) return;
+    const bool divided = graph.sharding.parts(Dimension::sequence) > 1;  // each rank has a part already
+    if (tensor == 1 || divided || !p_.scatter_gather) return;
     transfers.gathered = transfers.message;
     transfers.message /= tensor;
     transfers.forward_group = graph.builder.group(graph.mesh.along({"tp"}, 1));

@@ -38,6 +38,17 @@ std::set<std::size_t> last_of_chunks(const std::vector<PipelineStep>& steps) {
   return places;
 }
 
+// The first step of each chunk that computes a forward.
+std::set<std::size_t> first_of_chunks(const std::vector<PipelineStep>& steps) {
+  std::map<std::uint32_t, std::size_t> first;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (computes_forward(steps[i].kind)) first.try_emplace(steps[i].chunk, i);
+  }
+  std::set<std::size_t> places;
+  for (const auto& [chunk, place] : first) places.insert(place);
+  return places;
+}
+
 }  // namespace
 
 PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan,
@@ -50,13 +61,14 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
 
 PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage) const {
   const std::vector<PipelineStep>& steps = plan_.steps[stage];
-  const std::set<std::size_t> last_steps = last_of_chunks(steps);
+  const std::set<std::size_t> last_steps = last_of_chunks(steps), first_steps = first_of_chunks(steps);
   std::map<std::pair<StageStep, std::uint32_t>, Step> known;
   End end;
   std::uint32_t sends = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const PipelineStep& next = steps[i];
-    const StageStep step{next.kind, stage, next.chunk, next.backward_chunk, last_steps.count(i) > 0};
+    const StageStep step{
+        next.kind, stage, next.chunk, next.backward_chunk, last_steps.count(i) > 0, first_steps.count(i) > 0};
     const auto [it, fresh] = known.try_emplace({step, sends});
     if (fresh) it->second = make_step(step, sends);
     const Position begin = main.repeat(it->second.block);

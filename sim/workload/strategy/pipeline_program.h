@@ -27,6 +27,8 @@ struct StageStep {
   std::uint32_t backward_chunk = 0;  // overlapped only
   // No later step adds to the gradients of the backward's chunk, whose weights are computed here.
   bool completes_gradients = false;
+  // No earlier step computes with the weights of the chunk.
+  bool needs_parameters = false;
   auto operator<=>(const StageStep&) const = default;
 };
 

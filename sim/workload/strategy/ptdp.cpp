@@ -26,12 +26,13 @@ struct ParallelParameters {
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   std::int64_t virtual_stages = 1;
+  bool sequence = false;
   ConfigNode schedule;
 };
 
 enum class GradientType { fp16, fp32 };
 enum class Recompute { full, none };
-enum class Optimizer { adam, none };
+enum class Optimizer { adam, distributed_adam, none };
 
 struct GradientParameters {
   GradientType dtype = GradientType::fp16;
@@ -50,6 +51,8 @@ struct PtdpParameters {
   bool overlap_p2p = true;
   GradientParameters gradient;
   Optimizer optimizer = Optimizer::adam;
+  bool overlap_parameter_gather = false;
+  Precision precision = Precision::half;
   std::int64_t iterations = 1;
 };
 
@@ -61,6 +64,8 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
           .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
+          .flag("sequence", &P::sequence,
+                "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b");
   return p;
@@ -96,8 +101,18 @@ const Parameters<PtdpParameters>& parameters() {
           .flag("overlap_p2p", &P::overlap_p2p,
                 "a stage goes on while its messages to other stages travel; false: it waits for them")
           .section("gradient", &P::gradient, gradient_parameters(), "the data-parallel all-reduce")
-          .choice("optimizer", &P::optimizer, {{"adam", Optimizer::adam}, {"none", Optimizer::none}},
-                  "what runs after the gradients are there")
+          .choice(
+              "optimizer", &P::optimizer,
+              {{"adam", Optimizer::adam},
+               {"distributed_adam", Optimizer::distributed_adam},
+               {"none", Optimizer::none}},
+              "what runs after the gradients are there; distributed: each replica gets the gradients of, and "
+              "updates, its part of the parameters, which are gathered then")
+          .flag("overlap_parameter_gather", &P::overlap_parameter_gather,
+                "distributed_adam: parameters are gathered while the first microbatch is computed")
+          .choice("precision", &P::precision,
+                  {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
+                  "of the GEMMs of the layers' weights")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations");
   return p;
 }
@@ -141,11 +156,15 @@ class Ptdp : public WorkloadKind {
   void check(const ConfigNode& where) const {
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
+    if (p_.parallel.sequence)
+      require_divides(where, "tensor", p_.parallel.tensor, "model.sequence", model_->sequence());
     require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
                     model_->layers());
     if (p_.gradient.overlap && p_.gradient.bucket == 0) {
       node(where, "gradient", "overlap").fail("overlap needs gradient.bucket: the size of one all-reduce");
     }
+    if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
+      where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
     check_sizes(where);
   }
   void check_sizes(const ConfigNode& where) const {
@@ -186,11 +205,16 @@ class Ptdp : public WorkloadKind {
 
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
+    if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
     all.push_back(tensor_parallel());
+    if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
     all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
-    all.push_back(data_parallel(p_.gradient.bucket, p_.gradient.overlap));
-    if (p_.optimizer == Optimizer::adam) all.push_back(optimizer());
+    const bool sharded = p_.optimizer == Optimizer::distributed_adam;
+    all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded}));
+    if (p_.parallel.sequence) all.push_back(sequence_gradients());
+    if (p_.optimizer != Optimizer::none) all.push_back(optimizer(sharded));
+    if (sharded) all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather));
     return all;
   }
 

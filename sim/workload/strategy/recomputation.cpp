@@ -6,8 +6,8 @@ namespace {
 // "attention_forward" -> "attention_recompute"
 std::string recomputed(const std::string& name) {
   constexpr std::string_view kForward = "forward";
-  if (name.size() < kForward.size() || name.substr(name.size() - kForward.size()) != kForward) return name;
-  return name.substr(0, name.size() - kForward.size()) + "recompute";
+  const std::size_t at = name.find(kForward);
+  return at == std::string::npos ? name : std::string(name).replace(at, kForward.size(), "recompute");
 }
 
 class FullRecomputation final : public Strategy {

@@ -16,6 +16,26 @@ namespace netsim {
 // anything else is computed.
 std::unique_ptr<Strategy> tensor_parallel();
 
+// GEMMs of the body's weight matrices, forward and backward, in FP8 or less, as NVIDIA's Transformer Engine
+// runs them: attention, embedding, logits and everything between the GEMMs stay in half precision. The
+// operand of a GEMM is written in the reduced precision by the kernel before it where that is bound by memory
+// (a norm, an activation: Transformer Engine fuses the cast with them), else by a kernel of its own that
+// reads 2 bytes and writes the value and its transpose. Before tensor_parallel().
+std::unique_ptr<Strategy> reduced_precision(Precision precision);
+
+// Sequence parallelism beside tensor parallelism (Korthikanti et al., arXiv 2205.05198): between the parts
+// that tensor parallelism divides each rank of axis "tp" computes its part of the tokens. What was an
+// all-reduce is a reduce-scatter, and what needs all tokens gathers them. As Megatron-LM does it, gradients
+// of weights gather the layer's input again while the gradient of the input is computed, and the
+// reduce-scatter of that gradient runs beside the gradients of weights. After tensor_parallel(), before
+// recomputation.
+std::unique_ptr<Strategy> sequence_parallel();
+
+// Gradients of parameters that each rank computed for its part of the tokens only (norms, biases) are
+// all-reduced over "tp" when all others are there (Megatron-LM's finalize_model_grads). After
+// data_parallel().
+std::unique_ptr<Strategy> sequence_gradients();
+
 // Activations of the body's layers are not kept: each backward computes the layer's forward again (Chen et
 // al., arXiv 1604.06174; Megatron-LM's --recompute-granularity full), communication and all.
 std::unique_ptr<Strategy> full_recomputation();
@@ -36,9 +56,25 @@ std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 // backward, in pieces of `bucket` bytes (0: in one). With `overlap`, the layers' gradients go out during the
 // last microbatch's backward, whenever layers have filled a bucket; what remains follows after it. A
 // bidirectional pipeline's copies of the model are summed in the same collective.
-std::unique_ptr<Strategy> data_parallel(Bytes bucket, bool overlap);
+struct DataParallelism {
+  Bytes bucket = 0;
+  bool overlap = false;
+  // Each rank gets the sum of its part only: a reduce-scatter, for an optimizer that is divided.
+  bool sharded = false;
+};
+std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters);
+// The ranks that hold the same parameters as a rank of the stage, and how many they are. After
+// pipeline_parallel().
+GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage);
+std::uint32_t replica_count(const TrainingGraph& graph);
 
-// Adam over the stage's parameters when their gradients are there.
-std::unique_ptr<Strategy> optimizer();
+// Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
+std::unique_ptr<Strategy> optimizer(bool sharded = false);
+
+// Parameters that a divided optimizer has updated are gathered by all replicas (stream dp), in pieces of
+// `bucket` bytes (0: in one): after the optimizer, or, with `overlap`, when an iteration begins, layer by
+// layer in the order of the forward, whose first microbatch waits for those that it comes to (Megatron-LM's
+// distributed optimizer, after ZeRO-1: Rajbhandari et al., SC'20; --overlap-param-gather). After optimizer().
+std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap);
 
 }  // namespace netsim

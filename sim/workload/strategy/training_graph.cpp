@@ -1,5 +1,6 @@
 #include "sim/workload/strategy/training_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -56,12 +57,24 @@ class ChainWriter {
   }
 
   // A chain whose first node waits for `after`.
-  Position append(BlockBuilder& block, const Chain& chain, std::vector<Position> after) const {
-    for (const GraphNode& node : chain) after = {append(block, node, after)};
+  Position append(BlockBuilder& block, const Chain& chain, const std::vector<Position>& after) const {
+    std::vector<std::vector<Position>> done{after};  // of each node; first of what is before the chain
+    for (const GraphNode& node : chain) done.push_back({append(block, node, waits_for(node, done))});
     return block.size() - 1;
   }
 
  private:
+  static std::vector<Position> waits_for(const GraphNode& node,
+                                         const std::vector<std::vector<Position>>& done) {
+    if (node.after.empty()) return done.back();
+    std::vector<Position> positions;
+    for (const std::uint32_t back : node.after) {
+      const std::vector<Position>& of_node = done[done.size() - std::min<std::size_t>(back, done.size())];
+      positions.insert(positions.end(), of_node.begin(), of_node.end());
+    }
+    return positions;
+  }
+
   const TrainingGraph& graph_;
 };
 
@@ -105,8 +118,15 @@ class GraphComputation final : public StageComputation {
   }
 
   Position forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
-    for (const std::uint32_t i : chunk(step, step.chunk).layers)
-      layer(block, graph_.layers[i], "_forward", {&graph_.layers[i].forward}, after);
+    const ChunkGraph& part = chunk(step, step.chunk);
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& next = graph_.layers[part.layers[i]];
+      if (step.needs_parameters && i < part.gathers.size() && part.gathers[i]) {
+        if (i > 0) after = {block.size() - 1};
+        after.push_back(writer_.append(block, *part.gathers[i], std::vector<Position>()));
+      }
+      layer(block, next, "_forward", {&next.forward}, after);
+    }
     return block.size() - 1;
   }
 
@@ -150,13 +170,19 @@ class GraphComputation final : public StageComputation {
       }
       ends.push_back(backward.size());
     }
+    Inputs first = inputs;
+    if (step.needs_parameters) {
+      for (const auto& gather : chunk(step, step.chunk).gathers) {
+        if (gather) first.forward.push_back(writer_.append(block, *gather, std::vector<Position>()));
+      }
+    }
     Results results;
     std::size_t layer = 0;
     for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
       if (i < backward.size())
-        results.backward = append_next(block, *backward[i], i, inputs.backward, results.backward);
+        results.backward = append_next(block, *backward[i], i, first.backward, results.backward);
       if (i < forward.size())
-        results.forward = append_next(block, *forward[i], i, inputs.forward, results.forward);
+        results.forward = append_next(block, *forward[i], i, first.forward, results.forward);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
         if (step.completes_gradients) reduce(block, part, layer, results);
       }

@@ -35,6 +35,10 @@ struct GraphNode {
   Stream stream = Stream::tp;
   std::uint32_t group = 0;  // of the program
   Bytes bytes = 0;
+  // How many nodes of its chain back each of those stands that it waits for: 1 is the one before. Empty: that
+  // one. What lies before the chain is what its first node waits for.
+  std::vector<std::uint32_t> after;
+  bool weight_gradient = false;  // a communication that only gradients of weights wait for
 };
 using Chain = std::vector<GraphNode>;
 
@@ -55,6 +59,9 @@ struct ChunkGraph {
   // By layer, counted from the end of the chunk, if any: what is reduced as soon as the backward of the last
   // microbatch has completed the layer's gradients; nobody in the backward waits for it.
   std::vector<std::optional<GraphNode>> reductions;
+  // By layer, if any: what is gathered from the beginning of the iteration on, one after the other, before
+  // the first microbatch's forward computes the layer and those behind it.
+  std::vector<std::optional<GraphNode>> gathers;
 };
 
 // What a stage does once an iteration, after its last computation.

@@ -45,6 +45,13 @@ std::uint32_t FlowSource::add(const Flow& flow) {
   return number;
 }
 
+std::vector<Flow> FlowSource::flows() const {
+  std::vector<Flow> all;
+  all.reserve(flows_.size());
+  for (std::uint32_t number = 0; number < flows_.size(); ++number) all.push_back(flow(number));
+  return all;
+}
+
 Flow FlowSource::flow(std::uint32_t number) const {
   const Stored& stored = flows_[number];
   Flow flow;

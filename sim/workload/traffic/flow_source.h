@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,11 +63,9 @@ class FlowSource final : public TaskSource {
   void seal();
 
   Flow flow(std::uint32_t number) const;
+  std::size_t flow_count() const { return flows_.size(); }
   // All of them, by number.
-  auto flows() const {
-    return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(flows_.size())) |
-           std::views::transform([this](std::uint32_t number) { return flow(number); });
-  }
+  std::vector<Flow> flows() const;
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(begin_.size() - 1); }
   std::optional<std::uint32_t> iterations() const override { return 1; }

@@ -75,7 +75,7 @@ class Poisson final : public WorkloadKind {
     const std::uint32_t name = source->add_name("flow");
     const std::uint64_t seed = p_.seed == 0 ? context.seed : static_cast<std::uint64_t>(p_.seed);
     for (std::uint32_t host = 0; host < hosts; ++host) add_flows(*source, host, hosts, mean_gap, seed, name);
-    if (source->flows().empty()) {
+    if (source->flow_count() == 0) {
       throw InputError(duration_place_, "no flow starts within " + format_time(p_.duration) +
                                             ": the mean time between two of a host is " +
                                             format_time(static_cast<Time>(mean_gap)));

@@ -670,8 +670,8 @@ TEST(Job, ComputesSlowerBesideCommunicationWhereTheConfigurationSaysSo) {
 // The third iteration of rank 1 is a straggler.
 class Straggling final : public ComputeTimes {
  public:
-  Time duration(std::uint32_t rank, std::uint32_t iteration, std::uint32_t) const override {
-    return rank == 1 && iteration == 2 ? 25 : 5;
+  Time duration(std::uint32_t rank, const Task& task) const override {
+    return rank == 1 && task.iteration == 2 ? 25 : 5;
   }
 };
 

@@ -296,11 +296,15 @@ std::string random_job() {
   const int tensor = pick({1, 2, 4}), stages = pick({1, 2, 4}), chunks = stages > 1 ? pick({1, 2}) : 1;
   const int microbatches = stages * pick({1, 2, 3});
   const auto flag = [&] { return pick({0, 1}) == 1 ? "true" : "false"; };
+  const bool sharded = pick({0, 1}) == 1;
   return "{kind: ptdp, model: {layers: 8, hidden: 64, heads: 4, sequence: 16, vocabulary: 128}, parallel: "
          "{tensor: " +
          std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
          ", data: " + std::to_string(pick({1, 2})) + ", virtual_stages: " + std::to_string(chunks) +
-         "}, microbatches: " + std::to_string(microbatches) +
+         ", sequence: " + flag() + "}, microbatches: " + std::to_string(microbatches) +
+         ", precision: " + (pick({0, 1}) == 1 ? "fp8" : "half") +
+         ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
+         ", overlap_parameter_gather: " + (sharded ? flag() : "false") +
          ", microbatch: " + std::to_string(pick({1, 2})) +
          ", recompute: " + (pick({0, 1}) == 1 ? "full" : "none") + ", scatter_gather: " + flag() +
          ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +

@@ -1,0 +1,116 @@
+#include "sim/core/csv.h"
+
+#include <algorithm>
+
+#include "sim/core/config.h"
+
+namespace netsim {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+CsvReader::CsvReader(std::string_view text, const std::string& file) : text_(text), reader_("", file) {
+  if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
+}
+
+bool CsvReader::next_line() {
+  while (!text_.empty()) {
+    const std::size_t end = std::min(text_.find('\n'), text_.size());
+    line_ = text_.substr(0, end);
+    text_.remove_prefix(std::min(end + 1, text_.size()));
+    ++number_;
+    const std::string_view content = trimmed(line_);
+    if (!content.empty() && content.front() != '#') return true;
+  }
+  return false;
+}
+
+std::size_t CsvReader::most() const {
+  return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1;
+}
+
+void CsvReader::split() {
+  cells_.clear();
+  texts_.clear();
+  texts_.reserve(static_cast<std::size_t>(std::count(line_.begin(), line_.end(), ',')) + 1);
+  for (std::size_t at = 0; at <= line_.size();) {
+    std::size_t begin = at;
+    while (begin < line_.size() && (line_[begin] == ' ' || line_[begin] == '\t')) ++begin;
+    std::string& text = texts_.emplace_back();
+    if (begin < line_.size() && line_[begin] == '"') {
+      at = unquote(begin, text);
+    } else {
+      const std::size_t end = std::min(line_.find(',', at), line_.size());
+      text = trimmed(line_.substr(at, end - at));
+      at = end + 1;
+    }
+    cells_.push_back({text, number_, static_cast<int>(begin) + 1});
+  }
+}
+
+// Returns where the next cell begins.
+std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
+  std::size_t at = begin + 1;
+  for (; at < line_.size(); ++at) {
+    if (line_[at] == '"' && (at + 1 == line_.size() || line_[at + 1] != '"')) break;
+    if (line_[at] == '"') ++at;
+    text += line_[at];
+  }
+  if (at >= line_.size())
+    reader_.fail({"", number_, static_cast<int>(begin) + 1}, "the quote that opens here is never closed");
+  const std::size_t end = std::min(line_.find(',', at), line_.size());
+  if (!trimmed(line_.substr(at + 1, end - at - 1)).empty())
+    reader_.fail({"", number_, static_cast<int>(at) + 2}, "text behind a closing quote");
+  return end + 1;
+}
+
+const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>& names,
+                                                  std::size_t required) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (!next_line())
+    reader_.fail({"", 1, 1}, "the file has no line that names columns (allowed: " + list + ")");
+  split();
+  for (const Word& cell : cells_) {
+    const auto known = std::find(names.begin(), names.end(), cell.text);
+    const std::string text(cell.text.substr(0, 40));
+    if (known == names.end()) {
+      const std::string near = nearest(cell.text, names);
+      reader_.fail(cell, "unknown column '" + text + "'" +
+                             (near.empty() ? "" : ", did you mean '" + near + "'?") + " (allowed: " + list +
+                             ")");
+    }
+    const auto index = static_cast<std::size_t>(known - names.begin());
+    if (std::find(columns_.begin(), columns_.end(), index) != columns_.end())
+      reader_.fail(cell, "a second column for '" + text + "'");
+    columns_.push_back(index);
+  }
+  for (std::size_t name = 0; name < required; ++name) {
+    if (column(name) == kNone) fail("column '" + names[name] + "' is missing (allowed: " + list + ")");
+  }
+  return columns_;
+}
+
+std::size_t CsvReader::column(std::size_t name) const {
+  const auto found = std::find(columns_.begin(), columns_.end(), name);
+  return found != columns_.end() ? static_cast<std::size_t>(found - columns_.begin()) : kNone;
+}
+
+bool CsvReader::next() {
+  if (!next_line()) return false;
+  split();
+  if (cells_.size() != columns_.size()) {
+    fail(std::to_string(cells_.size()) + " cells, but the header has " + std::to_string(columns_.size()) +
+         " columns");
+  }
+  return true;
+}
+
+}  // namespace netsim

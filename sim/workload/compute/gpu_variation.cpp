@@ -1,0 +1,98 @@
+#include "sim/workload/compute/gpu_variation.h"
+
+#include <utility>
+
+#include "sim/core/parameters.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::int64_t kMaxIteration = 1'000'000'000;
+
+struct Entry {
+  std::string gpu, host;
+  double slowdown = 1;
+  std::int64_t first_iteration = 0, last_iteration = kMaxIteration;
+};
+
+const Parameters<Entry>& entry_parameters() {
+  static const auto p =
+      Parameters<Entry>()
+          .text("gpu", &Entry::gpu, "the GPU by its name in tables: host0/gpu3")
+          .text("host", &Entry::host, "all GPUs of a host: host2")
+          .real("slowdown", &Entry::slowdown, {1, 1000}, "computing takes so many times as long")
+          .required()
+          .integer("first_iteration", &Entry::first_iteration, {0, kMaxIteration}, "of the job, from 0")
+          .integer("last_iteration", &Entry::last_iteration, {0, kMaxIteration}, "of the job");
+  return p;
+}
+
+// Those that the entry names.
+std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, const Cluster& cluster) {
+  if (entry.gpu.empty() == entry.host.empty()) node.fail("one of 'gpu' and 'host' is needed, and not both");
+  const bool whole = entry.gpu.empty();
+  const std::string& name = whole ? entry.host : entry.gpu;
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
+    const std::string& full = cluster.graph.node(cluster.gpus[gpu].node).name;
+    std::string candidate = whole ? full.substr(0, full.find('/')) : full;
+    if (candidate == name) found.push_back(gpu);
+    if (names.empty() || names.back() != candidate) names.push_back(std::move(candidate));
+  }
+  if (!found.empty()) return found;
+  const std::string near = nearest(name, names);
+  node.find(whole ? "host" : "gpu")
+      ->fail("no " + std::string(whole ? "host" : "GPU") + " '" + name + "'" +
+             (near.empty() ? "" : ", did you mean '" + near + "'?") + " (names are those of links.csv)");
+}
+
+}  // namespace
+
+std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cluster) {
+  std::vector<Straggler> stragglers;
+  if (list.is_null()) return stragglers;
+  if (!list.is_sequence()) list.fail("a list of {gpu, slowdown} or {host, slowdown}");
+  for (const ConfigNode& node : list.items()) {
+    const Entry entry = entry_parameters().parse(node);
+    if (entry.last_iteration < entry.first_iteration)
+      node.find("last_iteration")->fail("last_iteration is before first_iteration");
+    for (const std::uint32_t gpu : gpus_of(entry, node, cluster)) {
+      stragglers.push_back({gpu, entry.slowdown, static_cast<std::uint32_t>(entry.first_iteration),
+                            static_cast<std::uint32_t>(entry.last_iteration)});
+    }
+  }
+  return stragglers;
+}
+
+VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter,
+                           const std::vector<Straggler>& stragglers, const std::vector<std::uint32_t>& gpus,
+                           std::uint64_t seed, const std::string& job)
+    : times_(std::move(times)), jitter_(jitter), key_(RandomStream(seed, "compute jitter of " + job).key()) {
+  if (stragglers.empty()) return;
+  for (const std::uint32_t gpu : gpus) {
+    std::vector<Straggler>& mine = by_rank_.emplace_back();
+    for (const Straggler& straggler : stragglers) {
+      if (straggler.gpu == gpu) mine.push_back(straggler);
+    }
+  }
+}
+
+Time VaryingTimes::duration(std::uint32_t rank, const Task& task) const {
+  double factor = 1;
+  if (!by_rank_.empty()) {
+    for (const Straggler& straggler : by_rank_[rank]) {
+      if (task.iteration >= straggler.first && task.iteration <= straggler.last) factor *= straggler.slowdown;
+    }
+  }
+  if (jitter_ > 0) {
+    RandomStream random(key_, "", hash_combine(rank, task.id));
+    double z = -6;
+    for (int i = 0; i < 12; ++i) z += random.uniform();
+    factor *= 1 + jitter_ * z;
+  }
+  const Time time = times_->duration(rank, task);
+  return factor == 1 ? time : static_cast<Time>(static_cast<double>(time) * factor + 0.5);
+}
+
+}  // namespace netsim

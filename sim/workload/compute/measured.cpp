@@ -1,0 +1,149 @@
+// measured: kernels as somebody timed them, by a table:
+//
+//   kernel,m,n,k,batch,precision,time_us
+//   qkv_gemm,2048,4608,12288,1,half,982.4
+//   flash_attention,,,,,,1310
+//
+// A row fits a kernel if the kernel is as all the row's cells say; an empty cell, or a column that is not
+// there, says nothing. The first row that fits counts. What no row fits `otherwise` times, another compute
+// model.
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/csv.h"
+#include "sim/core/output.h"
+#include "sim/core/registry.h"
+#include "sim/workload/compute/compute_model.h"
+
+namespace netsim {
+namespace {
+
+constexpr Range<std::int64_t> kSizes{0, 1LL << 50};
+constexpr Range<Time> kTimes{0, 1'000'000 * kSecond};
+
+// What a row says of a kernel.
+struct Row {
+  std::string kernel;
+  std::optional<Precision> precision;
+  std::array<std::optional<std::int64_t>, 5> sizes;  // m, n, k, batch, bytes
+  Time time = 0;
+
+  bool fits(const Kernel& k) const {
+    if (!kernel.empty() && kernel != k.name) return false;
+    if (precision && *precision != k.precision) return false;
+    const std::array<std::int64_t, 5> of_kernel{k.m, k.n, k.k, k.batch, k.bytes};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] && *sizes[i] != of_kernel[i]) return false;
+    }
+    return true;
+  }
+};
+
+Precision precision_of(const Word& cell, const TextReader& reader) {
+  std::string allowed;
+  for (const Precision precision :
+       {Precision::half, Precision::fp32, Precision::tf32, Precision::fp8, Precision::fp4}) {
+    if (cell.text == to_string(precision)) return precision;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(precision));
+  }
+  reader.fail(cell, "the precision is '" + std::string(cell.text) + "'; allowed: " + allowed);
+}
+
+std::vector<Row> read_rows(const std::string& path) {
+  const std::vector<std::string> names{"time_us", "time", "kernel", "precision", "m",
+                                       "n",       "k",    "batch",  "bytes"};
+  constexpr std::size_t kTimeUs = 0, kTime = 1, kKernel = 2, kPrecision = 3, kFirstSize = 4;
+  const std::string text = read_file(path);
+  CsvReader table(text, path);
+  const std::vector<std::size_t> columns = table.header(names, 0);
+  if ((table.column(kTimeUs) == CsvReader::kNone) == (table.column(kTime) == CsvReader::kNone))
+    table.fail("one column 'time_us' (microseconds) or 'time' (with a unit) is needed, and not both");
+  std::vector<Row> rows;
+  while (table.next()) {
+    Row& row = rows.emplace_back();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Word& cell = table.cells()[i];
+      const TextReader& reader = table.reader();
+      if (columns[i] == kTimeUs) {
+        row.time = reader.time_in(cell, "the time", kMicrosecond, kTimes);
+      } else if (columns[i] == kTime) {
+        row.time = reader.time(cell, "the time", kTimes);
+      } else if (cell.text.empty()) {
+        continue;
+      } else if (columns[i] == kKernel) {
+        row.kernel = cell.text;
+      } else if (columns[i] == kPrecision) {
+        row.precision = precision_of(cell, reader);
+      } else {
+        row.sizes[columns[i] - kFirstSize] = reader.integer(cell, names[columns[i]], kSizes);
+      }
+    }
+  }
+  if (rows.empty()) table.fail("no rows follow the header");
+  return rows;
+}
+
+class Measured final : public ComputeModel {
+ public:
+  Measured(std::string file, std::vector<Row> rows, std::unique_ptr<ComputeModel> otherwise)
+      : file_(std::move(file)), rows_(std::move(rows)), otherwise_(std::move(otherwise)) {}
+
+  double peak_flops() const override { return otherwise_ != nullptr ? otherwise_->peak_flops() : 0; }
+  std::string objection(const Kernel& kernel) const override {
+    if (kernel.kind == Kernel::Kind::fixed || find(kernel) != nullptr) return "";
+    if (otherwise_ != nullptr) return otherwise_->objection(kernel);
+    return fmt::format(
+        "no row of {} fits (m {}, n {}, k {}, batch {}, bytes {}, precision {}), and "
+        "'otherwise' names no model",
+        file_, kernel.m, kernel.n, kernel.k, kernel.batch, kernel.bytes, to_string(kernel.precision));
+  }
+  Time duration(const Kernel& kernel) const override {
+    if (kernel.kind == Kernel::Kind::fixed) return kernel.duration;
+    const Row* row = find(kernel);
+    return row != nullptr ? row->time : otherwise_->duration(kernel);
+  }
+  using ComputeModel::duration;
+
+ private:
+  const Row* find(const Kernel& kernel) const {
+    for (const Row& row : rows_) {
+      if (row.fits(kernel)) return &row;
+    }
+    return nullptr;
+  }
+
+  std::string file_;
+  std::vector<Row> rows_;
+  std::unique_ptr<ComputeModel> otherwise_;
+};
+
+struct MeasuredParameters {
+  std::string file;
+  ConfigNode otherwise;
+};
+
+Parameters<MeasuredParameters> parameters() {
+  using P = MeasuredParameters;
+  return Parameters<P>()
+      .text("file", &P::file, "the table (CSV): kernel, m, n, k, batch, bytes, precision, time_us")
+      .required()
+      .component("otherwise", &P::otherwise, "compute_model", "", "times what no row fits");
+}
+
+const Registration<ComputeModel> kMeasured{
+    "measured", "kernels as a table of measured times says, and another model for the rest", parameters(),
+    [](const MeasuredParameters& p, const ConfigNode& where) -> std::unique_ptr<ComputeModel> {
+      const std::string path = find_input_file(p.file, where.place().file);
+      std::unique_ptr<ComputeModel> otherwise;
+      if (!p.otherwise.is_null()) otherwise = Registry<ComputeModel>::instance().create(p.otherwise, "");
+      return std::make_unique<Measured>(path, read_rows(path), std::move(otherwise));
+    }};
+
+}  // namespace
+}  // namespace netsim

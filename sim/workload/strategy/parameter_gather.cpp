@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "sim/workload/strategy/strategies.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 2;  // half precision
+
+class ParameterGather final : public Strategy {
+ public:
+  ParameterGather(Bytes bucket, bool overlap) : bucket_(bucket), overlap_(overlap) {}
+
+  void apply(TrainingGraph& graph) const override {
+    if (replica_count(graph) == 1) return;
+    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
+      StageGraph& stage = graph.stages[s];
+      GraphNode node;
+      node.kind = GraphNode::Kind::collective;
+      node.name = "dp_parameters";
+      node.collective = CollectiveKind::all_gather;
+      node.stream = Stream::dp;
+      node.group = graph.builder.group(replicas(graph, s));
+      if (overlap_) {
+        gather_ahead(graph, stage, node);
+        continue;
+      }
+      for (Bytes left = stage.parameters * kParameterBytes; left > 0; left -= node.bytes) {
+        node.bytes = bucket_ == 0 ? left : std::min(left, bucket_);
+        stage.add_finish(node);
+      }
+      stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
+    }
+  }
+
+ private:
+  // A bucket is gathered before the first of its layers; layers are not cut; a bucket of 0 is the whole
+  // chunk.
+  void gather_ahead(const TrainingGraph& graph, StageGraph& stage, const GraphNode& gather) const {
+    // What the ends share counts with one of them, the same in all replicas.
+    const bool begins = std::any_of(stage.chunks.begin(), stage.chunks.end(), [](const ChunkGraph& chunk) {
+      return !chunk.layers.empty() && chunk.layers.front() == TrainingGraph::kFirst;
+    });
+    const std::uint32_t carrier = begins ? TrainingGraph::kFirst : TrainingGraph::kLast;
+    for (ChunkGraph& chunk : stage.chunks) {
+      chunk.gathers.resize(chunk.layers.size());
+      GraphNode* bucket = nullptr;
+      for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
+        std::int64_t parameters = 0;
+        for (const Tensor& tensor : graph.layers[chunk.layers[i]].parameters)
+          parameters += graph.sharding.local(tensor);
+        if (chunk.layers[i] == carrier && !graph.model.shared.empty())
+          parameters += graph.sharding.local(graph.model.shared);
+        if (parameters == 0) continue;
+        if (bucket == nullptr) bucket = &chunk.gathers[i].emplace(gather);
+        bucket->bytes += parameters * kParameterBytes;
+        if (bucket_ != 0 && bucket->bytes >= bucket_) bucket = nullptr;
+      }
+    }
+  }
+
+  Bytes bucket_;
+  bool overlap_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap) {
+  return std::make_unique<ParameterGather>(bucket, overlap);
+}
+
+}  // namespace netsim

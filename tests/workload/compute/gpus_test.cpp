@@ -1,0 +1,135 @@
+// GPUs by name beside measured rates of GEMMs; what they cannot compute is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "sim/core/registry.h"
+#include "sim/workload/compute/compute_model.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<ComputeModel> gpu(const std::string& yaml) {
+  return Registry<ComputeModel>::instance().create(parse_config(yaml, "compute.yaml"), "");
+}
+
+Kernel cube(std::int64_t size, Precision precision) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::gemm;
+  kernel.m = kernel.n = kernel.k = size;
+  kernel.precision = precision;
+  return kernel;
+}
+
+double tflops(const ComputeModel& model, std::int64_t size, Precision precision) {
+  const double edge = static_cast<double>(size);
+  return 2 * edge * edge * edge / static_cast<double>(model.duration(cube(size, precision)));
+}
+
+// Azure's AI benchmarking guide: cubes of 1k to 16k.
+struct MeasuredGemm {
+  const char* gpu;
+  Precision precision;
+  std::int64_t size;
+  double tflops;
+  double below, above;  // how far off the model may be, in percent
+};
+
+void PrintTo(const MeasuredGemm& gemm, std::ostream* out) {
+  *out << gemm.gpu << " " << to_string(gemm.precision) << " " << gemm.size;
+}
+
+class GemmRates : public ::testing::TestWithParam<MeasuredGemm> {};
+
+// From 2k on. Smaller ones are dominated by launch, fill and drain, and by kernels for few tiles that the
+// model does not have (stream-K, split-K): see docs/compute.md for the misses.
+TEST_P(GemmRates, AreNearWhatWasMeasured) {
+  const MeasuredGemm& measured = GetParam();
+  const double rate = tflops(*gpu(measured.gpu), measured.size, measured.precision);
+  const double error = 100 * (rate / measured.tflops - 1);
+  std::printf("%-26s %-4s %5ld: %7.1f TFLOP/s, measured %7.1f, %+.1f %%\n", measured.gpu,
+              to_string(measured.precision), static_cast<long>(measured.size), rate, measured.tflops, error);
+  EXPECT_GE(error, -measured.below);
+  EXPECT_LE(error, measured.above);
+}
+
+// An A100 as a GEMM alone has it: the highest measured rate (MAMF) instead of that of training.
+constexpr const char* kAloneA100 = "{kind: a100_80gb, sustained: 0.869}";
+constexpr Precision kHalf = Precision::half, kFp8 = Precision::fp8;
+INSTANTIATE_TEST_SUITE_P(
+    Azure, GemmRates,
+    ::testing::Values(
+        MeasuredGemm{kAloneA100, kHalf, 1024, 119, 10, 10}, MeasuredGemm{kAloneA100, kHalf, 2048, 222, 22, 0},
+        MeasuredGemm{kAloneA100, kHalf, 4096, 228, 0, 10}, MeasuredGemm{kAloneA100, kHalf, 8192, 254, 5, 5},
+        MeasuredGemm{kAloneA100, kHalf, 16384, 257, 5, 5}, MeasuredGemm{"h100_sxm", kFp8, 1024, 274, 0, 75},
+        MeasuredGemm{"h100_sxm", kFp8, 2048, 1011, 6, 6}, MeasuredGemm{"h100_sxm", kFp8, 4096, 1217, 5, 5},
+        MeasuredGemm{"h100_sxm", kFp8, 8192, 1290, 5, 5}, MeasuredGemm{"h100_sxm", kFp8, 16384, 1377, 5, 5},
+        MeasuredGemm{"h200_sxm", kFp8, 1024, 290, 0, 75}, MeasuredGemm{"h200_sxm", kFp8, 16384, 1350, 5, 5}));
+
+// No GEMM is faster than the highest measured one (MAMF), and a large one comes near it.
+TEST(Gpus, LargeGemmsComeNearTheHighestMeasuredRate) {
+  struct Highest {
+    const char* gpu;
+    Precision precision;
+    double tflops;
+  };
+  for (const Highest& h :
+       {Highest{"h100_sxm", kHalf, 794.5}, Highest{"h100_sxm", kFp8, 1402.6}, Highest{"b200", kHalf, 1745},
+        Highest{"b200", kFp8, 3432.5}, Highest{"gb200", kHalf, 1822}, Highest{"gb200", kFp8, 3615.6},
+        Highest{"mi300x", kHalf, 668.4}}) {
+    const auto model = gpu(h.gpu);
+    double best = 0;
+    for (std::int64_t size = 8192; size <= 32768; size += 1024)
+      best = std::max(best, tflops(*model, size, h.precision));
+    EXPECT_LT(best, h.tflops) << h.gpu;
+    EXPECT_GT(best, 0.97 * h.tflops) << h.gpu;
+  }
+}
+
+TEST(Gpus, PrecisionsHaveTheirOwnRates) {
+  const auto b200 = gpu("b200");
+  const auto time = [&](Precision precision) {
+    return static_cast<double>(b200->duration(cube(16384, precision)));
+  };
+  EXPECT_NEAR(time(Precision::half) / time(Precision::fp8), 2, 0.1);
+  EXPECT_NEAR(time(Precision::fp8) / time(Precision::fp4), 2, 0.1);
+  EXPECT_NEAR(time(Precision::tf32) / time(Precision::half), 2250.0 / 1100, 0.05);
+  EXPECT_GT(time(Precision::fp32), 10 * time(Precision::tf32));
+}
+
+// A thin one is bound by its operands, which are as large as its precision.
+TEST(Gpus, ThinGemmsAreBoundByTheBytesOfTheirPrecision) {
+  const auto model = gpu("{kind: h100_sxm, launch: 0}");
+  Kernel thin = cube(16384, Precision::half);
+  thin.m = 1;
+  const double half = static_cast<double>(model->duration(thin));
+  thin.precision = Precision::fp8;
+  EXPECT_NEAR(half / static_cast<double>(model->duration(thin)), 2, 0.01);
+}
+
+TEST(Gpus, RefuseArithmeticThatTheyDoNotHave) {
+  EXPECT_EQ(gpu("a100_80gb")->objection(cube(1024, Precision::half)), "");
+  EXPECT_THAT(gpu("a100_80gb")->objection(cube(1024, Precision::fp8)),
+              HasSubstr("the accelerator has no fp8 (fp8_tflops is 0)"));
+  EXPECT_THAT(gpu("v100_sxm2")->objection(cube(1024, Precision::tf32)), HasSubstr("has no tf32"));
+  EXPECT_EQ(gpu("{kind: a100_80gb, fp8_tflops: 1}")->objection(cube(1024, Precision::fp8)), "");
+  Kernel memory;
+  memory.precision = Precision::fp4;
+  EXPECT_EQ(gpu("a100_80gb")->objection(memory), "");
+}
+
+TEST(Gpus, TheClockOfATrainingJobScalesArithmetic) {
+  const auto full = gpu("{kind: h100_sxm, launch: 0}"),
+             throttled = gpu("{kind: h100_sxm, launch: 0, clock: 0.8}");
+  EXPECT_NEAR(static_cast<double>(throttled->duration(cube(8192, kHalf))) * 0.8,
+              static_cast<double>(full->duration(cube(8192, kHalf))), 2);
+  Kernel memory;
+  memory.bytes = 1'000'000;
+  EXPECT_EQ(throttled->duration(memory), full->duration(memory));
+}
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,274 @@
+// Sequence parallelism, the distributed optimizer, reduced precision: what they move and compute, and what
+// runs beside what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/core/errors.h"
+#include "tests/support/tasks_of.h"
+#include "tests/workload/program/small_programs.h"
+#include "tests/workload/task_player.h"
+
+namespace netsim {
+namespace {
+
+using netsim::testing::parse_workload;
+using netsim::testing::PlayedTask;
+using netsim::testing::TaskPlayer;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr std::int64_t kLayers = 4, kHidden = 64, kSequence = 16, kVocabulary = 128;
+
+std::unique_ptr<TaskSource> job(const std::string& kind, const std::string& more, std::uint32_t gpus) {
+  const std::string model = kind == "gpt" ? "kind: gpt" : "kind: llama, groups: 4, inner: 96";
+  return parse_workload("{kind: ptdp, model: {" + model +
+                        ", layers: 4, hidden: 64, heads: 4, sequence: 16, vocabulary: 128}, " + more + "}")
+      ->tasks(gpus);
+}
+
+struct Tally {
+  std::uint64_t tasks = 0;
+  Bytes bytes = 0;
+};
+std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank) {
+  std::map<std::string, Tally> result;
+  for (const Task& task : test::tasks_of(source, rank)) {
+    if (!is_communication(task)) continue;
+    const std::string kind = task.kind == TaskKind::collective ? to_string(task.collective) : "message";
+    Tally& entry = result[kind + " " + source.names()[task.name]];
+    ++entry.tasks;
+    entry.bytes += task.bytes;
+  }
+  return result;
+}
+
+// Kernels of a rank by name, as often as they run.
+std::map<std::string, std::vector<Kernel>> kernels(const TaskSource& source, std::uint32_t rank) {
+  std::map<std::string, std::vector<Kernel>> result;
+  for (const Task& task : test::tasks_of(source, rank)) {
+    if (task.kind != TaskKind::compute) continue;
+    for (const Kernel& kernel : source.works()[task.work].kernels) result[kernel.name].push_back(kernel);
+  }
+  return result;
+}
+
+// Where two all-reduces of bsh elements a layer and direction were there are a gather and a reduce-scatter
+// each, so 8 b s h (t-1)/t elements a layer and microbatch as before, and the gathers of the inputs once
+// more: 2 b s h (t-1)/t (Korthikanti et al., section 4.2.2, whose f and g these are).
+TEST(SequenceParallel, MovesWhatAllReducesDidAndTheInputsOnceMore) {
+  constexpr Bytes kActivation = 2 * kSequence * kHidden;
+  constexpr std::uint64_t kMicrobatches = 3;
+  for (const char* kind : {"gpt", "llama"}) {
+    SCOPED_TRACE(kind);
+    const auto divided =
+        job(kind, "parallel: {tensor: 4, sequence: true}, microbatches: 3, recompute: none", 4);
+    const auto tasks = tally(*divided, 2);
+    const std::uint64_t each = 2 * kLayers * kMicrobatches;
+    EXPECT_EQ(tasks.at("reduce_scatter tp_forward").tasks, each);
+    EXPECT_EQ(tasks.at("reduce_scatter tp_forward").bytes, static_cast<Bytes>(each) * kActivation);
+    EXPECT_EQ(tasks.at("reduce_scatter tp_backward").tasks, each);
+    // Of logits and embedding, too.
+    EXPECT_EQ(tasks.at("all_gather tp_gather_forward").tasks, each + kMicrobatches);
+    EXPECT_EQ(tasks.at("all_gather tp_gather_backward").tasks, each + kMicrobatches);
+    EXPECT_EQ(tasks.at("all_gather tp_gather_input").tasks, each + kMicrobatches);
+    EXPECT_EQ(tasks.at("all_gather tp_gather_input").bytes,
+              static_cast<Bytes>(each + kMicrobatches) * kActivation);
+    EXPECT_EQ(tasks.at("reduce_scatter tp_embedding").tasks, kMicrobatches);
+    EXPECT_EQ(tasks.at("reduce_scatter tp_logits_backward").tasks, kMicrobatches);
+    EXPECT_EQ(tasks.at("all_reduce tp_loss").tasks, 3 * kMicrobatches);
+    EXPECT_EQ(tasks.count("all_reduce tp_forward"), 0U);
+  }
+}
+
+TEST(SequenceParallel, RecomputesGathersToo) {
+  const auto divided = job("gpt", "parallel: {tensor: 4, sequence: true}, recompute: full", 4);
+  const auto tasks = tally(*divided, 0);
+  EXPECT_EQ(tasks.at("all_gather tp_gather_recompute").tasks, 2U * kLayers);
+  EXPECT_EQ(tasks.at("reduce_scatter tp_recompute").tasks, 2U * kLayers);
+}
+
+constexpr const char* kByToken[] = {"layer_norm",         "rms_norm",           "residual",
+                                    "bias_dropout",       "position_embedding", "embedding_dropout",
+                                    "embedding_transpose"};
+
+TEST(SequenceParallel, ComputesTheSameGemmsAndAPartOfTheRest) {
+  for (const char* kind : {"gpt", "llama"}) {
+    const auto whole = kernels(*job(kind, "parallel: {tensor: 4}", 4), 1);
+    const auto divided = kernels(*job(kind, "parallel: {tensor: 4, sequence: true}", 4), 1);
+    for (const auto& [name, list] : whole) {
+      SCOPED_TRACE(name);
+      ASSERT_EQ(divided.count(name), 1U);
+      const std::string& kernel_name = name;
+      ASSERT_EQ(divided.at(name).size(), list.size());
+      const Kernel &one = list.front(), &other = divided.at(name).front();
+      EXPECT_EQ(one.m * one.n * one.k * one.batch, other.m * other.n * other.k * other.batch);
+      const bool by_token = std::any_of(
+          std::begin(kByToken), std::end(kByToken),
+          [&kernel_name](const char* part) { return kernel_name.find(part) != std::string::npos; });
+      EXPECT_EQ(one.bytes, by_token ? 4 * other.bytes : one.bytes);
+    }
+  }
+}
+
+// Ranks have their part of the activations between stages already.
+TEST(SequenceParallel, StagesSendTheirPart) {
+  const auto tasks =
+      tally(*job("gpt", "parallel: {tensor: 2, pipeline: 2, sequence: true}, microbatches: 4", 4), 0);
+  EXPECT_EQ(tasks.at("message send_forward").bytes, 4 * 2 * kSequence * kHidden / 2);
+  EXPECT_EQ(tasks.count("all_gather gather_backward"), 0U);
+}
+
+// Two norms of a layer have 2 parameters a hidden unit each, and two biases are not divided; the last norm.
+TEST(SequenceParallel, SumsGradientsOfWhatIsNotDivided) {
+  const auto tasks = tally(*job("gpt", "parallel: {tensor: 2, sequence: true}", 2), 0);
+  EXPECT_EQ(tasks.at("all_reduce tp_norm_gradients").bytes, 2 * (kLayers * 6 * kHidden + 2 * kHidden));
+  EXPECT_EQ(tally(*job("gpt", "parallel: {tensor: 2}", 2), 0).count("all_reduce tp_norm_gradients"), 0U);
+}
+
+std::vector<PlayedTask> played(TaskSource& source) {
+  TaskPlayer player(source, 1, std::vector<Time>(source.works().size(), 10));
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  return player.played;
+}
+
+// The gradient's reduce-scatter is ready when the gradient of the input is, beside the gradients of weights;
+// the input is gathered beside the gradient of the input.
+TEST(SequenceParallel, CommunicatesBesideTheGradientsOfWeights) {
+  const auto source = job("gpt", "parallel: {tensor: 2, sequence: true}, recompute: none", 2);
+  const std::vector<PlayedTask> tasks = played(*source);
+  const auto all = [&](const std::string& name) {
+    std::vector<const PlayedTask*> found;
+    for (const PlayedTask& task : tasks) {
+      if (task.rank == 0 && source->names()[task.task.name] == name) found.push_back(&task);
+    }
+    return found;
+  };
+  const auto dgrad = all("mlp_backward.mlp_up_gemm_dgrad"), wgrad = all("mlp_backward.mlp_up_gemm_wgrad");
+  const auto scatter = all("tp_backward"), gather = all("tp_gather_input");
+  ASSERT_EQ(dgrad.size(), 4U);
+  ASSERT_EQ(wgrad.size(), 4U);
+  for (std::size_t i = 0; i < dgrad.size(); ++i) {
+    EXPECT_EQ(wgrad[i]->ready, dgrad[i]->end);
+    const auto ready_at = [](Time time) { return [time](const PlayedTask* t) { return t->ready == time; }; };
+    EXPECT_TRUE(std::any_of(scatter.begin(), scatter.end(), ready_at(dgrad[i]->end)));
+    EXPECT_TRUE(std::any_of(gather.begin(), gather.end(), ready_at(dgrad[i]->ready)));
+  }
+}
+
+TEST(SequenceParallel, RefusesASequenceThatCannotBeDivided) {
+  EXPECT_THAT([] { job("gpt", "parallel: {tensor: 32, sequence: true}", 32); },
+              ThrowsMessage<ConfigError>(HasSubstr("cannot be divided by 32")));
+}
+
+std::int64_t parameters_of_rank() {
+  return kLayers * (12 * kHidden * kHidden + 13 * kHidden) + (kVocabulary + kSequence + 2) * kHidden;
+}
+
+// Gradients 2P (d-1)/d and parameters 2P (d-1)/d bytes in half precision, as an all-reduce would be.
+TEST(DistributedOptimizer, ScattersGradientsAndGathersParameters) {
+  for (const char* more :
+       {"", ", overlap_parameter_gather: true", ", gradient: {bucket: 100 kB, overlap: true}",
+        ", gradient: {bucket: 100 kB, overlap: true}, overlap_parameter_gather: true"}) {
+    SCOPED_TRACE(more);
+    const auto source = job(
+        "gpt", std::string("parallel: {data: 4}, microbatches: 2, optimizer: distributed_adam") + more, 4);
+    const auto tasks = tally(*source, 3);
+    EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 2 * parameters_of_rank());
+    EXPECT_EQ(tasks.at("all_gather dp_parameters").bytes, 2 * parameters_of_rank());
+    EXPECT_EQ(tasks.count("all_reduce dp_gradients"), 0U);
+    EXPECT_EQ(tasks.at("all_gather dp_parameters").tasks > 1,
+              std::string(more).find("bucket") != std::string::npos);
+    const auto of_rank = kernels(*source, 3);
+    EXPECT_EQ(of_rank.at("adam").front().bytes, 28 * ((parameters_of_rank() + 3) / 4));
+    TaskPlayer player(*source, 7);
+    player.run();
+    EXPECT_TRUE(player.all_done());
+  }
+}
+
+// Overlapped, the gathers come first, and each layer waits for the parameters that it needs, no further ones.
+TEST(DistributedOptimizer, GathersWhileTheFirstMicrobatchIsComputed) {
+  const auto source =
+      job("gpt",
+          "parallel: {data: 2}, microbatches: 2, recompute: none, optimizer: distributed_adam, "
+          "gradient: {bucket: 100 kB}, overlap_parameter_gather: true",
+          2);
+  std::map<std::string, std::uint32_t> seen;
+  std::vector<std::string> order;
+  for (const Task& task : test::tasks_of(*source, 0)) order.push_back(source->names()[task.name]);
+  // 98.6 kB a layer, 17.5 kB in the embedding: buckets of embedding and one layer, two layers, one layer and
+  // head.
+  const auto gathers = std::count(order.begin(), order.end(), "dp_parameters");
+  EXPECT_EQ(gathers, 3);
+  EXPECT_EQ(order.front(), "dp_parameters");
+  const auto optimizer = std::find(order.begin(), order.end(), "optimizer");
+  EXPECT_EQ(std::count(optimizer, order.end(), "dp_parameters"), 0);
+  // The second bucket is no reason for the first layer to wait.
+  std::vector<Task> ready;
+  source->start(0, ready);
+  ASSERT_EQ(ready.size(), 1U);  // the stream has one at a time
+  const Task first = ready.front();
+  EXPECT_EQ(source->names()[first.name], "dp_parameters");
+  ready.clear();
+  source->complete(0, first.id, ready);
+  std::vector<std::string> released;
+  released.reserve(ready.size());
+  for (const Task& task : ready) released.push_back(source->names()[task.name]);
+  EXPECT_THAT(released, ::testing::UnorderedElementsAre("dp_parameters", "embedding_lookup"));
+}
+
+TEST(DistributedOptimizer, BidirectionalPipelinesDivideAmongBothCopies) {
+  const auto source =
+      job("gpt",
+          "parallel: {data: 2, pipeline: 2, schedule: dual_pipe}, microbatches: 8, optimizer: "
+          "distributed_adam, overlap_parameter_gather: true",
+          4);
+  const auto tasks = tally(*source, 0);
+  EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, tasks.at("all_gather dp_parameters").bytes);
+  TaskPlayer player(*source, 3);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_FALSE(player.mismatched);
+}
+
+TEST(DistributedOptimizer, RefusesAnOverlapOfWhatIsNotGathered) {
+  EXPECT_THAT([] { job("gpt", "overlap_parameter_gather: true", 1); },
+              ThrowsMessage<ConfigError>(HasSubstr("only distributed_adam gathers parameters")));
+}
+
+// Weights' GEMMs are reduced, all else is not; where no kernel that is bound by memory writes the operand
+// there is a cast.
+TEST(ReducedPrecision, IsThatOfTheWeightsGemms) {
+  const auto reduced = kernels(*job("llama", "precision: fp8, recompute: none", 1), 0);
+  const auto half = kernels(*job("llama", "recompute: none", 1), 0);
+  for (const auto& [name, list] : reduced) {
+    const bool logits = name.find("logits") != std::string::npos;
+    const bool weights = name.find("gemm") != std::string::npos && !logits;
+    const Kernel& kernel = list.front();
+    if (kernel.kind == Kernel::Kind::memory) continue;
+    EXPECT_EQ(kernel.precision, weights ? Precision::fp8 : Precision::half) << name;
+  }
+  EXPECT_EQ(half.count("cast"), 0U);
+  // Forward: what attention gives; backward: the gradient that the down projection gets.
+  ASSERT_EQ(reduced.at("cast").size(), static_cast<std::size_t>(kLayers) * 2);
+  EXPECT_EQ(reduced.at("cast").front().bytes, 4 * kSequence * kHidden);
+}
+
+TEST(ReducedPrecision, GathersWhatIsReducedAlready) {
+  const std::string parallel = "parallel: {tensor: 2, sequence: true}, recompute: none";
+  const auto half = tally(*job("gpt", parallel, 2), 0);
+  const auto reduced = tally(*job("gpt", parallel + ", precision: fp8", 2), 0);
+  const Bytes activation = 2 * kSequence * kHidden;
+  // All but those of logits and embedding.
+  EXPECT_EQ(half.at("all_gather tp_gather_forward").bytes, (2 * kLayers + 1) * activation);
+  EXPECT_EQ(reduced.at("all_gather tp_gather_forward").bytes, kLayers * activation + activation);
+  EXPECT_EQ(reduced.at("all_gather tp_gather_backward").bytes, kLayers * activation + activation);
+  EXPECT_EQ(reduced.at("reduce_scatter tp_forward").bytes, half.at("reduce_scatter tp_forward").bytes);
+}
+
+}  // namespace
+}  // namespace netsim
