@@ -42,19 +42,23 @@ std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus
   return hosts.size();
 }
 
-void log_network(Log& log, const ConfigNode& root) {
-  const auto chosen = [&](const char* path) { return or_none(configured(root, path)); };
-  log.info(Room::network,
-           fmt::format("packets, {} classes; routing {}, scheduler {}, marker {}, flow control {}",
-                       chosen("network.switch.classes"), chosen("network.switch.routing"),
-                       chosen("network.switch.scheduler"), chosen("network.switch.marker"),
-                       chosen("network.switch.flow_control")));
+// Of a packet fabric, `who` before each line.
+void log_network(Log& log, const ConfigNode& root, const std::string& fabric, const std::string& who) {
+  const auto network = [&](const char* path) {
+    return or_none(configured_in(root, fabric, "network", path));
+  };
+  const auto transport = [&](const char* path) {
+    return or_none(configured_in(root, fabric, "transport", path));
+  };
   log.info(
-      Room::transport,
-      fmt::format(
-          "congestion control {}, reliability {}, {} of payload a packet, {} queue pairs between two GPUs",
-          chosen("transport.congestion_control"), chosen("transport.reliability"), chosen("transport.mtu"),
-          chosen("transport.queue_pairs")));
+      Room::network,
+      who + fmt::format("packets, {} classes; routing {}, scheduler {}, marker {}, flow control {}",
+                        network("switch.classes"), network("switch.routing"), network("switch.scheduler"),
+                        network("switch.marker"), network("switch.flow_control")));
+  log.info(Room::transport, who + fmt::format("congestion control {}, reliability {}, {} of payload a "
+                                              "packet, {} queue pairs between two GPUs",
+                                              transport("congestion_control"), transport("reliability"),
+                                              transport("mtu"), transport("queue_pairs")));
 }
 
 }  // namespace
@@ -74,7 +78,10 @@ void log_decisions(Log& log, const Simulation& simulation) {
   if (simulation.system().packets() == nullptr) {
     log.info(Room::network, "ideal: every message takes no time but `network.delay`");
   } else {
-    log_network(log, root);
+    const std::vector<std::string> names = cluster.packet_fabric_names();
+    if (names.empty()) log_network(log, root, "", "");
+    for (const std::string& name : names)
+      log_network(log, root, name, names.size() > 1 ? "fabric " + name + ": " : "");
   }
   for (const ParameterInfo& parameter : Executor::parameter_table()) {
     if (parameter.type != "component") continue;

@@ -13,9 +13,7 @@
 #include "sim/core/registry.h"
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
-#include "sim/transport/congestion/congestion_control.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/transport/reliability/reliability.h"
 #include "sim/workload/compute/gpu_variation.h"
 #include "sim/workload/workload.h"
 
@@ -56,34 +54,6 @@ const ConfigNode& known_sections(const ConfigNode& root) {
 const ConfigNode& network_section(const ConfigNode& root) {
   const ConfigNode& node = section(root, "network");
   return node.is_scalar() ? absent() : node;
-}
-
-// A parameter of the transport, which the transport itself reads and checks; `text` of the default otherwise.
-template <class Read>
-auto transport_value(const ConfigNode& root, const char* name, Read read) {
-  if (const ConfigNode* node = section(root, "transport").find(name); node != nullptr && node->is_scalar()) {
-    return read(*node);
-  }
-  for (const ParameterInfo& info : PacketNetwork::transport_parameters()) {
-    if (info.name == name) return read(ConfigNode::scalar(info.default_text, {}));
-  }
-  NETSIM_CHECK(false, std::string("the transport has no ") + name);
-}
-
-TransportSizes transport_sizes(const ConfigNode& root) {
-  TransportSizes sizes;
-  sizes.mtu = transport_value(root, "mtu", [](const ConfigNode& node) { return read_bytes(node); });
-  sizes.queue_pairs = static_cast<std::uint32_t>(
-      transport_value(root, "queue_pairs", [](const ConfigNode& node) { return read_integer(node); }));
-  const ConfigNode* reliability = section(root, "transport").find("reliability");
-  const ReliabilityPlan plan =
-      Registry<Reliability>::instance()
-          .create(reliability != nullptr ? *reliability : absent(), configured(root, "transport.reliability"))
-          ->compile();
-  sizes.timeout = plan.timeout != 0 ? plan.timeout
-                                    : transport_value(root, "retransmission_timeout",
-                                                      [](const ConfigNode& node) { return read_time(node); });
-  return sizes;
 }
 
 // By group of hosts; null where neither the configuration nor the host names one.
@@ -151,18 +121,14 @@ std::vector<std::string> nic_names(const Cluster& cluster) {
   return names;
 }
 
-Knobs knobs(const ConfigNode& root) {
+Knobs knobs(const ConfigNode& root, const std::string& fabric, const TransportFigures& transport) {
   Knobs knobs;
-  knobs.congestion_control = configured(root, "transport.congestion_control");
-  knobs.reliability = configured(root, "transport.reliability");
-  knobs.marker = configured(root, "network.switch.marker");
-  knobs.routing = configured(root, "network.switch.routing");
-  knobs.flow_control = configured(root, "network.switch.flow_control");
-  const ConfigNode* given = section(root, "transport").find("congestion_control");
-  const CongestionNeeds needs = Registry<CongestionControl>::instance()
-                                    .create(given != nullptr ? *given : absent(), knobs.congestion_control)
-                                    ->needs();
-  knobs.hears_marks = needs.cnp_interval != kNever || needs.ack_echo;
+  knobs.congestion_control = configured_in(root, fabric, "transport", "congestion_control");
+  knobs.reliability = configured_in(root, fabric, "transport", "reliability");
+  knobs.marker = configured_in(root, fabric, "network", "switch.marker");
+  knobs.routing = configured_in(root, fabric, "network", "switch.routing");
+  knobs.flow_control = configured_in(root, fabric, "network", "switch.flow_control");
+  knobs.hears_marks = transport.hears_marks;
   return knobs;
 }
 
@@ -186,6 +152,15 @@ auto naming(const std::string& workload, Act act) {
     if (std::string_view(error.what()).starts_with(workload)) throw;
     throw InputError(Place{workload, 0, 0, ""}, error.what());
   }
+}
+
+// Of the first packet fabric; what stands for it where there is none.
+TransportFigures first_packet_transport(const System& system) {
+  const std::vector<ClusterFabric>& fabrics = system.cluster().fabrics;
+  for (std::size_t i = 0; i < system.transports().size(); ++i) {
+    if (!fabrics[i].scale_up) return system.transports()[i];
+  }
+  return {};
 }
 
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
@@ -214,7 +189,8 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
     circuits_ = packets_->circuits();
     endpoint_ = std::move(packets);
   }
-  transport_ = transport_sizes(root);
+  for (std::uint32_t fabric = 0; packets_ != nullptr && fabric < cluster_.fabrics.size(); ++fabric)
+    transports_.push_back(packets_->transport_figures(fabric));
   next_origin_ += gpus;
   for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
@@ -241,7 +217,8 @@ Simulation::Simulation(SimulationSetup setup)
     const std::vector<std::uint16_t>* ports = sources.size() == 1 ? sources[0].source->ns3_ports() : nullptr;
     tables_ = std::make_unique<Tables>(
         setup_.output_directory, system_.output(), sources, nic_names(cluster),
-        ports != nullptr ? std::make_unique<Ns3Fct>(cluster, system_.transport().mtu, *ports) : nullptr);
+        ports != nullptr ? std::make_unique<Ns3Fct>(cluster, first_packet_transport(system_).mtu, *ports)
+                         : nullptr);
   }
   recorder_ = std::make_unique<Recorder>(tables_.get(), system_.cluster().graph, descriptions_.size());
   if (const SampleParameters& sample = system_.output().sample; sample.interval > 0) {
@@ -452,7 +429,8 @@ Calibration Simulation::calibrate(double seconds, const Watch& watch) {
   if (calibration.end.seconds <= 0) calibration.end = progress_mark(watch_of_run.seconds());
   calibration.memory = peak_memory();
   calibration.simulated = system_.engine().now();
-  calibration.timer = system_.transport().timeout;
+  for (const TransportFigures& transport : system_.transports())
+    calibration.timer = std::max(calibration.timer, transport.timeout);
   return calibration;
 }
 
@@ -476,7 +454,7 @@ Volume Simulation::whole_volume() {
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     add_volume(sum, naming(descriptions_[job].file, [&] {
                  return predict_volume(*descriptions_[job].source, placement(job), system_.executor(),
-                                       system_.cluster(), system_.transport());
+                                       system_.cluster(), system_.transports());
                }));
   }
   return sum;
@@ -614,7 +592,10 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
     const Graph& graph = system_.cluster().graph;
     results.network = packets->counters();
-    results.knobs = knobs(setup_.config);
+    const std::vector<std::string> names = system_.cluster().packet_fabric_names();
+    results.knobs =
+        knobs(setup_.config, names.size() == 1 ? names.front() : "", first_packet_transport(system_));
+    if (names.size() > 1) results.fabrics = fabric_results();
     results.links.reserve(graph.port_count());
     for (PortId port = 0; port < graph.port_count(); ++port) {
       const LinkSpec& link = graph.port(port).link;
@@ -627,6 +608,30 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   results.deadlocked = deadlocked();
   if (outcome == Outcome::stalled) results.waiting = waiting();
   results.notes = notes(results);
+  return results;
+}
+
+std::vector<FabricResult> Simulation::fabric_results() const {
+  const Cluster& cluster = system_.cluster();
+  std::vector<FabricResult> results;
+  for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
+    const ClusterFabric& fabric = cluster.fabrics[i];
+    if (fabric.scale_up) continue;
+    FabricResult& result = results.emplace_back();
+    result.name = fabric.name;
+    result.knobs = knobs(setup_.config, fabric.name, system_.transports()[i]);
+    const auto inside = [&](NodeId node) { return node >= fabric.first_switch && node < fabric.end_switch; };
+    for (PortId port = 0; port < cluster.graph.port_count(); ++port) {
+      const PortSpec& spec = cluster.graph.port(port);
+      if (!inside(spec.node) && !inside(spec.peer_node)) continue;
+      const PortCounters counters = system_.packets()->port_counters(port);
+      result.packet_hops += counters.data_packets;
+      result.ecn_marks += counters.ecn_marks;
+      result.drops += counters.drops;
+      result.pauses += counters.pauses;
+      result.credit_stalls += counters.credit_stalls;
+    }
+  }
   return results;
 }
 

@@ -60,7 +60,8 @@ class System {
   const ComputeModel* compute(std::uint32_t gpu) const { return compute_[group_of(gpu)].get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }
-  const TransportSizes& transport() const { return transport_; }
+  // By number in Cluster::fabrics; nothing for `network: ideal`.
+  const std::vector<TransportFigures>& transports() const { return transports_; }
   // By set, and which one a GPU's events are in.
   const std::vector<EventLoop*>& loops() const { return loops_; }
   const std::vector<std::uint32_t>& set_of_gpu() const { return set_of_gpu_; }
@@ -74,7 +75,7 @@ class System {
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
   OutputParameters output_;
-  TransportSizes transport_;
+  std::vector<TransportFigures> transports_;
   PacketNetwork* packets_ = nullptr;
   CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
@@ -189,6 +190,7 @@ class Simulation {
   Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
   double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
+  std::vector<FabricResult> fabric_results() const;
   JobResult job_result(std::uint32_t number, Time now) const;
   std::vector<std::string> waiting() const;
   std::vector<std::string> notes(const Results& results) const;

@@ -36,7 +36,7 @@ void add_rows(const ParameterTable& table, const std::string& prefix, std::vecto
     const std::string known = info.computed.empty() ? info.default_text : info.computed;
     const std::string standard = info.required ? "required" : known;
     rows.push_back({prefix + info.name, info.type, standard, range, info.doc});
-    add_rows(info.children, prefix + info.name + ".", rows);
+    if (info.type == "section") add_rows(info.children, prefix + info.name + ".", rows);
   }
 }
 

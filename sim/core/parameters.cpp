@@ -31,7 +31,9 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
 }
 
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
-  if (parameter.type == "section" || parameter.type == "list" || parameter.type == "components") return;
+  for (const char* type : {"section", "sections", "list", "components"}) {
+    if (parameter.type == type) return;
+  }
   // Nothing is where its key is; a null that is written has a place of its own, one of --set has none.
   const Place& given = node.place();
   const Place key = node.key_place();

@@ -36,8 +36,8 @@ struct Range {
 // What is known about one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  // bool integer real time bytes rate text choice names component section list; components: by name; groups:
-  // a number, or a list of components with a `count` each.
+  // bool integer real time bytes rate text choice names component section list; components, sections: by
+  // name; groups: a number, or a list of components with a `count` each.
   std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
   std::string computed;      // in words, where the default depends on other values: "by profile"
@@ -46,7 +46,7 @@ struct ParameterInfo {
   std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
   std::string component_kind;              // for components: the registry's name
   std::string doc;
-  std::vector<ParameterInfo> children;  // for section
+  std::vector<ParameterInfo> children;  // for section; for sections: of each
 };
 using ParameterTable = std::vector<ParameterInfo>;
 
@@ -147,18 +147,42 @@ class Parameters {
   // A list that whoever uses it reads by hand; absent: a null node.
   Parameters&& list(std::string name, ConfigNode P::*member, std::string doc);
 
+  // A map of sections by name, each with parameters of `each`, that whoever uses it reads; absent: a null
+  // node.
+  Parameters&& sections(std::string name, ConfigNode P::*member, ParameterTable each, std::string doc);
+
   // Makes the last parameter required: absent is a ConfigError at the enclosing map's place.
   Parameters&& required();
 
   // Parses a map (or null: all defaults). `also_allowed`: further keys that someone else reads ("kind").
-  P parse(const ConfigNode& node, const std::vector<std::string>& also_allowed = {}) const;
+  P parse(const ConfigNode& node, const std::vector<std::string>& also_allowed = {}) const {
+    P values;
+    read_map(node, also_allowed, false, values);
+    return values;
+  }
+  // The same over values that were read before: what the map does not speak of stays as it was, in sections
+  // too; a component or list is given as a whole; null stands for the default.
+  P parse_over(P values, const ConfigNode& node) const {
+    read_map(node, {}, true, values);
+    return values;
+  }
   const ParameterTable& table() const { return table_; }
 
  private:
   struct Binding {
     std::function<void(P&, const ConfigNode&)> read;
+    std::function<void(P&)> clear;                              // back to the default
+    std::function<void(P&, const ConfigNode&)> read_over = {};  // of sections, where it is not `read`
     bool required = false;
   };
+  void read_map(const ConfigNode& node, const std::vector<std::string>& also_allowed, bool over,
+                P& values) const;
+  // Of a parameter that is kept as the node it is.
+  void keep(ParameterInfo info, ConfigNode P::*member) {
+    table_.push_back(std::move(info));
+    bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; },
+                         [member](P& p) { p.*member = ConfigNode(); }});
+  }
   template <class T, class Member, class Limits, class Read, class Format>
   Parameters&& add(std::string name, std::string type, Member member, Limits range, std::string doc,
                    Read read, Format format) {
@@ -169,6 +193,7 @@ class Parameters {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(P{}.*member)>, T>)
       info.default_text = format(P{}.*member);
     Binding binding;
+    binding.clear = [member](P& p) { p.*member = P{}.*member; };
     if constexpr (std::is_same_v<Limits, std::nullopt_t>) {
       binding.read = [member, read](P& p, const ConfigNode& node) { p.*member = read(node); };
     } else {
@@ -209,6 +234,7 @@ Parameters<P>&& Parameters<P>::choice(std::string name, E P::*member,
     if (value == P{}.*member) info.default_text = word;
   }
   Binding binding;
+  binding.clear = [member](P& p) { p.*member = P{}.*member; };
   binding.read = [member, names](P& p, const ConfigNode& node) {
     const std::string given = read_text(node);
     std::string allowed;
@@ -231,17 +257,19 @@ template <class S>
 Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Parameters<S>& nested,
                                        std::string doc) {
   table_.push_back(section_info(std::move(name), nested.table(), std::move(doc)));
-  bindings_.push_back(
-      {[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); }, false});
+  bindings_.push_back({[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); },
+                       [](P&) {},  // an empty section says nothing
+                       [member, nested](P& p, const ConfigNode& node) {
+                         p.*member = nested.parse_over(std::move(p.*member), node);
+                       }});
   return std::move(*this);
 }
 
 template <class P>
 Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::*member, std::string component_kind,
                                          std::string default_name, std::string doc) {
-  table_.push_back(
-      component_info(std::move(name), std::move(component_kind), std::move(default_name), std::move(doc)));
-  bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
+  keep(component_info(std::move(name), std::move(component_kind), std::move(default_name), std::move(doc)),
+       member);
   return std::move(*this);
 }
 
@@ -251,16 +279,23 @@ Parameters<P>&& Parameters<P>::list(std::string name, ConfigNode P::*member, std
   info.name = std::move(name);
   info.type = "list";
   info.doc = std::move(doc);
-  table_.push_back(std::move(info));
-  bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
+  keep(std::move(info), member);
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::sections(std::string name, ConfigNode P::*member, ParameterTable each,
+                                        std::string doc) {
+  ParameterInfo info = section_info(std::move(name), std::move(each), std::move(doc));
+  info.type = "sections";
+  keep(std::move(info), member);
   return std::move(*this);
 }
 
 template <class P>
 Parameters<P>&& Parameters<P>::names(std::string name, ConfigNode P::*member, std::string default_name,
                                      std::string doc) {
-  table_.push_back(names_info(std::move(name), std::move(default_name), std::move(doc)));
-  bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; }, false});
+  keep(names_info(std::move(name), std::move(default_name), std::move(doc)), member);
   return std::move(*this);
 }
 
@@ -273,21 +308,23 @@ Parameters<P>&& Parameters<P>::required() {
 }
 
 template <class P>
-P Parameters<P>::parse(const ConfigNode& node, const std::vector<std::string>& also_allowed) const {
-  P values;
+void Parameters<P>::read_map(const ConfigNode& node, const std::vector<std::string>& also_allowed, bool over,
+                             P& values) const {
   std::vector<std::string> allowed = also_allowed;
   for (const auto& info : table_) allowed.push_back(info.name);
   node.allow_keys(allowed);
   for (std::size_t i = 0; i < table_.size(); ++i) {
     const ConfigNode* entry = node.find(table_[i].name);
-    if (entry != nullptr && entry->is_null() && !bindings_[i].required) refuse_empty(table_[i], *entry);
+    const Binding& binding = bindings_[i];
+    if (entry != nullptr && entry->is_null() && !binding.required) refuse_empty(table_[i], *entry);
     if (entry != nullptr && !entry->is_null()) {
-      bindings_[i].read(values, *entry);
-    } else if (bindings_[i].required) {
+      (over && binding.read_over ? binding.read_over : binding.read)(values, *entry);
+    } else if (over) {
+      if (entry != nullptr) binding.clear(values);
+    } else if (binding.required) {
       node.fail("'" + table_[i].name + "' is missing (" + table_[i].type + "): " + table_[i].doc);
     }
   }
-  return values;
 }
 
 }  // namespace netsim

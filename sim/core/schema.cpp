@@ -68,6 +68,8 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "rate") return quantity("([kKMGT]?(bps|b/s|bit/s|B/s)|[KMGT]iB/s)");
   if (info.type == "choice") return {{"enum", info.choices}};
   if (info.type == "section") return table_schema(info.children);
+  if (info.type == "sections")
+    return {{"type", "object"}, {"additionalProperties", table_schema(info.children)}};
   if (info.type == "component") return component_schema(info);
   if (info.type == "components")
     return {{"type", "object"}, {"additionalProperties", component_schema(info)}};

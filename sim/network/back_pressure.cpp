@@ -7,11 +7,13 @@
 namespace netsim {
 
 void BackPressure::pause_sender(PortId port, std::uint32_t priority) {
-  send_frame(port, make_link_control(LinkControl::pause, priority), 0, state_.parameters.pfc_frame);
+  send_frame(port, make_link_control(LinkControl::pause, priority), 0,
+             state_.rules_at(port).switches.pfc_frame);
 }
 
 void BackPressure::resume_sender(PortId port, std::uint32_t priority) {
-  send_frame(port, make_link_control(LinkControl::resume, priority), 0, state_.parameters.pfc_frame);
+  send_frame(port, make_link_control(LinkControl::resume, priority), 0,
+             state_.rules_at(port).switches.pfc_frame);
 }
 
 void BackPressure::send_frame(PortId to, std::uint32_t message, std::uint32_t credit, Bytes frame_bytes) {
@@ -100,7 +102,7 @@ void BackPressure::come_up(PortId port) {
   pauses.abandoned = false;
   const PortId back = port ^ 1U;
   for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
-    if (buffers_.lossless(priority)) {
+    if (state_.is_lossless(port, priority)) {
       if (!ports_.is_held(port, priority)) {
         ports_.hold(port, priority);
         pauses.unheard = static_cast<std::uint8_t>(pauses.unheard | 1U << priority);

@@ -37,39 +37,65 @@ Bytes chip_buffer(const FabricState& state, NodeId node) {
   return static_cast<Bytes>(static_cast<Int128>(kChips.back().buffer) * bandwidth / kChips.back().bandwidth);
 }
 
-void build_buffer(FabricState& state, NodeId id, Bytes largest_packet, const ConfigNode& node) {
+void build_buffer(FabricState& state, NodeId id) {
   const auto index = static_cast<std::uint32_t>(state.buffers.size());
   const SwitchParameters& own = state.of_switch(id);
+  const SwitchRules& rules = state.rules_of(id);
   Bytes set_aside = 0;
   for (const PortId port : state.graph.ports_of(id)) {
     state.ports[port].buffer = index;
     state.ports[port].flags |= fabric::kBuffered;
     for (std::uint32_t priority = kDataPriority; priority < state.priorities; ++priority) {
-      if (!state.is_lossless(priority)) continue;
+      if ((rules.lossless >> priority & 1) == 0) continue;
       fabric::Ingress& in = state.ingress[state.class_index(port ^ 1U, priority)];
-      in.headroom = own.headroom != 0 ? own.headroom : computed_headroom(state, port ^ 1U, largest_packet);
+      in.headroom = own.headroom != 0 ? own.headroom : computed_headroom(state, port ^ 1U);
       set_aside += in.headroom + own.reserve;
     }
   }
   const Bytes chip = chip_buffer(state, id), computed = std::max(chip, set_aside + chip / 2);
   const Bytes size = own.buffer != 0 ? own.buffer : computed;
   if (set_aside >= size) {
-    const ConfigNode* given = node.find("buffer");
-    (given != nullptr ? *given : node)
+    const ConfigNode* given = rules.where.find("buffer");
+    (given != nullptr ? *given : rules.where)
         .fail(fmt::format(
             "{} B do not hold the headroom and reserves of {}'s {} links, {} B: allowed is more "
             "than that, 0 (computed: {} B), or a smaller headroom or reserve",
             size, state.graph.node(id).name, state.graph.ports_of(id).size(), set_aside, computed));
   }
-  state.buffers.push_back({.shared_total = size - set_aside,
-                           .alpha_2_16 = static_cast<std::int64_t>(own.alpha * 65536.0),
-                           .reserve = own.reserve,
-                           .resume_offset = own.resume_offset});
+  state.buffers.push_back(
+      {.shared_total = size - set_aside,
+       .alpha_2_16 = static_cast<std::int64_t>(own.alpha * 65536.0),
+       .reserve = own.reserve,
+       .resume_offset = own.resume_offset,
+       .lossless = rules.lossless,
+       .queue_limit = own.queue_limit != 0 ? static_cast<std::uint32_t>(own.queue_limit) : UINT32_MAX,
+       .credits = rules.credits()});
 }
 
 // Of the switch that the link leads into, which what is on its way to it has yet to pass.
 Time latency_behind(const FabricState& state, PortId port) {
   return state.of_switch(state.graph.port(port).peer_node).latency;
+}
+
+// Bit per priority.
+std::uint32_t lossless_of(const FabricState& state, const SwitchParameters& switches) {
+  const ConfigNode& given = switches.lossless;
+  if (switches.flow_control != FlowControl::pfc) {
+    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
+    return 0;
+  }
+  if (given.is_null() || (given.is_scalar() && given.text() == "all"))
+    return ((1U << state.data_queues) - 1) << kDataPriority;
+  if (given.is_scalar() && given.text() == "none") return 0;
+  if (!given.is_sequence()) given.fail("expected all, none or a list of classes");
+  std::uint32_t lossless = 0;
+  for (const ConfigNode& item : given.items()) {
+    const std::int64_t c = read_integer(item);
+    if (c < 0 || c >= state.classes) out_of_range(item, "0", std::to_string(state.classes - 1));
+    for (std::uint32_t channel = 0; channel < state.channels; ++channel)
+      lossless |= 1U << (kDataPriority + channel * state.classes + static_cast<std::uint32_t>(c));
+  }
+  return lossless;
 }
 
 // A round trip's worth, with a packet in the way at each end; a quarter more, because credits come back a
@@ -91,58 +117,43 @@ Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
 // fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
 // frame: the terms of IEEE 802.1Qbb's annex on buffer requirements; in bytes as buffers count them, plus the
 // packet that crossed the threshold.
-Bytes computed_headroom(const FabricState& state, PortId port, Bytes largest_packet) {
+Bytes computed_headroom(const FabricState& state, PortId port) {
   const Graph& graph = state.graph;
+  const SwitchRules& rules = state.rules_at(port);
+  const Bytes largest_packet = rules.largest_packet;
   const LinkSpec& link = graph.port(port).link;
   const LinkSpec& back = graph.port(port ^ 1U).link;
-  const Time loop_time = link.delay + latency_behind(state, port) + back.delay +
-                         state.parameters.pfc_response +
+  const Time loop_time = link.delay + latency_behind(state, port) + back.delay + rules.switches.pfc_response +
                          transmission_time(largest_packet + back.overhead, back.rate) +
-                         transmission_time(state.parameters.pfc_frame + back.overhead, back.rate);
+                         transmission_time(rules.switches.pfc_frame + back.overhead, back.rate);
   const Int128 in_flight = static_cast<Int128>(loop_time) * link.rate / (8 * kSecond);
   return static_cast<Bytes>(in_flight) + 2 * largest_packet;
 }
 
-void build_classes(FabricState& state, const ConfigNode& node) {
-  const ConfigNode& given = state.parameters.lossless;
-  if (state.parameters.flow_control != FlowControl::pfc) {
-    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
-    return;
-  }
-  const std::uint32_t all = ((1U << state.data_queues) - 1) << kDataPriority;
-  if (given.is_null() || (given.is_scalar() && given.text() == "all")) {
-    state.lossless = all;
-  } else if (given.is_sequence()) {
-    for (const ConfigNode& item : given.items()) {
-      const std::int64_t c = read_integer(item);
-      if (c < 0 || c >= state.classes) out_of_range(item, "0", std::to_string(state.classes - 1));
-      for (std::uint32_t channel = 0; channel < state.channels; ++channel)
-        state.lossless |= 1U << (kDataPriority + channel * state.classes + static_cast<std::uint32_t>(c));
-    }
-  } else if (!given.is_scalar() || given.text() != "none") {
-    (given.is_null() ? node : given).fail("expected all, none or a list of classes");
-  }
+void build_classes(FabricState& state) {
+  for (SwitchRules& rules : state.rules) rules.lossless = lossless_of(state, rules.switches);
 }
 
-void build_buffers(FabricState& state, Bytes largest_packet, const ConfigNode& node) {
+void build_buffers(FabricState& state) {
   for (NodeId id = 0; id < state.graph.node_count(); ++id) {
-    if (state.graph.node(id).kind == NodeKind::fabric_switch) build_buffer(state, id, largest_packet, node);
+    if (state.graph.node(id).kind == NodeKind::fabric_switch) build_buffer(state, id);
   }
 }
 
-void build_credits(FabricState& state, Bytes largest_packet, const ConfigNode& node) {
-  const bool switches = state.parameters.flow_control == FlowControl::credits;
+void build_credits(FabricState& state) {
   for (PortId id = 0; id < state.graph.port_count(); ++id) {
     const PortSpec& spec = state.graph.port(id);
-    const bool into_switch = switches && state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch;
+    const SwitchRules& rules = state.rules_at(id);
+    const bool into_switch =
+        rules.credits() && state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch;
     if (!into_switch && spec.link.credits == 0) continue;
     if (state.credits.empty()) state.credits.resize(state.ingress.size());
-    const Bytes largest = into_switch ? largest_packet : spec.link.mtu;
-    Bytes room = into_switch ? state.parameters.credit_buffer : spec.link.credits;
+    const Bytes largest = into_switch ? rules.largest_packet : spec.link.mtu;
+    Bytes room = into_switch ? rules.switches.credit_buffer : spec.link.credits;
     if (room == 0) room = computed_credits(state, id, largest);
     if (room < 2 * largest) {
-      node.fail(fmt::format("a credit buffer of {} B for link {} does not hold two packets of {} B", room,
-                            state.graph.port_name(id), largest));
+      rules.where.fail(fmt::format("a credit buffer of {} B for link {} does not hold two packets of {} B",
+                                   room, state.graph.port_name(id), largest));
     }
     state.ports[id].flags |= fabric::kCredits;
     for (std::uint32_t priority = kDataPriority; priority < state.priorities; ++priority) {

@@ -37,13 +37,11 @@ bool CircuitSwitching::moves_packets(const Graph& graph) {
 
 CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
                                    const std::vector<std::unique_ptr<FabricPart>>& parts,
-                                   const CircuitParameters& parameters, const ConfigNode& node,
-                                   Bytes largest_packet)
+                                   const CircuitParameters& parameters, const ConfigNode& node)
     : engine_(engine),
       state_(state),
       parts_(parts),
       parameters_(parameters),
-      largest_packet_(largest_packet),
       avoided_(state.graph.avoided()) {
   for (const OpticalSwitch& one : state.graph.optical_switches()) {
     switches_.emplace_back().spec = &one;
@@ -236,7 +234,7 @@ Time CircuitSwitching::drain_time(const std::vector<PortId>& circuits) const {
   Time longest = 0;
   for (const PortId circuit : circuits) {
     for (const PortId port : {circuit, circuit ^ 1U}) {
-      const Bytes wire = largest_packet_ + state_.ports[port].overhead;
+      const Bytes wire = state_.rules_at(port).largest_packet + state_.ports[port].overhead;
       longest =
           std::max(longest, state_.serialisation(wire, state_.links[port].rate) + state_.links[port].delay);
     }

@@ -40,9 +40,9 @@ struct CircuitCounters {
 class CircuitSwitching {
  public:
   // `node`: the section `network`, for messages. ConfigError for configurations that there are not, and for
-  // a rotation too fast for circuits to be lit. `largest_packet`: on a circuit.
+  // a rotation too fast for circuits to be lit.
   CircuitSwitching(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricPart>>& parts,
-                   const CircuitParameters& parameters, const ConfigNode& node, Bytes largest_packet);
+                   const CircuitParameters& parameters, const ConfigNode& node);
   CircuitSwitching(const CircuitSwitching&) = delete;
   CircuitSwitching& operator=(const CircuitSwitching&) = delete;
 
@@ -100,7 +100,6 @@ class CircuitSwitching {
   FabricState& state_;
   const std::vector<std::unique_ptr<FabricPart>>& parts_;
   CircuitParameters parameters_;
-  Bytes largest_packet_;
   std::vector<Switch> switches_;
   std::vector<std::string> names_;  // of all configurations, each once
   std::vector<bool> avoided_;

@@ -21,24 +21,24 @@ constexpr std::uint64_t kEffort = 4'000'000;
 
 Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
                const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
-               std::uint64_t seed)
+               std::uint64_t seed, std::span<const FabricScope> scopes)
     : engine_(engine),
       graph_(graph),
-      largest_packet_(largest_packet),
       seed_(hash_combine(RandomStream(seed, "ecmp").key(), 0)),
       routing_(Registry<RoutingPolicy>::instance().create(parameters.switches.routing, "ecmp")),
       deadlock_check_(parameters.deadlock_check),
       circuits_move_(CircuitSwitching::moves_packets(graph)),
-      state_(graph, parameters.switches,
+      state_(graph, common_rules(parameters, node, graph),
              routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1, node),
       faults_(engine, state_, parts_, read_faults(parameters.faults, graph, parameters.detection_delay),
               seed),
       deadlock_(state_, parts_, faults_),
-      circuits_(engine, state_, parts_, parameters.circuits, node, largest_packet) {
+      circuits_(engine, state_, parts_, parameters.circuits, node) {
   state_.resolution = parameters.transmission_resolution;
-  state_.tiers = read_tiers(parameters, graph);
-  if (state_.parameters.queue_limit != 0 && state_.parameters.flow_control == FlowControl::credits) {
-    node.fail("queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
+  state_.rules.front().largest_packet = largest_packet;
+  for (const FabricScope& scope : scopes) {
+    state_.add_rules(fabric_rules(parameters, state_.rules.front(), scope, graph), scope.first_switch,
+                     scope.end_switch);
   }
   routing_->check(graph);
   state_.routing = routing_->compile();
@@ -50,9 +50,9 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
   check_routing(node);
   build_choices(seed);
   build_ports(seed);
-  build_classes(state_, node);
-  build_buffers(state_, largest_packet_, node);
-  build_credits(state_, largest_packet_, node);
+  build_classes(state_);
+  build_buffers(state_);
+  build_credits(state_);
   check_circles(node);
   build_parts(partition);
   engine_.set_monitor(deadlock_.interval(), [this](Time now, bool idle) {
@@ -106,19 +106,28 @@ void Fabric::build_choices(std::uint64_t seed) {
 }
 
 void Fabric::build_ports(std::uint64_t seed) {
-  const auto discipline = Registry<QueueDiscipline>::instance().create(state_.parameters.scheduler, "strict");
+  const auto discipline =
+      Registry<QueueDiscipline>::instance().create(state_.rules.front().switches.scheduler, "strict");
   state_.arbiter =
       ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes, state_.channels);
-  const auto marker = Registry<Marker>::instance().create(state_.parameters.marker, "red");
-  std::map<int, std::unique_ptr<Marker>> markers;
-  for (const auto& [tier, own] : state_.tiers)
-    markers[tier] = Registry<Marker>::instance().create(own.marker, "red");
+  std::vector<Markers> markers;
+  for (const SwitchRules& rules : state_.rules) markers.push_back(make_markers(rules));
   for (PortId id = 0; id < graph_.port_count(); ++id) {
     state_.marking[id].random = RandomStream(seed, "ecn", graph_.port_number(id));
-    const auto own = markers.find(graph_.node(graph_.port(id).node).tier);
-    build_port(id, own != markers.end() ? *own->second : *marker);
+    const Markers& here = markers[state_.rules_of_port[id]];
+    const auto own = here.tiers.find(graph_.node(graph_.port(id).node).tier);
+    build_port(id, own != here.tiers.end() ? *own->second : *here.common);
   }
   for (PortId id = 0; id < graph_.port_count(); ++id) set_passage(state_, id);
+}
+
+Fabric::Markers Fabric::make_markers(const SwitchRules& rules) {
+  const auto make = [](const ConfigNode& marker) {
+    return Registry<Marker>::instance().create(marker, "red");
+  };
+  Markers markers{make(rules.switches.marker), {}};
+  for (const auto& [tier, own] : rules.tiers) markers.tiers[tier] = make(own.marker);
+  return markers;
 }
 
 void Fabric::build_port(PortId id, const Marker& marker) {
@@ -155,7 +164,7 @@ void Fabric::build_parts(const Partition& partition) {
 void Fabric::enable_telemetry() {
   enable_timestamps();
   for (PortId id = 0; id < graph_.port_count(); ++id) {
-    if (state_.at_switch(id)) state_.ports[id].flags |= fabric::kTelemetry;
+    if (state_.at_switch(id) && state_.rules_at(id).telemetry) state_.ports[id].flags |= fabric::kTelemetry;
   }
 }
 
@@ -180,12 +189,13 @@ void Fabric::set_routes(const Routes* routes) {
 
 // What can wait in a circle; "": nothing, or it is not looked for.
 std::string Fabric::find_circles() const {
-  const bool lossless = state_.lossless != 0 || state_.parameters.flow_control == FlowControl::credits;
-  if (deadlock_check_ == DeadlockCheck::off || !lossless || state_.routes == nullptr) return "";
+  if (deadlock_check_ == DeadlockCheck::off || state_.routes == nullptr) return "";
+  const std::vector<bool> lossy = state_.lossy_links();
+  if (!lossy.empty() && std::find(lossy.begin(), lossy.end(), false) == lossy.end()) return "";
   const std::vector<std::vector<PortId>> fixed = prescribed_paths(graph_, *routing_);
   if (fixed.empty() && *state_.routes->free_of_circles() != '\0') return "";
   const DependencyCircle found =
-      find_circle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort);
+      find_circle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort, lossy);
   if (found.hops.empty()) return "";
   return fmt::format("lossless packets can come to wait for each other in a circle and never move again: {}",
                      describe(found, graph_, state_.channels > 1));

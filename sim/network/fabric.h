@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,13 +55,14 @@ namespace netsim {
 class Fabric {
  public:
   // `node`: the section that `parameters` were read from, for messages. `largest_packet`: payload and headers
-  // of the largest packet that the transport makes. `routes`: those of set_routes() while all links are up;
+  // of the largest packet that the transport makes. `scopes`: the packet fabrics that the graph has, if their
+  // switches may differ. `routes`: those of set_routes() while all links are up;
   // null: packets have paths that someone else made. ConfigError for what does not fit together (headroom and
   // reserves beyond the buffer, unknown links in `faults`, routes on which lossless packets can come to wait
   // for each other in a circle).
   Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
-         const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet,
-         std::uint64_t seed);
+         const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet, std::uint64_t seed,
+         std::span<const FabricScope> scopes = {});
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
@@ -72,7 +74,7 @@ class Fabric {
   // Called when a link went down or came back `detection_delay` ago, or other circuits of optical switches
   // are to carry packets: down_ports() tells which are to be avoided.
   void on_routes_changed(std::function<void()> call);
-  // Switches write INT into data packets from now on; before the first packet.
+  // Switches of the fabrics that want it write INT into data packets from now on; before the first packet.
   void enable_telemetry();
   // Packets have a place for time stamps only.
   void enable_timestamps();
@@ -134,9 +136,7 @@ class Fabric {
   std::uint32_t pfc_paused(PortId port) const;
   std::uint64_t events_fingerprint() const;
   // PFC headroom of the link into `port ^ 1`'s node, by the formula in buffer_plan.cpp.
-  Bytes computed_headroom(PortId port) const {
-    return netsim::computed_headroom(state_, port, largest_packet_);
-  }
+  Bytes computed_headroom(PortId port) const { return netsim::computed_headroom(state_, port); }
   std::vector<std::string> notes() const;
   std::vector<std::string> waiting(std::size_t limit) const;
   // Ports that wait for each other in a circle, so that no packet in them can ever move; empty while there
@@ -152,11 +152,16 @@ class Fabric {
   void build_choices(std::uint64_t seed);
   void build_ports(std::uint64_t seed);
   void build_port(PortId port, const Marker& marker);
+  // Markers of rules, by tier.
+  struct Markers {
+    std::unique_ptr<Marker> common;
+    std::map<int, std::unique_ptr<Marker>> tiers;
+  };
+  static Markers make_markers(const SwitchRules& rules);
   void build_parts(const Partition& partition);
 
   Engine& engine_;
   const Graph& graph_;
-  Bytes largest_packet_;
   std::uint64_t seed_;
   std::unique_ptr<RoutingPolicy> routing_;
   DeadlockCheck deadlock_check_;

@@ -1,10 +1,13 @@
 #include "sim/network/fabric_parameters.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/network/policies.h"
+#include "sim/topology/fabric_sections.h"
 
 namespace netsim {
 
@@ -35,13 +38,13 @@ const Parameters<CircuitParameters>& circuits() {
   return p;
 }
 
-// Of an entry of `tiers`: one that the cluster's fabrics have.
-int read_tier(const ConfigNode& entry, const Graph& graph) {
+// Of an entry of `tiers`: one that the switches have, which are among the nodes from `first` to `end`.
+int read_tier(const ConfigNode& entry, const Graph& graph, NodeId first, NodeId end) {
   const ConfigNode* node = entry.find("tier");
   if (node == nullptr) entry.fail("'tier' is missing: 0 is next to the hosts");
   const std::int64_t tier = read_integer(*node);
   int highest = -1;
-  for (NodeId id = 0; id < graph.node_count(); ++id) {
+  for (NodeId id = first; id < end; ++id) {
     if (graph.node(id).kind == NodeKind::fabric_switch) highest = std::max(highest, graph.node(id).tier);
   }
   if (tier < 0 || tier > highest) out_of_range(*node, "0", std::to_string(highest));
@@ -103,6 +106,61 @@ const Parameters<SwitchParameters>& switch_parameters() {
   return switches;
 }
 
+ParameterTable without(ParameterTable table, std::initializer_list<std::string_view> names) {
+  std::erase_if(table, [&](const ParameterInfo& info) {
+    return std::find(names.begin(), names.end(), info.name) != names.end();
+  });
+  return table;
+}
+
+// What a fabric may have of its own: all of a switch but what queue pairs, workloads and paths of the whole
+// run go by.
+const ParameterTable& switch_table_of_fabric() {
+  static const ParameterTable table =
+      without(switch_parameters().table(), {"classes", "scheduler", "routing"});
+  return table;
+}
+
+constexpr const char* kTiersDoc =
+    "what differs at the switches of a tier (0: next to the hosts): {tier: 1, and any of buffer, alpha, "
+    "reserve, resume_offset, headroom, marker, forwarding, latency}";
+
+const ParameterTable& table_of_fabric() {
+  static const ParameterTable table = [] {
+    ParameterInfo tiers;
+    tiers.name = "tiers";
+    tiers.type = "list";
+    tiers.doc = kTiersDoc;
+    return ParameterTable{section_info("switch", switch_table_of_fabric(),
+                                       "buffers, flow control, ECN marking and latency of its switches"),
+                          tiers};
+  }();
+  return table;
+}
+
+// By tier: `switches` and what the list says otherwise.
+std::map<int, SwitchParameters> read_tiers(const ConfigNode& list, const SwitchParameters& switches,
+                                           const Graph& graph, NodeId first, NodeId end) {
+  std::map<int, SwitchParameters> tiers;
+  if (list.is_null()) return tiers;
+  if (!list.is_sequence()) list.fail("expected a list of {tier: 0, ...}");
+  for (const ConfigNode& entry : list.items()) {
+    entry.allow_keys({"tier", "buffer", "alpha", "reserve", "resume_offset", "headroom", "marker",
+                      "forwarding", "latency"});
+    const int tier = read_tier(entry, graph, first, end);
+    if (!tiers.emplace(tier, switch_parameters().parse_over(switches, entry.without("tier"))).second)
+      entry.fail("tier " + std::to_string(tier) + " a second time");
+  }
+  return tiers;
+}
+
+void check_queue_limit(const SwitchRules& rules) {
+  if (rules.switches.queue_limit != 0 && rules.credits()) {
+    rules.where.fail(
+        "queue_limit drops packets, flow_control: credits never does: only one of them is allowed");
+  }
+}
+
 }  // namespace
 
 const Parameters<FabricParameters>& fabric_parameters() {
@@ -110,9 +168,11 @@ const Parameters<FabricParameters>& fabric_parameters() {
       Parameters<FabricParameters>()
           .section("switch", &FabricParameters::switches, switch_parameters(),
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
-          .list("tiers", &FabricParameters::tiers,
-                "what differs at the switches of a tier (0: next to the hosts): {tier: 1, and any of buffer, "
-                "alpha, reserve, resume_offset, headroom, marker, forwarding, latency}")
+          .list("tiers", &FabricParameters::tiers, kTiersDoc)
+          .sections("fabrics", &FabricParameters::fabrics, table_of_fabric(),
+                    "what differs in one of several packet fabrics, by its name: {rack: {switch: {...}, "
+                    "tiers: [...]}}; what is left out is as in all. Common to all are classes, scheduler and "
+                    "routing, and what else is in `network`")
           .section("circuits", &FabricParameters::circuits, circuits(),
                    "when optical switches change their circuits, and how long that takes")
           .list("faults", &FabricParameters::faults,
@@ -135,31 +195,41 @@ const Parameters<FabricParameters>& fabric_parameters() {
   return parameters;
 }
 
-std::map<int, SwitchParameters> read_tiers(const FabricParameters& parameters, const Graph& graph) {
-  std::map<int, SwitchParameters> tiers;
-  if (parameters.tiers.is_null()) return tiers;
-  if (!parameters.tiers.is_sequence()) parameters.tiers.fail("expected a list of {tier: 0, ...}");
-  for (const ConfigNode& entry : parameters.tiers.items()) {
-    entry.allow_keys({"tier", "buffer", "alpha", "reserve", "resume_offset", "headroom", "marker",
-                      "forwarding", "latency"});
-    const int tier = read_tier(entry, graph);
-    const SwitchParameters given = switch_parameters().parse(entry, {"tier"});
-    SwitchParameters own = parameters.switches;
-    const auto take = [&](const char* key, auto SwitchParameters::*member) {
-      if (entry.find(key) != nullptr) own.*member = given.*member;
-    };
-    take("buffer", &SwitchParameters::buffer);
-    take("alpha", &SwitchParameters::alpha);
-    take("reserve", &SwitchParameters::reserve);
-    take("resume_offset", &SwitchParameters::resume_offset);
-    take("headroom", &SwitchParameters::headroom);
-    take("marker", &SwitchParameters::marker);
-    take("forwarding", &SwitchParameters::forwarding);
-    take("latency", &SwitchParameters::latency);
-    if (!tiers.emplace(tier, std::move(own)).second)
-      entry.fail("tier " + std::to_string(tier) + " a second time");
+SwitchRules common_rules(const FabricParameters& parameters, const ConfigNode& where, const Graph& graph) {
+  SwitchRules rules;
+  rules.switches = parameters.switches;
+  rules.where = where;
+  rules.tiers =
+      read_tiers(parameters.tiers, rules.switches, graph, 0, static_cast<NodeId>(graph.node_count()));
+  check_queue_limit(rules);
+  return rules;
+}
+
+SwitchRules fabric_rules(const FabricParameters& parameters, const SwitchRules& common,
+                         const FabricScope& scope, const Graph& graph) {
+  SwitchRules rules = common;
+  rules.largest_packet = scope.largest_packet;
+  rules.telemetry = scope.telemetry;
+  if (scope.section == nullptr) return rules;
+  const ConfigNode& section = *scope.section;
+  check_fabric_keys(section, fabric_parameters().table(), table_of_fabric(), "network");
+  rules.where = section;
+  if (const ConfigNode* own = section.find("switch"); own != nullptr && !own->is_null()) {
+    check_fabric_keys(*own, switch_parameters().table(), switch_table_of_fabric(), "network.switch");
+    rules.switches = switch_parameters().parse_over(common.switches, *own);
+    rules.where = *own;
+    // What the common section says for its own flow control only.
+    const bool pfc = rules.switches.flow_control == FlowControl::pfc;
+    if (!pfc && own->find("lossless") == nullptr) rules.switches.lossless = ConfigNode();
+    if (rules.credits() && own->find("queue_limit") == nullptr) rules.switches.queue_limit = 0;
   }
-  return tiers;
+  const auto all = static_cast<NodeId>(graph.node_count());
+  const ConfigNode* tiers = section.find("tiers");
+  rules.tiers = tiers != nullptr
+                    ? read_tiers(*tiers, rules.switches, graph, scope.first_switch, scope.end_switch)
+                    : read_tiers(parameters.tiers, rules.switches, graph, 0, all);
+  check_queue_limit(rules);
+  return rules;
 }
 
 }  // namespace netsim

@@ -60,6 +60,7 @@ struct FabricParameters {
   SwitchParameters switches;
   CircuitParameters circuits;
   ConfigNode tiers;
+  ConfigNode fabrics;
   ConfigNode faults;
   Time detection_delay = 100 * kMicrosecond;
   DeadlockCheck deadlock_check = DeadlockCheck::error;
@@ -67,8 +68,32 @@ struct FabricParameters {
 };
 
 const Parameters<FabricParameters>& fabric_parameters();
-// The switches' parameters by tier (0: next to the hosts), of the tiers that `network.tiers` speaks of:
-// `network.switch` and what differs there. ConfigError.
-std::map<int, SwitchParameters> read_tiers(const FabricParameters& parameters, const Graph& graph);
+
+// One of several packet fabrics, as far as its switches may work otherwise than others'.
+struct FabricScope {
+  NodeId first_switch = 0, end_switch = 0;  // the nodes from the one up to before the other
+  const ConfigNode* section = nullptr;      // of `network.fabrics`; null: there is none
+  Bytes largest_packet = 0;                 // payload and headers of the largest one that its transport makes
+  bool telemetry = false;                   // its congestion control wants INT
+};
+
+// What holds at the switches and ports of a fabric.
+struct SwitchRules {
+  SwitchParameters switches;
+  std::map<int, SwitchParameters> tiers;  // by tier (0: next to the hosts): `switches` and what differs there
+  ConfigNode where;                       // the section that says so, for messages
+  Bytes largest_packet = 0;
+  bool telemetry = true;       // where INT is written at all
+  std::uint32_t lossless = 0;  // bit per priority: build_classes()
+
+  bool credits() const { return switches.flow_control == FlowControl::credits; }
+  // Packets may wait for each other without end.
+  bool holds_back() const { return lossless != 0 || credits(); }
+};
+// Of `network.switch`, `where`, and `network.tiers`. ConfigError.
+SwitchRules common_rules(const FabricParameters& parameters, const ConfigNode& where, const Graph& graph);
+// The same with what the scope's section says otherwise.
+SwitchRules fabric_rules(const FabricParameters& parameters, const SwitchRules& common,
+                         const FabricScope& scope, const Graph& graph);
 
 }  // namespace netsim

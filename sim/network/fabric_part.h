@@ -56,9 +56,10 @@ class FabricPart {
   std::uint32_t paused_classes(PortId port) const {
     return static_cast<std::uint32_t>(state_.ports[port].paused) >> kDataPriority;
   }
-  // The priority that congestion notifications travel in: with credits there is none without flow control.
-  std::uint8_t cnp_priority() const {
-    return state_.parameters.flow_control == FlowControl::credits ? kDataPriority : kCnpPriority;
+  // The priority that congestion notifications from this port travel in: with credits there is none without
+  // flow control.
+  std::uint8_t cnp_priority(PortId port) const {
+    return state_.rules_at(port).credits() ? kDataPriority : kCnpPriority;
   }
 
   // For the fabric as a whole, between events: see BackPressure.

@@ -55,10 +55,9 @@ std::uint32_t Fabric::pfc_paused(PortId port) const {
 
 std::vector<std::string> Fabric::notes() const {
   std::vector<std::string> notes = circles_;
-  if (state_.lossless == 0) return notes;
   std::map<Bytes, Bytes> needed;  // by the headroom that was given
   for (PortId id = 0; id < state_.ports.size(); ++id) {
-    if ((state_.ports[id].flags & fabric::kBuffered) == 0) continue;
+    if ((state_.ports[id].flags & fabric::kBuffered) == 0 || state_.rules_at(id).lossless == 0) continue;
     const Bytes given = state_.of_switch(graph_.port(id).node).headroom;
     if (given != 0) needed[given] = std::max(needed[given], computed_headroom(id ^ 1U));
   }

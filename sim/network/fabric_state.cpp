@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/errors.h"
+
 namespace netsim {
 namespace {
 
@@ -19,11 +24,13 @@ std::uint32_t checked_queues(std::uint32_t classes, std::uint32_t channels, cons
 
 }  // namespace
 
-FabricState::FabricState(const Graph& graph_in, const SwitchParameters& parameters_in,
-                         std::uint32_t channels_in, const ConfigNode& node)
+FabricState::FabricState(const Graph& graph_in, const SwitchRules& common, std::uint32_t channels_in,
+                         const ConfigNode& node)
     : graph(graph_in),
-      parameters(parameters_in),
-      classes(static_cast<std::uint32_t>(parameters.classes)),
+      rules(1, common),
+      rules_of_node(graph.node_count(), 0),
+      rules_of_port(graph.port_count(), 0),
+      classes(static_cast<std::uint32_t>(rules.front().switches.classes)),
       channels(channels_in),
       data_queues(checked_queues(classes, channels, node)),
       priorities(kDataPriority + data_queues),
@@ -39,13 +46,30 @@ FabricState::FabricState(const Graph& graph_in, const SwitchParameters& paramete
       tallies(ports.size()),
       paths(std::size_t{1} << 32),
       routed(kFanTarget) {
-  if (parameters.queue_limit != 0) queue_limit = static_cast<std::uint32_t>(parameters.queue_limit);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     for (std::uint32_t priority = 0; priority < priorities; ++priority) {
       in_channel[channel][priority] = static_cast<std::uint8_t>(
           priority < kDataPriority ? priority : kDataPriority + channel * classes + class_of(priority));
     }
   }
+}
+
+void FabricState::add_rules(SwitchRules own, NodeId first, NodeId end) {
+  const auto index = static_cast<std::uint8_t>(rules.size());
+  NETSIM_CHECK(index == rules.size(), "too many fabrics");
+  rules.push_back(std::move(own));
+  for (NodeId id = first; id < end; ++id) {
+    rules_of_node[id] = index;
+    for (const PortId port : graph.ports_of(id)) rules_of_port[port] = rules_of_port[port ^ 1U] = index;
+  }
+}
+
+std::vector<bool> FabricState::lossy_links() const {
+  const auto holds_back = [](const SwitchRules& one) { return one.holds_back(); };
+  std::vector<bool> lossy;
+  if (std::all_of(rules.begin(), rules.end(), holds_back)) return lossy;
+  for (const std::uint8_t of_port : rules_of_port) lossy.push_back(!rules[of_port].holds_back());
+  return lossy;
 }
 
 Bytes FabricState::queued(PortId port) const {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -38,6 +37,9 @@ struct alignas(64) Buffer {
   Bytes shared_total = 0, shared_used = 0;
   std::int64_t alpha_2_16 = 0;
   Bytes reserve = 0, resume_offset = 0;
+  std::uint32_t lossless = 0;              // bit per priority
+  std::uint32_t queue_limit = UINT32_MAX;  // packets
+  bool credits = false;                    // FlowControl::credits
   Bytes free() const { return shared_total - shared_used; }
   Bytes threshold() const { return (free() * alpha_2_16) >> 16; }
 };
@@ -50,7 +52,8 @@ struct alignas(64) Marking {
 struct alignas(64) Link {
   BitRate rate = 0;
   Time delay = 0;
-  Time header = 0;  // transmission time of what a cut-through switch reads
+  Time header = 0;  // transmission time of what a cut-through switch reads,
+  Bytes header_bytes = 0;
   // Busy until the rate last changed, and the bytes up to there.
   Time busy_before = 0;
   Bytes wire_bytes_before = 0;
@@ -90,8 +93,7 @@ struct RoutedPath {
 
 struct FabricState {
   // `channels`: virtual channels of each link. ConfigError, at `node`, where the data queues are too many.
-  FabricState(const Graph& graph, const SwitchParameters& parameters, std::uint32_t channels,
-              const ConfigNode& node);
+  FabricState(const Graph& graph, const SwitchRules& common, std::uint32_t channels, const ConfigNode& node);
 
   // By priority, then port: what packets of one class touch lies close together.
   std::size_t queue_index(PortId port, std::uint32_t priority) const {
@@ -116,7 +118,13 @@ struct FabricState {
   std::uint32_t channel_of(std::uint32_t priority) const {
     return priority < kDataPriority ? 0 : (priority - kDataPriority) / classes;
   }
-  bool is_lossless(std::uint32_t priority) const { return (lossless >> priority & 1) != 0; }
+  // Of the switches at one end of the port's link or both, which are of one fabric; of links without any
+  // those that all fabrics share. Of a switch.
+  const SwitchRules& rules_at(PortId port) const { return rules[rules_of_port[port]]; }
+  const SwitchRules& rules_of(NodeId node) const { return rules[rules_of_node[node]]; }
+  bool is_lossless(PortId port, std::uint32_t priority) const {
+    return (rules_at(port).lossless >> priority & 1) != 0;
+  }
   bool at_switch(PortId port) const {
     return graph.node(graph.port(port).node).kind == NodeKind::fabric_switch;
   }
@@ -129,7 +137,8 @@ struct FabricState {
   // Time until a switch has read what it needs of a packet to pass it on: its first bytes, or all if it has
   // fewer.
   Time header_time(PortId port, Bytes bytes) const {
-    return bytes >= parameters.header ? links[port].header : transmission_time(bytes, links[port].rate);
+    const fabric::Link& link = links[port];
+    return bytes >= link.header_bytes ? link.header : transmission_time(bytes, link.rate);
   }
   fabric::Pauses& pauses_of(PortId port) { return pauses[fabric::slot(port, ports.size())]; }
   const fabric::Pauses& pauses_of(PortId port) const { return pauses[fabric::slot(port, ports.size())]; }
@@ -137,27 +146,30 @@ struct FabricState {
   // credits come back over the other one.
   bool needs_both_ways(PortId port, std::uint32_t priority) const {
     return priority >= kDataPriority &&
-           (is_lossless(priority) || (ports[port].flags & fabric::kCredits) != 0);
+           (is_lossless(port, priority) || (ports[port].flags & fabric::kCredits) != 0);
   }
 
   // What `network.tiers` says of the switch besides.
   const SwitchParameters& of_switch(NodeId node) const {
-    const auto own = tiers.find(graph.node(node).tier);
-    return own != tiers.end() ? own->second : parameters;
+    const SwitchRules& own = rules_of(node);
+    const auto tier = own.tiers.find(graph.node(node).tier);
+    return tier != own.tiers.end() ? tier->second : own.switches;
   }
+  // The switches from `first` up to before `end`, and the links at them, have rules of their own.
+  void add_rules(SwitchRules own, NodeId first, NodeId end);
+  // By port: links where packets are dropped rather than waited for without end; empty: none.
+  std::vector<bool> lossy_links() const;
 
   const Graph& graph;
-  SwitchParameters parameters;
-  std::map<int, SwitchParameters> tiers;
+  std::vector<SwitchRules> rules;  // first those that all fabrics share
+  std::vector<std::uint8_t> rules_of_node, rules_of_port;
   Time resolution = 0;
   std::uint32_t classes = 1;
   std::uint32_t channels = 1;
   std::uint32_t data_queues = 1;  // of a port: classes x channels
   std::uint32_t priorities = 3;
-  std::uint32_t lossless = 0;  // bit per priority
   // By channel and priority: the priority of the same class in that channel.
   std::array<std::array<std::uint8_t, 8>, kMaxClasses> in_channel{};
-  std::uint32_t queue_limit = UINT32_MAX;
   RoutingPlan routing;
   const RoutingPolicy* policy = nullptr;
   std::uint64_t routing_seed = 0;  // what its choices depend on besides the flow, combined with the node

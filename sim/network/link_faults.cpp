@@ -96,7 +96,8 @@ void LinkFaults::learn_of_link(PortId port) {
   bool news = false;
   for (const PortId id : {port, port ^ 1U}) {
     const fabric::Link& link = state_.links[id];
-    const bool controlled = state_.lossless != 0 || (state_.ports[id].flags & fabric::kCredits) != 0;
+    const bool controlled =
+        state_.rules_at(id).lossless != 0 || (state_.ports[id].flags & fabric::kCredits) != 0;
     const bool down = controlled ? link.link_down : link.down;
     if (known_down_[id] == down) continue;
     known_down_[id] = down;

@@ -52,13 +52,14 @@ void set_passage(FabricState& state, PortId port) {
   fabric::Link& link = state.links[port];
   p.delay = link.delay;
   link.cut_through = spec.link.cut_through;
-  link.header = 0;
+  link.header = link.header_bytes = 0;
   if (state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch) {
     const SwitchParameters& there = state.of_switch(spec.peer_node);
     p.delay += there.latency;
     if (there.forwarding == Switching::cut_through && link.rate >= fastest_port(state, spec.peer_node)) {
       link.cut_through = true;
-      link.header = transmission_time(state.parameters.header, link.rate);
+      link.header_bytes = there.header;
+      link.header = transmission_time(there.header, link.rate);
     }
   }
   p.flags &= ~(fabric::kCutThrough | fabric::kReadsHeader);

@@ -20,27 +20,26 @@ void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
 }
 
 // What is not lossless: with credits there is room, by the sender's account; else up to the threshold.
-SwitchBuffers::Admission SwitchBuffers::admit_other(std::uint32_t buffer_index, const fabric::Queue& queue,
+SwitchBuffers::Admission SwitchBuffers::admit_other(Buffer& buffer, const fabric::Queue& queue,
                                                     const Packet& packet) {
-  if (state_.parameters.flow_control == FlowControl::credits) {
+  if (buffer.credits) {
     Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
     in.used += packet.bytes;
     NETSIM_CHECK(in.used <= in.headroom, "a credit buffer overflows");
     in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.used));
     return Admission::admitted;
   }
-  Buffer& buffer = buffers_[buffer_index];
   if (queue.bytes + packet.bytes > buffer.threshold() || packet.bytes > buffer.free())
     return Admission::refused;
   buffer.shared_used += packet.bytes;
   return Admission::admitted;
 }
 
-void SwitchBuffers::leave_other(std::uint32_t buffer, const Packet& packet) {
-  if (state_.parameters.flow_control == FlowControl::credits) {
+void SwitchBuffers::leave_other(Buffer& buffer, const Packet& packet) {
+  if (buffer.credits) {
     ingress_[class_index(packet.ingress, packet.came_in)].used -= packet.bytes;
   } else {
-    buffers_[buffer].shared_used -= packet.bytes;
+    buffer.shared_used -= packet.bytes;
   }
 }
 

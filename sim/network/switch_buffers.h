@@ -23,30 +23,29 @@ class SwitchBuffers {
       : state_(state),
         port_count_(state.ports.size()),
         data_queues_(state.data_queues),
-        lossless_(state.lossless),
-        queue_limit_(state.queue_limit),
         ingress_(state.ingress.data()),
         buffers_(state.buffers.data()) {}
 
   // A packet that joins `queue` of a port of switch buffer `buffer`.
   Admission admit(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet) {
     if (packet.priority == kControlPriority) return Admission::admitted;
-    if (queue.packets >= queue_limit_) return Admission::refused;
-    if (!lossless(packet.priority)) return admit_other(buffer, queue, packet);
-    return admit_lossless(buffers_[buffer], packet);
+    Buffer& pool = buffers_[buffer];
+    if (queue.packets >= pool.queue_limit) return Admission::refused;
+    if ((pool.lossless >> packet.priority & 1) == 0) return admit_other(pool, queue, packet);
+    return admit_lossless(pool, packet);
   }
   // A packet that has waited in switch buffer `buffer` is sent. True: the sender that it came from is to be
   // resumed.
   bool leave(std::uint32_t buffer, const Packet& packet) {
     if (packet.priority == kControlPriority) return false;
-    if (lossless(packet.priority)) return leave_lossless(buffers_[buffer], packet);
-    leave_other(buffer, packet);
+    Buffer& pool = buffers_[buffer];
+    if ((pool.lossless >> packet.priority & 1) != 0) return leave_lossless(pool, packet);
+    leave_other(pool, packet);
     return false;
   }
   // ECN: marks the data packet, or not, by the bytes in its queue.
   void mark(PortId port, Packet& packet, Bytes queue_bytes);
 
-  bool lossless(std::uint32_t priority) const { return (lossless_ >> priority & 1) != 0; }
   // Whether the node behind `port` has paused it for want of room.
   bool is_pausing(PortId port, std::uint32_t priority) const {
     return ingress_[class_index(port, priority)].pausing;
@@ -82,14 +81,14 @@ class SwitchBuffers {
     return fabric::slot(port, port_count_) * data_queues_ + (priority - kDataPriority);
   }
   Admission admit_lossless(Buffer& buffer, const Packet& packet);
-  Admission admit_other(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet);
+  Admission admit_other(Buffer& buffer, const fabric::Queue& queue, const Packet& packet);
   bool leave_lossless(Buffer& buffer, const Packet& packet);
-  void leave_other(std::uint32_t buffer, const Packet& packet);
+  void leave_other(Buffer& buffer, const Packet& packet);
 
   FabricState& state_;
   // The state's, as far as every packet needs them.
   const std::size_t port_count_;
-  const std::uint32_t data_queues_, lossless_, queue_limit_;
+  const std::uint32_t data_queues_;
   Ingress* ingress_;
   Buffer* buffers_;
 };

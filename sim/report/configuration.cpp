@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -83,9 +84,19 @@ const ConfigNode* kind_of(const ConfigNode* given) {
 // Writes a parameter table with the values of a configuration as YAML.
 class Resolver {
  public:
+  // What is different about a section of `sections`, of this name, from the others.
+  using Fit = std::function<void(ParameterTable& section, const std::string& name)>;
+  void set_fit(Fit fit) { fit_ = std::move(fit); }
+
   void write(const ParameterTable& table, const ConfigNode* given, int depth) {
-    for (const ParameterInfo& info : table)
-      write(info, given != nullptr ? given->find(info.name) : nullptr, depth);
+    for (const ParameterInfo& info : table) {
+      const ConfigNode* own = given != nullptr ? given->find(info.name) : nullptr;
+      if (info.type == "sections" && own != nullptr && own->is_map()) {
+        write_sections(info, *own, given, depth);
+      } else {
+        write(info, own, depth);
+      }
+    }
   }
   void write(const ParameterInfo& info, const ConfigNode* given, int depth) {
     if (given != nullptr && given->is_null()) given = nullptr;
@@ -104,6 +115,29 @@ class Resolver {
   std::string take() { return std::move(text_); }
 
  private:
+  // Each with all its values: what one leaves out is as `common` says.
+  void write_sections(const ParameterInfo& info, const ConfigNode& given, const ConfigNode* common,
+                      int depth) {
+    open(info.name, depth);
+    for (const auto& [name, section] : given.entries()) {
+      ParameterTable table = info.children;
+      if (fit_) fit_(table, name);
+      open(scalar(name), depth + 1);
+      write_over(table, &section, common, depth + 2);
+    }
+  }
+  void write_over(const ParameterTable& table, const ConfigNode* given, const ConfigNode* common, int depth) {
+    for (const ParameterInfo& info : table) {
+      const ConfigNode* own = given != nullptr ? given->find(info.name) : nullptr;
+      const ConfigNode* shared = common != nullptr ? common->find(info.name) : nullptr;
+      if (info.type == "section") {
+        open(info.name, depth);
+        write_over(info.children, own, shared, depth + 1);
+      } else {
+        write(info, own != nullptr ? own : shared, depth);
+      }
+    }
+  }
   static std::string one_line(std::string yaml) {
     while (!yaml.empty() && yaml.back() == '\n') yaml.pop_back();
     return yaml;
@@ -148,17 +182,37 @@ class Resolver {
   }
 
   std::string text_;
+  Fit fit_;
 };
 
-// Its default depends on the cluster and on congestion control: the value that holds, and why.
-void show_acknowledging(ParameterInfo& transport, const ConfigNode* given, const Cluster& cluster) {
-  const Acknowledging holds = PacketNetwork::acknowledging(cluster, given != nullptr ? *given : ConfigNode());
-  for (ParameterInfo& section : transport.children) {
+// Its default depends on the cluster and on congestion control: the value that holds, and why. `transport`:
+// the table of the section, or of that of a fabric.
+void show_acknowledging(ParameterTable& transport, const ConfigNode* given, const Cluster& cluster,
+                        const std::string& fabric = "") {
+  const Acknowledging holds =
+      PacketNetwork::acknowledging(cluster, given != nullptr ? *given : ConfigNode(), fabric);
+  for (ParameterInfo& section : transport) {
     if (section.name != "acknowledge") continue;
     for (ParameterInfo& info : section.children) {
       info.default_text = holds.every ? std::to_string(*holds.every) : "";
       info.computed = holds.because;
     }
+  }
+}
+
+// What the common section says for its own flow control is nothing to a fabric that has another one.
+void leave_out_others(ParameterTable& network, const ConfigNode& root, const std::string& fabric) {
+  const std::string flow_control = configured_in(root, fabric, "network", "switch.flow_control");
+  const ConfigNode* own = root.find("network");
+  for (const std::string& name : {std::string("fabrics"), fabric, std::string("switch")}) {
+    if (own != nullptr) own = own->find(name);
+  }
+  for (ParameterInfo& section : network) {
+    std::erase_if(section.children, [&](const ParameterInfo& info) {
+      const bool other = (info.name == "lossless" && flow_control != "pfc") ||
+                         (info.name == "queue_limit" && flow_control == "credits");
+      return other && (own == nullptr || own->find(info.name) == nullptr);
+    });
   }
 }
 
@@ -195,6 +249,7 @@ class Subjects {
     for (const ParameterInfo& info : table) {
       const std::string path = prefix + info.name;
       add(info, path, of);
+      if (info.type == "sections") continue;  // of what all share
       add_table(info.children, path + ".", of);
       if (info.type != "component" || prefix.size() > kDeepest) continue;
       for (const ComponentInfo* component : Catalogue::instance().all()) {
@@ -268,7 +323,8 @@ bool said_otherwise(const ConfigNode& root, const std::string& name) {
 std::string describe_found(const Subject& subject, std::size_t width) {
   if (subject.parameter == nullptr) return describe(*subject.component, width);
   const ParameterInfo& info = *subject.parameter;
-  if (info.type == "section") return describe(title_of(subject), info.doc, info.children, width);
+  if (info.type == "section" || info.type == "sections")
+    return describe(title_of(subject), info.doc, info.children, width);
   std::string text = describe(title_of(subject), "", {info}, width);
   if (info.type == "component") text += "\n" + list_components(info.component_kind, width);
   return text;
@@ -299,7 +355,7 @@ std::string network_kind(const ConfigNode& root) {
   if (network->is_sequence()) network->fail("a map or one of: packet, ideal");
   const ConfigNode* kind = network->is_map() ? network->find("kind") : network;
   if (kind == nullptr || kind->is_null()) return "packet";
-  const std::string name = read_text(*kind);
+  std::string name = read_text(*kind);
   if (name != "packet" && name != "ideal") kind->fail("'" + name + "' is not one of: packet, ideal");
   return name;
 }
@@ -317,6 +373,14 @@ std::string configured(const ConfigNode& root, const std::string& path) {
     if (node != nullptr && node->is_null()) node = nullptr;
     std::string text = info->default_text;
     table = &info->children;
+    if (info->type == "sections" && dot != std::string::npos) {  // the next name is that of one of them
+      const std::size_t end = path.find('.', dot + 1);
+      if (end == std::string::npos) return "";
+      if (node != nullptr) node = node->find(path.substr(dot + 1, end - dot - 1));
+      if (node != nullptr && node->is_null()) node = nullptr;
+      from = end + 1;
+      continue;
+    }
     if (info->type == "component") {
       if (const ConfigNode* kind = kind_of(node); kind != nullptr) text = kind->text();
       const ComponentInfo* known = Catalogue::instance().find(info->component_kind, text);
@@ -329,6 +393,20 @@ std::string configured(const ConfigNode& root, const std::string& path) {
   }
 }
 
+std::string configured_in(const ConfigNode& root, const std::string& fabric, const std::string& section,
+                          const std::string& path) {
+  const ConfigNode* node = root.find(section);
+  for (const std::string& name : {std::string("fabrics"), fabric}) {
+    if (node != nullptr) node = node->find(name);
+  }
+  for (std::size_t from = 0; node != nullptr && from < path.size();) {
+    const std::size_t end = std::min(path.find('.', from), path.size());
+    node = node->find(path.substr(from, end - from));
+    from = end + 1;
+  }
+  return configured(root, section + (node != nullptr ? ".fabrics." + fabric : "") + "." + path);
+}
+
 std::string common_gpu_model(const Cluster& cluster) {
   const std::string& first = cluster.groups.front().gpu_model;
   const bool common = std::all_of(cluster.groups.begin(), cluster.groups.end(),
@@ -339,11 +417,15 @@ std::string common_gpu_model(const Cluster& cluster) {
 std::string resolved_configuration(const ConfigNode& root, const Cluster& cluster) {
   const bool ideal = network_kind(root) == "ideal";
   Resolver resolver;
+  resolver.set_fit([&](ParameterTable& section, const std::string& fabric) {
+    show_acknowledging(section, root.find("transport"), cluster, fabric);
+    leave_out_others(section, root, fabric);
+  });
   for (ParameterInfo info : configuration_table()) {
     if (info.name == "transport" && ideal) continue;
     if (said_otherwise(root, info.name)) continue;
     if (info.name == "compute") info.default_text = common_gpu_model(cluster);
-    if (info.name == "transport") show_acknowledging(info, root.find("transport"), cluster);
+    if (info.name == "transport") show_acknowledging(info.children, root.find("transport"), cluster);
     resolver.write(info, root.find(info.name), 0);
   }
   return resolver.take();

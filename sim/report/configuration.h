@@ -34,6 +34,10 @@ std::string common_gpu_model(const Cluster& cluster);
 // What the configuration holds at a dotted path ("transport.congestion_control"): the name of a component,
 // the text of another scalar, also where it is a default; "" for lists, maps and what does not exist.
 std::string configured(const ConfigNode& root, const std::string& path);
+// The same in a packet fabric: `section` is "network" or "transport", in which `path` ("mtu") stands for all
+// fabrics, and under `fabrics` for one.
+std::string configured_in(const ConfigNode& root, const std::string& fabric, const std::string& section,
+                          const std::string& path);
 
 // The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes
 // from. Only for a configuration that is known to be good; `cluster`: what was built of it, which some

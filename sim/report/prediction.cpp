@@ -102,11 +102,11 @@ void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
-             const TransportSizes& transport, std::uint32_t rank)
+             const std::vector<TransportFigures>& transports, std::uint32_t rank)
       : job_(job),
         executor_(executor),
         cluster_(cluster),
-        transport_(transport),
+        transports_(transports),
         rank_(rank),
         gpu_(job.gpus[rank]),
         calls_(job, rank) {}
@@ -167,10 +167,11 @@ class RankVolume {
   }
 
   void use_lanes(const MessageBatch& batch, bool outside, std::uint8_t traffic_class) {
+    const std::uint32_t shared = outside ? transport_to(batch.destination).queue_pairs : 1;
     for (std::uint32_t i = 0; i < batch.channels; ++i) {
       const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
       use_lane(batch.destination, outside ? traffic_class : std::uint8_t{0},
-               outside ? channel % transport_.queue_pairs : channel);
+               outside ? channel % shared : channel);
     }
   }
 
@@ -198,7 +199,7 @@ class RankVolume {
   // The first of the equal-cost paths, and PCIe at both ends where there is one.
   Way fabric_way(std::uint32_t destination) const {
     Way way;
-    way.mtu = transport_.mtu;
+    way.mtu = transport_to(destination).mtu;
     const Graph& graph = cluster_.graph;
     const auto [from, to] = cluster_.nic_ends(gpu_, destination, 0);
     for (const PortId port : from.ports) count_link(way, port);
@@ -211,6 +212,10 @@ class RankVolume {
     return way;
   }
 
+  const TransportFigures& transport_to(std::uint32_t destination) const {
+    return transports_[cluster_.packet_fabric(gpu_, destination)];
+  }
+
   void count_link(Way& way, PortId port) const {
     ++way.links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
   }
@@ -220,7 +225,7 @@ class RankVolume {
   PlacedSource job_;
   Executor& executor_;
   const Cluster& cluster_;
-  TransportSizes transport_;
+  const std::vector<TransportFigures>& transports_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
   std::map<std::uint32_t, Way> ways_;
@@ -316,10 +321,10 @@ std::uint64_t Volume::hops() const {
 }
 
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const TransportSizes& transport) {
+                      const Cluster& cluster, const std::vector<TransportFigures>& transports) {
   Volume volume;
   for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
-    RankVolume({source, gpus}, executor, cluster, transport, rank).add_to(volume);
+    RankVolume({source, gpus}, executor, cluster, transports, rank).add_to(volume);
   }
   return volume;
 }

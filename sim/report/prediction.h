@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/packet_network.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -57,20 +59,13 @@ struct Prediction {
   double share = 0;  // of the run's work that the calibration did
 };
 
-// What of the transport's parameters matters here.
-struct TransportSizes {
-  Bytes mtu = 4096;               // payload of a packet on the fabric
-  std::uint32_t queue_pairs = 1;  // between two GPUs, for the collective library's channels
-  Time timeout = 0;               // of retransmission
-};
-
 // Which part of the work of `all` is done, 0 to 1: for the progress display.
 double share_done(const Volume& done, const Volume& all);
 
 // Walks all tasks of all ranks of a job, whose ranks are on these GPUs. Not known where the source cannot
-// say.
+// say. `transports`: by number in Cluster::fabrics.
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const TransportSizes& transport);
+                      const Cluster& cluster, const std::vector<TransportFigures>& transports);
 // Of several jobs together.
 void add_volume(Volume& sum, const Volume& more);
 

@@ -20,31 +20,51 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size()) / per;
 }
 
-// A knob that could not act: marks that nobody made, marks that nobody heard.
+// A knob that could not act: marks that nobody made, marks that nobody heard. `where`: before the note.
+void note_marks(const Knobs& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
+                std::vector<std::string>& notes) {
+  if (knobs.hears_marks && any_traffic && marks == 0) {
+    notes.push_back(where + fmt::format("0 ECN marks: {}, so congestion control ({}) never heard anything",
+                                        knobs.marker == "none" ? "the switches do not mark (marker: none)"
+                                                               : "no queue reached its marking threshold",
+                                        knobs.congestion_control));
+  }
+  if (!knobs.hears_marks && marks > 0) {
+    notes.push_back(
+        where + fmt::format("{} ECN marks changed nothing: congestion control `{}` does not listen to them",
+                            marks, knobs.congestion_control));
+  }
+}
+
 void note_marks(const Results& results, std::vector<std::string>& notes) {
   const NetworkCounters& network = results.network;
-  const Knobs& knobs = results.knobs;
-  if (knobs.hears_marks && network.flows_done > 0 && network.ecn_marks == 0) {
-    notes.push_back(fmt::format("0 ECN marks: {}, so congestion control ({}) never heard anything",
-                                knobs.marker == "none" ? "the switches do not mark (marker: none)"
-                                                       : "no queue reached its marking threshold",
-                                knobs.congestion_control));
+  if (results.fabrics.empty())
+    return note_marks(results.knobs, network.ecn_marks, network.flows_done > 0, "", notes);
+  for (const FabricResult& fabric : results.fabrics) {
+    note_marks(fabric.knobs, fabric.ecn_marks, fabric.packet_hops > 0, "fabric " + fabric.name + ": ", notes);
   }
-  if (!knobs.hears_marks && network.ecn_marks > 0) {
-    notes.push_back(
-        fmt::format("{} ECN marks changed nothing: congestion control `{}` does not listen to them",
-                    network.ecn_marks, knobs.congestion_control));
-  }
+}
+
+const char* cause_of_drops(const Knobs& knobs) {
+  return knobs.flow_control == "pfc"
+             ? "PFC is on, but some traffic is not lossless or the headroom was too small"
+             : "the fabric was not lossless";
 }
 
 void note_drops(const Results& results, std::vector<std::string>& notes) {
   const NetworkCounters& network = results.network;
   if (network.drops == 0) return;
-  notes.push_back(
-      fmt::format("{} packets dropped, {} sent again: {}", network.drops, network.retransmissions,
-                  results.knobs.flow_control == "pfc"
-                      ? "PFC is on, but some traffic is not lossless or the headroom was too small"
-                      : "the fabric was not lossless"));
+  if (results.fabrics.empty()) {
+    notes.push_back(fmt::format("{} packets dropped, {} sent again: {}", network.drops,
+                                network.retransmissions, cause_of_drops(results.knobs)));
+    return;
+  }
+  for (const FabricResult& fabric : results.fabrics) {
+    if (fabric.drops == 0) continue;
+    notes.push_back(fmt::format("fabric {}: {} packets dropped: {}", fabric.name, fabric.drops,
+                                cause_of_drops(fabric.knobs)));
+  }
+  notes.push_back(fmt::format("{} packets sent again", network.retransmissions));
 }
 
 void note_no_route(const Results& results, std::vector<std::string>& notes) {

@@ -138,6 +138,14 @@ struct Knobs {
   bool hears_marks = false;  // whether ECN marks mean anything to the congestion control
 };
 
+// One of several packet fabrics, whose knobs may differ.
+struct FabricResult {
+  std::string name;
+  Knobs knobs;
+  // Of the ports of its switches, and of those into them.
+  std::uint64_t packet_hops = 0, ecn_marks = 0, drops = 0, pauses = 0, credit_stalls = 0;
+};
+
 struct Fingerprints {
   std::uint64_t results = 0, packets = 0, events = 0;
 };
@@ -158,7 +166,8 @@ struct Results {
   Slowdowns slowdowns;
   std::array<Slowdowns, kSizeBins.size()> slowdowns_by_size;
   std::optional<QueueStatistics> sampled_queues;  // if queues were sampled
-  Knobs knobs;
+  Knobs knobs;                                    // of all fabrics
+  std::vector<FabricResult> fabrics;              // where there are several packet fabrics
   std::vector<JobResult> jobs;
   // By kind, then ranks, then bytes; the first kCollectiveTimes that were met.
   std::vector<CollectiveTimes> collectives;

@@ -223,10 +223,16 @@ std::string slowdown_text(const Slowdowns& slowdowns) {
 
 std::string counters_text(const Results& results) {
   const NetworkCounters& n = results.network;
-  const bool credits = results.knobs.flow_control == "credits";
+  bool credits = results.knobs.flow_control == "credits", pauses = !credits;
+  for (const FabricResult& fabric : results.fabrics) {
+    const bool own = fabric.knobs.flow_control == "credits";
+    if (&fabric == &results.fabrics.front()) credits = pauses = false;
+    (own ? credits : pauses) = true;
+  }
+  std::string held = pauses ? fmt::format("{} pauses", n.pfc_pauses) : "";
+  if (credits) held += fmt::format("{}{} credit stalls", pauses ? ", " : "", n.credit_stalls);
   const std::string no_way = n.no_route > 0 ? fmt::format("{} packets without a way, ", n.no_route) : "";
-  return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {} {}", n.drops, no_way, n.ecn_marks, n.cnps,
-                     credits ? n.credit_stalls : n.pfc_pauses, credits ? "credit stalls" : "pauses");
+  return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {}", n.drops, no_way, n.ecn_marks, n.cnps, held);
 }
 
 std::string queues_text(const Results& results) {

@@ -149,6 +149,15 @@ Json network_json(const Results& results) {
   sampled("queue_p95_bytes", queues.p95);
   sampled("queue_p99_bytes", queues.p99);
   sampled("queue_max_bytes", queues.maximum);
+  json["fabrics"] = Json::array();
+  for (const FabricResult& fabric : results.fabrics) {
+    json["fabrics"].push_back({{"name", fabric.name},
+                               {"packet_hops", fabric.packet_hops},
+                               {"drops", fabric.drops},
+                               {"ecn_marks", fabric.ecn_marks},
+                               {"pfc_pauses", fabric.pauses},
+                               {"credit_stalls", fabric.credit_stalls}});
+  }
   return json;
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 class Dependencies {
  public:
-  Dependencies(const Graph& graph, const Routes& routes, Freedom freedom, std::uint64_t effort)
-      : graph_(graph), routes_(routes), freedom_(freedom), left_(effort) {
+  Dependencies(const Graph& graph, const Routes& routes, Freedom freedom, std::uint64_t effort,
+               const std::vector<bool>& lossy)
+      : graph_(graph), routes_(routes), freedom_(freedom), left_(effort), lossy_(lossy) {
     channels_ = routes.channels(freedom);
     next_.resize(graph.port_count() * channels_);
     seen_.resize(2 * next_.size());
@@ -38,6 +39,7 @@ class Dependencies {
 
  private:
   bool is_switch(NodeId node) const { return graph_.node(node).kind == NodeKind::fabric_switch; }
+  bool is_lossy(PortId port) const { return !lossy_.empty() && lossy_[port]; }
   std::size_t vertex(const Hop& hop) const { return std::size_t{hop.port} * channels_ + hop.channel; }
   Hop hop_of(std::size_t vertex) const {
     return {static_cast<PortId>(vertex / channels_), static_cast<std::uint32_t>(vertex % channels_)};
@@ -80,7 +82,7 @@ class Dependencies {
       std::size_t links = 0;
       for (const PortId port : graph_.ports_of(id)) {
         const NodeId peer = graph_.port(port).peer_node;
-        if (!is_switch(peer)) continue;
+        if (!is_switch(peer) || is_lossy(port)) continue;
         ++links;
         new_switch = new_switch || !has_nic[peer];
         has_nic[peer] = true;
@@ -100,6 +102,7 @@ class Dependencies {
   }
 
   void depend(const Hop& first, const Hop& second) {
+    if (is_lossy(first.port) || is_lossy(second.port)) return;
     std::vector<std::uint32_t>& next = next_[vertex(first)];
     const auto to = static_cast<std::uint32_t>(vertex(second));
     if (std::find(next.begin(), next.end(), to) == next.end()) next.push_back(to);
@@ -270,6 +273,7 @@ class Dependencies {
   const Routes& routes_;
   Freedom freedom_;
   std::uint64_t left_;
+  const std::vector<bool>& lossy_;
   std::uint32_t channels_ = 1;
   std::vector<NodeId> part_;                      // by node: of switches, one of those that it is joined to
   std::vector<PortId> entries_;                   // of NICs into the fabric
@@ -284,8 +288,9 @@ class Dependencies {
 }  // namespace
 
 DependencyCircle find_circle(const Graph& graph, const Routes& routes, Freedom freedom,
-                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort) {
-  return Dependencies(graph, routes, freedom, effort).search(fixed);
+                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
+                             const std::vector<bool>& lossy) {
+  return Dependencies(graph, routes, freedom, effort, lossy).search(fixed);
 }
 
 std::string describe(const DependencyCircle& circle, const Graph& graph, bool channels, std::size_t most) {

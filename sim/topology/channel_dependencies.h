@@ -22,9 +22,12 @@ struct DependencyCircle {
 };
 
 // Follows the ways from all NICs to one destination after the other, spread over the fabric, until all are
-// done or so many hops have been looked at. `fixed`: paths that packets take besides, in channel 0.
+// done or so many hops have been looked at. `fixed`: paths that packets take besides, in channel 0. `lossy`:
+// by port, links whose packets are dropped instead of waiting without end, as those of a whole fabric are;
+// empty: none.
 DependencyCircle find_circle(const Graph& graph, const Routes& routes, Freedom freedom,
-                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort);
+                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
+                             const std::vector<bool>& lossy = {});
 
 // "a->b (channel 0), b->c (channel 1)", at most so many hops of it.
 std::string describe(const DependencyCircle& circle, const Graph& graph, bool channels,

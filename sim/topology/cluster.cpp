@@ -49,7 +49,7 @@ class ClusterBuilder {
   Cluster build() {
     plan_fabrics();
     for (const FabricPlan& plan : plans_)
-      cluster_.fabrics.push_back({plan.name, plan.topology->scale_up(), {}});
+      cluster_.fabrics.push_back({.name = plan.name, .scale_up = plan.topology->scale_up(), .ports = {}});
     const auto packets = std::find_if(plans_.begin(), plans_.end(),
                                       [](const FabricPlan& plan) { return !plan.topology->scale_up(); });
     if (packets != plans_.end()) numbered_ = &*packets;
@@ -81,6 +81,11 @@ class ClusterBuilder {
     }
     if (!several->is_map() || several->entries().empty())
       several->fail("expected fabrics by name, {scale_out: {kind: ..., its parameters}, ...}");
+    constexpr std::size_t kMostFabrics = 200;  // nodes and ports have their number in a byte
+    if (several->entries().size() > kMostFabrics) {
+      several->fail(std::to_string(several->entries().size()) + " fabrics; allowed: 1 to " +
+                    std::to_string(kMostFabrics));
+    }
     for (const auto& [name, node] : several->entries())
       plans_.push_back({name, Registry<Topology>::instance().create(node, ""), 0});
   }
@@ -289,16 +294,14 @@ class ClusterBuilder {
   // them all is asked for, the greatest; each takes it as one of its own.
   class JoinedRoutes final : public Routes {
    public:
-    // `first`: the first node of each fabric.
-    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes,
-                 const std::vector<NodeId>& first)
+    JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes)
         : routes_(std::move(routes)), fabric_of_(cluster.graph.node_count(), 0) {
       for (const ClusterFabric& fabric : cluster.fabrics) names_.push_back(fabric.name);
       adaptive_ = common_adaptive_channel();
       for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
-        for (const HostPort& port : cluster.fabrics[i].ports)
-          fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
-        for (NodeId id = first[i]; id < fabric_of_.size(); ++id)
+        const ClusterFabric& fabric = cluster.fabrics[i];
+        for (const HostPort& port : fabric.ports) fabric_of_[port.nic] = static_cast<std::uint8_t>(i);
+        for (NodeId id = fabric.first_switch; id < fabric.end_switch; ++id)
           fabric_of_[id] = static_cast<std::uint8_t>(i);
       }
     }
@@ -309,13 +312,13 @@ class ClusterBuilder {
       return greatest([&](const Routes& routes) { return routes.channels(freedom); });
     }
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      of(packet.at).add_hops(own(packet), hops);
+      if (in_one(packet)) of(packet.at).add_hops(own(packet), hops);
     }
     // One channel of the network is the adaptive one: there is none where fabrics have different ones, or one
     // has another use for it.
     std::uint32_t adaptive_channel() const override { return adaptive_; }
     void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
-      if (adaptive_ != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
+      if (in_one(packet) && adaptive_ != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
     // What is drawn below it is, modulo the number of a fabric, what that fabric would draw alone.
     std::uint32_t choices() const override {
@@ -368,6 +371,10 @@ class ClusterBuilder {
     }
 
     const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
+    // No way leads from one fabric to another. Without a destination it leads to an intermediate.
+    bool in_one(const Waypoint& packet) const {
+      return packet.destination == kNoId || fabric_of_[packet.destination] == fabric_of_[packet.at];
+    }
     Waypoint own(Waypoint packet) const {
       const Routes& routes = of(packet.at);
       packet.choice %= routes.choices();
@@ -389,21 +396,21 @@ class ClusterBuilder {
 
   void build_fabrics() {
     std::vector<std::unique_ptr<Routes>> routes;
-    std::vector<NodeId>& first = first_switch_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       ClusterFabric& fabric = cluster_.fabrics[i];
-      first.push_back(static_cast<NodeId>(cluster_.graph.node_count()));
+      fabric.first_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (plans_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
       routes.push_back(plans_[i].topology->build(cluster_.graph, fabric.ports));
       cluster_.graph.set_name_prefix("");
+      fabric.end_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (fabric.scale_up) {
-        find_domains(fabric, first.back());
+        find_domains(fabric, fabric.first_switch);
       } else {
         cluster_.nics.insert(cluster_.nics.end(), fabric.ports.begin(), fabric.ports.end());
       }
     }
     cluster_.routes = routes.size() == 1 ? std::move(routes.front())
-                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes), first);
+                                         : std::make_unique<JoinedRoutes>(cluster_, std::move(routes));
   }
 
   // GPUs that the fabric's switches, the nodes from first_switch on, join.
@@ -456,9 +463,12 @@ class ClusterBuilder {
     Graph& graph = cluster_.graph;
     std::vector<std::uint32_t> of_node(graph.node_count());
     for (NodeId id = 0; id < graph.node_count(); ++id) {
-      const auto fabric = std::upper_bound(first_switch_.begin(), first_switch_.end(), id);
-      if (fabric != first_switch_.begin()) {
-        of_node[id] = island[static_cast<std::size_t>(fabric - first_switch_.begin()) - 1];
+      const std::vector<ClusterFabric>& fabrics = cluster_.fabrics;
+      const auto fabric = std::find_if(fabrics.begin(), fabrics.end(), [id](const ClusterFabric& one) {
+        return id >= one.first_switch && id < one.end_switch;
+      });
+      if (fabric != fabrics.end()) {
+        of_node[id] = island[static_cast<std::size_t>(fabric - fabrics.begin())];
         continue;
       }
       const auto host =
@@ -516,7 +526,6 @@ class ClusterBuilder {
   std::vector<FabricPlan> plans_;
   const FabricPlan* numbered_ = nullptr;  // the first packet fabric
   std::vector<Place> places_;             // by group
-  std::vector<NodeId> first_switch_;      // by fabric
   Cluster cluster_;
   std::uint32_t domains_ = 0;
 };
@@ -544,10 +553,9 @@ std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) co
   return ports;
 }
 
-// The first of the fabrics of one that the other one has too.
 std::uint32_t Cluster::packet_fabric(std::uint32_t from, std::uint32_t to) const {
-  const std::vector<std::uint32_t>& theirs = group_of(to).fabrics;
-  for (const std::uint32_t fabric : group_of(from).fabrics) {
+  const std::vector<std::uint32_t>& theirs = group_of(std::max(from, to)).fabrics;
+  for (const std::uint32_t fabric : group_of(std::min(from, to)).fabrics) {
     if (!fabrics[fabric].scale_up && std::find(theirs.begin(), theirs.end(), fabric) != theirs.end())
       return fabric;
   }
@@ -562,6 +570,14 @@ void Cluster::not_joined(std::uint32_t from, std::uint32_t to) const {
   };
   throw ConfigError("a message from " + in_words(from) + " to " + in_words(to) +
                     ": no fabric joins them; a job whose ranks send to each other needs GPUs that one does");
+}
+
+std::vector<std::string> Cluster::packet_fabric_names() const {
+  std::vector<std::string> names;
+  for (const ClusterFabric& fabric : fabrics) {
+    if (!fabric.scale_up) names.push_back(fabric.name);
+  }
+  return names;
 }
 
 std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
@@ -657,7 +673,7 @@ Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, s
 }
 
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
-  const std::uint32_t fabric = packet_fabric(std::min(from, to), std::max(from, to));
+  const std::uint32_t fabric = packet_fabric(from, to);
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};

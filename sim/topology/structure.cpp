@@ -66,11 +66,17 @@ class Distances {
   std::vector<NodeId> reached_;
 };
 
-void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>& nics, Structure& result) {
+// Pairs of NICs that have a way, and the links of all their ways.
+struct Pairs {
+  std::uint64_t count = 0, hops = 0;
+};
+
+// Of the NICs of one fabric, by switch.
+void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>& nics, Pairs& pairs,
+                       Structure& result) {
   Distances distances(graph);
   const std::size_t step = std::max<std::size_t>(1, (nics.size() + kMostSearches - 1) / kMostSearches);
-  result.sampled = step > 1;
-  std::uint64_t pairs = 0, hops = 0;
+  result.sampled = result.sampled || step > 1;
   std::size_t number = 0;
   for (const auto& [start, here] : nics) {
     if (number++ % step != 0) continue;
@@ -83,11 +89,10 @@ void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>
         continue;
       }
       result.diameter = std::max(result.diameter, distance[end] + 2);
-      pairs += between;
-      hops += between * (distance[end] + 2);
+      pairs.count += between;
+      pairs.hops += between * (distance[end] + 2);
     }
   }
-  result.mean_hops = pairs > 0 ? static_cast<double>(hops) / static_cast<double>(pairs) : 0;
 }
 
 void count_tiers(const Graph& graph, Structure& result) {
@@ -169,8 +174,7 @@ std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph&
   return rates;
 }
 
-BitRate find_bisection(const Graph& graph, std::span<const HostPort> nics,
-                       const std::vector<bool>& without = {}) {
+BitRate bisection_of(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& without) {
   if (nics.size() < 2) return 0;
   std::vector<std::vector<bool>> halvings(1);
   for (std::size_t i = 0; i < nics.size(); ++i) halvings[0].push_back(i < nics.size() / 2);
@@ -182,6 +186,15 @@ BitRate find_bisection(const Graph& graph, std::span<const HostPort> nics,
   for (const std::vector<bool>& side : halvings)
     least = std::min(least, cut_bandwidth(graph, nics, side, without));
   return least;
+}
+
+// Of all packet fabrics together: nothing joins them.
+BitRate find_bisection(const Cluster& cluster, const std::vector<bool>& without = {}) {
+  BitRate sum = 0;
+  for (const ClusterFabric& fabric : cluster.fabrics) {
+    if (!fabric.scale_up) sum += bisection_of(cluster.graph, fabric.ports, without);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -217,14 +230,18 @@ Structure structure_of(const Cluster& cluster, const std::vector<bool>& failing)
   count_links(graph, result);
   count_circuits(graph, result);
   result.channels = cluster.routes->channels_in_words();
-  measure_distances(graph, nics_by_switch(graph, cluster.nics), result);
-  result.bisection = find_bisection(graph, cluster.nics);
+  Pairs pairs;
+  for (const ClusterFabric& fabric : cluster.fabrics) {
+    if (!fabric.scale_up) measure_distances(graph, nics_by_switch(graph, fabric.ports), pairs, result);
+  }
+  if (pairs.count > 0) result.mean_hops = static_cast<double>(pairs.hops) / static_cast<double>(pairs.count);
+  result.bisection = find_bisection(cluster);
   for (const HostPort& port : cluster.nics) {
     const PortId access = access_port(graph, port.nic);
     if (access != kNoId) result.injection += graph.port(access).link.rate;
   }
   for (PortId id = 0; id < failing.size(); id += 2) result.failing_links += failing[id] || failing[id + 1];
-  if (result.failing_links > 0) result.bisection_left = find_bisection(graph, cluster.nics, failing);
+  if (result.failing_links > 0) result.bisection_left = find_bisection(cluster, failing);
   return result;
 }
 

@@ -34,15 +34,16 @@ struct Structure {
   std::uint64_t hosts = 0, gpus = 0, nics = 0;
   std::vector<Tier> tiers;   // from below
   std::vector<Links> links;  // of the fabric, then within hosts; the fastest first
-  // Links between two different NICs: of the farthest pair, and on average over all pairs. Over shortest
-  // ways.
+  // Links between two different NICs of a packet fabric: of the farthest pair, and on average over all pairs.
+  // Over shortest ways.
   std::uint32_t diameter = 0;
   double mean_hops = 0;
   bool sampled = false;                 // from some switches only, spread over all that have NICs
   std::uint64_t unreachable_pairs = 0;  // ordered; between rails that nothing joins
   // The least that one half of the NICs can send to the other, of the halvings that are tried: the lower half
   // of their numbers, and those that have a bit set. An upper bound of the bisection bandwidth, which is
-  // exact for trees, and for tori and cubes whose sizes are powers of two.
+  // exact for trees, and for tori and cubes whose sizes are powers of two. Of several packet fabrics the sum:
+  // nothing joins them.
   BitRate bisection = 0;
   BitRate injection = 0;  // of all NICs together
   // Links of which faults take down one direction or both, and the bisection while all of them are down.

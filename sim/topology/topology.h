@@ -33,6 +33,8 @@ struct HostFabric {
 
 // The fabric that NICs go to, and the one that the short form `topology` describes.
 inline constexpr const char* kScaleOut = "scale_out";
+// The one that the NICs go to which hosts have for storage.
+inline constexpr const char* kStorage = "storage";
 
 struct HostBuild {
   std::vector<NodeId> gpus;  // by local number
@@ -105,8 +107,9 @@ struct HostPlace {
 // One fabric of a cluster.
 struct ClusterFabric {
   std::string name;
-  bool scale_up = false;        // Topology::scale_up
-  std::vector<HostPort> ports;  // in host port order
+  bool scale_up = false;                    // Topology::scale_up
+  std::vector<HostPort> ports;              // in host port order
+  NodeId first_switch = 0, end_switch = 0;  // its switches: the nodes from the one up to before the other
 };
 
 // What carries messages from one GPU to another, the nearest first.
@@ -164,8 +167,14 @@ struct Cluster {
   // another GPU where need be, as NCCL does (PXN, since 2.12); else another NIC of the receiver's.
   // ConfigError, which names both GPUs, where no fabric joins them.
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
-  // The NICs of the first packet fabric of its island that are equally near to a GPU, the nearest ones; empty
-  // without such a fabric.
+  // Which fabric carries messages between two GPUs whose way is WayKind::packets, in either direction: the
+  // first of those that the host of the GPU with the lower number goes to, which the other one's goes to,
+  // too. ConfigError, which names both, where no fabric joins them.
+  std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
+  // Fabrics that are not scale-up, in order.
+  std::vector<std::string> packet_fabric_names() const;
+  // The NICs that are equally near to a GPU, the nearest ones of the first packet fabric that its host goes
+  // to; empty without such a fabric.
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
   // Of the NVLinks between two different GPUs of a host, without a switch; 0: there are none.
   BitRate direct_rate(std::uint32_t from, std::uint32_t to) const;
@@ -174,7 +183,6 @@ struct Cluster {
   BitRate nic_rate(NodeId nic) const;
 
  private:
-  std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
   [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/topology/fabric_sections.h"
 #include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
@@ -15,9 +16,21 @@ const ConfigNode& switch_section(const ConfigNode& network_node) {
   return section != nullptr ? *section : network_node;
 }
 
-Bytes largest_packet(const TransportState& state) {
-  const Framing& f = state.framing;
-  return state.parameters.mtu + f.header + f.first_header + state.needs.data_header;
+// Of all packet fabrics, where there are several or one has a section of its own; nothing: all is common.
+std::vector<FabricScope> fabric_scopes(const TransportState& state, const FabricParameters& parameters) {
+  const std::vector<const ConfigNode*> sections = fabric_sections(parameters.fabrics, state.cluster);
+  std::vector<FabricScope> scopes;
+  bool own = state.transports.size() > 1;
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const ClusterFabric& fabric = state.cluster.fabrics[i];
+    if (fabric.scale_up) continue;
+    const FabricTransport& transport = state.transports[state.transport_of_fabric[i]];
+    own = own || sections[i] != nullptr;
+    scopes.push_back({fabric.first_switch, fabric.end_switch, sections[i], transport.largest_packet(),
+                      transport.needs.telemetry});
+  }
+  if (!own) scopes.clear();
+  return scopes;
 }
 
 }  // namespace
@@ -27,15 +40,16 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
                                      std::uint64_t seed, FlowObserver observer)
     : cluster_(cluster),
       state_(cluster, transport_node),
-      fabric_(engine, cluster.graph, cluster.routes.get(), partition,
-              fabric_parameters().parse(network_node, {"kind"}), switch_section(network_node),
-              largest_packet(state_), seed),
+      parameters_(fabric_parameters().parse(network_node, {"kind"})),
+      fabric_(engine, cluster.graph, cluster.routes.get(), partition, parameters_,
+              switch_section(network_node), state_.transports.front().largest_packet(), seed,
+              fabric_scopes(state_, parameters_)),
       flows_(engine, state_, connections_, std::move(observer)) {
-  state_.framing.header += state_.needs.data_header;
-  state_.framing.ack += state_.needs.ack_header;
   for (const Gpu& gpu : cluster.gpus) state_.set_of_gpu.push_back(partition.set_of(gpu.node));
-  if (state_.needs.telemetry) fabric_.enable_telemetry();
-  if (state_.needs.timestamps) fabric_.enable_timestamps();
+  for (const FabricTransport& transport : state_.transports) {
+    if (transport.needs.telemetry) fabric_.enable_telemetry();
+    if (transport.needs.timestamps) fabric_.enable_timestamps();
+  }
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
     parts_.push_back(std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, connections_,
                                                      ideal_times_));
@@ -124,12 +138,34 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
   return lines;
 }
 
-PathObjection PacketNetworkImpl::worst_path() const {
+TransportFigures PacketNetworkImpl::transport_figures(std::uint32_t fabric) const {
+  const FabricTransport& transport = state_.transports[state_.transport_of_fabric[fabric]];
+  return {transport.parameters.mtu, static_cast<std::uint32_t>(transport.parameters.queue_pairs),
+          transport.reliability.timeout, transport.needs.cnp_interval != kNever || transport.needs.ack_echo};
+}
+
+PathObjection PacketNetworkImpl::worst_path(std::size_t transport) const {
   PathObjection worst;
   for (const auto& part : parts_) {
-    if (part->sender().objection().before(worst)) worst = part->sender().objection();
+    const PathObjection& own = part->sender().objections()[transport];
+    if (own.before(worst)) worst = own;
   }
   return worst;
+}
+
+// By a packet fabric.
+bool PacketNetworkImpl::is_used(std::size_t transport) const {
+  for (std::size_t i = 0; i < cluster_.fabrics.size(); ++i) {
+    if (!cluster_.fabrics[i].scale_up && state_.transport_of_fabric[i] == transport) return true;
+  }
+  return false;
+}
+
+std::string PacketNetworkImpl::fabric_with(std::size_t transport) const {
+  if (transport == 0 || cluster_.packet_fabric_names().size() == 1) return "";
+  const auto& of = state_.transport_of_fabric;
+  const auto at = std::find(of.begin(), of.end(), transport);
+  return cluster_.fabrics[static_cast<std::size_t>(at - of.begin())].name;
 }
 
 // Why nothing of a queue pair arrives: a link on its way, or on its ACKs', that is known to be down.
@@ -155,16 +191,22 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
-  if (fabric_.spreads_flows() && !state_.reliability.selective) {
-    notes.push_back(
-        "packets are routed one by one but taken in order only (reliability: go_back_n): each that "
-        "overtakes another makes the sender start again");
-  }
-  if (const PathObjection worst = worst_path(); !worst.text.empty()) {
-    notes.push_back(
-        fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
-                    "{}: {}",
-                    worst.source, worst.destination, format_time(worst.round_trip), worst.text));
+  for (std::size_t i = 0; i < state_.transports.size(); ++i) {
+    if (!is_used(i)) continue;
+    const std::string name = fabric_with(i);
+    const std::string where = name.empty() ? "" : "fabric " + name + ": ";
+    if (fabric_.spreads_flows() && !state_.transports[i].reliability.selective) {
+      notes.push_back(where +
+                      "packets are routed one by one but taken in order only (reliability: go_back_n): each "
+                      "that overtakes another makes the sender start again");
+    }
+    if (const PathObjection worst = worst_path(i); !worst.text.empty()) {
+      notes.push_back(
+          where +
+          fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
+                      "{}: {}",
+                      worst.source, worst.destination, format_time(worst.round_trip), worst.text));
+    }
   }
   return notes;
 }
@@ -180,8 +222,10 @@ std::unique_ptr<PacketNetwork> PacketNetwork::create(Engine& engine, const Clust
 
 const ParameterTable& PacketNetwork::network_parameters() { return fabric_parameters().table(); }
 const ParameterTable& PacketNetwork::transport_parameters() { return transport_parameter_table(); }
-Acknowledging PacketNetwork::acknowledging(const Cluster& cluster, const ConfigNode& node) {
-  const TransportParameters parameters = read_transport(node);
+Acknowledging PacketNetwork::acknowledging(const Cluster& cluster, const ConfigNode& node,
+                                           const std::string& fabric) {
+  const TransportParameters common = read_transport(node);
+  const TransportParameters parameters = fabric_transport(common, common.fabrics.find(fabric));
   return netsim::acknowledging(parameters, make_congestion_control(parameters)->needs(), cluster);
 }
 

@@ -59,6 +59,14 @@ struct NetworkCounters {
   Bytes max_queue = 0;        // the most that waited at a port of a switch
 };
 
+// What a fabric's transport makes of messages.
+struct TransportFigures {
+  Bytes mtu = 4096;               // payload of a packet
+  std::uint32_t queue_pairs = 1;  // between two GPUs, for the collective library's channels
+  Time timeout = 0;               // of retransmission
+  bool hears_marks = false;       // ECN marks mean something to its congestion control
+};
+
 // How often queue pairs ask for acknowledgements: every so many packets at most.
 struct Acknowledging {
   std::optional<std::int64_t> every;  // empty: hosts of different kinds have different ones
@@ -78,10 +86,13 @@ class PacketNetwork : public Endpoint {
   // What `network` (kind: packet) and `transport` accept, for --describe and the schema.
   static const ParameterTable& network_parameters();
   static const ParameterTable& transport_parameters();
-  // What section `transport` says, or else what congestion control needs, or else what the hosts' NICs do.
-  // ConfigError.
-  static Acknowledging acknowledging(const Cluster& cluster, const ConfigNode& transport);
+  // What section `transport` says, or else what congestion control needs, or else what the hosts' NICs do; of
+  // the packet fabric of that name, or "": of all that have nothing of their own. ConfigError.
+  static Acknowledging acknowledging(const Cluster& cluster, const ConfigNode& transport,
+                                     const std::string& fabric = "");
 
+  // By number in Cluster::fabrics, of a packet fabric.
+  virtual TransportFigures transport_figures(std::uint32_t fabric) const = 0;
   // Null where the cluster has no optical switches.
   virtual CircuitControl* circuits() = 0;
 

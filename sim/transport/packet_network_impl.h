@@ -54,6 +54,7 @@ class PacketNetworkImpl final : public PacketNetwork {
     return cluster_.direct_rate(source, destination);
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
+  TransportFigures transport_figures(std::uint32_t fabric) const override;
   CircuitControl* circuits() override {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;
   }
@@ -94,10 +95,14 @@ class PacketNetworkImpl final : public PacketNetwork {
   // Of its messages, some are not finished.
   bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
-  PathObjection worst_path() const;
+  PathObjection worst_path(std::size_t transport) const;
+  bool is_used(std::size_t transport) const;
+  // "storage", of several fabrics; "": of the transport that all share, or there is one fabric only.
+  std::string fabric_with(std::size_t transport) const;
 
   const Cluster& cluster_;
   TransportState state_;
+  FabricParameters parameters_;
   Fabric fabric_;
   IdealTimes ideal_times_{state_, fabric_};
   Connections connections_{state_, fabric_};

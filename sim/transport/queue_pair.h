@@ -34,6 +34,7 @@ struct alignas(64) SenderState {
   std::uint8_t traffic_class = 0;
   bool scale_up : 1 = false;       // in pieces, without headers and acknowledgements
   bool fan : 1 = false;            // through switches that copy and add up; scale_up, too
+  bool selective : 1 = false;      // repeats only what is missing (ReliabilityPlan)
   std::uint8_t ask_shift : 5 = 0;  // asks for an ACK in one of at most 1 << ask_shift packets
 
   Time pace_at = 0;
@@ -45,6 +46,7 @@ struct alignas(64) SenderState {
   bool counted : 1 = false;       // see Outstanding
   bool unasked : 1 = false;       // when the timer was set, no answer was due
   bool limited : 1 = false;       // a message of it had a rate limit
+  std::uint8_t transport = 0;     // that it works by: see TransportState
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
   std::uint32_t last_paced = 0;   // bytes that the wait that has begun is for
   // See SendQueues.
@@ -78,9 +80,13 @@ struct alignas(64) ReceiverState {
   PortId gpu_port = 0;          // the NIC's port towards the GPU
   bool cnp_sent : 1 = false;
   bool nack_sent : 1 = false;
-  bool pcie : 1 = false;     // goes on to the GPU over PCIe
-  bool counted : 1 = false;  // see Outstanding
+  bool pcie : 1 = false;          // goes on to the GPU over PCIe
+  bool counted : 1 = false;       // see Outstanding
+  bool selective : 1 = false;     // as the sender's
+  bool hears_marks : 1 = false;   // marks mean something to its congestion control:
+  bool echo_in_acks : 1 = false;  // they are counted and go back in ACKs, or else as CNPs
   std::uint8_t traffic_class = 0;
+  std::uint8_t transport = 0;                    // as the sender's
   std::uint32_t oldest = kNone, newest = kNone;  // messages that are to end here, see Receiver
 };
 static_assert(sizeof(ReceiverState) == 64);

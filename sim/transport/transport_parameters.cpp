@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/core/registry.h"
+#include "sim/topology/fabric_sections.h"
 
 namespace netsim {
 namespace {
@@ -18,11 +19,12 @@ const Parameters<AcknowledgeParameters>& acknowledge() {
   return parameters;
 }
 
-const Parameters<TransportParameters>& transport() {
+// All that a fabric may have of its own.
+Parameters<TransportParameters> parameters_of_fabric() {
   using P = TransportParameters;
   // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs
   // defaults.
-  static const auto parameters =
+  auto parameters =
       Parameters<P>()
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
           .integer("queue_pairs", &P::queue_pairs, {1, 65536},
@@ -63,23 +65,53 @@ const Parameters<TransportParameters>& transport() {
   return parameters;
 }
 
-}  // namespace
+const ParameterTable& table_of_fabric() {
+  static const ParameterTable table = parameters_of_fabric().table();
+  return table;
+}
 
-const ParameterTable& transport_parameter_table() { return transport().table(); }
+const Parameters<TransportParameters>& transport() {
+  static const auto parameters =
+      parameters_of_fabric().sections("fabrics", &TransportParameters::fabrics, table_of_fabric(),
+                                      "what differs in one of several packet fabrics, by its name: {rack: "
+                                      "{mtu: 1 KiB, ...}}; what is left out "
+                                      "is as in all");
+  return parameters;
+}
 
-TransportParameters read_transport(const ConfigNode& node) {
+void refuse_ack_every(const ConfigNode& node) {
   if (const ConfigNode* old = node.find("ack_every"); old != nullptr) {
     throw ConfigError(old->key_place(),
                       "unknown key 'ack_every': it is `acknowledge: {every: N}` now, N a power of two "
                       "(transport.acknowledge.every)");
   }
-  TransportParameters parameters = transport().parse(node);
+}
+
+void check_every(const TransportParameters& parameters, const ConfigNode& node) {
   const std::int64_t every = parameters.acknowledge.every.value_or(1);
-  if (!std::has_single_bit(static_cast<std::uint64_t>(every))) {
-    node.find("acknowledge")
-        ->find("every")
-        ->fail(std::to_string(every) + " is no power of two (allowed: 1, 2, 4, ... 65536)");
-  }
+  if (std::has_single_bit(static_cast<std::uint64_t>(every))) return;
+  node.find("acknowledge")
+      ->find("every")
+      ->fail(std::to_string(every) + " is no power of two (allowed: 1, 2, 4, ... 65536)");
+}
+
+}  // namespace
+
+const ParameterTable& transport_parameter_table() { return transport().table(); }
+
+TransportParameters read_transport(const ConfigNode& node) {
+  refuse_ack_every(node);
+  TransportParameters parameters = transport().parse(node);
+  check_every(parameters, node);
+  return parameters;
+}
+
+TransportParameters fabric_transport(const TransportParameters& common, const ConfigNode* section) {
+  if (section == nullptr) return common;
+  refuse_ack_every(*section);
+  check_fabric_keys(*section, transport_parameter_table(), table_of_fabric(), "transport");
+  TransportParameters parameters = transport().parse_over(common, *section);
+  check_every(parameters, *section);
   return parameters;
 }
 

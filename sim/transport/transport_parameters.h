@@ -48,12 +48,16 @@ struct TransportParameters {
   bool window_scales = false;
   Time base_rtt = 0;
   ConfigNode congestion_control;
+  ConfigNode fabrics;
 };
 
 // What the section accepts.
 const ParameterTable& transport_parameter_table();
 // ConfigError where the section is wrong.
 TransportParameters read_transport(const ConfigNode& section);
+// Those of a fabric: `common`, those of all, and what the fabric's section in `transport.fabrics` says
+// otherwise; null: nothing.
+TransportParameters fabric_transport(const TransportParameters& common, const ConfigNode* section);
 // The components that the parameters name. The plan is complete: with the transport's timeouts and retries.
 std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters);
 ReliabilityPlan reliability_plan(const TransportParameters& parameters);

@@ -1,6 +1,11 @@
 #include "sim/transport/transport_state.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/topology/fabric_sections.h"
 
 namespace netsim {
 namespace {
@@ -19,25 +24,58 @@ std::vector<std::uint8_t> ask_shifts(const TransportParameters& parameters, cons
   return shifts;
 }
 
+// `of_fabric`: by fabric, the number of its own; those of the others are 0.
+std::vector<FabricTransport> make_transports(const ConfigNode& node, const Cluster& cluster,
+                                             std::vector<std::uint8_t>& of_fabric) {
+  const TransportParameters common = read_transport(node);
+  std::vector<FabricTransport> transports;
+  transports.emplace_back(common, cluster);
+  for (const ConfigNode* section : fabric_sections(common.fabrics, cluster)) {
+    if (section != nullptr) transports.emplace_back(fabric_transport(common, section), cluster);
+    of_fabric.push_back(section != nullptr ? static_cast<std::uint8_t>(transports.size() - 1)
+                                           : std::uint8_t{0});
+  }
+  NETSIM_CHECK(transports.size() <= UINT8_MAX, "too many fabrics");
+  return transports;
+}
+
+template <class Is>
+bool any_of(const std::vector<FabricTransport>& transports, Is is) {
+  return std::any_of(transports.begin(), transports.end(), is);
+}
+
+std::size_t most_state_bytes(const std::vector<FabricTransport>& transports) {
+  std::size_t most = 0;
+  for (const FabricTransport& transport : transports) most = std::max(most, transport.needs.state_bytes);
+  return most;
+}
+
 }  // namespace
+
+FabricTransport::FabricTransport(TransportParameters parameters_in, const Cluster& cluster)
+    : framing(netsim::framing(parameters_in.framing)),
+      congestion_control(make_congestion_control(parameters_in)),
+      reliability(reliability_plan(parameters_in)),
+      parameters(std::move(parameters_in)) {
+  needs = congestion_control->needs();
+  framing.header += needs.data_header;
+  framing.ack += needs.ack_header;
+  echo_in_acks = needs.ack_echo || parameters.ecn_echo == EcnEcho::ack;
+  stamps = needs.telemetry || needs.timestamps;
+  ask_shift = ask_shifts(parameters, needs, cluster);
+}
 
 TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node)
     : cluster(cluster_in),
-      parameters(read_transport(node)),
-      framing(netsim::framing(parameters.framing)),
-      reliability(reliability_plan(parameters)),
-      congestion_control(make_congestion_control(parameters)),
-      needs(congestion_control->needs()),
-      ask_shift(ask_shifts(parameters, needs, cluster)),
-      echo_in_acks(needs.ack_echo || parameters.ecn_echo == EcnEcho::ack),
-      stamps(needs.telemetry || needs.timestamps),
+      transports(make_transports(node, cluster, transport_of_fabric)),
+      selective(any_of(transports, [](const FabricTransport& t) { return t.reliability.selective; })),
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
       records(kMaxQueuePairs),
       outstanding(kMaxQueuePairs),
       selective_senders(kMaxQueuePairs),
       selective_receivers(kMaxQueuePairs),
-      state_stride(sizeof(PathConstants) + (needs.state_bytes + 15) / 16 * 16),
+      state_stride(sizeof(PathConstants) + (most_state_bytes(transports) + 15) / 16 * 16),
       congestion(kMaxQueuePairs * state_stride),
       injector_of_port(cluster.graph.port_count(), kNone),
       gate_of_port(cluster.graph.port_count(), kNone) {}

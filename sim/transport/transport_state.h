@@ -16,18 +16,36 @@
 
 namespace netsim {
 
+// How queue pairs of a fabric work: one section of the configuration, and what follows from it.
+struct FabricTransport {
+  FabricTransport(TransportParameters parameters_in, const Cluster& cluster);
+
+  Framing framing;  // with what congestion control adds
+  CongestionNeeds needs;
+  bool echo_in_acks = false, stamps = false;
+  std::unique_ptr<CongestionControl> congestion_control;
+  ReliabilityPlan reliability;
+  TransportParameters parameters;
+  std::vector<std::uint8_t> ask_shift;  // by group of hosts: see SenderState
+
+  Bytes largest_packet() const { return parameters.mtu + framing.header + framing.first_header; }
+};
+
 struct TransportState {
   // `node`: the section `transport`.
   TransportState(const Cluster& cluster_in, const ConfigNode& node);
 
   const Cluster& cluster;
-  TransportParameters parameters;
-  Framing framing;
-  ReliabilityPlan reliability;
-  std::unique_ptr<CongestionControl> congestion_control;
-  CongestionNeeds needs;
-  std::vector<std::uint8_t> ask_shift;  // by group of hosts: see SenderState
-  bool echo_in_acks = false, stamps = false;
+  // First that of all fabrics, then those of fabrics that have their own. Queue pairs have their number
+  // there.
+  std::vector<std::uint8_t> transport_of_fabric;  // by number in Cluster::fabrics
+  std::vector<FabricTransport> transports;
+  bool selective = false;  // in any of them
+  // Of queue pairs between two GPUs whose way is WayKind::packets.
+  std::uint8_t transport_between(std::uint32_t from, std::uint32_t to) const {
+    return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
+  }
+  const FabricTransport& of(const SenderState& s) const { return transports[s.transport]; }
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
   bool traced = false;    // deliveries are told with their delays: last packets write traces

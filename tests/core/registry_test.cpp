@@ -124,6 +124,33 @@ TEST(Parameters, ReadsEveryType) {
   EXPECT_EQ(v.engine.find("kind")->text(), "sail");
 }
 
+// What a second map does not speak of stays; a component is given as a whole, null is the default.
+TEST(Parameters, AreReadOverOthers) {
+  const auto parameters = vehicle_parameters();
+  const Vehicle first =
+      parameters.parse(yaml("{fast: false, seats: 2, colour: green, wheel: {size: 1 B, grip: 20 %}, engine: "
+                            "{kind: sail, power: 3}, "
+                            "drivers: Anna}"));
+  const Vehicle v =
+      parameters.parse_over(first, yaml("{seats: 3, wheel: {grip: 0.9}, engine: steam, drivers: null}"));
+  EXPECT_FALSE(v.fast);
+  EXPECT_EQ(v.seats, 3);
+  EXPECT_EQ(v.colour, Colour::green);
+  EXPECT_EQ(v.wheel.size, 1);
+  EXPECT_EQ(v.wheel.grip, 0.9);
+  EXPECT_EQ(v.engine.text(), "steam");
+  EXPECT_TRUE(v.drivers.is_null());
+  const Vehicle w = parameters.parse_over(first, yaml("{seats: null, colour: null, wheel: }"));
+  EXPECT_EQ(w.seats, 4);
+  EXPECT_EQ(w.colour, Colour::red);
+  EXPECT_EQ(w.wheel.size, 1) << "an empty section says nothing";
+  EXPECT_EQ(parameters.parse_over(first, ConfigNode()).seats, 2);
+  EXPECT_THAT(error_of([&] { (void)parameters.parse_over(first, yaml("{sets: 3}")); }), HasSubstr("'seats'"));
+  EXPECT_THAT(error_of([&] { (void)parameters.parse_over(first, yaml("{seats: 10}")); }),
+              StartsWith("x.yaml:1:9: "));
+  EXPECT_EQ(steam_parameters().parse_over({7}, ConfigNode()).power, 7) << "what is required was given before";
+}
+
 TEST(ParametersNames, AreOneOrSeveral) {
   const auto drivers = [](const std::string& yaml) {
     const Vehicle v = vehicle_parameters().parse(parse_config(yaml, "x.yaml"));
@@ -293,6 +320,21 @@ TEST(Schema, NestsSectionsAndRefersToComponents) {
   EXPECT_EQ(schema["$defs"]["test_engine.steam"]["properties"]["kind"]["const"], "steam");
   EXPECT_EQ(schema["$defs"]["test_engine.steam"]["required"], nlohmann::json::array({"power"}));
   EXPECT_EQ(text, json_schema(top, catalogue)) << "deterministic";
+}
+
+TEST(Schema, AllowsSectionsOfAnyName) {
+  struct Garage {
+    ConfigNode places;
+  };
+  const auto garage = Parameters<Garage>().sections("places", &Garage::places, wheel_parameters().table(),
+                                                    "what stands where");
+  const auto schema = nlohmann::json::parse(json_schema(garage.table(), Catalogue()));
+  const auto& places = schema["properties"]["places"]["anyOf"][0];
+  EXPECT_EQ(places["type"], "object");
+  EXPECT_EQ(places["additionalProperties"]["properties"]["grip"]["default"], 0.5);
+  EXPECT_EQ(places["additionalProperties"]["additionalProperties"], false);
+  EXPECT_EQ(garage.parse(yaml("places: {left: {grip: 1}}")).places.entries().size(), 1U);
+  EXPECT_EQ(describe_parameters(garage.table()).find("grip"), std::string::npos) << "they have any names";
 }
 
 TEST(Schema, ReferencesAreNeverDangling) {

@@ -13,10 +13,10 @@ using Admission = SwitchBuffers::Admission;
 constexpr PortId kFromHost = 0, kToSink = 2;  // into the switch, and out of it
 constexpr std::uint32_t kPool = 0;            // the switch's buffer
 
-SwitchParameters parameters(FlowControl flow_control) {
-  SwitchParameters p;
-  p.flow_control = flow_control;
-  return p;
+SwitchRules rules(FlowControl flow_control) {
+  SwitchRules rules;
+  rules.switches.flow_control = flow_control;
+  return rules;
 }
 
 // A host, a switch and a sink; the pool has 10,000 B, of which one link may use as much as is free, and then
@@ -24,10 +24,13 @@ SwitchParameters parameters(FlowControl flow_control) {
 class Bench {
  public:
   explicit Bench(FlowControl flow_control)
-      : graph(line()), state(graph, parameters(flow_control), 1, ConfigNode()) {
-    if (flow_control == FlowControl::pfc) state.lossless = 1U << kDataPriority;
-    state.buffers.push_back(
-        {.shared_total = 10'000, .alpha_2_16 = 65'536, .reserve = 1000, .resume_offset = 500});
+      : graph(line()), state(graph, rules(flow_control), 1, ConfigNode()) {
+    state.buffers.push_back({.shared_total = 10'000,
+                             .alpha_2_16 = 65'536,
+                             .reserve = 1000,
+                             .resume_offset = 500,
+                             .lossless = flow_control == FlowControl::pfc ? 1U << kDataPriority : 0,
+                             .credits = flow_control == FlowControl::credits});
     state.ingress[state.class_index(kFromHost, kDataPriority)].headroom = 3000;
     buffers.emplace(state);
   }
@@ -106,8 +109,7 @@ TEST(SwitchBuffers, LimitLossyQueuesByTheThreshold) {
 
 TEST(SwitchBuffers, RefuseMoreThanTheQueueLimit) {
   Bench bench(FlowControl::pfc);
-  bench.state.queue_limit = 2;
-  bench.buffers.emplace(bench.state);
+  bench.state.buffers[kPool].queue_limit = 2;
   EXPECT_EQ(bench.admit(), Admission::admitted);
   EXPECT_EQ(bench.admit(), Admission::admitted);
   EXPECT_EQ(bench.admit(), Admission::refused);

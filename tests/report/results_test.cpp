@@ -157,6 +157,32 @@ TEST(ReportNotes, SayWhyPacketsWereDropped) {
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped, 7 sent again: the fabric was")));
 }
 
+// Of several fabrics each has marks, drops and knobs of its own.
+TEST(ReportNotes, SayWhichFabricTheyAreOf) {
+  Results results = two_rank_results();
+  FabricResult quiet{.name = "scale_out", .knobs = {"none", "none", "ecmp", "credits", "go_back_n", false}};
+  quiet.packet_hops = 400;
+  FabricResult lossy{.name = "storage", .knobs = {"dcqcn", "red", "ecmp", "none", "go_back_n", true}};
+  lossy.packet_hops = 20;
+  lossy.drops = results.network.drops = 3;
+  results.network.retransmissions = 7;
+  results.fabrics = {quiet, lossy};
+  EXPECT_THAT(
+      derive_notes(results),
+      ::testing::ElementsAre(
+          "fabric storage: 0 ECN marks: no queue reached its marking threshold, so congestion control "
+          "(dcqcn) never heard anything",
+          "fabric storage: 3 packets dropped: the fabric was not lossless", "7 packets sent again"));
+  results.fabrics[0].ecn_marks = 2;
+  results.fabrics[1].packet_hops = results.fabrics[1].drops = 0;
+  results.network.drops = results.network.retransmissions = 0;
+  EXPECT_THAT(
+      derive_notes(results),
+      ::testing::ElementsAre(
+          "fabric scale_out: 2 ECN marks changed nothing: congestion control `none` does not listen to "
+          "them"));
+}
+
 TEST(ReportNotes, SayWhereLinksLostPackets) {
   Results results = two_rank_results();
   results.links.push_back(results.links[0]);

@@ -131,6 +131,7 @@ TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
   for (const char* workload : {"collectives/all_reduce.yaml", "collectives/all_to_all.yaml"}) {
     expect_same({"racks", "topologies/gb200.yaml", workload, small}, {{2, 1}, {5, 1}, {0, 3}});
     expect_same({"mixed", "topologies/mixed.yaml", workload, {}}, {{5, 1}, {0, 3}});
+    expect_same({"two_fabrics", "topologies/two_fabrics.yaml", workload, {}}, {{5, 1}, {0, 3}});
   }
 }
 

@@ -18,7 +18,18 @@
 // - aws_p4de: 8 A100 80 GB as in a DGX A100, but 4 EFA NICs of 100 Gb/s, each with two GPUs under a PCIe
 // switch;
 //   8 GT/s x16 as AWS's own topology file says (aws-ofi-nccl, topology/p4d-24xl-topo.xml).
+// Those of NVIDIA have NICs for storage besides (storage_nics, none by default), which stand in the fabric
+// `storage`: in a DGX A100 one dual-port ConnectX-6, a second one as an option; in a DGX H100 and H200 two
+// dual-port ConnectX-7, in a DGX B200 two dual-port BlueField-3 (data sheets and user guides), of which the
+// reference architectures join one port each to the storage fabric and the other to in-band management (DGX
+// SuperPOD reference architecture). So a NIC here is a port. They are at the root ports of the two CPUs, half
+// of the GPUs near each (DGX A100 user guide, figure of the system topology; `nvidia-smi topo -m` says NODE
+// and SYS), which here is a PCIe switch between these GPUs and the NIC. What a GPU sends there and what it
+// sends to its other NIC do not share its PCIe link: with 400 Gb/s NICs at Gen5 x16 (504 Gb/s), and a storage
+// NIC for four GPUs, they have room beside each other.
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "sim/core/registry.h"
 #include "sim/topology/host_links.h"
@@ -28,7 +39,9 @@ namespace netsim {
 
 namespace {
 
-struct NvswitchHostParameters : NvlinkParameters, PcieParameters {};
+struct NvswitchHostParameters : NvlinkParameters, PcieParameters {
+  std::int64_t storage_nics = 0;
+};
 
 // What is not a parameter.
 struct Preset {
@@ -37,6 +50,7 @@ struct Preset {
   std::uint32_t gpus_per_nic = 1;  // more: they and the NIC are at one PCIe switch
   const char* gpu_model = "";
   std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
+  bool storage = false;  // whether there may be NICs for it
   NvswitchHostParameters defaults;
 };
 
@@ -50,12 +64,14 @@ constexpr NvswitchHostParameters figures(BitRate nvlink, double efficiency, BitR
 }
 
 constexpr BitRate kGBps = 8 * kGbps;
-constexpr Preset kDgxA100{.gpu_model = "a100_80gb",
-                          .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen4x16)};
+constexpr Preset kDgxA100{
+    .gpu_model = "a100_80gb", .storage = true, .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen4x16)};
 constexpr Preset kDgxH100{.gpu_model = "h100_sxm",
+                          .storage = true,
                           .defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
-constexpr Preset kDgxH200{.gpu_model = "h200_sxm", .defaults = kDgxH100.defaults};
+constexpr Preset kDgxH200{.gpu_model = "h200_sxm", .storage = true, .defaults = kDgxH100.defaults};
 constexpr Preset kDgxB200{.gpu_model = "b200",
+                          .storage = true,
                           .defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16, kNvlsBlackwell)};
 constexpr Preset kDgx2{.gpus = 16,
                        .boards = 2,
@@ -75,11 +91,14 @@ class NvswitchHost final : public Host {
         from_switch_(p.nvlink()),
         trunk_(p.into_nvswitch(preset.gpus / preset.boards)),
         pcie_(p.pcie()),
-        combining_(p.combining()) {}
+        combining_(p.combining()),
+        storage_nics_(static_cast<std::uint32_t>(p.storage_nics)) {}
 
   std::uint32_t gpus() const override { return preset_.gpus; }
   std::vector<HostFabric> fabrics() const override {
-    return {{kScaleOut, preset_.gpus / preset_.gpus_per_nic}};
+    std::vector<HostFabric> fabrics{{kScaleOut, preset_.gpus / preset_.gpus_per_nic}};
+    if (storage_nics_ > 0) fabrics.push_back({kStorage, storage_nics_});
+    return fabrics;
   }
   std::int64_t acknowledge_every() const override { return preset_.acknowledge_every; }
   std::string gpu_model() const override { return preset_.gpu_model; }
@@ -101,10 +120,28 @@ class NvswitchHost final : public Host {
       graph.add_link(result.gpus[g], stages[g * preset_.boards / preset_.gpus], to_switch_, from_switch_);
       graph.add_link(result.gpus[g], ends[g / preset_.gpus_per_nic], gpu_pcie());
     }
+    if (storage_nics_ > 0) add_storage(graph, atom, host, result);
     return result;
   }
 
  private:
+  // NICs and GPUs are dealt out in blocks to the CPUs.
+  void add_storage(Graph& graph, AtomId atom, const std::string& host, HostBuild& build) const {
+    const std::uint32_t cpus = std::min(storage_nics_, 2U);
+    LinkSpec link = pcie_;
+    link.delay /= 2;
+    std::vector<NodeId> roots, nics;
+    for (std::uint32_t i = 0; i < cpus; ++i)
+      roots.push_back(graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + std::to_string(i)));
+    for (std::uint32_t i = 0; i < storage_nics_; ++i) {
+      nics.push_back(graph.add_node(NodeKind::nic, atom, host + "/storage_nic" + std::to_string(i)));
+      graph.add_link(roots[i * cpus / storage_nics_], nics.back(), link);
+    }
+    for (std::uint32_t g = 0; g < preset_.gpus; ++g)
+      graph.add_link(build.gpus[g], roots[g * cpus / preset_.gpus], link);
+    build.ports.push_back(std::move(nics));
+  }
+
   std::vector<NodeId> add_stages(Graph& graph, AtomId atom, const std::string& host) const {
     std::vector<NodeId> stages;
     for (std::uint32_t board = 0; board < preset_.boards; ++board) {
@@ -139,6 +176,7 @@ class NvswitchHost final : public Host {
   Preset preset_;
   LinkSpec to_switch_, from_switch_, trunk_, pcie_;
   Combining combining_;
+  std::uint32_t storage_nics_;
 };
 
 // The parameters with the preset's values as defaults.
@@ -151,7 +189,12 @@ template <const Preset& preset>
 Parameters<PresetParameters<preset>> parameters() {
   using P = PresetParameters<preset>;
   auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
-  return preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
+  auto all = preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
+  if (preset.storage) {
+    all.integer("storage_nics", static_cast<std::int64_t P::*>(&P::storage_nics), {0, 8},
+                "NICs besides, in the fabric `storage`, shared by the GPUs of a CPU");
+  }
+  return all;
 }
 
 template <const Preset& preset>

@@ -5,6 +5,8 @@
 // - drive_rate: 8 drives of 6.9 GB/s, what a PCIe Gen4 x4 drive reads in sequence (Samsung PM9A3 data sheet);
 //   writes are slower, and depend on the drive.
 // - nics: two at PCIe Gen4 x16; a NIC's rate is that of its link in the fabric.
+// - fabric: where the NICs are. Servers of a fabric of their own are reached by the NICs that hosts have for
+//   it (storage_nics of nvswitch_host.cpp).
 #include <string>
 
 #include "sim/core/registry.h"
@@ -19,6 +21,7 @@ struct StorageServerParameters : PcieTreeParameters {
   std::int64_t drives = 8;
   BitRate drive_rate = 8 * 6'900 * kMbps;
   std::int64_t nics = 2;
+  std::string fabric = kScaleOut;
 };
 
 Parameters<StorageServerParameters> parameters() {
@@ -26,18 +29,22 @@ Parameters<StorageServerParameters> parameters() {
   return with_pcie(Parameters<P>()
                        .integer("drives", &P::drives, {1, 1024}, "how many work together")
                        .rate("drive_rate", &P::drive_rate, kLinkRates, "one drive, each way")
-                       .integer("nics", &P::nics, {1, 64}, "behind the same PCIe switch"));
+                       .integer("nics", &P::nics, {1, 64}, "behind the same PCIe switch")
+                       .text("fabric", &P::fabric, "that the NICs are in, one of `fabrics`"));
 }
 
 class StorageServer final : public Host {
  public:
   explicit StorageServer(const StorageServerParameters& p)
-      : nics_(static_cast<std::uint32_t>(p.nics)), drives_(p.pcie_link()), pcie_(p.pcie_link()) {
+      : nics_(static_cast<std::uint32_t>(p.nics)),
+        fabric_(p.fabric),
+        drives_(p.pcie_link()),
+        pcie_(p.pcie_link()) {
     drives_.rate = p.drives * p.drive_rate;
   }
 
   std::uint32_t gpus() const override { return 1; }
-  std::vector<HostFabric> fabrics() const override { return {{kScaleOut, nics_}}; }
+  std::vector<HostFabric> fabrics() const override { return {{fabric_, nics_}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }
   std::string gpu_model() const override { return {}; }
 
@@ -59,6 +66,7 @@ class StorageServer final : public Host {
 
  private:
   std::uint32_t nics_;
+  std::string fabric_;
   LinkSpec drives_, pcie_;
 };
 

@@ -28,13 +28,13 @@ void Connections::add_sender(Sender& sender) {
 // ---- Which queue pair
 
 std::uint32_t Connections::queue_pair(const SendRequest& request) {
-  const auto shared = static_cast<std::uint32_t>(state_.parameters.queue_pairs);
   const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
   std::uint32_t number = request.traits.channel;
   if (scale_up) {
     if (request.traits.own_queue_pair) number = 0;
   } else if (!request.traits.own_queue_pair) {
-    number %= shared;
+    const std::uint8_t transport = state_.transport_between(request.source, request.destination);
+    number %= static_cast<std::uint32_t>(state_.transports[transport].parameters.queue_pairs);
   }
   // Each class has queue pairs of its own.
   const std::uint8_t traffic_class = scale_up ? std::uint8_t{0} : request.traits.traffic_class;
@@ -81,7 +81,7 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
   if (free_[set].empty()) {
     const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
     state_.records.make(id, 1);
-    if (state_.reliability.selective) {
+    if (state_.selective) {
       state_.selective_senders.make(id, 1);
       state_.selective_receivers.make(id, 1);
     }
@@ -97,7 +97,7 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
   again.idle = state_.records[id].idle;
   state_.records[id] = again;
   state_.senders[id] = SenderState{};
-  if (state_.reliability.selective) {
+  if (state_.selective) {
     state_.selective_senders[id] = SelectiveSender{};
     state_.selective_receivers[id] = SelectiveReceiver{};
   }
@@ -294,9 +294,14 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   }
   SenderState& s = state_.senders[id];
   ReceiverState& r = state_.receivers[id];
-  s.traffic_class = r.traffic_class = traffic_class;
-  s.mtu = static_cast<std::uint32_t>(state_.parameters.mtu);
   const std::uint32_t source = state_.records[id].identity.source;
+  s.transport = r.transport = state_.transport_between(source, state_.records[id].identity.destination);
+  const FabricTransport& transport = state_.of(s);
+  s.traffic_class = r.traffic_class = traffic_class;
+  s.selective = r.selective = transport.reliability.selective;
+  r.echo_in_acks = transport.echo_in_acks;
+  r.hears_marks = transport.echo_in_acks || transport.needs.cnp_interval != kNever;
+  s.mtu = static_cast<std::uint32_t>(transport.parameters.mtu);
   const Ends way = ends(id);
   r.pcie = !way.to.ports.empty();
   if (r.pcie) r.gpu_port = way.to.ports.back() ^ 1U;
@@ -307,14 +312,14 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   }
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const PortId first = ports[0], wire = ports[way.from.ports.size()];
-  s.injector = sender_of(source).injector(first, wire);
-  s.ask_shift = state_.ask_shift[cluster_.hosts[cluster_.gpus[source].host].group] & 31U;
+  s.injector = sender_of(source).injector(first, wire, transport.parameters.nic_buffer);
+  s.ask_shift = transport.ask_shift[cluster_.hosts[cluster_.gpus[source].host].group] & 31U;
   s.line_rate = s.rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   PathConstants& path = state_.path_constants(id);
   path.hops = static_cast<std::uint32_t>(ports.size() - way.from.ports.size() - way.to.ports.size());
   const Time round_trip = idle_round_trip(id, way);
-  path.base_rtt = state_.parameters.base_rtt != 0 ? state_.parameters.base_rtt : round_trip;
+  path.base_rtt = transport.parameters.base_rtt != 0 ? transport.parameters.base_rtt : round_trip;
   sender_of(source).begin(id, round_trip);
 }
 
@@ -322,10 +327,11 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
 Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const std::span<const PortId> wires = ports.subspan(ends.from.ports.size(), state_.path_constants(id).hops);
-  const Bytes data = state_.parameters.mtu + state_.framing.header;
+  const FabricTransport& transport = state_.of(state_.senders[id]);
+  const Bytes data = transport.parameters.mtu + transport.framing.header;
+  const Bytes ack = transport.framing.ack;
   const std::vector<PortId> back = ports_of_steps(ack_steps(id, ends, *cluster_.routes));
-  return fabric_.ideal_time(wires, 1, data, data, data) +
-         fabric_.ideal_time(back, 1, state_.framing.ack, state_.framing.ack, state_.framing.ack);
+  return fabric_.ideal_time(wires, 1, data, data, data) + fabric_.ideal_time(back, 1, ack, ack, ack);
 }
 
 // Called by the fabric a detection delay after a link went down or came back, or when other circuits are to

@@ -17,7 +17,8 @@ IdealTimes::Packets IdealTimes::packets(std::uint32_t id, Bytes bytes) const {
   const Bytes count = (bytes + mtu - 1) / mtu;
   const Bytes last = bytes - (count - 1) * mtu;
   if (s.scale_up) return {static_cast<std::uint64_t>(count), std::min(bytes, mtu), mtu, last};
-  const Bytes header = state_.framing.header, first_header = state_.framing.first_header;
+  const Framing& framing = state_.of(s).framing;
+  const Bytes header = framing.header, first_header = framing.first_header;
   return {static_cast<std::uint64_t>(count), mtu + header + first_header, mtu + header,
           last + header + (count == 1 ? first_header : 0)};
 }

@@ -13,12 +13,7 @@ Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, cons
       ideal_times_(ideal_times),
       delays_(delays),
       counts_(counts),
-      parameters_(state.parameters),
-      framing_(state.framing),
-      reliability_(state.reliability),
-      needs_(state.needs),
-      echo_in_acks_(state.echo_in_acks),
-      stamps_(state.stamps),
+      transports_(state.transports.data()),
       receivers_(state.receivers.data()),
       outstanding_(state.outstanding.data()),
       kept_(state.selective_receivers.data()) {}
@@ -29,23 +24,26 @@ void Receiver::on_receive(const Event& event) {
   ReceiverState& r = receivers_[id];
   r.digest = FabricPart::digest(r.digest, event);
   if (r.counted) ++outstanding_[id].received;
-  const Packet& k = fabric_.packets()[packet];
-  if (k.marked) {
-    if (echo_in_acks_) {
-      ++r.marked;
-    } else if (needs_.cnp_interval != kNever &&
-               (!r.cnp_sent || loop_.now() - r.last_cnp >= needs_.cnp_interval)) {
-      r.cnp_sent = true;
-      r.last_cnp = loop_.now();
-      fabric_.count_cnp(r.back_port);
-      reply(id, PacketKind::cnp, packet, 0);
-    }
-  }
-  if (reliability_.selective) {
+  if (r.hears_marks && fabric_.packets()[packet].marked) hear_mark(id, packet);
+  if (r.selective) {
     accept_any(id, packet);
   } else {
     accept(id, packet);
   }
+}
+
+// Counts it for the next ACK, or sends a CNP, unless it has sent one just now.
+void Receiver::hear_mark(std::uint32_t id, std::uint32_t packet) {
+  ReceiverState& r = receivers_[id];
+  if (r.echo_in_acks) {
+    ++r.marked;
+    return;
+  }
+  if (r.cnp_sent && loop_.now() - r.last_cnp < of(r).needs.cnp_interval) return;
+  r.cnp_sent = true;
+  r.last_cnp = loop_.now();
+  fabric_.count_cnp(r.back_port);
+  reply(id, PacketKind::cnp, packet, 0);
 }
 
 void Receiver::accept(std::uint32_t id, std::uint32_t packet) {
@@ -114,7 +112,7 @@ void Receiver::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t p
     reply(id, PacketKind::ack, packet, 0);  // a duplicate: the ACK may have been late
     return;
   }
-  const bool again = reliability_.repeat_nack && static_cast<std::int32_t>(psn - r.latest) <= 0;
+  const bool again = of(r).reliability.repeat_nack && static_cast<std::int32_t>(psn - r.latest) <= 0;
   if (!r.nack_sent || again) reply(id, PacketKind::nack, packet, psn);
   r.nack_sent = true;
   r.latest = psn;
@@ -130,6 +128,7 @@ void Receiver::count_arrival(std::uint32_t id, std::uint32_t psn) {
 // along.
 void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
   ReceiverState& r = receivers_[id];
+  const FabricTransport& transport = of(r);
   if (r.counted) ++outstanding_[id].replied;
   const std::uint32_t index = fabric_.packets().allocate();
   Packet& k = fabric_.packets()[index];
@@ -138,16 +137,16 @@ void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std
   k.kind = kind;
   k.marked = k.last = k.traced = false;
   if (kind == PacketKind::cnp) {
-    k.bytes = framing_.cnp;
-    k.set_priority(fabric_.cnp_priority());
+    k.bytes = transport.framing.cnp;
+    k.set_priority(fabric_.cnp_priority(r.back_port));
   } else {
-    k.bytes = framing_.ack;
+    k.bytes = transport.framing.ack;
     k.set_priority(static_cast<std::uint8_t>(kDataPriority + r.traffic_class));
     k.message = kind == PacketKind::nack ? arrived : r.marked;
     k.marked = r.marked != 0;
-    if (r.marked != 0 && parameters_.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);
+    if (r.marked != 0 && transport.parameters.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);
     r.marked = 0;
-    if (stamps_) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
+    if (transport.stamps) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
   }
   fabric_.enqueue(r.back_port, index);
 }
@@ -174,7 +173,7 @@ bool Receiver::on_deliver(const Event& event) {
   const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
   if (r.back_port == kNoId) return k.last;
-  if (k.last) deliver(id, reliability_.selective ? k.message : 1, packet);
+  if (k.last) deliver(id, r.selective ? k.message : 1, packet);
   return false;
 }
 

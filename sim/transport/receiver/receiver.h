@@ -45,6 +45,8 @@ class Receiver {
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }
 
  private:
+  const FabricTransport& of(const ReceiverState& r) const { return transports_[r.transport]; }
+  void hear_mark(std::uint32_t id, std::uint32_t packet);
   void accept(std::uint32_t id, std::uint32_t packet);
   void out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
   void accept_any(std::uint32_t id, std::uint32_t packet);
@@ -61,11 +63,7 @@ class Receiver {
   DelayDivision& delays_;
   NetworkCounters& counts_;
   // Of the state.
-  const TransportParameters& parameters_;
-  const Framing& framing_;
-  const ReliabilityPlan& reliability_;
-  const CongestionNeeds needs_;
-  const bool echo_in_acks_, stamps_;
+  const FabricTransport* transports_;
   ReceiverState* receivers_;
   Outstanding* outstanding_;
   SelectiveReceiver* kept_;

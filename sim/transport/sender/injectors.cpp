@@ -4,7 +4,7 @@
 
 namespace netsim {
 
-std::uint32_t Injectors::at(PortId first, PortId gate) {
+std::uint32_t Injectors::at(PortId first, PortId gate, Bytes room) {
   std::uint32_t& turn = state_.injector_of_port[first];
   if (const std::uint32_t known = find(turn, first, gate); known != kNone) return known;
   const auto index = static_cast<std::uint32_t>(injectors_.size());
@@ -17,7 +17,7 @@ std::uint32_t Injectors::at(PortId first, PortId gate) {
     std::uint32_t& gate_index = state_.gate_of_port[gate];
     if (gate_index == kNone) {
       gate_index = static_cast<std::uint32_t>(gates_.size());
-      gates_.push_back({state_.parameters.nic_buffer, {}});
+      gates_.push_back({room, {}});
       fabric_.set_departure_hook(gate);
     }
     gates_[gate_index].injectors.push_back(index);

@@ -32,8 +32,9 @@ class Injectors {
       : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
 
   // The number of the injector at `first` for `gate`, made at its first use: the wire's port behind PCIe, or
-  // `first` itself. A GPU with several NICs behind one PCIe link has one for each of them there.
-  std::uint32_t at(PortId first, PortId gate);
+  // `first` itself. A GPU with several NICs behind one PCIe link has one for each of them there. `room`: what
+  // the NIC holds ahead of its wire.
+  std::uint32_t at(PortId first, PortId gate, Bytes room);
   Injector& operator[](std::uint32_t index) { return injectors_[index]; }
   const Injector& operator[](std::uint32_t index) const { return injectors_[index]; }
   // Of those at the port, the one whose turn it is.

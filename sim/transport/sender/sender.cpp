@@ -16,17 +16,12 @@ Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver
       receiver_(receiver),
       delays_(delays),
       counts_(counts),
-      parameters_(state.parameters),
-      framing_(state.framing),
-      reliability_(state.reliability),
-      congestion_control_(state.congestion_control.get()),
-      needs_(state.needs),
-      selective_(state.reliability.selective),
-      stamps_(state.stamps),
+      transports_(state.transports.data()),
       senders_(state.senders.data()),
       outstanding_(state.outstanding.data()),
       repeated_(state.selective_senders.data()),
-      injectors_(fabric, state) {}
+      injectors_(fabric, state),
+      objections_(state.transports.size()) {}
 
 // The receiver is told what ends with the packet that is made now, so that packets need not carry it.
 void Sender::announce(std::uint32_t id, const Message& m) {
@@ -108,12 +103,12 @@ Bytes Sender::cancel(const MessageHandle& handle) {
 std::uint32_t Sender::in_flight(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const std::uint32_t sent = s.next_psn - s.acknowledged;
-  return repeats(s) && !reliability_.cumulative ? sent - repeated_[id].arrived_count : sent;
+  return s.selective && !of(s).reliability.cumulative ? sent - repeated_[id].arrived_count : sent;
 }
 
 // Less than the window is in flight.
 [[gnu::always_inline]] inline bool Sender::window_open(std::uint32_t id, const SenderState& s) const {
-  return (repeats(s) ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
+  return (s.selective ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
 }
 
 // A window that shrank below what is in flight leaves room for one packet that asks, where nothing in flight
@@ -240,7 +235,9 @@ Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uin
     const Message& m = queues_.message(queues_.segment(segment.segment).message);
     payload = std::min(payload, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
   }
-  return s.scale_up ? payload : payload + framing_.header + (number == 0 ? framing_.first_header : 0);
+  if (s.scale_up) return payload;
+  const Framing& framing = of(s).framing;
+  return payload + framing.header + (number == 0 ? framing.first_header : 0);
 }
 
 // Of what next_packet() would make.
@@ -273,12 +270,12 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
     return index;
   }
   if (s.counted) ++outstanding_[id].sent;
-  if (stamps_) {
+  if (of(s).stamps) {
     Telemetry& t = fabric_.packets().telemetry(index);
     t.sent = loop_.now();
     t.hops = 0;
   }
-  if (selective_) repeated_[id].last_sent = loop_.now();
+  if (s.selective) repeated_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
 }
@@ -311,12 +308,13 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 // `psn`, the last of its message or not.
 void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last) {
   SenderState& s = senders_[id];
-  if (needs_.sent_bytes && !s.scale_up) {
-    control(id, [&](CongestionContext& c) { congestion_control_->on_sent(c, wire_bytes); });
+  const CongestionNeeds& needs = of(s).needs;
+  if (needs.sent_bytes && !s.scale_up) {
+    control(id, [&](const CongestionControl& by, CongestionContext& c) { by.on_sent(c, wire_bytes); });
   }
   if (s.limited) [[unlikely]]
     return pace_limited(id, wire_bytes, psn, last);
-  if (s.scale_up || (s.rate >= s.line_rate && !needs_.pace_again)) {
+  if (s.scale_up || (s.rate >= s.line_rate && !needs.pace_again)) {
     join_if_work(id);
     return;
   }
@@ -332,7 +330,7 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn,
   at_most = traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit;
   const BitRate rate = std::min(s.rate, at_most);
   const Time gap = last ? traits.gap : 0;
-  if (rate >= s.line_rate && gap == 0 && (s.scale_up || !needs_.pace_again)) {
+  if (rate >= s.line_rate && gap == 0 && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;
   }
@@ -342,7 +340,7 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn,
 // Where nothing is to be sent, the wait of a queue pair of constant rate needs no event: see make_ready().
 void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap) {
   SenderState& s = senders_[id];
-  s.last_paced = needs_.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
+  s.last_paced = of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
   s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate) + gap;
   if (s.scale_up && !has_work(id)) return;
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
@@ -391,31 +389,35 @@ CongestionContext Sender::congestion_context(std::uint32_t id) {
 void Sender::begin(std::uint32_t id, Time round_trip) {
   set_window(id, kNoWindow);
   CongestionContext context = congestion_context(id);
-  congestion_control_->start(context);
-  senders_[id].rate = std::clamp<BitRate>(context.rate, 1, senders_[id].line_rate);
+  SenderState& s = senders_[id];
+  of(s).congestion_control->start(context);
+  s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
   set_window(id, context.window);
   check_path(id, round_trip);
 }
 
 // Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
 void Sender::check_path(std::uint32_t id, Time round_trip) {
+  const SenderState& s = senders_[id];
+  PathObjection& worst = objections_[s.transport];
   const QueuePairIdentity& n = state_.records[id].identity;
   PathObjection found{round_trip, n.source, n.destination, {}};
-  if (!found.before(objection_)) return;
-  found.text = congestion_control_->objection(congestion_context(id), round_trip);
-  if (!found.text.empty()) objection_ = std::move(found);
+  if (!found.before(worst)) return;
+  found.text = of(s).congestion_control->objection(congestion_context(id), round_trip);
+  if (!found.text.empty()) worst = std::move(found);
 }
 
 template <class Call>
 void Sender::control(std::uint32_t id, Call call) {
   SenderState& s = senders_[id];
+  const FabricTransport& transport = of(s);
   CongestionContext context = congestion_context(id);
-  call(context);
+  call(*transport.congestion_control, context);
   const BitRate before = s.rate;
   s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
   if (s.rate != before || context.window != s.congestion_window) {
     set_window(id, context.window);
-    if (needs_.pace_again) move_pace(id, before);
+    if (transport.needs.pace_again) move_pace(id, before);
   }
   for (unsigned i = 0; i < kCongestionTimers; ++i) {
     if (context.timer[i] == kNever) continue;
@@ -428,19 +430,22 @@ void Sender::control(std::uint32_t id, Call call) {
 // (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
 void Sender::set_window(std::uint32_t id, Bytes window) {
   SenderState& s = senders_[id];
+  const FabricTransport& transport = of(s);
+  const Bytes limit = transport.parameters.window;
   s.congestion_window = window;
-  Bytes least = needs_.whole_packets ? window / s.mtu * s.mtu : window;
-  if (parameters_.window != 0) {
-    const Bytes own = parameters_.window_scales
-                          ? static_cast<Bytes>(static_cast<Int128>(parameters_.window) * s.rate / s.line_rate)
-                          : parameters_.window;
+  Bytes least = transport.needs.whole_packets ? window / s.mtu * s.mtu : window;
+  if (limit != 0) {
+    const Bytes own = transport.parameters.window_scales
+                          ? static_cast<Bytes>(static_cast<Int128>(limit) * s.rate / s.line_rate)
+                          : limit;
     least = std::min(least, own);
   }
-  if (reliability_.bdp_cap > 0) {
-    const double packets =
-        static_cast<double>(s.line_rate) * static_cast<double>(state_.path_constants(id).base_rtt) /
-        (8.0 * static_cast<double>(kSecond)) / static_cast<double>(s.mtu + framing_.header + s.overhead);
-    const double cap = reliability_.bdp_cap * packets * static_cast<double>(s.mtu);
+  if (transport.reliability.bdp_cap > 0) {
+    const double packets = static_cast<double>(s.line_rate) *
+                           static_cast<double>(state_.path_constants(id).base_rtt) /
+                           (8.0 * static_cast<double>(kSecond)) /
+                           static_cast<double>(s.mtu + transport.framing.header + s.overhead);
+    const double cap = transport.reliability.bdp_cap * packets * static_cast<double>(s.mtu);
     if (cap < static_cast<double>(least)) least = static_cast<Bytes>(cap);
   }
   const Bytes packets = least / s.mtu + (least % s.mtu != 0 ? 1 : 0);
@@ -452,7 +457,7 @@ void Sender::on_congestion_timer(const Event& event) {
   s.digest = FabricPart::digest(s.digest, event);
   timer_ended(event.target);
   const auto timer = static_cast<unsigned>(event.argument);
-  control(event.target, [&](CongestionContext& c) { congestion_control_->on_timer(c, timer); });
+  control(event.target, [&](const CongestionControl& by, CongestionContext& c) { by.on_timer(c, timer); });
   make_ready(event.target);
 }
 
@@ -466,7 +471,7 @@ void Sender::on_control(const Event& event) {
   if (s.counted) ++outstanding_[id].heard;
   const Packet k = fabric_.packets()[packet];
   if (k.kind == PacketKind::cnp) {
-    control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
+    control(id, [](const CongestionControl& by, CongestionContext& c) { by.on_cnp(c); });
   } else {
     on_ack(id, k, packet);
   }
@@ -476,41 +481,43 @@ void Sender::on_control(const Event& event) {
 
 void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
   SenderState& s = senders_[id];
+  const FabricTransport& transport = of(s);
   const bool nack = ack.kind == PacketKind::nack;
   const auto fresh = std::max(static_cast<std::int32_t>(ack.psn - s.acknowledged), 0);
   if (fresh > 0) {
-    if (selective_) repeated_[id].forget_arrivals(s.acknowledged, ack.psn);
+    if (s.selective) repeated_[id].forget_arrivals(s.acknowledged, ack.psn);
     s.acknowledged = ack.psn;
     // An ACK that overtook a go-back: what it covers need not be sent again.
     if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
-  if (nack && selective_) {
-    repeated_[id].note_arrival(s.acknowledged, ack.message, reliability_.reorder_tolerance);
+  if (nack && s.selective) {
+    repeated_[id].note_arrival(s.acknowledged, ack.message, transport.reliability.reorder_tolerance);
   } else if (nack && ack.psn == s.acknowledged) {
     go_back(s);
   }
-  if (needs_.acks && (fresh > 0 || nack)) {
+  if (transport.needs.acks && (fresh > 0 || nack)) {
     tell_congestion_control(id, static_cast<std::uint32_t>(fresh), ack, packet);
   }
-  if (parameters_.ecn_echo == EcnEcho::ack && marks_of(ack) != 0) {
-    control(id, [&](CongestionContext& c) { congestion_control_->on_cnp(c); });
+  if (transport.parameters.ecn_echo == EcnEcho::ack && marks_of(ack) != 0) {
+    control(id, [](const CongestionControl& by, CongestionContext& c) { by.on_cnp(c); });
   }
   if (fresh > 0) finish_messages(id);
 }
 
 void Sender::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
                                      std::uint32_t packet) {
+  const SenderState& s = senders_[id];
   Feedback feedback;
   feedback.acknowledged_psn = ack.psn;
   feedback.packets = fresh;
-  feedback.bytes = static_cast<Bytes>(fresh) * senders_[id].mtu;
+  feedback.bytes = static_cast<Bytes>(fresh) * s.mtu;
   feedback.marked = marks_of(ack);
-  if (stamps_) {
+  if (of(s).stamps) {
     const Telemetry& t = fabric_.packets().telemetry(packet);
     feedback.rtt = loop_.now() - t.sent;
     feedback.hops = {t.hop.data(), t.hops};
   }
-  control(id, [&](CongestionContext& c) { congestion_control_->on_ack(c, feedback); });
+  control(id, [&](const CongestionControl& by, CongestionContext& c) { by.on_ack(c, feedback); });
 }
 
 void Sender::finish_messages(std::uint32_t id) {
@@ -601,14 +608,16 @@ void Sender::arm_timer(std::uint32_t id) {
   s.timer = true;
   s.timer_snapshot = s.acknowledged;
   s.unasked = nothing_asked(s);
-  if (selective_) {
+  const FabricTransport& transport = of(s);
+  const ReliabilityPlan& reliability = transport.reliability;
+  if (s.selective) {
     repeated_[id].timer_end = s.next_psn;
     if (s.timeouts == 0) repeated_[id].quiet_since = loop_.now();
   }
-  Time wait = reliability_.timeout;
-  if (reliability_.low_timeout != 0 && in_flight(id) <= reliability_.low_packets)
-    wait = reliability_.low_timeout;
-  wait = backed_off(wait, parameters_.retransmission_backoff, s.timeouts);
+  Time wait = reliability.timeout;
+  if (reliability.low_timeout != 0 && in_flight(id) <= reliability.low_packets)
+    wait = reliability.low_timeout;
+  wait = backed_off(wait, transport.parameters.retransmission_backoff, s.timeouts);
   schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
 }
 
@@ -624,8 +633,10 @@ void Sender::repeat_overdue(std::uint32_t id) {
 // Counts a timeout. Shorter ones do not make a queue pair give up sooner: IRN's are only just longer than a
 // round trip.
 bool Sender::one_timeout_too_many(std::uint32_t id) {
-  if (++senders_[id].timeouts <= reliability_.retries) return false;
-  return !selective_ || loop_.now() - repeated_[id].quiet_since >= reliability_.patience;
+  SenderState& s = senders_[id];
+  const ReliabilityPlan& reliability = of(s).reliability;
+  if (++s.timeouts <= reliability.retries) return false;
+  return !s.selective || loop_.now() - repeated_[id].quiet_since >= reliability.patience;
 }
 
 // Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
@@ -647,7 +658,7 @@ void Sender::on_retransmission(const Event& event) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
-  } else if (selective_) {
+  } else if (s.selective) {
     repeat_overdue(id);
   } else {
     go_back(s);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "sim/core/atom_set.h"
 #include "sim/network/fabric_part.h"
@@ -48,8 +49,10 @@ class Sender final : public PacketSource {
   bool set_priority(const MessageHandle& handle, std::uint8_t priority);
   Bytes cancel(const MessageHandle& handle);
 
-  // For a queue pair that comes into being: the number of the injector at `first` (see Injectors).
-  std::uint32_t injector(PortId first, PortId gate) { return injectors_.at(first, gate); }
+  // For a queue pair that comes into being: the number of the injector at `first` (see Injectors::at).
+  std::uint32_t injector(PortId first, PortId gate, Bytes room = 0) {
+    return injectors_.at(first, gate, room);
+  }
   // The queue pair has its path, whose round trip in an idle network is this: its window and rate begin.
   void begin(std::uint32_t id, Time round_trip);
   // Nothing of the queue pair is left but a timer that stands in line.
@@ -77,8 +80,8 @@ class Sender final : public PacketSource {
   std::uint64_t packets_known(std::uint32_t id) const {
     return senders_[id].sent_end + queues_.unmade_packets(senders_[id]);
   }
-  // Of this set's queue pairs, the worst.
-  const PathObjection& objection() const { return objection_; }
+  // Of this set's queue pairs of each transport (TransportState::transports), the worst.
+  const std::vector<PathObjection>& objections() const { return objections_; }
   // What timers have added to the digests of queue pairs that had ended before.
   std::uint64_t late_digest() const { return late_digest_; }
 
@@ -101,9 +104,9 @@ class Sender final : public PacketSource {
   void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
 
   void announce(std::uint32_t id, const Message& m);
-  bool repeats(const SenderState& s) const { return selective_ && !s.scale_up; }
+  const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
-    return repeats(s) && repeated_[id].has_gap(s.acknowledged);
+    return s.selective && repeated_[id].has_gap(s.acknowledged);
   }
   std::uint32_t in_flight(std::uint32_t id) const;
   bool window_open(std::uint32_t id, const SenderState& s) const;
@@ -170,12 +173,7 @@ class Sender final : public PacketSource {
   DelayDivision& delays_;
   NetworkCounters& counts_;
   // Of the state.
-  const TransportParameters& parameters_;
-  const Framing& framing_;
-  const ReliabilityPlan& reliability_;
-  CongestionControl* congestion_control_;
-  const CongestionNeeds needs_;
-  const bool selective_, stamps_;
+  const FabricTransport* transports_;
   SenderState* senders_;
   Outstanding* outstanding_;
   SelectiveSender* repeated_;
@@ -183,7 +181,7 @@ class Sender final : public PacketSource {
   SendQueues queues_;
   TimerLine line_;
   std::uint64_t late_digest_ = 0;
-  PathObjection objection_;
+  std::vector<PathObjection> objections_;
 };
 
 }  // namespace netsim
