@@ -85,7 +85,8 @@ void log_decisions(Log& log, const Simulation& simulation) {
   }
   for (const ParameterInfo& parameter : Executor::parameter_table()) {
     if (parameter.type != "component") continue;
-    log.info(Room::collectives, parameter.name + " by " + configured(root, "collectives." + parameter.name));
+    const std::string algorithm = configured(root, "collectives." + parameter.name);
+    if (!algorithm.empty()) log.info(Room::collectives, parameter.name + " by " + algorithm);
   }
   for (std::uint32_t job = 0; job < simulation.jobs(); ++job) {
     log.info(Room::scheduling,
@@ -101,6 +102,13 @@ void log_results(Log& log, const Results& results) {
   for (const JobResult& job : results.jobs) {
     log.info(Room::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
                                          job.iteration_ends.size()));
+  }
+  for (const CollectiveTimes& row : results.collectives) {
+    if (row.choice.algorithm.empty()) continue;
+    log.info(Room::collectives,
+             fmt::format("{} of {} ranks, {}: {} {}, channels: {}; why: {}", to_string(row.kind), row.ranks,
+                         format_bytes(row.bytes), row.choice.algorithm, to_string(row.choice.protocol),
+                         row.choice.channels, row.choice.why));
   }
   log.info(Room::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
                                          format_time(results.simulated), results.events));

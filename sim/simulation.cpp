@@ -268,6 +268,7 @@ void Simulation::record(const CommunicationRecord& communication) {
     request.members = &members_;
     request.root = communication.root;
     request.bytes = communication.bytes;
+    request.counts = communication.counts;
     choice = system_.executor().choice(request);
   }
   recorder_->record(communication, choice);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "sim/core/units.h"
+
 namespace netsim {
 
 // The values are positions in kCollectiveKinds and never change: results are made of them.
@@ -21,7 +23,9 @@ enum class CollectiveKind : std::uint8_t {
   reduce,
   gather,
   scatter,
-  custom  // what a program says; nothing else knows it
+  custom,  // what a program says; nothing else knows it
+  all_to_all_v,
+  barrier
 };
 
 // Which ranks of the group, said of one chunk of the buffer.
@@ -56,11 +60,14 @@ struct CollectiveKindInfo {
   double (*bus_bandwidth)(double algorithm_bandwidth, double ranks);
   // The value of workload.proto's Collective; 0: no collective of a workload.
   int protobuf;
-  const char* default_algorithm;  // "": the configuration names one where it is used
+  // "": the configuration names one where it is used; of a barrier: that of all_reduce.
+  const char* default_algorithm;
 };
 
 namespace bus_bandwidths {
 constexpr double same(double bandwidth, double) { return bandwidth; }
+// There is nothing to count.
+constexpr double none(double, double) { return 0; }
 // Each rank has 1 / n of the buffer already.
 constexpr double others(double bandwidth, double n) { return bandwidth * (n - 1) / n; }
 // A reduce-scatter and an all-gather.
@@ -148,6 +155,22 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      bus_bandwidths::same,
      9,
      ""},
+    {CollectiveKind::all_to_all_v,
+     "all_to_all_v",
+     "the most that one rank sends to others, or gets from others, by the counts of the blocks",
+     nullptr,
+     {ChunkRanks::source, ChunkRanks::destination},
+     bus_bandwidths::same,
+     10,
+     "direct"},
+    {CollectiveKind::barrier,
+     "barrier",
+     "the one element of 4 bytes that stands for nothing",
+     nullptr,
+     {ChunkRanks::owner, ChunkRanks::all},  // each rank ends when it has heard of all
+     bus_bandwidths::none,
+     11,
+     ""},
 };
 inline constexpr std::size_t kCollectiveKindCount = std::size(kCollectiveKinds);
 
@@ -163,6 +186,13 @@ constexpr bool has_parts(CollectiveKind kind) {
   };
   return one_each(info_of(kind).goal.contributors) || one_each(info_of(kind).goal.holders);
 }
+// Whether its blocks have sizes of their own (block_counts.h) instead of being equal parts of the bytes.
+constexpr bool has_counts(CollectiveKind kind) { return kind == CollectiveKind::all_to_all_v; }
+// What a barrier moves where it is an all-reduce: PyTorch's (ProcessGroupNCCL::barrier) is one of a single
+// float, because NCCL has none.
+inline constexpr Bytes kBarrierBytes = 4;
+// Whether the workload says how many bytes it has.
+constexpr bool has_bytes(CollectiveKind kind) { return !has_counts(kind) && kind != CollectiveKind::barrier; }
 // Of a group that calls it together; not the send and receive of two ranks.
 constexpr bool is_collective(CollectiveKind kind) { return kind != CollectiveKind::point_to_point; }
 

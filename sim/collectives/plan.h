@@ -119,6 +119,9 @@ class Plan {
   virtual const char* algorithm() const = 0;  // "ring", "double_binary_tree", ...
   virtual std::uint32_t ranks() const = 0;
   virtual std::uint32_t root() const { return 0; }  // of kinds that have one
+  // Ranks from here on are servers of the others: of an all_reduce they contribute nothing, and need not end
+  // with anything. Of other kinds there are none.
+  virtual std::uint32_t workers() const { return ranks(); }
   // The buffer of a round is this many equal pieces; a multiple of ranks() where each rank has a part of the
   // buffer as its own (all_gather, reduce_scatter, all_to_all).
   virtual std::uint32_t chunks() const = 0;
@@ -135,6 +138,8 @@ class Plan {
   virtual std::uint32_t channels() const { return 1; }
   virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
   virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return 0; }
+  // Whether steps may wait for those of other thread blocks (Step::after_block); false: none does.
+  virtual bool waits_between_blocks() const { return true; }
   virtual std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const = 0;
   virtual Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const = 0;
 };

@@ -106,7 +106,7 @@ std::size_t CsvReader::column(std::size_t name) const {
 bool CsvReader::next() {
   if (!next_line()) return false;
   split();
-  if (cells_.size() != columns_.size()) {
+  if (!columns_.empty() && cells_.size() != columns_.size()) {
     fail(std::to_string(cells_.size()) + " cells, but the header has " + std::to_string(columns_.size()) +
          " columns");
   }

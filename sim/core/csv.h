@@ -1,4 +1,5 @@
-// Tables of comma-separated values: a line that names the columns, in any order, then rows. Lines that begin
+// Tables of comma-separated values: a line that names the columns, in any order, then rows; or rows alone.
+// Lines that begin
 // with # and empty ones do not count; a quoted cell may hold commas and, doubled, quotes; white space around
 // a cell is not part of it.
 #pragma once
@@ -24,7 +25,8 @@ class CsvReader {
   // Of `names`: the column it is; kNone where the file has none.
   static constexpr std::size_t kNone = SIZE_MAX;
   std::size_t column(std::size_t name) const;
-  // Moves to the next row; false at the end. InputError where it has not as many cells as the header.
+  // Moves to the next row; false at the end. InputError where it has not as many cells as the header, if
+  // there was one.
   bool next();
   // Of the row, in the order of the header. Valid until next().
   const std::vector<Word>& cells() const { return cells_; }

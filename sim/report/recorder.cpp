@@ -38,9 +38,9 @@ void Recorder::record(const CommunicationRecord& communication, const LibraryCho
                           choice.algorithm,   choice.protocol,     choice.channels};
   if (is_collective(communication.kind) &&
       (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
-    auto& [count, time] = collectives_[key];
-    ++count;
-    time += times_of(communication).time;
+    CollectiveSum& sum = collectives_[key];
+    if (sum.count++ == 0) sum.why = choice.why;
+    sum.time += times_of(communication).time;
   }
   if (tables_ != nullptr) tables_->add(communication, choice);
 }
@@ -49,7 +49,7 @@ std::vector<CollectiveTimes> Recorder::collectives() const {
   std::vector<CollectiveTimes> all;
   for (const auto& [key, sum] : collectives_) {
     const auto& [kind, ranks, bytes, algorithm, protocol, channels] = key;
-    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels}, sum.first, sum.second});
+    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why}, sum.count, sum.time});
   }
   return all;
 }

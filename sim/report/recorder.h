@@ -56,7 +56,12 @@ class Recorder {
   // Kind, ranks, bytes; algorithm, protocol, channels.
   using CollectiveKey =
       std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, Protocol, std::uint32_t>;
-  std::map<CollectiveKey, StepsAndTime> collectives_;          // how many, and their times
+  struct CollectiveSum {
+    std::uint64_t count = 0;
+    Time time = 0;
+    std::string why;  // of the first
+  };
+  std::map<CollectiveKey, CollectiveSum> collectives_;
   ValueList flow_times_;                                       // 8 B a flow
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
 };

@@ -92,12 +92,13 @@ std::string links_csv(const Results& results) {
 std::string bandwidths_csv(const Results& results) {
   std::string text =
       "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,algorithm,protocol,"
-      "channels\n";
+      "channels,why\n";
   for (const CollectiveTimes& row : results.collectives) {
-    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g},{},{},{}\n", to_string(row.kind), row.ranks,
-                        row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
+    text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g},{},{},{},{}\n", to_string(row.kind),
+                        row.ranks, row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
                         row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9,
-                        csv_cell(row.choice.algorithm), to_string(row.choice.protocol), row.choice.channels);
+                        csv_cell(row.choice.algorithm), to_string(row.choice.protocol), row.choice.channels,
+                        csv_cell(row.choice.why));
   }
   return text;
 }
@@ -107,7 +108,7 @@ constexpr const char* kTasksHeader =
     "end_ps\n";
 constexpr const char* kCollectivesHeader =
     "job,communication,name,kind,stream,ranks,first_rank,bytes,first_start_ps,last_start_ps,end_ps,wait_s,"
-    "algbw_GBps,busbw_GBps,algorithm,protocol,channels\n";
+    "algbw_GBps,busbw_GBps,algorithm,protocol,channels,why\n";
 constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
@@ -293,6 +294,7 @@ void Tables::add(const CommunicationRecord& record, const LibraryChoice& choice)
   } else {
     collectives_->cell(std::int64_t{choice.channels});
   }
+  collectives_->cell(choice.why);
   collectives_->end_row();
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/block_counts.h"
 #include "sim/collectives/plan.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
@@ -68,9 +69,11 @@ const char* to_string(TaskKind kind);
 
 // A task as its source hands it to the job: what it does, and three things that say how it stands to others.
 // Its stream queue and place there: tasks of one queue of a rank are launched one after the other, by place,
-// unless a task scheduler takes them in another order. Its match key: (group, sequence) for a collective or
-// for circuits, which are counted together, (sender, receiver, tag, sequence) for a message, the same at all
-// members; it comes from the order of the program, never from the order in which things happen.
+// unless a task scheduler takes them in another order. Communications that share a place are a grouped call,
+// as between ncclGroupStart and ncclGroupEnd: one launch, when all of them are ready. Its match key: (group,
+// sequence) for a collective or for circuits, which are counted together, (sender, receiver, tag, sequence)
+// for a message, the same at all members; it comes from the order of the program, never from the order in
+// which things happen.
 struct Task {
   static constexpr std::uint32_t kUnordered = UINT32_MAX;
 
@@ -81,6 +84,7 @@ struct Task {
   bool only_of_tag = false;          // send, receive: no other one of this sender and receiver has its tag
   std::uint32_t queue = kUnordered;  // the rank's stream queue; kUnordered: it waits for no other's end
   std::uint32_t place = 0;           // in the queue: 0, 1, 2, ...
+  std::uint32_t together = 1;        // tasks of that place
   std::uint32_t sequence = 0;        // how many tasks with the same match key go before it in the program
   std::uint32_t iteration = 0;
   std::uint32_t work = 0;      // compute: index in TaskSource::works()
@@ -92,8 +96,9 @@ struct Task {
   std::uint32_t tag = 0;    // send, receive: both ends name the same
   TransferTraits traits;    // of its messages; channel and only_message: of raw ones
   Bytes bytes = 0;
-  std::uint32_t name = 0;  // for TaskSource::name()
-  Time not_before = 0;     // earliest start, from the start of the job (flow lists); 0 = none
+  const BlockCounts* counts = nullptr;  // of collectives with counts; as long as the source
+  std::uint32_t name = 0;               // for TaskSource::name()
+  Time not_before = 0;                  // earliest start, from the start of the job (flow lists); 0 = none
 };
 
 inline bool is_point_to_point(const Task& task) {
@@ -104,9 +109,10 @@ inline bool has_group(const Task& task) {
   return task.kind == TaskKind::collective || task.kind == TaskKind::circuits;
 }
 // Moves bytes.
-inline bool is_communication(const Task& task) {
-  return task.kind == TaskKind::collective || is_point_to_point(task);
+inline bool is_communication(TaskKind kind) {
+  return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive;
 }
+inline bool is_communication(const Task& task) { return is_communication(task.kind); }
 
 // A configuration of the optical switches that tasks ask for.
 struct AskedCircuits {

@@ -37,7 +37,7 @@ TEST(CollectiveKinds, AreTheCollectivesOfWorkloadFiles) {
 
 TEST(CollectiveKinds, HaveADefaultAlgorithmThatDoesWhatTheGoalSays) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    if (info.kind == CollectiveKind::custom) continue;  // has none
+    if (*info.default_algorithm == '\0') continue;  // a custom one has none, a barrier all_reduce's
     const auto algorithm = Registry<CollectiveAlgorithm>::instance().create(info.default_algorithm);
     ASSERT_TRUE(algorithm->supports(info.kind)) << info.name;
     for (const std::uint32_t ranks : {2U, 3U, 8U, 9U}) {
@@ -83,6 +83,8 @@ TEST(CollectiveKinds, HaveTheBusBandwidthOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::all_gather, 8), 70);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::reduce_scatter, 8), 70);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::all_to_all, 8), 70);
+  EXPECT_DOUBLE_EQ(bus(CollectiveKind::all_to_all_v, 8), 80);  // of what crosses the busiest port
+  EXPECT_DOUBLE_EQ(bus(CollectiveKind::barrier, 8), 0);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::broadcast, 8), 80);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::reduce, 8), 80);
   EXPECT_DOUBLE_EQ(bus(CollectiveKind::gather, 8), 70);

@@ -51,5 +51,15 @@ TEST(Csv, RefusesWhatIsWrongAtItsPlace) {
   EXPECT_THAT(refusal("# nothing\n"), HasSubstr("no line that names columns"));
 }
 
+TEST(Csv, RowsAloneMayHaveAnyNumberOfCells) {
+  CsvReader table("# no header\n1,2\n\n3\n", "t.csv");
+  ASSERT_TRUE(table.next());
+  EXPECT_EQ(table.cells().size(), 2U);
+  ASSERT_TRUE(table.next());
+  EXPECT_EQ(table.cells()[0].text, "3");
+  EXPECT_EQ(table.cells()[0].line, 4);
+  EXPECT_FALSE(table.next());
+}
+
 }  // namespace
 }  // namespace netsim

@@ -181,7 +181,7 @@ TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {
   const TinySource source;
   Tables tables(directory.path() + "/new/deeper", {}, {{source.job_name(), &source}});
   tables.add(task_record());
-  tables.add(all_reduce(), {"ring", Protocol::ll128, 24});
+  tables.add(all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   EXPECT_FALSE(directory.has("new/deeper/tasks.csv"));
   tables.finish(two_rank_results());
@@ -206,7 +206,7 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const TinySource source;
   Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   tables.add(task_record());
-  tables.add(all_reduce(), {"ring", Protocol::ll128, 24});
+  tables.add(all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
@@ -273,7 +273,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   tables.add(compute);
   CommunicationRecord broadcast = all_reduce();
   broadcast.kind = CollectiveKind::broadcast;
-  tables.add(broadcast, {"chain", Protocol::simple, 1});
+  tables.add(broadcast, {"chain", Protocol::simple, 1, "default"});
   tables.add(flow_record());
   Results results = two_rank_results();
   results.jobs[0].done = false;  // empty cells
@@ -325,15 +325,24 @@ TEST(ReportTables, HaveNcclTestsTable) {
   const TinySource source;
   Tables tables(directory.path(), {}, {{source.job_name(), &source}});
   Results results = two_rank_results();
-  results.collectives = {
-      {CollectiveKind::all_reduce, 8, kMebibyte, {"ring", Protocol::ll128, 1}, 2, 2 * 100 * kMicrosecond},
-      {CollectiveKind::all_to_all, 8, kMebibyte, {"pairwise", Protocol::simple, 4}, 1, 50 * kMicrosecond}};
+  results.collectives = {{CollectiveKind::all_reduce,
+                          8,
+                          kMebibyte,
+                          {"ring", Protocol::ll128, 1, "default"},
+                          2,
+                          2 * 100 * kMicrosecond},
+                         {CollectiveKind::all_to_all,
+                          8,
+                          kMebibyte,
+                          {"pairwise", Protocol::simple, 4, "configured"},
+                          1,
+                          50 * kMicrosecond}};
   tables.finish(results);
   EXPECT_EQ(directory.text("bandwidths.csv"),
             "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,"
-            "algorithm,protocol,channels\n"
-            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501,ring,LL128,1\n"
-            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501,pairwise,Simple,4\n");
+            "algorithm,protocol,channels,why\n"
+            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501,ring,LL128,1,default\n"
+            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501,pairwise,Simple,4,configured\n");
 }
 
 TEST(ReportBandwidth, FollowsNcclTests) {
@@ -495,10 +504,14 @@ TEST(ReportScreen, OfTrafficLeadsWithFlowsAndDoesNotSpeakOfTraining) {
 TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
   Results results = wide_results();
   results.jobs[0].computes = false;
-  results.collectives = {
-      {CollectiveKind::all_reduce, 8, kMebibyte, {"ring", Protocol::ll128, 1}, 2, 2 * 100 * kMicrosecond},
-      {CollectiveKind::all_gather, 8, kMebibyte, {}, 1, 50 * kMicrosecond},
-      {CollectiveKind::all_to_all, 8, kMebibyte, {}, 1, 50 * kMicrosecond}};
+  results.collectives = {{CollectiveKind::all_reduce,
+                          8,
+                          kMebibyte,
+                          {"ring", Protocol::ll128, 1, "default"},
+                          2,
+                          2 * 100 * kMicrosecond},
+                         {CollectiveKind::all_gather, 8, kMebibyte, {}, 1, 50 * kMicrosecond},
+                         {CollectiveKind::all_to_all, 8, kMebibyte, {}, 1, 50 * kMicrosecond}};
   const std::string screen = render_screen(results, 120);
   EXPECT_THAT(screen, HasSubstr("collective  ranks  size (B)   count   type  redop  protocol  time (us)  "
                                 "algbw (GB/s)  "

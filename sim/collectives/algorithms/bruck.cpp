@@ -5,6 +5,9 @@
 // still missing, to r - 2^k, and gets the next ones from r + 2^k: n(p-1)/p bytes. It collects them in scratch
 // where numbers go on behind p-1, and at the end copies them to their places.
 //
+// Barrier: the same, of chunks of nothing, is the dissemination barrier (Hensgen, Finkel, Manber, Int. J. of
+// Parallel Programming 17, 1988): after step k a rank has heard of 2^(k+1).
+//
 // All-to-all: slot i of a rank holds what has i ranks to go, counted in the numbers of ranks. In step k the
 // slots whose number has bit k go to rank r + 2^k, all in one message, and into the same slots there; at the
 // end slot i has what rank r - i sent. About p/2 blocks a step: (n/2) log2 p bytes. What is sent is packed
@@ -32,7 +35,7 @@ Step copy_of(ChunkAt source, ChunkAt destination, std::uint32_t count) {
 
 class BruckGatherPlan final : public RegularPlan {
  public:
-  explicit BruckGatherPlan(std::uint32_t ranks) : RegularPlan("bruck", CollectiveKind::all_gather, ranks) {}
+  BruckGatherPlan(CollectiveKind kind, std::uint32_t ranks) : RegularPlan("bruck", kind, ranks) {}
 
   std::uint32_t chunks() const override { return ranks_; }
   std::uint32_t scratch_chunks(std::uint32_t rank) const override { return rank + ranks_; }
@@ -140,22 +143,23 @@ class BruckAllToAllPlan final : public RegularPlan {
 class Bruck final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override {
-    return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+    return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
+           kind == CollectiveKind::barrier;
   }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     if (kind == CollectiveKind::all_to_all) {
-      check_all_to_all("bruck", ranks);
+      check_all_to_all("bruck", kind, ranks);
       return std::make_unique<BruckAllToAllPlan>(ranks);
     }
     check_chunks("bruck", kind, ranks, std::uint64_t{ranks} * 2);
-    return std::make_unique<BruckGatherPlan>(ranks);
+    return std::make_unique<BruckGatherPlan>(kind, ranks);
   }
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "bruck",
-    "all-gather and all-to-all in log2(p) steps for any number of ranks; an all-to-all sends each block "
-    "several times, so it is for small ones",
+    "all-gather, all-to-all and barrier (dissemination) in log2(p) steps for any number of ranks; an "
+    "all-to-all sends each block several times, so it is for small ones",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Bruck>(); }};
 

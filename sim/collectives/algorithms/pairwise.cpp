@@ -1,5 +1,6 @@
 // Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and takes the block of rank
-// r-i. Each step is a permutation; (p-1) steps of n/p bytes. Its own block it copies.
+// r-i. Each step is a permutation; (p-1) steps of n/p bytes. Its own block it copies. Of an all_to_all_v the
+// blocks have sizes of their own, and the largest of a step holds up the ranks that wait for it.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
@@ -9,7 +10,7 @@ namespace {
 
 class PairwisePlan final : public RegularPlan {
  public:
-  explicit PairwisePlan(std::uint32_t ranks) : RegularPlan("pairwise", CollectiveKind::all_to_all, ranks) {}
+  PairwisePlan(CollectiveKind kind, std::uint32_t ranks) : RegularPlan("pairwise", kind, ranks) {}
 
   std::uint32_t chunks() const override { return ranks_; }
   bool in_place() const override { return false; }
@@ -40,16 +41,18 @@ class PairwisePlan final : public RegularPlan {
 
 class Pairwise final : public CollectiveAlgorithm {
  public:
-  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
-  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all("pairwise", ranks);
-    return std::make_unique<PairwisePlan>(ranks);
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    check_all_to_all("pairwise", kind, ranks);
+    return std::make_unique<PairwisePlan>(kind, ranks);
   }
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "pairwise",
-    "all-to-all in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
+    "all-to-all (v) in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Pairwise>(); }};
 

@@ -47,9 +47,9 @@ inline void check_chunks(const char* algorithm, CollectiveKind kind, std::uint32
   if (chunks > UINT32_MAX)
     refuse(algorithm, kind, ranks, "would need " + std::to_string(chunks) + " chunks, more than 2^32 - 1");
 }
-inline void check_all_to_all(const char* algorithm, std::uint32_t ranks) {
+inline void check_all_to_all(const char* algorithm, CollectiveKind kind, std::uint32_t ranks) {
   if (ranks > kMaxAllToAllRanks)
-    refuse(algorithm, CollectiveKind::all_to_all, ranks, "does at most " + std::to_string(kMaxAllToAllRanks));
+    refuse(algorithm, kind, ranks, "does at most " + std::to_string(kMaxAllToAllRanks));
 }
 
 }  // namespace netsim

@@ -112,7 +112,7 @@ class TwoStep final : public CollectiveAlgorithm {
   explicit TwoStep(const GroupParameters& p) : parameters_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all("two_step", ranks);
+    check_all_to_all("two_step", kind, ranks);
     return std::make_unique<TwoStepPlan>(ranks, group_of(parameters_, "two_step", kind, ranks));
   }
 

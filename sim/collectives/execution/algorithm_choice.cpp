@@ -9,6 +9,11 @@
 namespace netsim {
 namespace {
 
+bool does(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
+  return algorithm.supports(kind) ||
+         (kind == CollectiveKind::barrier && algorithm.supports(CollectiveKind::all_reduce));
+}
+
 // Whether what an algorithm does depends on parameters that must be given.
 bool says_by_parameters(const std::string& name) {
   const ParameterTable& table =
@@ -22,7 +27,7 @@ std::string algorithms_for(CollectiveKind kind) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   std::string names;
   for (const std::string& name : registry.names()) {
-    if (says_by_parameters(name) || registry.create(name)->supports(kind))
+    if (says_by_parameters(name) || does(*registry.create(name), kind))
       names += (names.empty() ? "" : ", ") + name;
   }
   return names;
@@ -32,7 +37,7 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   if (node.is_null() && *info.default_algorithm == '\0') return nullptr;
   auto algorithm = registry.create(node, info.default_algorithm);
-  if (!algorithm->supports(info.kind)) {
+  if (!does(*algorithm, info.kind)) {
     const std::string name = registry.component_name(node, info.default_algorithm);
     node.fail("'" + name + (says_by_parameters(name) ? "' with these parameters" : "'") + " does not do " +
               info.name + " (allowed: " + algorithms_for(info.kind) + ")");
@@ -44,8 +49,9 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
 
 AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    algorithms_[static_cast<std::size_t>(info.kind)] =
-        choose(info, parameters.*CollectivesParameters::member(info.kind));
+    const ConfigNode& node = parameters.*CollectivesParameters::member(info.kind);
+    algorithms_[static_cast<std::size_t>(info.kind)] = choose(info, node);
+    configured_[static_cast<std::size_t>(info.kind)] = !node.is_null();
   }
 }
 
@@ -56,8 +62,13 @@ bool AlgorithmChoice::has_candidates() const {
   });
 }
 
+CollectiveKind AlgorithmChoice::plan_kind(CollectiveKind kind) const {
+  return kind == CollectiveKind::barrier && !of(kind).supports(kind) ? CollectiveKind::all_reduce : kind;
+}
+
 const CollectiveAlgorithm& AlgorithmChoice::of(CollectiveKind kind) const {
   const auto& algorithm = algorithms_[static_cast<std::size_t>(kind)];
+  if (!algorithm && kind == CollectiveKind::barrier) return of(CollectiveKind::all_reduce);
   if (!algorithm) {
     throw InputError(std::string("the workload has a collective of kind ") + to_string(kind) +
                      ", for which the configuration names no algorithm: collectives." + to_string(kind));

@@ -74,6 +74,27 @@ std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channe
   return divide_up(channel_bytes, std::max<Int128>(1, step * plan.chunks() / plan.largest_count()));
 }
 
+std::uint64_t rounds_of_block(const Chunking& chunking, Bytes block_bytes) {
+  if (block_bytes == 0 || chunking.slice == 0) return block_bytes == 0 ? 0 : 1;
+  return divide_up(block_bytes, static_cast<Int128>(chunking.slice) * chunking.slices);
+}
+
+Bytes block_in_round(const Chunking& chunking, Bytes block_bytes, std::uint64_t round) {
+  if (chunking.slice == 0) return round == 0 ? block_bytes : 0;
+  const Int128 most = static_cast<Int128>(chunking.slice) * chunking.slices;
+  return static_cast<Bytes>(std::clamp<Int128>(block_bytes - static_cast<Int128>(round) * most, 0, most));
+}
+
+std::uint32_t slices_of_block(const Chunking& chunking, Bytes bytes) {
+  if (bytes == 0 || chunking.slices == 1) return bytes == 0 ? 0 : 1;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
+}
+
+Bytes block_of(const BlockCounts& counts, std::uint32_t rank, const Step& step) {
+  return sends(step.kind) ? counts.of(rank, step.to.rank) : counts.of(step.from.rank, rank);
+}
+
 std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count) {
   if (chunking.slices == 1) return 1;
   const auto bytes =
@@ -82,20 +103,27 @@ std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_
       std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
 }
 
-void ChunkSizes::open(const Plan& plan, const Chunking& chunking, Bytes bytes,
+void ChunkSizes::open(const Plan& plan, const Chunking& chunking, const CommunicationRequest& request,
                       const ChannelOrders::Channels& channels) {
-  if (plan_ == &plan && chunking_ == chunking && bytes_ == bytes && channels_.first == channels.first &&
-      channels_.step == channels.step && channels_.count == channels.count)
+  counts_ = request.counts;
+  if (plan_ == &plan && chunking_ == chunking && bytes_ == request.bytes &&
+      channels_.first == channels.first && channels_.step == channels.step &&
+      channels_.count == channels.count)
     return;
   plan_ = &plan;
   chunking_ = chunking;
-  bytes_ = bytes;
+  bytes_ = request.bytes;
   channels_ = channels;
   find_rounds();
   known_.assign(plan.chunks(), {});
 }
 
 const std::vector<ChunkSizes::Size>& ChunkSizes::of(std::uint32_t rank, const Step& step) {
+  if (counts_ != nullptr) {
+    several_.clear();
+    find_block(several_, rank, step);
+    return several_;
+  }
   std::vector<Size>& sizes = step.count == 1 ? known_[piece_of(*plan_, rank, what_is_sent(step))] : several_;
   if (step.count > 1) sizes.clear();
   if (sizes.empty()) find(sizes, rank, step);
@@ -111,10 +139,38 @@ void ChunkSizes::find(std::vector<Size>& sizes, std::uint32_t rank, const Step& 
   }
 }
 
-std::uint64_t ChunkSizes::messages(std::uint32_t count) const {
+std::uint64_t ChunkSizes::received(std::uint32_t rank, const Step& step) {
   std::uint64_t sum = 0;
-  for (const Size& round : rounds_) sum += round.count * slices_of(*plan_, chunking_, round.bytes, count);
+  if (counts_ != nullptr) {
+    several_.clear();
+    find_block(several_, rank, step);
+    for (const Size& size : several_) sum += size.count;
+    return sum;
+  }
+  for (const Size& round : rounds_)
+    sum += round.count * slices_of(*plan_, chunking_, round.bytes, step.count);
   return sum;
+}
+
+Bytes ChunkSizes::share_of(Bytes bytes, std::uint32_t channel) const {
+  return share(bytes, chunking_.channels, std::uint64_t{channels_.first} + channel * channels_.step);
+}
+
+// All rounds but the last are full ones.
+void ChunkSizes::find_block(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const {
+  const Bytes block = block_of(*counts_, rank, step);
+  for (std::uint32_t channel = 0; channel < channels_.count; ++channel) {
+    const Bytes bytes = share_of(block, channel);
+    const std::uint64_t rounds = rounds_of_block(chunking_, bytes);
+    const auto add_round = [&](std::uint64_t round, std::uint64_t count) {
+      const Bytes in_round = block_in_round(chunking_, bytes, round);
+      const std::uint32_t slices = slices_of_block(chunking_, in_round);
+      for (std::uint32_t index = 0; index < slices; ++index)
+        add(sizes, slice_bytes(chunking_.protocol, in_round, slices, index), count);
+    };
+    if (rounds > 1) add_round(0, rounds - 1);
+    if (rounds > 0) add_round(rounds - 1, 1);
+  }
 }
 
 void ChunkSizes::add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count) {
@@ -130,8 +186,7 @@ void ChunkSizes::add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count)
 void ChunkSizes::find_rounds() {
   rounds_.clear();
   for (std::uint32_t i = 0; i < channels_.count; ++i) {
-    const Bytes channel_bytes =
-        share(bytes_, chunking_.channels, std::uint64_t{channels_.first} + i * channels_.step);
+    const Bytes channel_bytes = share_of(bytes_, i);
     const std::uint64_t rounds = rounds_of(*plan_, chunking_, channel_bytes);
     if (rounds == 0) continue;
     const Bytes small = channel_bytes / static_cast<Bytes>(rounds);

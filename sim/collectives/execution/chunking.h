@@ -19,6 +19,10 @@
 // joined by links of their own, channels on different rings go different ways (communicator_layout.h): then
 // those of a ring are timed together, and each ring is a channel here.
 //
+// Of an all_to_all_v each block has a size of its own. A channel has its share of each, and in each round a
+// step takes `slices` whole slices of its block, while there is as much: so a thread block has the rounds of
+// its largest block, and a step whose block is through has no message, at both ends.
+//
 // The two trees of NCCL's tree have a channel each, so one pass through such a plan is two channels. Its
 // chunks are one of the 8 steps of a connection's buffer and less, the smaller the fewer there are of them
 // for the ranks that they pass one behind the other (calcCollChunking in src/enqueue.cc). On an ideal network
@@ -73,6 +77,14 @@ inline constexpr std::int64_t kBufferSteps = 8;
 // Rounds of a channel that carries `channel_bytes`; 0 for none.
 std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
 
+// The same of an all_to_all_v: of a channel that has `block_bytes` of a block; what goes in round `round` of
+// it; and in how many messages, 0 for nothing.
+std::uint64_t rounds_of_block(const Chunking& chunking, Bytes block_bytes);
+Bytes block_in_round(const Chunking& chunking, Bytes block_bytes, std::uint64_t round);
+std::uint32_t slices_of_block(const Chunking& chunking, Bytes bytes);
+// How large the block is that a step of `rank` sends or receives.
+Bytes block_of(const BlockCounts& counts, std::uint32_t rank, const Step& step);
+
 // Messages of a step of `count` chunks in a round over `round_bytes`: the same at both ends.
 std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count);
 
@@ -93,24 +105,28 @@ class ChunkSizes {
   };
 
   // Of these channels of this communication; keeps what is known if it is the same as before.
-  void open(const Plan& plan, const Chunking& chunking, Bytes bytes, const ChannelOrders::Channels& channels);
-  // What a step of `rank` sends; it sends something.
+  void open(const Plan& plan, const Chunking& chunking, const CommunicationRequest& request,
+            const ChannelOrders::Channels& channels);
+  // What a step of `rank` sends, of a kind that does.
   const std::vector<Size>& of(std::uint32_t rank, const Step& step);
-  // Messages of a step of `count` chunks.
-  std::uint64_t messages(std::uint32_t count) const;
+  // Messages that a step of `rank` receives, of a kind that does.
+  std::uint64_t received(std::uint32_t rank, const Step& step);
 
  private:
   static void add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count);
   void find_rounds();
   void find(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
+  void find_block(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
+  Bytes share_of(Bytes bytes, std::uint32_t channel) const;
 
   const Plan* plan_ = nullptr;
   Chunking chunking_;
   Bytes bytes_ = 0;
+  const BlockCounts* counts_ = nullptr;
   ChannelOrders::Channels channels_;
   std::vector<Size> rounds_;
   std::vector<std::vector<Size>> known_;  // of one chunk, by piece
-  std::vector<Size> several_;             // of the last step of several chunks
+  std::vector<Size> several_;             // of the last step of several chunks, or of a block
 };
 
 }  // namespace netsim

@@ -1,10 +1,14 @@
 #include "sim/collectives/execution/collective_library.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "sim/collectives/execution/nccl_tuning.h"
 #include "sim/core/config.h"
+#include "sim/core/errors.h"
 
 namespace netsim {
 namespace {
@@ -57,23 +61,26 @@ struct Choice {
   Protocol protocol = Protocol::simple;
   std::uint32_t of_channels = 1;  // that the group has with the algorithm
   std::uint32_t channels = 1;     // that are used
+  CourseReason reason;
 };
 
-// Of a collective in a group; `layout` is the group's.
+// Of a collective in a group; `layout` is the group's. `asked`: the kind that the configuration speaks of,
+// where the request is another one that does for it.
 class Chooser {
  public:
-  Chooser(const CollectiveLibrary& library, const CommunicationRequest& request,
+  Chooser(const CollectiveLibrary& library, const CommunicationRequest& request, CollectiveKind asked,
           const CommunicatorLayout& layout)
       : library_(library),
         request_(request),
+        asked_(asked),
         layout_(layout),
-        configured_(library.algorithms.of(request.kind)) {}
+        configured_(library.algorithms.of(asked)) {}
 
   Choice choose() const {
     const auto candidates = configured_.candidates(request_.kind);
-    if (!candidates.empty()) return tune(candidates);
-    const std::uint32_t channels = channels_of(configured_);
-    return {&configured_, protocol_of(configured_), channels, channels};
+    Choice choice = candidates.empty() ? only_one() : of_several(candidates);
+    choice.reason.configured = library_.algorithms.is_configured(asked_);
+    return choice;
   }
 
  private:
@@ -94,38 +101,115 @@ class Chooser {
     return static_cast<std::uint32_t>(orders * std::max<std::size_t>(1, each));
   }
 
-  Protocol protocol_of(const CollectiveAlgorithm& algorithm) const {
-    if (const auto own = algorithm.protocol()) return *own;
-    if (library_.parameters.protocol) return *library_.parameters.protocol;
-    if (!is_modelled(request_.kind))
-      return request_.bytes / ranks() <= kPointToPointLl ? Protocol::ll : Protocol::simple;
-    return best_estimate(as_tuned(algorithm), kProtocols, library_.parameters).value().protocol;
+  // Protocols that may be chosen, from the least latency to the most bandwidth.
+  std::vector<Protocol> protocols() const {
+    if (library_.parameters.protocol) return {*library_.parameters.protocol};
+    std::vector<Protocol> allowed;
+    for (const Protocol protocol : kProtocols) {
+      if (library_.parameters.rules.allows(request_.kind, protocol)) allowed.push_back(protocol);
+    }
+    return allowed;
   }
 
-  // Simple is always among what the model knows.
-  Choice tune(const std::vector<const CollectiveAlgorithm*>& candidates) const {
-    std::span<const Protocol> protocols = kProtocols;
-    if (library_.parameters.protocol) protocols = {&*library_.parameters.protocol, 1};
-    Choice choice{candidates.front(), library_.parameters.protocol.value_or(Protocol::simple), 1, 1};
-    std::optional<double> least;
-    for (const CollectiveAlgorithm* algorithm : candidates) {
-      if (algorithm->cost_family() == CostFamily::nvls && !has_nvls()) continue;
-      const auto best = best_estimate(as_tuned(*algorithm), protocols, library_.parameters);
-      if (!best || (least && best->microseconds >= *least)) continue;
-      least = best->microseconds;
-      choice.algorithm = algorithm;
-      choice.protocol = best->protocol;
+  // The configuration names the algorithm, or it is the default.
+  Choice only_one() const {
+    Choice choice;
+    choice.algorithm = &configured_;
+    choice.of_channels = choice.channels = channels_of(configured_);
+    if (const auto own = configured_.protocol()) {
+      choice.protocol = *own;
+    } else if (library_.parameters.protocol) {
+      choice.protocol = *library_.parameters.protocol;
+    } else if (!is_modelled(request_.kind)) {
+      choice.protocol = request_.bytes / ranks() <= kPointToPointLl ? Protocol::ll : Protocol::simple;
+    } else {
+      ask_model({&configured_}, choice);
     }
-    choice.of_channels = channels_of(*choice.algorithm);
-    choice.channels = tuned_channels(as_tuned(*choice.algorithm), choice.protocol, choice.of_channels);
     return choice;
   }
 
-  // Switches take part in kinds other than all-reduce for so many GPUs at the most (NCCL_MAX_NVLS_ARITY).
-  bool has_nvls() const {
+  Choice of_several(const std::vector<const CollectiveAlgorithm*>& candidates) const {
+    Choice choice;
+    if (!ask_tuner(candidates, choice)) {
+      ask_model(candidates, choice);
+      choice.of_channels = channels_of(*choice.algorithm);
+      choice.channels = tuned_channels(as_tuned(*choice.algorithm), choice.protocol, choice.of_channels);
+    }
+    for (const CollectiveAlgorithm* algorithm : candidates) {
+      if (algorithm->cost_family() == CostFamily::nvls) choice.reason.without_nvls = without_nvls();
+    }
+    return choice;
+  }
+
+  bool allows(const CollectiveAlgorithm& algorithm) const {
+    const bool nvls = algorithm.cost_family() == CostFamily::nvls;
+    return (!nvls || without_nvls() == nullptr) &&
+           library_.parameters.rules.allows(request_.kind, nccl_algorithm(algorithm.cost_family()));
+  }
+
+  // The least of what is allowed; of equal ones the first.
+  void ask_model(const std::vector<const CollectiveAlgorithm*>& candidates, Choice& choice) const {
+    CourseReason& reason = choice.reason;
+    const bool one = candidates.size() == 1 && candidates.front() == &configured_;
+    for (const CollectiveAlgorithm* algorithm : candidates) {
+      if (!one && !allows(*algorithm)) continue;
+      const TuningCase tuned = as_tuned(*algorithm);
+      for (const Protocol protocol : protocols()) {
+        const auto estimate = estimated_time(tuned, protocol, library_.parameters);
+        if (!estimate) continue;
+        const bool best = !reason.estimate || *estimate < *reason.estimate;
+        if (best && reason.estimate)
+          reason.next = {choice.algorithm->cost_family(), choice.protocol, *reason.estimate};
+        if (!best && (!reason.next || *estimate < reason.next->estimate))
+          reason.next = {algorithm->cost_family(), protocol, *estimate};
+        if (!best) continue;
+        reason.estimate = estimate;
+        choice.algorithm = algorithm;
+        choice.protocol = protocol;
+      }
+    }
+    if (reason.estimate) return;
+    const NcclRules& rules = library_.parameters.rules;
+    if (!rules.lists_algorithms() && !rules.lists_protocols()) {  // by a protocol that NCCL would not use
+      choice.algorithm = candidates.front();
+      choice.protocol = library_.parameters.protocol.value_or(Protocol::simple);
+      return;
+    }
+    throw InputError(std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
+                     " ranks: NCCL has no algorithm and protocol that the configuration leaves it");
+  }
+
+  // The first rule that fits and that can be done; false: none.
+  bool ask_tuner(const std::vector<const CollectiveAlgorithm*>& candidates, Choice& choice) const {
+    for (const NcclRules::Line& rule : library_.parameters.rules.tuner()) {
+      if (!rule.fits(request_.kind, request_.bytes, layout_.domains, ranks())) continue;
+      const auto algorithm = std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) {
+        return nccl_algorithm(candidate->cost_family()) == rule.algorithm;
+      });
+      if (algorithm == candidates.end()) continue;
+      const auto allowed = protocols();
+      const TuningCase tuned = as_tuned(**algorithm);
+      if (!allows(**algorithm) || std::find(allowed.begin(), allowed.end(), rule.protocol) == allowed.end() ||
+          !estimated_time(tuned, rule.protocol, library_.parameters))
+        continue;
+      choice.algorithm = *algorithm;
+      choice.protocol = rule.protocol;
+      choice.of_channels = channels_of(**algorithm);
+      choice.channels = rule.channels ? std::min(*rule.channels, choice.of_channels)
+                                      : tuned_channels(tuned, rule.protocol, choice.of_channels);
+      choice.reason.rule = &rule;
+      return true;
+    }
+    return false;
+  }
+
+  // Null: switches can do it. They take part in kinds other than all-reduce for so many GPUs at the most
+  // (NCCL_MAX_NVLS_ARITY).
+  const char* without_nvls() const {
     constexpr std::uint32_t kMostMembers = 32;
-    return layout_.switches_reduce &&
-           (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostMembers);
+    if (!layout_.switches_reduce) return "no switch that adds up joins the group";
+    if (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostMembers) return nullptr;
+    return "more than 32 GPUs";
   }
 
   TuningCase as_tuned(const CollectiveAlgorithm& algorithm) const {
@@ -143,6 +227,7 @@ class Chooser {
 
   const CollectiveLibrary& library_;
   const CommunicationRequest& request_;
+  CollectiveKind asked_;
   const CommunicatorLayout& layout_;
   const CollectiveAlgorithm& configured_;
 };
@@ -170,10 +255,32 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
       fans(network),
       endpoint(network) {
   check_generations(section, *this);
+  for (const ConfigNode* rules : {&parameters.nccl_algo, &parameters.tuner}) {
+    if (!rules->is_null() && !algorithms.has_candidates())
+      rules->fail("no collective is left to NCCL's choice: of one at least the algorithm has to be 'nccl'");
+  }
+}
+
+std::string text_of(const CourseReason& reason) {
+  std::string text = reason.configured ? "configured" : "default";
+  if (reason.rule != nullptr) {
+    text = fmt::format("tuner {}:{}", reason.rule->place.file, reason.rule->place.line);
+  } else if (reason.estimate) {
+    text += fmt::format("; NCCL's cost model: {:.1f} us", *reason.estimate);
+    if (reason.next) {
+      text += fmt::format("; next {} {} {:.1f} us", to_string(nccl_algorithm(reason.next->family)),
+                          to_string(reason.next->protocol), reason.next->estimate);
+    }
+  }
+  if (reason.without_nvls != nullptr) text += fmt::format("; no NVLS: {}", reason.without_nvls);
+  return text;
 }
 
 Course LibraryLookup::course(const CommunicationRequest& request) {
-  return is_collective(request.kind) ? collective(request) : point_to_point(request);
+  if (!is_collective(request.kind)) return point_to_point(request);
+  CommunicationRequest planned = request;
+  planned.kind = library_.algorithms.plan_kind(request.kind);
+  return collective(planned, request.kind);
 }
 
 Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
@@ -194,9 +301,9 @@ Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
   return course;
 }
 
-Course LibraryLookup::collective(const CommunicationRequest& request) {
+Course LibraryLookup::collective(const CommunicationRequest& request, CollectiveKind asked) {
   const CommunicatorLayout& layout = layouts_.get(*request.members);
-  const Choice choice = Chooser(library_, request, layout).choose();
+  const Choice choice = Chooser(library_, request, asked, layout).choose();
   Cutting cutting;
   cutting.ranks = static_cast<std::uint32_t>(request.members->size());
   cutting.domains = layout.domains;
@@ -206,6 +313,7 @@ Course LibraryLookup::collective(const CommunicationRequest& request) {
   cutting.as_tree = choice.algorithm->order() == RankOrder::chains;
   Course course;
   course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, layout.sizes);
+  course.reason = choice.reason;
   course.family = choice.algorithm->cost_family();
   course.farthest = layout.farthest;
   course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/execution/chunking.h"
@@ -15,6 +16,23 @@
 
 namespace netsim {
 
+// Why it runs so.
+struct CourseReason {
+  // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
+  bool configured = false;
+  // What NCCL's cost model believed, in microseconds; nothing where it was not asked.
+  std::optional<double> estimate;
+  struct Next {
+    CostFamily family = CostFamily::ring;
+    Protocol protocol = Protocol::simple;
+    double estimate = 0;
+  };
+  std::optional<Next> next;               // the second best
+  const NcclRules::Line* rule = nullptr;  // of a tuner, instead of the model
+  const char* without_nvls = nullptr;     // why NVLS was no candidate, where it is one of the algorithm's
+};
+std::string text_of(const CourseReason& reason);
+
 // How a communication runs.
 struct Course {
   const Plan* plan = nullptr;
@@ -24,6 +42,7 @@ struct Course {
   ChannelOrders orders;
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
   std::optional<OwnKernels> kernels;
+  CourseReason reason;
 };
 
 struct CollectiveLibrary {
@@ -51,7 +70,7 @@ class LibraryLookup {
 
  private:
   Course point_to_point(const CommunicationRequest& request);
-  Course collective(const CommunicationRequest& request);
+  Course collective(const CommunicationRequest& request, CollectiveKind asked);
 
   CollectiveLibrary& library_;
   LayoutLookup layouts_;

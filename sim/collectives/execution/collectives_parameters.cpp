@@ -15,8 +15,12 @@ using C = CollectivesParameters;
 void add_algorithms(Parameters<C>& p) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     if (!is_collective(info.kind)) continue;
-    p.component(info.name, C::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
-                std::string("algorithm of ") + info.name);
+    p.component(
+        info.name, C::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
+        info.kind == CollectiveKind::barrier
+            ? "algorithm of barrier, or of an all-reduce of one element that does for it; default: that "
+              "of all_reduce"
+            : std::string("algorithm of ") + info.name);
   }
 }
 
@@ -76,6 +80,13 @@ void add_protocols(Parameters<C>& p) {
                {"ll128", Protocol::ll128},
                {"auto", std::nullopt}},
               "how kernels move data; auto: by size and group, as NCCL's cost model chooses (tuning.cc)")
+      .list("nccl_algo", &C::nccl_algo,
+            "algorithms that NCCL may choose, as NCCL_ALGO has them: '^tree,nvls', "
+            "'allreduce:ring;broadcast:tree'")
+      .list("nccl_proto", &C::nccl_proto, "protocols that NCCL may choose, as NCCL_PROTO has them: '^ll128'")
+      .list("tuner", &C::tuner,
+            "a file of rules for NCCL's choice, as its example tuner plug-in reads it (ext-tuner/example): "
+            "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,...]")
       .choice("gpu_generation", &C::gpu_generation,
               {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},
@@ -151,6 +162,11 @@ const Parameters<CollectivesParameters>& collectives_parameters() {
 
 CollectivesParameters parse_collectives(const ConfigNode& section) {
   CollectivesParameters parameters = collectives_parameters().parse(section);
+  if (!parameters.nccl_algo.is_null()) parameters.rules.set_algorithms(parameters.nccl_algo);
+  if (!parameters.nccl_proto.is_null()) parameters.rules.set_protocols(parameters.nccl_proto);
+  if (!parameters.tuner.is_null()) parameters.rules.read_tuner(parameters.tuner);
+  if (parameters.rules.lists_protocols() && parameters.protocol)
+    parameters.nccl_proto.fail("it lists what may be chosen: 'protocol: auto' lets NCCL choose");
   check_slots(section, parameters);
   if (const ConfigNode* node = section.find("ll"); node != nullptr) check_slots(*node, parameters.ll);
   if (const ConfigNode* node = section.find("ll128"); node != nullptr) check_slots(*node, parameters.ll128);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/collectives/collective_kind.h"
+#include "sim/collectives/execution/nccl_rules.h"
 #include "sim/collectives/protocol.h"
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
@@ -67,6 +68,9 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<Protocol> protocol = Protocol::simple;
   // Nothing: what the hosts say that they have.
   std::optional<GpuGeneration> gpu_generation;
+  // What users of NCCL say to its choice (nccl_rules.h): read from the three nodes.
+  ConfigNode nccl_algo, nccl_proto, tuner;
+  NcclRules rules;
   // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
   Time launch_latency = 0;
   // What the machine's network plug-in reports (ncclNetProperties_t::latency): for the cost model.

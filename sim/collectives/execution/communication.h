@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/collectives/block_counts.h"
 #include "sim/collectives/collective_kind.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
@@ -14,14 +15,17 @@
 namespace netsim {
 
 // One rank's call of a collective or of one side of a point-to-point transfer. All members must give the
-// same kind, members, root, bytes and raw: whoever builds requests from user input checks that, though maybe
-// only after the members have met here.
+// same kind, members, root, bytes, counts and raw: whoever builds requests from user input checks that,
+// though maybe only after the members have met here.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; until communication_done()
   std::uint32_t index = 0;                              // this rank's place in the group
   std::uint32_t root = 0;                               // of kinds that have one: a place in the group
   Bytes bytes = 0;                                      // as the kind's CollectiveKindInfo says; > 0
+  // Of kinds with counts, whose `bytes` are counts->busiest(): by the places of the members; until
+  // communication_done().
+  const BlockCounts* counts = nullptr;
   // The same at all members; unique among the communications of its job (traits.job) until the last
   // acknowledgement.
   std::uint64_t communication = 0;

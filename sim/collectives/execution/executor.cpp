@@ -38,7 +38,7 @@ class ScheduleExecutor final : public Executor {
   LibraryChoice choice(const CommunicationRequest& request) override {
     const Course course = lookup_.course(request);
     return {course.plan->algorithm(), course.chunking.protocol,
-            course.chunking.channels * course.plan->channels()};
+            course.chunking.channels * course.plan->channels(), text_of(course.reason)};
   }
   void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                       const BatchVisitor& visit) override {

@@ -21,6 +21,10 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
   NETSIM_CHECK(request.members != nullptr && request.index < request.members->size() &&
                    (*request.members)[request.index] == gpu && request.bytes > 0,
                "communication request of gpu " + std::to_string(gpu));
+  NETSIM_CHECK(!has_counts(request.kind) ||
+                   (request.counts != nullptr && request.counts->members() == request.members->size() &&
+                    request.counts->busiest() == request.bytes),
+               "counts of gpu " + std::to_string(gpu));
   NETSIM_CHECK(!request.raw || !is_collective(request.kind), "only point-to-point may be raw");
   NETSIM_CHECK(
       request.members->size() == 1 || ((!has_root(request.kind) || request.root < request.members->size()) &&
@@ -94,6 +98,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.orders = course.orders;
   operation.family = course.family;
   operation.blocks_per_channel = operation.plan->blocks(request.index);
+  operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
   operation.base_latency =
       library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
   operation.fans = {};

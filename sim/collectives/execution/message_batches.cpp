@@ -46,7 +46,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                  const Executor::BatchVisitor& visit) {
   const Plan& plan = *course.plan;
   if (plan.fans() > 0) library_.fans.get(plan, *request.members);  // refuses what start() would
-  sizes_.open(plan, course.chunking, request.bytes, channels);
+  sizes_.open(plan, course.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
@@ -70,8 +70,8 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;
-      batch.count = sizes_.messages(step.count);
-      visit(batch);
+      batch.count = sizes_.received(rank, step);
+      if (batch.count > 0) visit(batch);
     }
   });
 }

@@ -8,7 +8,8 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const ThreadBlock& other =
       operation.thread_blocks[number - number % operation.blocks_per_channel + block.step.after_block];
-  return other.round > block.round || (other.round == block.round && other.index > block.step.after_step);
+  return other.done() || other.round > block.round ||
+         (other.round == block.round && other.index > block.step.after_step);
 }
 
 // Messages that there is room for where the step sends to.

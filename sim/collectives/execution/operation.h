@@ -30,6 +30,7 @@ struct ThreadBlock {
   std::uint64_t rounds = 1;
   Bytes channel_bytes = 0;
   Bytes round_bytes = 0;
+  Bytes step_bytes = 0;  // of data, of a step that sends
   bool done() const { return round == rounds; }
 };
 
@@ -53,6 +54,7 @@ struct Operation {
   Time fan_latency = 0;             // of each message of those
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
+  bool blocks_wait = false;              // thread blocks of a channel may wait for each other
   std::uint32_t open_thread_blocks = 0;  // thread blocks that are not done
   std::uint64_t in_flight = 0;           // messages and credits sent, and not yet reported as such
   std::uint32_t releases = 0;            // so far, where they are traced

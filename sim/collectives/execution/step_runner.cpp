@@ -1,20 +1,40 @@
 #include "sim/collectives/execution/step_runner.h"
 
+#include <algorithm>
+
 namespace netsim {
 namespace {
 
-void load_step(Operation& operation, std::uint32_t number) {
+// Of a block with a size of its own, what the channel has of it.
+Bytes share_of_block(const Operation& operation, std::uint32_t number, const Step& step) {
+  const Bytes block = block_of(*operation.request.counts, operation.thread_blocks[number].rank, step);
+  return share(block, operation.chunking.channels, number / operation.blocks_per_channel);
+}
+
+// False for a step without a message: there is nothing left of its block.
+bool load_step(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   block.step = operation.plan->step(block.rank, number % operation.blocks_per_channel, block.index);
   block.slice = 0;
-  const bool moves = sends(block.step.kind) || receives(block.step.kind);
-  block.slices =
-      moves ? slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count) : 1;
+  block.slices = 1;
+  if (!sends(block.step.kind) && !receives(block.step.kind)) return true;
+  if (operation.request.counts != nullptr) {
+    const Bytes of_channel = share_of_block(operation, number, block.step);
+    block.step_bytes = block_in_round(operation.chunking, of_channel, block.round);
+    block.slices = slices_of_block(operation.chunking, block.step_bytes);
+    return block.slices > 0;
+  }
+  block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
+  if (sends(block.step.kind))
+    block.step_bytes = bytes_sent(*operation.plan, block.rank, block.step, block.round_bytes);
+  return true;
 }
 
+// The next one with something to do.
 void open_next_step(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
-  if (++block.index == block.steps) {
+  do {
+    if (++block.index < block.steps) continue;
     block.index = 0;
     ++block.round;
     if (block.done()) {
@@ -22,11 +42,32 @@ void open_next_step(Operation& operation, std::uint32_t number) {
       return;
     }
     block.round_bytes = share(block.channel_bytes, block.rounds, block.round);
+  } while (!load_step(operation, number));
+}
+
+// Of a thread block whose blocks have sizes of their own: as many as the largest one needs.
+std::uint64_t rounds_of_blocks(const Operation& operation, std::uint32_t number) {
+  const ThreadBlock& block = operation.thread_blocks[number];
+  std::uint64_t rounds = 0;
+  for (std::uint32_t index = 0; index < block.steps; ++index) {
+    const Step step = operation.plan->step(block.rank, number % operation.blocks_per_channel, index);
+    if (!sends(step.kind) && !receives(step.kind)) continue;
+    rounds = std::max(rounds, rounds_of_block(operation.chunking, share_of_block(operation, number, step)));
   }
-  load_step(operation, number);
+  return rounds;
 }
 
 }  // namespace
+
+// Puts a thread block before its first step that has something to do.
+void StepRunner::open(Operation& operation, std::uint32_t number) {
+  ThreadBlock& block = operation.thread_blocks[number];
+  if (operation.request.counts != nullptr) block.rounds = rounds_of_blocks(operation, number);
+  block.round = block.steps == 0 ? block.rounds : 0;
+  if (block.done()) return;
+  ++operation.open_thread_blocks;
+  if (!load_step(operation, number)) open_next_step(operation, number);
+}
 
 void StepRunner::reset(Operation& operation) {
   const CommunicationRequest& request = operation.request;
@@ -38,11 +79,8 @@ void StepRunner::reset(Operation& operation) {
     if (block.rounds > 0) block.round_bytes = share(block.channel_bytes, block.rounds, 0);
     for (std::uint32_t number = 0; number < operation.blocks_per_channel; ++number) {
       block.steps = operation.plan->steps(block.rank, number);
-      block.round = block.steps == 0 ? block.rounds : 0;
       operation.thread_blocks.push_back(block);
-      if (block.done()) continue;
-      ++operation.open_thread_blocks;
-      load_step(operation, channel * operation.blocks_per_channel + number);
+      open(operation, channel * operation.blocks_per_channel + number);
     }
   }
 }
@@ -53,7 +91,7 @@ void StepRunner::run(Operation& operation) {
 }
 
 void StepRunner::run(Operation& operation, std::uint32_t block, const SendRequest& message) {
-  if (advance(operation, block, &message) && operation.blocks_per_channel > 1)
+  if (advance(operation, block, &message) && operation.blocks_wait)
     run_channel(operation, block / operation.blocks_per_channel);
 }
 
@@ -86,9 +124,8 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
   const Step& step = block.step;
   if (receives(step.kind)) operation.arrived.take({peer_of(step.from), number});
   if (sends(step.kind)) {
-    const Bytes bytes = bytes_sent(*operation.plan, block.rank, step, block.round_bytes);
     outgoing_.post(operation, number,
-                   slice_bytes(operation.chunking.protocol, bytes, block.slices, block.slice));
+                   slice_bytes(operation.chunking.protocol, block.step_bytes, block.slices, block.slice));
   }
   if (receives(step.kind) && operation.chunking.slots != 0) outgoing_.post_credit(operation, number);
   if (++block.slice == block.slices) open_next_step(operation, number);

@@ -22,6 +22,7 @@ class StepRunner {
   void run(Operation& operation, std::uint32_t block, const SendRequest& message);
 
  private:
+  static void open(Operation& operation, std::uint32_t number);
   void run_channel(Operation& operation, std::uint32_t channel);
   bool advance(Operation& operation, std::uint32_t block, const SendRequest* message);
   void execute(Operation& operation, std::uint32_t block);

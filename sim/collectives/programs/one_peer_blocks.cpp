@@ -345,13 +345,18 @@ class Splitter {
   std::uint32_t current_ = 0;             // new thread block, for steps without a partner
 };
 
+[[noreturn]] void refuse(const Plan& plan, const char* why) {
+  throw InputError(std::string(to_string(plan.kind())) + " '" + plan.algorithm() + "' " + why);
+}
+
 }  // namespace
 
 CollectiveProgram program_of(const Plan& plan) {
-  if (plan.fans() > 0) {
-    throw InputError(std::string(to_string(plan.kind())) + " '" + plan.algorithm() +
-                     "' is done by switches that copy and add up, for which programs of MSCCL have no steps");
-  }
+  if (plan.fans() > 0)
+    refuse(plan, "is done by switches that copy and add up, for which programs of MSCCL have no steps");
+  if (!has_bytes(plan.kind())) refuse(plan, "is of a kind that programs of MSCCL do not know");
+  if (plan.workers() < plan.ranks())
+    refuse(plan, "has ranks that only serve, and all ranks of a program of MSCCL contribute");
   Connections connections(plan);
   CollectiveProgram program = has_one_peer_blocks(plan, connections)
                                   ? copy_of(plan, connections)

@@ -12,7 +12,7 @@ class Sums final : public Cells {
  public:
   Sums(const Plan& plan, const Goal& goal, const CellRange& range)
       : goal_(goal), range_(range), cells_(range.size()) {
-    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t rank = 0; rank < plan.workers(); ++rank) {
       for (std::uint32_t column = range.first(); column < range.end(); ++column)
         put(rank, {Cell::Region::input, column}, {column, {rank, 1}});
     }

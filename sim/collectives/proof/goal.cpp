@@ -8,14 +8,14 @@ namespace netsim::proof {
 
 Goal::Goal(const Plan& plan)
     : goal_(info_of(plan.kind()).goal),
-      ranks_(plan.ranks()),
+      workers_(plan.workers()),
       root_(plan.root()),
       chunks_(plan.chunks()),
       part_(std::max(1U, plan.chunks() / plan.ranks())),
       in_place_(plan.in_place()) {}
 
 std::uint32_t Goal::initial(std::uint32_t rank, Cell cell) const {
-  if (cell.region != Cell::Region::input) return kNothing;
+  if (cell.region != Cell::Region::input || rank >= workers_) return kNothing;
   switch (goal_.contributors) {
     case ChunkRanks::root:
       return rank == root_ ? cell.index : kNothing;
@@ -30,6 +30,7 @@ std::uint32_t Goal::initial(std::uint32_t rank, Cell cell) const {
 
 std::uint32_t Goal::wanted(std::uint32_t rank, Cell cell) const {
   if (cell.region != (in_place_ ? Cell::Region::input : Cell::Region::output)) return kNothing;
+  if (rank >= workers_) return kNothing;
   switch (goal_.holders) {
     case ChunkRanks::root:
       return rank == root_ ? cell.index : kNothing;

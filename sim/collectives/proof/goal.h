@@ -53,7 +53,7 @@ class Goal {
   std::uint32_t wanted(std::uint32_t rank, Cell cell) const;
   // Whether each piece comes from one rank, so that nothing can be added. Its values need not say from which.
   bool has_one_contributor() const { return goal_.contributors != ChunkRanks::all; }
-  Set whole() const { return has_one_contributor() ? Set{0, 1} : Set{0, ranks_}; }
+  Set whole() const { return has_one_contributor() ? Set{0, 1} : Set{0, workers_}; }
 
   // "contributions {0-3} of chunk 5", "chunk 5 of the input of rank 1", "nothing"
   std::string text(const Value& value, const RankSets& sets) const;
@@ -67,7 +67,7 @@ class Goal {
   }
 
   CollectiveGoal goal_;
-  std::uint32_t ranks_, root_, chunks_;
+  std::uint32_t workers_, root_, chunks_;
   std::uint32_t part_;  // chunks that a rank has as its own, where it has
   bool in_place_;
 };

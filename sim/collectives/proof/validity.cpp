@@ -52,10 +52,20 @@ class StepCheck {
       wrong = overlap(rank, step);
     if (wrong.empty() && sends(step.kind)) wrong = partner(rank, block, step.to);
     if (wrong.empty() && receives(step.kind)) wrong = sender(rank, block, step.from);
-    return wrong;
+    return wrong.empty() && moves && has_counts(plan_.kind()) ? straight(step) : wrong;
+  }
+
+  // What blocks with sizes of their own are moved by: both ends know the size from who they are.
+  static std::string straight(const Step& step) {
+    const bool sent = step.kind == Step::Kind::send && step.source.buffer == Buffer::input &&
+                      step.source.chunk == step.to.rank;
+    const bool received = step.kind == Step::Kind::receive && step.destination.buffer == Buffer::output &&
+                          step.destination.chunk == step.from.rank;
+    return sent || received ? "" : "a block that has a size of its own goes straight to its destination";
   }
 
   std::string after(std::uint32_t rank, std::uint32_t block, const Step& step) const {
+    if (!plan_.waits_between_blocks()) return "the plan says that no thread block waits for another";
     if (step.after_block == block) return "a thread block cannot wait for itself";
     if (step.after_block >= blocks_[rank])
       return "there is no thread block " + number(step.after_block) + ", the rank has " +
@@ -140,8 +150,13 @@ std::string check_shape(const Plan& plan) {
   if (ranks > kMaxRanks) return "a plan has at most " + number(kMaxRanks) + " ranks";
   if (!is_collective(plan.kind()) && ranks != 2)
     return std::string(to_string(plan.kind())) + " has two ranks";
+  if (plan.workers() == 0 || plan.workers() > ranks ||
+      (plan.workers() < ranks && plan.kind() != CollectiveKind::all_reduce))
+    return number(plan.workers()) + " of its ranks cannot be workers";
   if (plan.root() >= ranks) return "root " + number(plan.root()) + " is not a rank";
   if (chunks == 0) return "a plan needs a chunk";
+  if (has_counts(plan.kind()) && chunks != ranks)
+    return "a block is one chunk, so there are as many as ranks";
   if (has_parts(plan.kind()) && chunks % ranks != 0)
     return number(chunks) + " chunks cannot be shared out evenly among " + number(ranks) + " ranks";
   const bool by_source = info_of(plan.kind()).goal.contributors == ChunkRanks::source;

@@ -47,7 +47,7 @@ struct Membership {
 
 // Tasks of one stream of a rank: launched one after the other.
 struct StreamQueue {
-  bool busy = false;                 // one is under way
+  std::uint32_t under_way = 0;       // tasks of one place
   std::uint32_t next_place = 0;      // before it all were launched
   std::vector<std::uint32_t> ready;  // slots of SetState::active, by place
   std::vector<std::uint32_t> early;  // places after next_place that were launched, ascending
@@ -73,6 +73,7 @@ struct alignas(64) SetState {
   std::vector<Task> ready;                             // scratch
   std::vector<std::uint32_t> posted;                   // scratch
   std::vector<ReadyTask> candidates;                   // scratch
+  std::vector<std::size_t> candidate_of;               // of each the place in StreamQueue::ready; scratch
   JobRecord::Cause cause = JobRecord::Cause::arrival;  // of what begins in the present event
 };
 
@@ -139,6 +140,7 @@ class SourceJob final : public TaskJob {
   void go_on(SetState& set, std::uint32_t slot);
   void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
   std::size_t choose(SetState& set, const StreamQueue& queue) const;
+  static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
   static ReadyTask view_of(const Active& active);
   static void move_on(StreamQueue& queue, std::uint32_t launched);
 
@@ -313,6 +315,13 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
     refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits));
   if (is_communication(task) && task.bytes <= 0)
     refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
+  if (task.kind == TaskKind::collective && has_counts(task.collective) != (task.counts != nullptr))
+    refuse(rank, task, task.counts == nullptr ? "the counts of its blocks are missing" : "it has no counts");
+  if (task.counts != nullptr && task.counts->members() != source().group(task.group).size()) {
+    refuse(rank, task,
+           fmt::format("counts of {} members for a group of {}", task.counts->members(),
+                       source().group(task.group).size()));
+  }
   if (is_point_to_point(task) && (task.peer >= ranks_.size() || task.peer == rank)) {
     refuse(rank, task, fmt::format("peer {} (allowed: another rank, 0 to {})", task.peer, ranks_.size() - 1));
   }
@@ -399,23 +408,51 @@ void SourceJob::go_on(SetState& set, std::uint32_t slot) {
 // Launches the next task of the queue, if there is one and none is under way.
 void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
   StreamQueue& queue = ranks_[rank].queues[number];
-  if (queue.busy || queue.ready.empty()) return;
+  if (queue.under_way > 0 || queue.ready.empty()) return;
   const std::size_t chosen = choose(set, queue);
   if (chosen >= queue.ready.size()) return;
-  const std::uint32_t slot = queue.ready[chosen];
-  queue.ready.erase(queue.ready.begin() + static_cast<std::ptrdiff_t>(chosen));
-  queue.busy = true;
-  move_on(queue, set.active[slot].task.place);
-  launch(set, slot);
+  const Task& first = set.active[queue.ready[chosen]].task;
+  const auto begin = queue.ready.begin() + static_cast<std::ptrdiff_t>(chosen);
+  const auto end = begin + static_cast<std::ptrdiff_t>(first.together);
+  queue.under_way = first.together;
+  move_on(queue, first.place);
+  if (first.together == 1) {
+    const std::uint32_t slot = *begin;
+    queue.ready.erase(begin);
+    launch(set, slot);
+    return;
+  }
+  const std::vector<std::uint32_t> slots(begin, end);
+  queue.ready.erase(begin, end);
+  for (const std::uint32_t slot : slots) launch(set, slot);
+}
+
+// Whether all tasks of the place that begins there are ready.
+bool SourceJob::is_whole(const SetState& set, const StreamQueue& queue, std::size_t first) {
+  const Task& task = set.active[queue.ready[first]].task;
+  const std::size_t last = first + task.together - 1;
+  return last < queue.ready.size() && set.active[queue.ready[last]].task.place == task.place;
 }
 
 // The one hook between ready and launched.
 std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
-  if (plan_.scheduler == nullptr)
-    return set.active[queue.ready.front()].task.place == queue.next_place ? 0 : queue.ready.size();
+  if (plan_.scheduler == nullptr) {
+    const bool next = set.active[queue.ready.front()].task.place == queue.next_place;
+    return next && is_whole(set, queue, 0) ? 0 : queue.ready.size();
+  }
+  // Of a grouped call the scheduler sees the first task, when all are ready.
   set.candidates.clear();
-  for (const std::uint32_t slot : queue.ready) set.candidates.push_back(view_of(set.active[slot]));
-  return plan_.scheduler->choose(set.candidates, queue.next_place);
+  set.candidate_of.clear();
+  for (std::size_t i = 0; i < queue.ready.size(); ++i) {
+    const Active& active = set.active[queue.ready[i]];
+    if (i > 0 && set.active[queue.ready[i - 1]].task.place == active.task.place) continue;
+    if (!is_whole(set, queue, i)) continue;
+    set.candidates.push_back(view_of(active));
+    set.candidate_of.push_back(i);
+  }
+  if (set.candidates.empty()) return queue.ready.size();
+  const std::size_t chosen = plan_.scheduler->choose(set.candidates, queue.next_place);
+  return chosen < set.candidate_of.size() ? set.candidate_of[chosen] : queue.ready.size();
 }
 
 ReadyTask SourceJob::view_of(const Active& active) {
@@ -508,6 +545,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.index = active.index;
   request.root = active.task.root;
   request.bytes = active.task.bytes;
+  request.counts = active.task.counts;
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;
@@ -549,7 +587,7 @@ void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind
   tell(record);
   set.cause = JobRecord::Cause::task_ended;
   const std::uint32_t queue = record.task.queue;
-  if (queue != Task::kUnordered) ranks_[record.rank].queues[queue].busy = false;
+  if (queue != Task::kUnordered) --ranks_[record.rank].queues[queue].under_way;
   post(record.rank, ready);
   if (queue != Task::kUnordered) serve(set, record.rank, queue);
   set.ready = std::move(ready);

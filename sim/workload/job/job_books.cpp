@@ -145,6 +145,8 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
     refuse("circuits '" + source_.circuits()[task.circuits].name + "'",
            "'" + source_.circuits()[first.circuits].name + "'");
   }
+  if (first.counts != task.counts && *first.counts != *task.counts)
+    refuse("these counts of the blocks", "others");
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
@@ -192,6 +194,7 @@ void JobBooks::report(const Operation& operation, Time end) const {
   record.group = operation.task.group;
   record.root = operation.task.root;
   record.bytes = operation.task.bytes;
+  record.counts = operation.task.counts;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;

@@ -106,7 +106,8 @@ std::uint64_t hash_op(const ProgramOp& op) {
   for (const std::uint64_t part :
        {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
         static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
-        static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue}, std::uint64_t{op.circuits}}) {
+        static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue}, std::uint64_t{op.circuits},
+        std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U}}) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);

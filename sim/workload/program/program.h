@@ -50,6 +50,7 @@ struct ProgramOp {
   std::uint32_t queue = 0;
   bool unordered = false;
   bool raw = false;
+  bool joins = false;
   std::uint32_t name = 0;
   std::uint32_t work = 0;
   CollectiveKind collective = CollectiveKind::all_reduce;
@@ -60,6 +61,7 @@ struct ProgramOp {
   std::uint32_t tag = 0;
   Bytes bytes = 0;
   std::uint32_t table_plus_one = 0;
+  std::uint32_t counts_plus_one = 0;
   std::vector<std::uint32_t> after;
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
@@ -94,6 +96,7 @@ struct Program {
   std::vector<std::string> names;
   std::vector<Work> works;
   std::vector<std::vector<std::int64_t>> tables;
+  std::vector<BlockCounts> counts;
   std::vector<GroupExpression> groups;
   std::vector<ProgramBlock> blocks;
   std::vector<ProgramRole> roles;
@@ -110,10 +113,11 @@ struct ProgramLimits {
   static constexpr std::uint64_t kDependencies = 100'000'000;  // of all roles together, one iteration
   static constexpr std::uint64_t kGroupMembers = 1ULL << 26;   // of all groups together
   static constexpr std::size_t kAxes = 16;
-  static constexpr std::uint32_t kDepth = 64;   // of nested blocks
-  static constexpr std::size_t kKernels = 500;  // of one work
-  static constexpr Bytes kBytes = 1LL << 50;    // of one communication
-  static constexpr double kOperations = 1e19;   // of one GEMM, in bytes of elements
+  static constexpr std::uint32_t kDepth = 64;            // of nested blocks
+  static constexpr std::size_t kKernels = 500;           // of one work
+  static constexpr Bytes kBytes = 1LL << 50;             // of one communication
+  static constexpr std::uint32_t kCountsMembers = 4096;  // of an all-to-all-v
+  static constexpr double kOperations = 1e19;            // of one GEMM, in bytes of elements
   static constexpr Time kKernelTime = 10'000 * kSecond;
 };
 

@@ -53,6 +53,13 @@ class OperationCheck {
     const std::size_t members = checked_.groups.members(id).size();
     if (members < 2)
       fail(".group", "group " + std::to_string(op_.group) + " has one member: a collective needs two");
+    if (op_.counts_plus_one != 0) {
+      const std::uint32_t counted = checked_.program.counts[op_.counts_plus_one - 1].members();
+      if (counted != members) {
+        fail(".counts_plus_one",
+             "counts of " + std::to_string(counted) + " ranks for a group of " + std::to_string(members));
+      }
+    }
     if (op_.root >= members) {
       fail(".root", std::to_string(op_.root) + " is out of range: the group has " + std::to_string(members) +
                         " members");
@@ -75,7 +82,9 @@ class OperationCheck {
 // What it is for all members alike, but for the bytes.
 std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
   if (op.kind == TaskKind::circuits) return hash_name(checked.program.names[op.circuits]);
-  return static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+  const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+  if (op.counts_plus_one == 0) return what;
+  return hash_combine(what, checked.program.counts[op.counts_plus_one - 1].digest());
 }
 
 // What a role calls on one group expression. Bytes from tables are added per rank.
@@ -132,7 +141,7 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
   throw InputError(Place{checked.file, 0, 0, ""},
                    "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
                        " of one group call different collectives: " + std::to_string(a.calls) + " and " +
-                       std::to_string(b.calls) + " calls, or other kinds, roots, bytes or circuits");
+                       std::to_string(b.calls) + " calls, or other kinds, roots, bytes, counts or circuits");
 }
 
 // Messages of one direction between two ranks under one tag, at one end.

@@ -243,6 +243,8 @@ class Reader {
       }
       program.tables.emplace_back(values.begin(), values.end());
     }
+    for (int i = 0; i < message.counts_size(); ++i)
+      program.counts.push_back(counts(message.counts(i), "counts[" + std::to_string(i) + "]"));
     for (int i = 0; i < message.groups_size(); ++i) program.groups.push_back(group(message.groups(i)));
     for (int i = 0; i < message.blocks_size(); ++i) {
       program.blocks.push_back(block(message.blocks(i), program, "blocks[" + std::to_string(i) + "]"));
@@ -350,6 +352,45 @@ class Reader {
     return result;
   }
 
+  BlockCounts counts(const pb::Counts& message, const std::string& path) const {
+    const auto size = static_cast<std::uint64_t>(message.values_size());
+    std::uint32_t members = 0;
+    while (std::uint64_t{members} * members < size && members < ProgramLimits::kCountsMembers) ++members;
+    if (members < 2 || std::uint64_t{members} * members != size) {
+      fail(path, count_of(size, "values") + " are not the blocks of 2 to " +
+                     std::to_string(ProgramLimits::kCountsMembers) + " ranks, a square number");
+    }
+    std::vector<Bytes> rows;
+    rows.reserve(size);
+    for (int i = 0; i < message.values_size(); ++i) {
+      rows.push_back(
+          in_range(message.values(i), 0, ProgramLimits::kBytes, path + ".values[" + std::to_string(i) + "]"));
+    }
+    BlockCounts counts(members, std::move(rows));
+    if (counts.busiest() == 0) fail(path, "no rank sends anything to another");
+    return counts;
+  }
+
+  ProgramOp collective(const pb::Op& message, const Program& program, const std::string& path,
+                       ProgramOp result) const {
+    result.collective = ours(collectives(), message.collective(), path + ".collective");
+    result.group = index(message.group(), program.groups.size(), "groups", path + ".group");
+    result.root = message.root();
+    result.counts_plus_one =
+        index(message.counts_plus_one(), program.counts.size() + 1, "counts", path + ".counts_plus_one");
+    const std::string name = to_string(result.collective);
+    if (has_counts(result.collective) != (result.counts_plus_one != 0)) {
+      fail(path + ".counts_plus_one",
+           name + (result.counts_plus_one == 0 ? " needs counts" : " has no counts of blocks"));
+    }
+    if (has_bytes(result.collective)) return result;
+    if (result.table_plus_one != 0 || message.bytes() != 0) {
+      fail(path + (result.table_plus_one != 0 ? ".table_plus_one" : ".bytes"),
+           name + (has_counts(result.collective) ? " has its bytes from counts" : " has no bytes"));
+    }
+    return result;
+  }
+
   ProgramOp op(const pb::Op& message, const Program& program, const std::string& path) const {
     ProgramOp result;
     result.kind = ours(task_kinds(), message.kind(), path + ".kind");
@@ -357,6 +398,7 @@ class Reader {
     result.queue = message.queue();
     result.unordered = message.unordered();
     result.raw = message.raw();
+    result.joins = message.joins();
     result.name = index(message.name(), program.names.size(), "names", path + ".name");
     result.table_plus_one =
         index(message.table_plus_one(), program.tables.size() + 1, "tables", path + ".table_plus_one");
@@ -374,16 +416,15 @@ class Reader {
       result.group = index(message.group(), program.groups.size(), "groups", path + ".group");
       return result;
     }
-    if (result.table_plus_one == 0)
-      result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
     if (result.kind == TaskKind::collective) {
-      result.collective = ours(collectives(), message.collective(), path + ".collective");
-      result.group = index(message.group(), program.groups.size(), "groups", path + ".group");
-      result.root = message.root();
+      result = collective(message, program, path, std::move(result));
+      if (!has_bytes(result.collective)) return result;
     } else {
       result.peer = peer(message.peer(), path + ".peer");
       result.tag = message.tag();
     }
+    if (result.table_plus_one == 0)
+      result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
     return result;
   }
 
@@ -437,6 +478,10 @@ class Writer {
     for (const Work& work : program_.works) write_work(work, *message.add_works());
     for (const auto& table : program_.tables) {
       message.add_tables()->mutable_values()->Add(table.begin(), table.end());
+    }
+    for (const BlockCounts& counts : program_.counts) {
+      const std::span<const Bytes> rows = counts.rows();
+      message.add_counts()->mutable_values()->Add(rows.begin(), rows.end());
     }
     for (const GroupExpression& group : program_.groups) write_group(group, *message.add_groups());
     for (const ProgramBlock& block : program_.blocks) write_block(block, *message.add_blocks());
@@ -515,6 +560,7 @@ class Writer {
     out.set_queue(op.queue);
     out.set_unordered(op.unordered);
     out.set_raw(op.raw);
+    out.set_joins(op.joins);
     out.set_name(op.name);
     out.set_table_plus_one(op.table_plus_one);
     out.mutable_after()->Add(op.after.begin(), op.after.end());
@@ -534,6 +580,7 @@ class Writer {
       out.set_collective(static_cast<pb::Op::Collective>(theirs(collectives(), op.collective)));
       out.set_group(op.group);
       out.set_root(op.root);
+      out.set_counts_plus_one(op.counts_plus_one);
       return;
     }
     out.set_tag(op.tag);

@@ -124,8 +124,9 @@ class RoleProgramSource : public TaskSource {
         release(rank, id - index + size + successor, ready);
     }
     if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
-      const std::uint32_t next = states_[rank].ended[queue]++ + lookahead_;
-      offer_place(rank, queue, next, ready);
+      const std::uint32_t place = ended_places(rank, queue);
+      ++states_[rank].ended[queue];
+      if (ended_places(rank, queue) > place) offer_place(rank, queue, place + lookahead_, ready);
     }
     open_iterations(rank, ready);
     sort_from(ready, before);
@@ -254,6 +255,7 @@ class RoleProgramSource : public TaskSource {
     if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
       task.queue = queue;
       task.place = place(program, index, task.iteration);
+      task.together = program.together(index);
     }
     task.name = op.name;
     task.not_before = op.not_before;
@@ -269,6 +271,9 @@ class RoleProgramSource : public TaskSource {
       task.group = groups_.id(op.group, rank);
     } else if (op.kind == TaskKind::collective) {
       task.collective = op.collective;
+      if (op.counts_plus_one != 0) task.counts = &program_.counts[op.counts_plus_one - 1];
+      if (task.counts != nullptr) task.bytes = task.counts->busiest();
+      if (op.collective == CollectiveKind::barrier) task.bytes = kBarrierBytes;
       task.root = op.root;
       task.group = groups_.id(op.group, rank);
     } else {
@@ -279,8 +284,17 @@ class RoleProgramSource : public TaskSource {
   }
 
   static std::uint32_t place(const UnrolledRole& program, std::uint32_t index, std::uint32_t iteration) {
-    const auto in_iteration = static_cast<std::uint32_t>(program.tasks_of(program.queue(index)).size());
-    return iteration * in_iteration + program.place(index);
+    return iteration * program.places(program.queue(index)) + program.place(index);
+  }
+
+  // Places of the queue that are over: all those before the first one with a task that has not ended, where
+  // tasks end in their order.
+  std::uint32_t ended_places(std::uint32_t rank, std::uint32_t queue) const {
+    const UnrolledRole& program = role(rank);
+    const std::vector<std::uint32_t>& tasks = program.tasks_of(queue);
+    const auto size = static_cast<std::uint32_t>(tasks.size());
+    const std::uint32_t ended = states_[rank].ended[queue];
+    return ended / size * program.places(queue) + program.place(tasks[ended % size]);
   }
 
   // The dependencies that a task still waits for. Tasks come into the window in order, with all of theirs.
@@ -308,7 +322,7 @@ class RoleProgramSource : public TaskSource {
     if (program.waits_for_iteration(index) && iteration >= state.open_iterations) return;
     if (const std::uint32_t queue = program.queue(index);
         queue != UnrolledRole::kNoQueue &&
-        place(program, index, iteration) >= state.ended[queue] + lookahead_)
+        place(program, index, iteration) >= ended_places(rank, queue) + lookahead_)
       return;
     std::uint32_t& left = counter(rank, id);
     if (left != 0) return;
@@ -318,11 +332,11 @@ class RoleProgramSource : public TaskSource {
 
   void offer_place(std::uint32_t rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
-    const std::vector<std::uint32_t>& tasks = program.tasks_of(queue);
-    const auto in_iteration = static_cast<std::uint32_t>(tasks.size());
+    const std::uint32_t in_iteration = program.places(queue);
     const std::uint32_t iteration = place / in_iteration;
-    if (iteration < program_.iterations)
-      offer(rank, iteration * program.size() + tasks[place % in_iteration], ready);
+    if (iteration >= program_.iterations) return;
+    for (const std::uint32_t index : program.tasks_at(queue, place % in_iteration))
+      offer(rank, iteration * program.size() + index, ready);
   }
 
   // An iteration may begin.
@@ -332,7 +346,7 @@ class RoleProgramSource : public TaskSource {
       offer(rank, iteration * program.size() + index, ready);
     }
     for (std::uint32_t queue = 0; queue < program.queues(); ++queue) {
-      const std::uint32_t first = states_[rank].ended[queue];
+      const std::uint32_t first = ended_places(rank, queue);
       for (std::uint32_t place = first; place < first + lookahead_; ++place)
         offer_place(rank, queue, place, ready);
     }

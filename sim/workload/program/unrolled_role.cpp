@@ -50,7 +50,7 @@ void AdjacencyList::build(std::size_t sources, const std::vector<Edge>& edges) {
 UnrolledRole::UnrolledRole(const Program& program, const OperationList& operations, const ProgramRole& role,
                            const std::string& file) {
   unroll(program, operations, role.block);
-  line_up(operations);
+  line_up(operations, file);
   connect(operations, file);
   connect_iterations(operations, file);
   for (std::uint32_t i = 0; i < size(); ++i) {
@@ -83,18 +83,43 @@ void UnrolledRole::unroll(const Program& program, const OperationList& operation
   }
 }
 
-void UnrolledRole::line_up(const OperationList& operations) {
+std::span<const std::uint32_t> UnrolledRole::tasks_at(std::uint32_t queue, std::uint32_t place) const {
+  const std::vector<std::uint32_t>& tasks = queues_[queue];
+  // At most one a place is the rule, and then it is at its place.
+  const auto before = [&](std::uint32_t task, std::uint32_t wanted) { return place_[task] < wanted; };
+  const auto first = std::lower_bound(tasks.begin(), tasks.end(), place, before);
+  auto end = first;
+  while (end != tasks.end() && place_[*end] == place) ++end;
+  return {first, end};
+}
+
+std::uint32_t UnrolledRole::together(std::uint32_t index) const {
+  return static_cast<std::uint32_t>(tasks_at(queue_[index], place_[index]).size());
+}
+
+void UnrolledRole::line_up(const OperationList& operations, const std::string& file) {
   std::map<std::pair<Stream, std::uint32_t>, std::uint32_t> known;
   queue_.assign(size(), kNoQueue);
   place_.assign(size(), 0);
   for (std::uint32_t i = 0; i < size(); ++i) {
     const ProgramOp& op = operations[operation_[i]];
+    const auto refuse_joining = [&](const std::string& why) {
+      fail(file, operations.path(operation_[i]) + ".joins", why);
+    };
+    if (op.joins && (op.kind == TaskKind::compute || op.kind == TaskKind::circuits))
+      refuse_joining("only communications are called together");
+    if (op.joins && op.unordered) refuse_joining("an unordered operation has none before it");
     if (op.unordered) continue;
     const auto [it, added] = known.try_emplace({op.stream, op.queue}, queues());
     if (added) queues_.emplace_back();
     queue_[i] = it->second;
-    place_[i] = static_cast<std::uint32_t>(queues_[it->second].size());
-    queues_[it->second].push_back(i);
+    std::vector<std::uint32_t>& queue = queues_[it->second];
+    if (op.joins && queue.empty())
+      refuse_joining("it is the first of its stream and queue: there is nothing to join");
+    if (!queue.empty()) place_[i] = place_[queue.back()] + (op.joins ? 0 : 1);
+    if (op.joins && !is_communication(operations[operation_[queue.back()]].kind))
+      refuse_joining("the operation before it is no communication");
+    queue.push_back(i);
   }
 }
 
@@ -111,6 +136,8 @@ void UnrolledRole::connect(const OperationList& operations, const std::string& f
                  std::to_string(i) + " before it");
       }
       before.push_back(i - distance);
+      if (queue_[i] != kNoQueue && queue_[i - distance] == queue_[i] && place_[i - distance] == place_[i])
+        fail(file, operations.path(operation_[i]) + ".after", "it waits for an operation of its own call");
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());

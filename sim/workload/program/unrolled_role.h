@@ -73,6 +73,12 @@ class UnrolledRole {
   std::uint32_t queues() const { return static_cast<std::uint32_t>(queues_.size()); }
   std::uint32_t queue(std::uint32_t index) const { return queue_[index]; }  // kNoQueue: unordered
   std::uint32_t place(std::uint32_t index) const { return place_[index]; }
+  // Tasks of its place: more than one are a grouped call.
+  std::uint32_t together(std::uint32_t index) const;
+  // Of a queue, in an iteration.
+  std::uint32_t places(std::uint32_t queue) const { return place_[queues_[queue].back()] + 1; }
+  // The tasks of a place, which follow each other.
+  std::span<const std::uint32_t> tasks_at(std::uint32_t queue, std::uint32_t place) const;
   // The tasks of a queue, in order.
   const std::vector<std::uint32_t>& tasks_of(std::uint32_t queue) const { return queues_[queue]; }
   // Tasks of no queue that depend on nothing in their iteration.
@@ -80,7 +86,7 @@ class UnrolledRole {
 
  private:
   void unroll(const Program& program, const OperationList& operations, std::uint32_t block);
-  void line_up(const OperationList& operations);
+  void line_up(const OperationList& operations, const std::string& file);
   void connect(const OperationList& operations, const std::string& file);
   void connect_iterations(const OperationList& operations, const std::string& file);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/errors.h"
+
 namespace netsim {
 
 SimpleSource::SimpleSource(std::string job_name, std::uint32_t ranks)
@@ -26,6 +28,8 @@ std::uint32_t SimpleSource::add_group(std::vector<std::uint32_t> ranks) {
 }
 
 void SimpleSource::add_task(std::uint32_t rank, Task task) { append(own_program(rank), task); }
+
+void SimpleSource::join_task(std::uint32_t rank, Task task) { append(own_program(rank), task, true); }
 
 void SimpleSource::add_task_everywhere(Task task) {
   for (Program& program : programs_) append(program, task);
@@ -73,8 +77,23 @@ void SimpleSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Ta
   progress.window.end(id);
   const std::uint32_t queue = own.tasks[id].queue;
   if (queue == Task::kUnordered) return;
-  const std::size_t next = std::size_t{progress.ended[queue]++} + lookahead_;
-  if (next < own.queues[queue].size()) ready.push_back(own.tasks[own.queues[queue][next]]);
+  const std::uint32_t before = ended_places(rank, queue);
+  ++progress.ended[queue];
+  if (ended_places(rank, queue) == before) return;
+  const std::vector<std::uint32_t>& ids = own.queues[queue];
+  auto next = std::lower_bound(ids.begin(), ids.end(), before + lookahead_,
+                               [&](std::uint32_t task, auto place) { return own.tasks[task].place < place; });
+  for (; next != ids.end() && own.tasks[*next].place == before + lookahead_; ++next)
+    ready.push_back(own.tasks[*next]);
+}
+
+// Places before the first one with a task that has not ended, where tasks end in their order.
+std::uint32_t SimpleSource::ended_places(std::uint32_t rank, std::uint32_t queue) const {
+  const Program& own = program(rank);
+  const std::vector<std::uint32_t>& ids = own.queues[queue];
+  const std::uint32_t ended = progress_[rank].ended[queue];
+  if (ended < ids.size()) return own.tasks[ids[ended]].place;
+  return ids.empty() ? 0 : own.tasks[ids.back()].place + 1;
 }
 
 std::uint32_t SimpleSource::open_iteration(std::uint32_t rank) const {
@@ -87,19 +106,26 @@ std::vector<Task> SimpleSource::held_back(std::uint32_t rank) const {
   FirstOfStreams first;
   for (const Task& task : program(rank).tasks) {
     if (task.queue == Task::kUnordered) continue;
-    if (task.place >= progress_[rank].ended[task.queue] + lookahead_ && !first.take(task)) break;
+    if (task.place >= ended_places(rank, task.queue) + lookahead_ && !first.take(task)) break;
   }
   return first.tasks();
 }
 
-void SimpleSource::append(Program& program, Task task) {
+void SimpleSource::append(Program& program, Task task, bool joins) {
   task.id = static_cast<std::uint32_t>(program.tasks.size());
   iterations_ = std::max(iterations_, task.iteration + 1);
   if (!task.only_of_tag) task.sequence = calls_before(program, task);
   if (!task.raw) {
     task.queue = static_cast<std::uint32_t>(task.stream);
-    task.place = static_cast<std::uint32_t>(program.queues[task.queue].size());
-    program.queues[task.queue].push_back(task.id);
+    std::vector<std::uint32_t>& queue = program.queues[task.queue];
+    NETSIM_CHECK(!joins || !queue.empty(), "a task joins none");
+    if (!queue.empty()) task.place = program.tasks[queue.back()].place + (joins ? 0 : 1);
+    if (joins) task.together = program.tasks[queue.back()].together + 1;
+    for (auto other = queue.rbegin(); joins && other != queue.rend(); ++other) {
+      if (program.tasks[*other].place != task.place) break;
+      program.tasks[*other].together = task.together;
+    }
+    queue.push_back(task.id);
   }
   program.tasks.push_back(task);
 }

@@ -8,8 +8,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/workload/task.h"
@@ -26,8 +28,12 @@ class SimpleSource final : public TaskSource {
   std::uint32_t add_name(const std::string& name);
   std::uint32_t add_work(Work work);
   std::uint32_t add_group(std::vector<std::uint32_t> ranks);
+  // For Task::counts.
+  const BlockCounts* add_counts(BlockCounts counts) { return &counts_.emplace_back(std::move(counts)); }
   // Appends a task to the rank's program; sets its id.
   void add_task(std::uint32_t rank, Task task);
+  // The same of a communication that is one call with the last task of its stream, also one.
+  void join_task(std::uint32_t rank, Task task);
   // Appends the task to the program of every rank; ranks without tasks of their own share one program.
   void add_task_everywhere(Task task);
   // A raw message: the send at `from` and the receive at `to`. Messages of one pair of ranks differ in `tag`.
@@ -62,7 +68,8 @@ class SimpleSource final : public TaskSource {
     std::array<std::uint32_t, kStreams> ended{};  // by queue
   };
 
-  void append(Program& program, Task task);
+  void append(Program& program, Task task, bool joins = false);
+  std::uint32_t ended_places(std::uint32_t rank, std::uint32_t queue) const;
   static std::uint32_t calls_before(const Program& program, const Task& task);
   const Program& program(std::uint32_t rank) const { return programs_[program_of_[rank]]; }
   Program& own_program(std::uint32_t rank);
@@ -72,6 +79,7 @@ class SimpleSource final : public TaskSource {
   std::vector<Work> works_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::uint32_t>> groups_;
+  std::deque<BlockCounts> counts_;         // addresses hold
   std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank

@@ -8,6 +8,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/workload/traffic/counts.h"
 #include "sim/workload/traffic/simple_source.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
@@ -30,6 +31,7 @@ struct CollectiveParameters {
   std::int64_t ranks = 0;
   std::int64_t repeat = 1;
   std::int64_t root = 0;
+  ConfigNode counts;
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -71,7 +73,8 @@ const Parameters<CollectiveParameters>& parameters() {
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
-          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root));
+          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
+          .list("counts", &P::counts, kCountsDoc);
   return p;
 }
 
@@ -83,6 +86,7 @@ class CollectiveBenchmark final : public WorkloadKind {
       throw ConfigError(root_place_, std::string(to_string(p.collective)) +
                                          " has no root; these have: " + each_kind(&CollectiveKindInfo::root));
     }
+    check_bytes(p.collective, where);
     check_sizes(where);
   }
 
@@ -103,7 +107,8 @@ class CollectiveBenchmark final : public WorkloadKind {
     task.root = static_cast<std::uint32_t>(p_.root);
     task.group = source->add_group(std::move(everybody));
     task.name = source->add_name(name);
-    for (const Bytes size : sizes()) {
+    if (has_counts(p_.collective)) task.counts = source->add_counts(read_counts(p_.counts, ranks));
+    for (const Bytes size : sizes(task)) {
       task.bytes = size;
       for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration) source->add_task_everywhere(task);
     }
@@ -121,7 +126,9 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
   }
 
-  std::vector<Bytes> sizes() const {
+  std::vector<Bytes> sizes(const Task& task) const {
+    if (task.counts != nullptr) return {task.counts->busiest()};
+    if (!has_bytes(p_.collective)) return {kBarrierBytes};
     if (p_.sizes.from == 0) return {p_.bytes};
     std::vector<Bytes> all;
     for (Bytes size = p_.sizes.from; size <= p_.sizes.to; size *= p_.sizes.factor) all.push_back(size);

@@ -10,12 +10,19 @@
 //     - {circuits: pairs}
 //     - {collective: all_to_all, bytes: 8 MB, groups: [[0, 1, 2, 3], [4, 5, 6, 7]]}
 //     - {compute: 2 ms}
+//     - together:
+//         - {collective: all_reduce, bytes: 1 MB}
+//         - {collective: all_gather, bytes: 4 MB}
 //
 // A rank begins a phase when its own part in the one before has ended. Ranks in none of a phase's groups
-// leave it out. Circuits are asked for when all members of a group have come to them.
+// leave it out. Collectives that are listed together are one call (ncclGroupStart, ncclGroupEnd): they begin
+// together, after one launch, and the next phase begins when all of them have ended. Circuits are asked for
+// when all members of a group have come to them.
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +32,7 @@
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/traffic/counts.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
 
@@ -40,12 +48,14 @@ struct Phase {
   std::int64_t root = 0;
   Time compute = 0;
   std::string circuits;
+  ConfigNode counts;
   ConfigNode groups;
   std::string name;
   // Not parameters: what it is, its groups (none: all ranks are one), and where it stands.
   TaskKind kind = TaskKind::collective;
   std::vector<std::vector<std::uint32_t>> members;
   ConfigNode node;
+  std::uint32_t call = 0;  // phases of one number are one call
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -64,6 +74,7 @@ const Parameters<Phase>& phase_parameters() {
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of its buffer (netsim --describe collective)")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "its root, counted in the group")
+          .list("counts", &P::counts, kCountsDoc)
           .time("compute", &P::compute, {0, ProgramLimits::kKernelTime}, "or computing for so long")
           .text("circuits", &P::circuits,
                 "or a configuration of the optical switches that each group asks for")
@@ -98,7 +109,7 @@ TaskKind kind_of(const ConfigNode& phase) {
     if (phase.find(key) != nullptr) given.push_back(kind);
   }
   if (given.size() != 1) phase.fail("a phase is one of: collective, compute, circuits");
-  for (const char* key : {"bytes", "root"}) {
+  for (const char* key : {"bytes", "root", "counts"}) {
     if (given[0] == TaskKind::collective) continue;
     if (const ConfigNode* node = phase.find(key); node != nullptr)
       node->fail(std::string("only a collective has '") + key + "'");
@@ -123,6 +134,7 @@ Phase read_phase(const ConfigNode& node) {
   Phase phase = phase_parameters().parse(node);
   phase.kind = kind_of(node);
   phase.node = node;
+  if (phase.kind == TaskKind::collective) check_bytes(phase.collective, node);
   if (phase.groups.is_null()) return phase;
   if (!phase.groups.is_sequence() || phase.groups.items().empty())
     phase.groups.fail("a list of groups is expected: [[0, 1], [2, 3]]");
@@ -132,14 +144,33 @@ Phase read_phase(const ConfigNode& node) {
 }
 
 std::vector<Phase> read_phases(const ConfigNode& section) {
-  const char* expected = "{collective, bytes}, {compute} or {circuits}, each with groups or without";
+  const char* expected =
+      "{collective, bytes}, {compute} or {circuits}, each with groups or without, or "
+      "{together: [collectives]}";
   const ConfigNode* list = section.find("phases");
   if (list == nullptr) section.fail(std::string("'phases' is missing: a sequence of ") + expected);
   if (!list->is_sequence() || list->items().empty())
     list->fail(std::string("a sequence of ") + expected + " is expected");
   if (list->items().size() > kMaxPhases) list->fail("at most " + std::to_string(kMaxPhases) + " are allowed");
   std::vector<Phase> phases;
-  for (const ConfigNode& item : list->items()) phases.push_back(read_phase(item));
+  std::uint32_t call = 0;
+  for (const ConfigNode& item : list->items()) {
+    const ConfigNode* together = item.is_map() ? item.find("together") : nullptr;
+    if (together == nullptr) {
+      phases.push_back(read_phase(item));
+      phases.back().call = call++;
+      continue;
+    }
+    item.allow_keys({"together"});
+    if (!together->is_sequence() || together->items().empty())
+      together->fail("a sequence of collectives is expected");
+    for (const ConfigNode& one : together->items()) {
+      phases.push_back(read_phase(one));
+      phases.back().call = call;
+      if (phases.back().kind != TaskKind::collective) one.fail("only collectives are called together");
+    }
+    ++call;
+  }
   return phases;
 }
 
@@ -191,8 +222,14 @@ class PhasesProgram {
 
   void add_role(const Part& part, const std::vector<std::uint32_t>& players) {
     BlockBuilder block(builder_, "phases");
+    std::vector<BlockBuilder::Position> before, call;  // operations of the last call, and of this one
+    std::optional<std::uint32_t> number;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
-      if (part[i] != kNone) add(block, phases_[i], part[i]);
+      if (part[i] == kNone) continue;
+      const bool joins = number == phases_[i].call;
+      if (!joins) before = std::exchange(call, {});
+      number = phases_[i].call;
+      call.push_back(add(block, phases_[i], part[i], size_of(phases_[i], players.front()), before, joins));
     }
     if (block.size() == 0) {
       throw InputError(phases_.front().node.place(),
@@ -203,21 +240,38 @@ class PhasesProgram {
     builder_.role(std::move(role));
   }
 
-  // After the one before.
-  void add(BlockBuilder& block, const Phase& phase, std::uint32_t group) {
-    std::vector<BlockBuilder::Position> after;
-    if (block.size() > 0) after.push_back(block.size() - 1);
+  // Of the group that the rank is in.
+  std::uint32_t size_of(const Phase& phase, std::uint32_t rank) const {
+    for (const std::vector<std::uint32_t>& members : phase.members) {
+      if (std::find(members.begin(), members.end(), rank) != members.end())
+        return static_cast<std::uint32_t>(members.size());
+    }
+    return ranks_;
+  }
+
+  // The counts of the program, read once for each phase and number of ranks.
+  std::uint32_t counts_of(const Phase& phase, std::uint32_t members) {
+    auto& all = builder_.program().counts;
+    const auto [known, added] =
+        counts_.try_emplace({&phase - phases_.data(), members}, static_cast<std::uint32_t>(all.size()));
+    if (added) all.push_back(read_counts(phase.counts, members));
+    return known->second;
+  }
+
+  BlockBuilder::Position add(BlockBuilder& block, const Phase& phase, std::uint32_t group,
+                             std::uint32_t group_size, const std::vector<BlockBuilder::Position>& after,
+                             bool joins) {
     if (phase.kind == TaskKind::compute) {
       const std::string name = phase.name.empty() ? "compute" : phase.name;
       Kernel kernel;
       kernel.kind = Kernel::Kind::fixed;
       kernel.name = name;
       kernel.duration = phase.compute;
-      block.compute({name, {kernel}}, after);
-      return;
+      return block.compute({name, {kernel}}, after);
     }
     ProgramOp op;
     op.kind = phase.kind;
+    op.joins = joins;
     op.stream = Stream::dp;
     op.group = group;
     if (phase.kind == TaskKind::circuits) {
@@ -226,10 +280,11 @@ class PhasesProgram {
     } else {
       op.collective = phase.collective;
       op.root = static_cast<std::uint32_t>(phase.root);
-      op.bytes = phase.bytes;
+      if (has_bytes(phase.collective)) op.bytes = phase.bytes;
+      if (has_counts(phase.collective)) op.counts_plus_one = counts_of(phase, group_size) + 1;
       op.name = builder_.name(phase.name.empty() ? to_string(phase.collective) : phase.name);
     }
-    block.add(std::move(op), after);
+    return block.add(std::move(op), after);
   }
 
   const std::vector<Phase>& phases_;
@@ -237,6 +292,8 @@ class PhasesProgram {
   ProgramBuilder builder_;
   std::uint32_t axis_;
   std::vector<Part> parts_;  // by rank
+  // By phase and members.
+  std::map<std::pair<std::ptrdiff_t, std::uint32_t>, std::uint32_t> counts_;
 };
 
 class Phases final : public WorkloadKind {
@@ -279,6 +336,11 @@ ParameterTable described_parameters() {
   list.type = "list";
   list.doc = "what all ranks do, in order";
   list.children = phase_parameters().table();
+  ParameterInfo together;
+  together.name = "together";
+  together.type = "list";
+  together.doc = "instead of these: collectives that are one call, and begin together";
+  list.children.push_back(together);
   ParameterTable table = parameters().table();
   table.push_back(list);
   return table;

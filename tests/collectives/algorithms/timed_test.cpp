@@ -123,6 +123,8 @@ const std::vector<Form>& forms() {
       {"direct", Kind::gather, any, [](double p, double n) { return alpha(1) + beta(n / p); }},
       {"direct", Kind::all_reduce, any,
        [](double p, double n) { return alpha(2) + beta(2 * n * (p - 1) / p); }},
+      {"parameter_server", Kind::all_reduce, any,
+       [](double p, double n) { return alpha(2) + beta(2 * n * (p - 1) / p); }},
       {"binomial_tree", Kind::broadcast, power_of_two,
        [](double p, double n) { return alpha(log2_of(p)) + beta(log2_of(p) * n); }},
       {"binomial_tree", Kind::reduce, power_of_two,

@@ -68,12 +68,34 @@ std::vector<std::string> algorithms() {
   return names;
 }
 
+TEST(OnePeerBlocks, RefusesWhatProgramsCannotSay) {
+  const auto refusal = [](const char* algorithm, CollectiveKind kind) {
+    const ConfigNode node = parse_config(algorithm, "test.yaml");
+    const auto plan = Registry<CollectiveAlgorithm>::instance().create(node, "")->plan(kind, 4, 0);
+    try {
+      program_of(*plan);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("written");
+  };
+  EXPECT_EQ(refusal("direct", CollectiveKind::all_to_all), "written");
+  EXPECT_EQ(refusal("direct", CollectiveKind::all_to_all_v),
+            "all_to_all_v 'direct' is of a kind that programs of MSCCL do not know");
+  EXPECT_EQ(refusal("bruck", CollectiveKind::barrier),
+            "barrier 'bruck' is of a kind that programs of MSCCL do not know");
+  EXPECT_EQ(refusal("{kind: parameter_server, servers: 1}", CollectiveKind::all_reduce),
+            "all_reduce 'parameter_server' has ranks that only serve, and all ranks of a program of MSCCL "
+            "contribute");
+}
+
 TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
   std::size_t kept = 0, split = 0;
   for (const std::string& name : algorithms()) {
     const auto algorithm = Registry<CollectiveAlgorithm>::instance().create(name);
     for (const CollectiveKindInfo& info : kCollectiveKinds) {
       if (!algorithm->supports(info.kind) || !is_collective(info.kind)) continue;
+      if (!has_bytes(info.kind)) continue;  // RefusesWhatProgramsCannotSay
       for (const std::uint32_t ranks : {2U, 3U, 4U, 7U, 8U, 16U}) {
         SCOPED_TRACE(name + " " + info.name + " " + std::to_string(ranks));
         std::unique_ptr<Plan> plan;

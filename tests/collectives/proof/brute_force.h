@@ -88,7 +88,7 @@ class BruteForce {
 
   // --- The kinds, as MPI and NCCL define them.
   bool is(const char* name) const { return name_ == name; }
-  bool has_part_as_input() const { return is("all_gather") || is("gather"); }
+  bool has_part_as_input() const { return is("all_gather") || is("gather") || is("barrier"); }
   bool has_part_as_output() const { return is("reduce_scatter") || is("scatter"); }
   bool has_input(std::uint32_t rank) const {
     return rank == plan_.root() || !(is("broadcast") || is("point_to_point") || is("scatter"));
@@ -99,8 +99,8 @@ class BruteForce {
     const std::uint32_t chunk_of_part = rank * part_ + (part_ == 0 ? 0 : chunk % part_);
     if (is("broadcast") || is("point_to_point")) return {{plan_.root(), chunk}};
     if (is("scatter")) return {{plan_.root(), rank * part_ + chunk}};
-    if (is("all_gather") || is("gather")) return {{chunk / part_, chunk % part_}};
-    if (is("all_to_all")) return {{chunk / part_, chunk_of_part}};
+    if (is("all_gather") || is("gather") || is("barrier")) return {{chunk / part_, chunk % part_}};
+    if (is("all_to_all") || is("all_to_all_v")) return {{chunk / part_, chunk_of_part}};
     Contributions sum;
     for (std::uint32_t r = 0; r < plan_.ranks(); ++r)
       sum.insert({r, is("reduce_scatter") ? rank * part_ + chunk : chunk});

@@ -107,6 +107,68 @@ TEST(ProgramFile, RefusesWrongCircuitsWithTheirPath) {
               HasSubstr("of one group call different collectives"));
 }
 
+// Two ranks that exchange blocks with sizes of their own, and meet in a barrier that is one call with it.
+Program exchanging_ranks() {
+  Program program = two_ranks();
+  program.counts.emplace_back(2, std::vector<Bytes>{1, 20, 300, 4});
+  for (ProgramBlock& block : program.blocks) {
+    auto& op = std::get<ProgramOp>(block.items[3]);
+    op.collective = CollectiveKind::all_to_all_v;
+    op.bytes = 0;
+    op.counts_plus_one = 1;
+    ProgramOp barrier = op;
+    barrier.collective = CollectiveKind::barrier;
+    barrier.counts_plus_one = 0;
+    barrier.joins = true;
+    barrier.after.clear();
+    block.items.emplace_back(barrier);
+  }
+  return program;
+}
+
+TEST(ProgramFile, KeepsCountsAndCalls) {
+  const Program program = exchanging_ranks();
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  EXPECT_EQ(read.blocks[1].items, program.blocks[1].items);
+  EXPECT_EQ(read.counts, program.counts);
+  EXPECT_EQ(serialize_program(read), serialize_program(program));
+}
+
+TEST(ProgramFile, RefusesWrongCountsAndCallsWithTheirPath) {
+  const auto changed = [](auto change) {
+    pb::Workload workload;
+    EXPECT_TRUE(workload.ParseFromString(serialize_program(exchanging_ranks())));
+    change(workload, *workload.mutable_blocks(0)->mutable_items(3)->mutable_op(),
+           *workload.mutable_blocks(0)->mutable_items(4)->mutable_op());
+    return refusal(workload.SerializeAsString());
+  };
+  using W = pb::Workload;
+  using Op = pb::Op;
+  EXPECT_EQ(changed([](W&, Op&, Op&) {}), "accepted");
+  EXPECT_THAT(changed([](W&, Op& op, Op&) { op.set_counts_plus_one(3); }),
+              HasSubstr("blocks[0].items[3].op.counts_plus_one: 3 is out of range"));
+  EXPECT_THAT(changed([](W&, Op& op, Op&) { op.set_counts_plus_one(0); }),
+              HasSubstr("all_to_all_v needs counts"));
+  EXPECT_THAT(changed([](W&, Op& op, Op&) { op.set_bytes(5); }),
+              HasSubstr("all_to_all_v has its bytes from counts"));
+  EXPECT_THAT(changed([](W&, Op&, Op& op) { op.set_bytes(5); }), HasSubstr("barrier has no bytes"));
+  EXPECT_THAT(changed([](W&, Op&, Op& op) { op.set_counts_plus_one(1); }),
+              HasSubstr("barrier has no counts of blocks"));
+  EXPECT_THAT(changed([](W& w, Op&, Op&) { w.mutable_counts(0)->add_values(1); }),
+              HasSubstr("counts[0]: 5 values are not the blocks of"));
+  EXPECT_THAT(changed([](W& w, Op&, Op&) { w.mutable_counts(0)->set_values(1, -1); }),
+              HasSubstr("counts[0].values[1]"));
+  EXPECT_THAT(changed([](W& w, Op&, Op&) {
+                for (int i = 0; i < 5; ++i) w.mutable_counts(0)->add_values(1);
+              }),
+              HasSubstr("counts of 3 ranks for a group of 2"));
+  EXPECT_THAT(changed([](W&, Op&, Op& op) { op.set_stream(pb::Op::STREAM_CP); }),
+              HasSubstr("items[4].op.joins: it is the first of its stream and queue"));
+  EXPECT_THAT(changed([](W&, Op&, Op& op) { op.set_unordered(true); }), HasSubstr("an unordered operation"));
+  EXPECT_THAT(changed([](W&, Op&, Op& op) { op.add_after(1); }),
+              HasSubstr("items[4].op.after: it waits for an operation of its own call"));
+}
+
 TEST(ProgramFile, RefusesEveryProperPrefix) {
   const std::string bytes = serialize_program(two_ranks());
   for (std::size_t size = 0; size < bytes.size(); ++size) {

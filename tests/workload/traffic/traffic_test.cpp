@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <string>
 #include <tuple>
@@ -462,6 +463,101 @@ TEST(Phases, CanBeCompiledWhereTheyHaveRanks) {
   const auto open = Registry<WorkloadKind>::instance().create(
       parse_config("{kind: phases, phases: [{compute: 1 us}]}", "test.yaml"), "");
   EXPECT_THROW(open->compile(), ConfigError);
+}
+
+// Ranks 1 and 2 are in both calls of the second phase, and in one call only for rank 0.
+TEST(Phases, CallCollectivesTogether) {
+  const auto source = source_of(
+      "{kind: phases, ranks: 3, iterations: 2, phases: [{compute: 1 ns}, {together: [{collective: "
+      "all_reduce, "
+      "bytes: 8 B}, {collective: all_gather, bytes: 6 B, groups: [[1, 2]]}]}, {compute: 1 ns}]}",
+      8);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const std::vector<Task> tasks = test::tasks_of(*source, rank);
+    const std::uint32_t calls = rank == 0 ? 1 : 2;
+    ASSERT_EQ(tasks.size(), 2 * (2 + calls));
+    std::vector<Task> ready;
+    source->start(rank, ready);
+    for (std::uint32_t iteration = 0; iteration < 2; ++iteration) {
+      EXPECT_EQ(ready.size(), 1U);
+      const std::uint32_t compute = ready[0].id;
+      ready.clear();
+      source->complete(rank, compute, ready);
+      ASSERT_EQ(ready.size(), calls);
+      for (const Task& task : ready) {
+        EXPECT_EQ(task.place, iteration);
+        EXPECT_EQ(task.together, calls);
+      }
+      const std::vector<Task> call = std::exchange(ready, {});
+      for (const Task& task : call) {
+        EXPECT_THAT(ready, IsEmpty()) << "the next waits for the whole call";
+        source->complete(rank, task.id, ready);
+      }
+      ASSERT_EQ(ready.size(), 1U);
+      const std::uint32_t last = ready[0].id;
+      ready.clear();
+      source->complete(rank, last, ready);
+    }
+    EXPECT_THAT(ready, IsEmpty());
+  }
+}
+
+TEST(Phases, HaveCountsAndBarriers) {
+  const auto source = source_of(
+      "{kind: phases, ranks: 3, phases: [{collective: all_to_all_v, counts: [[9, 1, 2], [3, 9, 4], [0, 1 KB, "
+      "9]]}, {collective: barrier}, {collective: all_to_all_v, counts: [5, 0, 7], groups: [[2, 1, 0]]}]}",
+      8);
+  const std::vector<Task> tasks = test::tasks_of(*source, 1);
+  ASSERT_EQ(tasks.size(), 3U);
+  ASSERT_NE(tasks[0].counts, nullptr);
+  EXPECT_EQ(tasks[0].counts->of(2, 1), 1000);
+  EXPECT_EQ(tasks[0].bytes, 1001) << "what rank 1 gets";
+  EXPECT_EQ(tasks[1].collective, CollectiveKind::barrier);
+  EXPECT_EQ(tasks[1].bytes, kBarrierBytes);
+  EXPECT_EQ(tasks[2].counts->of(0, 2), 7);
+  EXPECT_EQ(tasks[2].counts->of(1, 0), 5);
+}
+
+TEST(Phases, ReadCountsFromAFile) {
+  const std::string path = ::testing::TempDir() + "netsim_counts.csv";
+  const auto read = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return traffic_error("kind: phases\nphases: [{collective: all_to_all_v, counts: " + path + "}]\n", 2);
+  };
+  std::ofstream(path) << "# from row to column\n0,2 KB\n3, 4\n";
+  const auto source =
+      source_of("{kind: phases, ranks: 2, phases: [{collective: all_to_all_v, counts: " + path + "}]}", 8);
+  const std::vector<Task> tasks = test::tasks_of(*source, 0);
+  EXPECT_EQ(tasks[0].counts->of(0, 1), 2000);
+  EXPECT_EQ(tasks[0].counts->of(1, 0), 3);
+  EXPECT_THAT(read("1,2\n3\n"), HasSubstr("netsim_counts.csv:2:1: 1 counts for 2 ranks"));
+  EXPECT_THAT(read("1,2\n"), HasSubstr("1 rows for 2 ranks"));
+  EXPECT_THAT(read("1,2\n3,4\n5,6\n"),
+              HasSubstr("netsim_counts.csv:3:1: a row more than there are ranks, 2"));
+  EXPECT_THAT(read("1,2\n3,x\n"), HasSubstr("netsim_counts.csv:2:3"));
+}
+
+TEST(Phases, RefuseWrongCounts) {
+  const auto error = [](const std::string& phase) {
+    return traffic_error("kind: phases\nphases: [" + phase + "]\n", 3);
+  };
+  EXPECT_THAT(error("{collective: all_to_all_v}"), HasSubstr("'counts' is missing"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2, 3], bytes: 1 MB}"),
+              HasSubstr("all_to_all_v has its bytes from 'counts'"));
+  EXPECT_THAT(error("{collective: all_to_all, counts: [1, 2, 3]}"),
+              HasSubstr("only all_to_all_v has counts"));
+  EXPECT_THAT(error("{collective: barrier, bytes: 4 B}"), HasSubstr("barrier has no bytes"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2]}"), HasSubstr("2 counts for 3 ranks"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [[1, 2, 3], [1, 2, 3]]}"),
+              HasSubstr("2 rows for 3 ranks"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [[1, 2, 3], 5, [1, 2, 3]]}"),
+              HasSubstr("a list of sizes is expected"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [[5, 0, 0], [0, 5, 0], [0, 0, 5]]}"),
+              HasSubstr("no rank sends anything to another"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, -2, 3]}"), HasSubstr("test.yaml:2"));
+  EXPECT_THAT(error("{collective: all_to_all_v, counts: nowhere.csv}"), HasSubstr("nowhere.csv"));
+  EXPECT_THAT(error("{together: [{compute: 1 us}]}"), HasSubstr("only collectives are called together"));
+  EXPECT_THAT(error("{together: []}"), HasSubstr("a sequence of collectives is expected"));
 }
 
 TEST(Phases, RefuseNonsense) {

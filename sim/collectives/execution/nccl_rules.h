@@ -1,0 +1,82 @@
+// NcclRules: what users of NCCL tell its choice of algorithm and protocol, in NCCL's own words: the lists of
+// NCCL_ALGO and NCCL_PROTO, and the file of its example tuner plug-in (ext-tuner/example in NCCL's sources).
+//
+// A list is entries between semicolons: names between commas, or with a ^ before them all but these; of one
+// function, with its name and a colon before them, or, as the first entry, of all functions that have no
+// entry of their own:
+//
+//   ^tree                                    ring;allreduce:tree,nvls;broadcast:^ll128
+//
+// A tuner's file has a line for each rule, and the first one that fits and that can be done counts:
+//
+//   collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]
+//   allreduce,0,65536,tree,ll,-1,1,-1
+//
+// Both sizes belong to the range. -1 is any number, or of channels NCCL's own. Here an operation is one of a
+// kind (numPipeOps 1), and buffers are not registered (regBuff 0). Where no line fits, NCCL's cost model
+// chooses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/collective_kind.h"
+#include "sim/collectives/protocol.h"
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+// What NCCL calls its algorithms. Those that netsim does not have may be named, and are never chosen.
+enum class NcclAlgorithm : std::uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
+inline constexpr std::size_t kNcclAlgorithms = 7;
+NcclAlgorithm nccl_algorithm(CostFamily family);
+const char* to_string(NcclAlgorithm algorithm);
+
+class NcclRules {
+ public:
+  // A rule of a tuner.
+  struct Line {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    Bytes least = 0, most = 0;
+    NcclAlgorithm algorithm = NcclAlgorithm::ring;
+    Protocol protocol = Protocol::simple;
+    // Nothing: any; of channels: as NCCL has them.
+    std::optional<std::uint32_t> channels, nodes, ranks, operations, registered;
+    Place place;
+    bool fits(CollectiveKind of, Bytes bytes, std::uint32_t of_nodes, std::uint32_t of_ranks) const;
+  };
+
+  // Nothing is ruled out.
+  NcclRules();
+  // ConfigError at the node for what is no such list.
+  void set_algorithms(const ConfigNode& node);
+  void set_protocols(const ConfigNode& node);
+  // `node` names the file, relative to its own. IoError; InputError at the file's line.
+  void read_tuner(const ConfigNode& node);
+
+  bool allows(CollectiveKind kind, NcclAlgorithm algorithm) const {
+    return algorithms_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(algorithm)];
+  }
+  bool allows(CollectiveKind kind, Protocol protocol) const {
+    return protocols_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(protocol)];
+  }
+  // Whether a list rules something out.
+  bool lists_algorithms() const { return lists_algorithms_; }
+  bool lists_protocols() const { return lists_protocols_; }
+  const std::vector<Line>& tuner() const { return tuner_; }
+
+ private:
+  template <std::size_t size>
+  using Allowed = std::array<std::array<bool, size>, kCollectiveKindCount>;
+  Allowed<kNcclAlgorithms> algorithms_{};
+  Allowed<3> protocols_{};
+  bool lists_algorithms_ = false, lists_protocols_ = false;
+  std::vector<Line> tuner_;
+};
+
+}  // namespace netsim

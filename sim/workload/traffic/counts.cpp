@@ -1,0 +1,103 @@
+#include "sim/workload/traffic/counts.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/plan.h"
+#include "sim/core/csv.h"
+#include "sim/core/errors.h"
+#include "sim/core/input_file.h"
+#include "sim/core/output.h"
+#include "sim/workload/program/program.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint64_t kMaxFile = 1ULL << 30;
+
+// Plain numbers are bytes.
+Bytes size_of(const ConfigNode& node) {
+  const std::string text = read_text(node);
+  const bool plain = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const Bytes size = plain ? read_integer(node) : read_bytes(node);
+  if (size < 0 || size > ProgramLimits::kBytes)
+    node.fail(text + "; allowed: 0 to " + format_bytes(ProgramLimits::kBytes));
+  return size;
+}
+
+std::string expected(const char* what, std::size_t given, std::uint32_t members) {
+  return std::to_string(given) + " " + what + " for " + std::to_string(members) + " ranks";
+}
+
+void add_row(const ConfigNode& row, std::uint32_t members, std::vector<Bytes>& rows) {
+  if (row.items().size() != members) row.fail(expected("counts", row.items().size(), members));
+  for (const ConfigNode& item : row.items()) rows.push_back(size_of(item));
+}
+
+std::vector<Bytes> listed(const ConfigNode& list, std::uint32_t members) {
+  std::vector<Bytes> rows;
+  rows.reserve(std::size_t{members} * members);
+  if (!list.items().empty() && !list.items().front().is_sequence()) {
+    for (std::uint32_t source = 0; source < members; ++source) add_row(list, members, rows);
+    return rows;
+  }
+  if (list.items().size() != members) list.fail(expected("rows", list.items().size(), members));
+  for (const ConfigNode& row : list.items()) {
+    if (!row.is_sequence()) row.fail("a list of sizes is expected, one for each rank");
+    add_row(row, members, rows);
+  }
+  return rows;
+}
+
+std::vector<Bytes> of_file(const std::string& path, std::uint32_t members) {
+  const std::string text = read_file(path, kMaxFile);
+  CsvReader reader(text, path);
+  std::vector<Bytes> rows;
+  rows.reserve(std::size_t{members} * members);
+  std::uint32_t lines = 0;
+  for (; reader.next(); ++lines) {
+    if (lines == members) reader.fail("a row more than there are ranks, " + std::to_string(members));
+    if (reader.cells().size() != members) reader.fail(expected("counts", reader.cells().size(), members));
+    for (const Word& cell : reader.cells()) {
+      const Place place = reader.reader().place(cell);
+      rows.push_back(as_input([&] { return size_of(ConfigNode::scalar(std::string(cell.text), place)); }));
+    }
+  }
+  if (lines < members) throw InputError(Place{path, 0, 0, ""}, expected("rows", lines, members));
+  return rows;
+}
+
+}  // namespace
+
+void check_bytes(CollectiveKind kind, const ConfigNode& section) {
+  const auto given = [&](const char* key) { return section.is_map() ? section.find(key) : nullptr; };
+  const std::string name = to_string(kind);
+  if (has_counts(kind) && given("counts") == nullptr)
+    section.fail("'counts' is missing: " + name + " has " + kCountsDoc);
+  if (const ConfigNode* counts = given("counts"); counts != nullptr && !has_counts(kind))
+    counts->fail("only all_to_all_v has counts, not " + name);
+  for (const char* key : {"bytes", "sizes"}) {
+    if (const ConfigNode* node = given(key); node != nullptr && !has_bytes(kind))
+      node->fail(name + (has_counts(kind) ? " has its bytes from 'counts'" : " has no bytes"));
+  }
+}
+
+BlockCounts read_counts(const ConfigNode& node, std::uint32_t members) {
+  if (members > ProgramLimits::kCountsMembers) {
+    node.fail("counts of " + std::to_string(members) + " ranks; at most " +
+              std::to_string(ProgramLimits::kCountsMembers) + " are allowed");
+  }
+  std::vector<Bytes> rows;
+  if (node.is_sequence()) {
+    rows = listed(node, members);
+  } else {
+    rows = of_file(find_input_file(read_text(node), node.place().file), members);
+  }
+  BlockCounts counts(members, std::move(rows));
+  if (counts.busiest() == 0) node.fail("by these counts no rank sends anything to another");
+  return counts;
+}
+
+}  // namespace netsim

@@ -1,0 +1,30 @@
+// The counts of an all_to_all_v, as a workload in YAML has them:
+//
+//   counts: counts.csv                              # line s: what rank s sends to ranks 0, 1, ...
+//   counts: [[0, 1 MB], [64 KB, 0]]                 # the same here
+//   counts: [0, 1 MB, 64 KB, 64 KB]                 # each rank sends so much to ranks 0, 1, ...
+//
+// Numbers without a unit are bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/collectives/block_counts.h"
+#include "sim/collectives/collective_kind.h"
+#include "sim/core/config.h"
+
+namespace netsim {
+
+inline constexpr const char* kCountsDoc =
+    "of an all_to_all_v: what each rank sends to each: a CSV file, a row for each rank; the rows as lists; "
+    "or "
+    "one list, the same for all";
+
+// Of a group of `members`, which the ranks are numbered in. ConfigError at its place, or InputError in the
+// file, for counts of other groups, what is no size, and counts by which nobody sends anything.
+BlockCounts read_counts(const ConfigNode& node, std::uint32_t members);
+
+// Whether the section of a collective gives what its kind has: counts or bytes, or neither. ConfigError.
+void check_bytes(CollectiveKind kind, const ConfigNode& section);
+
+}  // namespace netsim
