@@ -11,8 +11,8 @@
 namespace netsim {
 namespace {
 
-// Messages of 16 KiB from everyone to everyone, all at once; packets take any shortest way. Of 64 KiB a torus
-// of 256 chips fills its buffers, and the regular one waits in pauses besides.
+// Messages of 16 KiB from everyone to everyone, all at once; packets take any shortest way. What 64 KiB and
+// credits give is in docs/validation.md.
 Time all_to_all(const std::string& sizes, bool twist) {
   const test::Directory directory;
   std::ofstream(directory.path() + "/all.yaml") << "kind: all_to_all\nbytes: 16 KiB\n";
