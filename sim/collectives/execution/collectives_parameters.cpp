@@ -86,7 +86,7 @@ void add_protocols(Parameters<C>& p) {
       .list("nccl_proto", &C::nccl_proto, "protocols that NCCL may choose, as NCCL_PROTO has them: '^ll128'")
       .list("tuner", &C::tuner,
             "a file of rules for NCCL's choice, as its example tuner plug-in reads it (ext-tuner/example): "
-            "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,...]")
+            "collective_type, min_bytes, max_bytes, algorithm, protocol, channels, nNodes, nRanks, ...")
       .choice("gpu_generation", &C::gpu_generation,
               {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},

@@ -9,6 +9,7 @@
 #include "sim/core/csv.h"
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/text.h"
 
 namespace netsim {
@@ -191,6 +192,22 @@ class TunerReader {
 
   CsvReader reader_;
 };
+
+bool is_nccl_tuner(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  return cells.size() >= 8 &&
+         is_one_of(cells[0], {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"}) &&
+         is_number_word(cells[1]) && is_number_word(cells[2]) &&
+         is_one_of(cells[3], {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"});
+}
+
+const FormatRegistration kFormat{{.name = "nccl_tuner",
+                                  .what = "a table of NCCL's tuner",
+                                  .use = Format::Use::part,
+                                  .matches = is_nccl_tuner,
+                                  .component = {},
+                                  .advice = "name it as `tuner` in the section `collectives`",
+                                  .endings = {".conf", ".csv"}}};
 
 }  // namespace
 

@@ -170,14 +170,6 @@ bool is_smpi_replay(const Excerpt& file) {
                               "allgather", "gather",   "scatter", "comm_size"});
 }
 
-bool is_nccl_tuner(const Excerpt& file) {
-  const auto cells = file.cells(0, ',');
-  return cells.size() >= 8 &&
-         is_one_of(cells[0], {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"}) &&
-         is_number_word(cells[1]) && is_number_word(cells[2]) &&
-         is_one_of(cells[3], {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"});
-}
-
 bool is_nccl_tests(const Excerpt& file) {
   const std::string_view start = file.bytes().substr(0, 4096);
   const auto has = [&](std::string_view part) { return start.find(part) != std::string_view::npos; };
@@ -337,7 +329,6 @@ const FormatRegistration kFormats[] = {
                               {".json"})),
     FormatRegistration(unread("nccl_graph", "a graph of NCCL's rings and trees (XML)",
                               [](const Excerpt& f) { return f.xml_root() == "graphs"; }, {".xml"})),
-    FormatRegistration(unread("nccl_tuner", "a table of NCCL's tuner", is_nccl_tuner, {".conf"})),
     FormatRegistration(
         unread("nccl_inspector", "a log of NCCL's inspector",
                [](const Excerpt& f) {

@@ -152,7 +152,7 @@ TEST(AllToAllV, CountsWhatPortsGet) {
     EXPECT_GE(star.packets.network->counters().bytes_delivered, all);
     return static_cast<double>(end);
   };
-  constexpr Bytes kBlock = 14 * kMegabyte;
+  static constexpr Bytes kBlock = 14 * kMegabyte;
   // 82 bytes of headers, preamble and gap beside 4,096 of payload.
   const double wire = static_cast<double>(transmission_time(7 * kBlock, 100 * kGbps)) * 4178 / 4096;
   const double in = time_of(counts_of(8, [](auto, auto to) { return to == 0 ? kBlock : 0; }));

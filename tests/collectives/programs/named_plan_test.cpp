@@ -70,7 +70,7 @@ TEST(NamedPlan, IsRefusedWithWhatIsAllowed) {
   EXPECT_THAT(usage(named("ring", {})), HasSubstr("--ranks is missing"));
   EXPECT_THAT(usage(named("ring", 1)), HasSubstr("1 was given, allowed is 2 to 65536"));
   EXPECT_THAT(usage(named("ring", 65'537)), HasSubstr("allowed is 2 to 65536"));
-  EXPECT_THAT(usage(named("pairwise", 4, "all_reduce")), HasSubstr("(allowed: all_to_all)"));
+  EXPECT_THAT(usage(named("pairwise", 4, "all_reduce")), HasSubstr("(allowed: all_to_all, all_to_all_v)"));
   EXPECT_THAT(usage(named("ring", 4, "allgather")), HasSubstr("did you mean 'all_gather'?"));
   EXPECT_THAT(usage(named("ring", 4, "", 1)), HasSubstr("--root: all_reduce has none"));
   EXPECT_THAT(usage(named("chain", 4, "", 4)), HasSubstr("4 was given, allowed is 0 to 3"));
