@@ -1,7 +1,6 @@
 // Tables of comma-separated values: a line that names the columns, in any order, then rows; or rows alone.
-// Lines that begin
-// with # and empty ones do not count; a quoted cell may hold commas and, doubled, quotes; white space around
-// a cell is not part of it.
+// Lines that begin with # and empty ones do not count; a quoted cell may hold commas and, doubled, quotes;
+// white space around a cell is not part of it.
 #pragma once
 
 #include <cstddef>

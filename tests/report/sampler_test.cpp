@@ -50,6 +50,7 @@ class FakeNetwork final : public PacketNetwork {
   void report_unacknowledged() override {}
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }
+  TransportFigures transport_figures(std::uint32_t) const override { return {}; }
   std::size_t path_steps() const override { return 0; }
   bool deadlocked() const override { return false; }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }

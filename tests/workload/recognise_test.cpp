@@ -323,9 +323,9 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found,
                 testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs", "netsim_configuration",
-                               "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "infragraph", "msccl_xml",
-                               "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows", "ns3_topology",
-                               "simai_topology", "size_distribution"))
+                               "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "infragraph",
+                               "measured_kernels", "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config",
+                               "ns3_flows", "ns3_topology", "simai_topology", "size_distribution"))
         << path;
   }
 }

@@ -9,6 +9,7 @@
 // model.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/core/output.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/compute/compute_model.h"
 
@@ -55,9 +57,14 @@ Precision precision_of(const Word& cell, const TextReader& reader) {
   reader.fail(cell, "the precision is '" + std::string(cell.text) + "'; allowed: " + allowed);
 }
 
+const std::vector<std::string>& column_names() {
+  static const std::vector<std::string> names{"time_us", "time", "kernel", "precision", "m",
+                                              "n",       "k",    "batch",  "bytes"};
+  return names;
+}
+
 std::vector<Row> read_rows(const std::string& path) {
-  const std::vector<std::string> names{"time_us", "time", "kernel", "precision", "m",
-                                       "n",       "k",    "batch",  "bytes"};
+  const std::vector<std::string>& names = column_names();
   constexpr std::size_t kTimeUs = 0, kTime = 1, kKernel = 2, kPrecision = 3, kFirstSize = 4;
   const std::string text = read_file(path);
   CsvReader table(text, path);
@@ -144,6 +151,26 @@ const Registration<ComputeModel> kMeasured{
       if (!p.otherwise.is_null()) otherwise = Registry<ComputeModel>::instance().create(p.otherwise, "");
       return std::make_unique<Measured>(path, read_rows(path), std::move(otherwise));
     }};
+
+// The first line names columns, of ours only, and one of them is a time.
+bool is_table_of_kernels(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  const auto is_ours = [](std::string_view cell) {
+    const std::vector<std::string>& names = column_names();
+    return std::find(names.begin(), names.end(), cell) != names.end();
+  };
+  return cells.size() >= 2 && std::all_of(cells.begin(), cells.end(), is_ours) &&
+         std::any_of(cells.begin(), cells.end(),
+                     [](std::string_view cell) { return cell.starts_with("time"); });
+}
+
+const FormatRegistration kFormat{{.name = "measured_kernels",
+                                  .what = "a table of measured kernels",
+                                  .use = Format::Use::part,
+                                  .matches = is_table_of_kernels,
+                                  .component = {},
+                                  .advice = "name it in the section `compute`: {kind: measured, file: ...}",
+                                  .endings = {".csv"}}};
 
 }  // namespace
 }  // namespace netsim
