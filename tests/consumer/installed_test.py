@@ -97,7 +97,7 @@ class Installed(unittest.TestCase):
         plugin = ("--plugin", "build/libmine.so")
         listed = self.netsim(*plugin, "--list")
         schema = json.loads(self.netsim(*plugin, "--schema"))
-        for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.parameter_server",
+        for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.through_root",
                      "placement.backwards"):
             kind, component = name.split(".")
             self.assertIn(component, listed)

@@ -119,6 +119,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"nccl_topology", "<?xml version='1.0'?>\n<system version=\"1\"><cpu numaid=\"0\"/></system>"},
       {"nccl_graph", "<graphs version=\"1\"></graphs>"},
       {"nccl_tuner", "# comment\nallreduce,0,65536,tree,ll,4,-1,-1\n"},
+      {"measured_kernels", "# ours\nkernel,m,n,k,batch,precision,time_us\nqkv_gemm,1,2,3,1,half,4.5\n"},
       {"nccl_inspector",
        R"({"header":{"id":"0x1"},"metadata":{"inspector_output_format_version":"v4.0"},"coll_perf":{}})"},
       {"nccl_tests", "# nccl-tests version 2.19.6\n# nThread 1 nGpus 8 minBytes 8 maxBytes 128\n"},
