@@ -75,7 +75,7 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
                                     NodeId from, NodeId to, const RoutingPolicy& policy,
                                     std::uint32_t channels, std::uint64_t flow, std::uint64_t seed) {
   if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
-    const std::vector<PortId> path = prescribed_path(graph, from, to, *fixed);
+    std::vector<PortId> path = prescribed_path(graph, from, to, *fixed);
     const bool whole = std::none_of(path.begin(), path.end(), [&](PortId port) { return down[port]; });
     if (whole || !policy.leaves_fixed_path()) return path;
   }
@@ -100,6 +100,7 @@ std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const Rout
   std::vector<std::vector<PortId>> paths;
   std::map<std::string, NodeId> nodes;
   const auto ends = policy.fixed_ends();
+  paths.reserve(ends.size());
   for (NodeId id = 0; !ends.empty() && id < graph.node_count(); ++id) nodes[graph.node(id).name] = id;
   for (const auto& [from, to] : ends)
     paths.push_back(prescribed_path(graph, nodes.at(from), nodes.at(to), *policy.fixed_path(from, to)));

@@ -279,6 +279,7 @@ TEST(Jobs, OneThatUntilCutsOffIsNotDoneAndOneBeyondItHasNotBegun) {
 
 TEST(Jobs, SixteenOnAClusterOf128GpusAreTheSameInAnyNumberOfThreads) {
   std::vector<std::string> entries;
+  entries.reserve(16);
   for (int job = 0; job < 16; ++job) {
     entries.push_back(gpt("job" + std::to_string(job), 4,
                           fmt::format("arrival: {} us, placement: {{kind: {}}}", 37 * job,
