@@ -70,16 +70,18 @@ Work work_of(const std::string& name, const std::vector<Operator>& operators, co
   return work;
 }
 
-std::int64_t parameters_of(const ModelLayer& layer, const Sharding& sharding) {
+std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& sharding) {
   std::int64_t parameters = 0;
-  for (const Tensor& tensor : layer.parameters) parameters += sharding.local(tensor);
+  for (const Tensor& tensor : tensors) parameters += sharding.local(tensor);
   return parameters;
 }
 
 std::int64_t parameters_of(const Model& model) {
   const Sharding whole;
-  std::int64_t parameters = parameters_of(model.first, whole) + parameters_of(model.last, whole);
-  for (const std::uint32_t kind : model.body) parameters += parameters_of(model.kinds[kind], whole);
+  std::int64_t parameters =
+      parameters_of(model.first.parameters, whole) + parameters_of(model.last.parameters, whole);
+  for (const std::uint32_t kind : model.body)
+    parameters += parameters_of(model.kinds[kind].parameters, whole);
   return parameters + (model.shared.empty() ? 0 : whole.local(model.shared));
 }
 

@@ -127,7 +127,7 @@ struct Model {
   std::int64_t gradient_bytes = 2;  // of a parameter's gradient
 };
 
-std::int64_t parameters_of(const ModelLayer& layer, const Sharding& sharding);
+std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& sharding);
 // Of the whole model, undivided; what its ends share counts once.
 std::int64_t parameters_of(const Model& model);
 

@@ -15,20 +15,12 @@ class ParameterGather final : public Strategy {
     if (replica_count(graph) == 1) return;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
-      GraphNode node;
-      node.kind = GraphNode::Kind::collective;
-      node.name = "dp_parameters";
-      node.collective = CollectiveKind::all_gather;
-      node.stream = Stream::dp;
-      node.group = graph.builder.group(replicas(graph, s));
+      const GraphNode node = among_replicas(graph, s, "dp_parameters", CollectiveKind::all_gather);
       if (overlap_) {
         gather_ahead(graph, stage, node);
         continue;
       }
-      for (Bytes left = stage.parameters * kParameterBytes; left > 0; left -= node.bytes) {
-        node.bytes = bucket_ == 0 ? left : std::min(left, bucket_);
-        stage.add_finish(node);
-      }
+      stage.add_finish(node, stage.parameters * kParameterBytes, bucket_);
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }
@@ -46,9 +38,7 @@ class ParameterGather final : public Strategy {
       chunk.gathers.resize(chunk.layers.size());
       GraphNode* bucket = nullptr;
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        std::int64_t parameters = 0;
-        for (const Tensor& tensor : graph.layers[chunk.layers[i]].parameters)
-          parameters += graph.sharding.local(tensor);
+        std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]].parameters, graph.sharding);
         if (chunk.layers[i] == carrier && !graph.model.shared.empty())
           parameters += graph.sharding.local(graph.model.shared);
         if (parameters == 0) continue;

@@ -51,9 +51,8 @@ class Pipeline final : public Strategy {
   static std::int64_t parameters(const TrainingGraph& graph, const StageGraph& stage) {
     std::int64_t parameters = 0;
     for (const ChunkGraph& chunk : stage.chunks) {
-      for (const std::uint32_t i : chunk.layers) {
-        for (const Tensor& tensor : graph.layers[i].parameters) parameters += graph.sharding.local(tensor);
-      }
+      for (const std::uint32_t i : chunk.layers)
+        parameters += parameters_of(graph.layers[i].parameters, graph.sharding);
     }
     const bool shared = holds(stage, TrainingGraph::kFirst) || holds(stage, TrainingGraph::kLast);
     return parameters +

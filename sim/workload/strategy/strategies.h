@@ -63,10 +63,11 @@ struct DataParallelism {
   bool sharded = false;
 };
 std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters);
-// The ranks that hold the same parameters as a rank of the stage, and how many they are. After
-// pipeline_parallel().
-GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage);
+// How many ranks hold the same parameters as a rank, and a collective of them for the ranks of a stage
+// (stream dp, no bytes yet). After pipeline_parallel().
 std::uint32_t replica_count(const TrainingGraph& graph);
+GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
+                         CollectiveKind kind);
 
 // Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
 std::unique_ptr<Strategy> optimizer(bool sharded = false);

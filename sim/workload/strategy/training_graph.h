@@ -7,6 +7,7 @@
 // job.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -80,6 +81,13 @@ struct StageGraph {
 
   // Appends to `finish`; the nodes that are appended next wait for the same.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
+  // The same of `bytes` in all, in pieces of `piece` bytes; 0: in one.
+  void add_finish(GraphNode node, Bytes bytes, Bytes piece) {
+    for (; bytes > 0; bytes -= node.bytes) {
+      node.bytes = piece == 0 ? bytes : std::min(bytes, piece);
+      add_finish(node);
+    }
+  }
 };
 
 struct TrainingGraph {
