@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/topology/columns_on_demand.h"
 
 namespace netsim {
 namespace {
@@ -21,7 +20,7 @@ class LayeredRoutes final : public Routes {
       : nics_(nics.begin(), nics.end()), down_ports_(down), access_(graph.node_count(), {kNoId, kNoId}) {
     index_switches(graph);
     for (const HostPort& port : nics) attach(graph, port.nic);
-    columns_ = std::vector<Slot>(targets_.size());
+    columns_.resize(targets_.size());
     put_in_order();
   }
 
@@ -107,11 +106,6 @@ class LayeredRoutes final : public Routes {
     std::vector<std::uint16_t> links;     // by row and state: how many are left
     std::vector<std::uint32_t> begin{0};  // by row: range of hops
     std::vector<PortId> hops;             // of a packet that begins there
-  };
-  // Made by whichever thread asks first, while the others wait; it stays where it is.
-  struct Slot {
-    std::atomic<const Column*> made{nullptr};
-    std::unique_ptr<const Column> column;
   };
 
   void index_switches(const Graph& graph) {
@@ -276,16 +270,7 @@ class LayeredRoutes final : public Routes {
   // ---- Columns
 
   const Column& column_of(std::uint32_t column) const {
-    Slot& slot = columns_[column];
-    const Column* made = slot.made.load(std::memory_order_acquire);
-    if (made != nullptr) [[likely]]
-      return *made;
-    const std::lock_guard lock(making_);
-    if (slot.column == nullptr) {
-      slot.column = std::make_unique<const Column>(search(targets_[column]));
-      slot.made.store(slot.column.get(), std::memory_order_release);
-    }
-    return *slot.column;
+    return columns_.get(column, [&] { return search(targets_[column]); });
   }
 
   // Breadth first from the target, hop by hop back.
@@ -347,8 +332,7 @@ class LayeredRoutes final : public Routes {
   std::vector<std::uint32_t> targets_;              // column -> row
   std::vector<Access> access_;                      // by node
   std::vector<PortId> to_nic_;                      // by node: the port from the switch to the NIC
-  mutable std::vector<Slot> columns_;
-  mutable std::mutex making_;
+  mutable ColumnsOnDemand<Column> columns_;
 };
 
 }  // namespace

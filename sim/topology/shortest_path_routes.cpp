@@ -1,11 +1,10 @@
 // Next hops of any fabric: a breadth-first search from a switch that has NICs, when the first packet or path
 // asks for a way there. Memory: switches that are destinations x switches x equal-cost ports, so arithmetic
 // routes are the better choice for large regular shapes.
-#include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "sim/core/errors.h"
+#include "sim/topology/columns_on_demand.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
@@ -20,7 +19,7 @@ class ShortestPathRoutes final : public Routes {
     for (NodeId id = 0; id < graph.node_count(); ++id) ports_.push_back(graph.ports_of(id));
     for (PortId id = 0; id < graph.port_count(); ++id) peer_.push_back(graph.port(id).peer_node);
     for (const HostPort& port : nics) attach(graph, port.nic);
-    columns_ = std::vector<Slot>(access_switches_.size());
+    columns_.resize(access_switches_.size());
   }
 
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
@@ -41,11 +40,6 @@ class ShortestPathRoutes final : public Routes {
   struct Column {
     std::vector<std::uint32_t> begin{0};  // by row: range of hops
     std::vector<PortId> hops;
-  };
-  // Made by whichever thread asks first, while the others wait; it stays where it is.
-  struct Slot {
-    std::atomic<const Column*> made{nullptr};
-    std::unique_ptr<const Column> column;
   };
 
   void index_switches(const Graph& graph) {
@@ -93,16 +87,7 @@ class ShortestPathRoutes final : public Routes {
   }
 
   const Column& column_of(std::uint32_t column) const {
-    Slot& slot = columns_[column];
-    const Column* made = slot.made.load(std::memory_order_acquire);
-    if (made != nullptr) [[likely]]
-      return *made;
-    const std::lock_guard lock(making_);
-    if (slot.column == nullptr) {
-      slot.column = std::make_unique<const Column>(search(access_switches_[column]));
-      slot.made.store(slot.column.get(), std::memory_order_release);
-    }
-    return *slot.column;
+    return columns_.get(column, [&] { return search(access_switches_[column]); });
   }
 
   // The next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
@@ -130,8 +115,7 @@ class ShortestPathRoutes final : public Routes {
   std::vector<NodeId> access_switches_;  // column -> node
   std::vector<Access> access_;           // by node
   std::vector<PortId> down_;             // by node: the port from the switch to the NIC
-  mutable std::vector<Slot> columns_;
-  mutable std::mutex making_;
+  mutable ColumnsOnDemand<Column> columns_;
 };
 
 }  // namespace

@@ -32,15 +32,18 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
   if (entry.gpu.empty() == entry.host.empty()) node.fail("one of 'gpu' and 'host' is needed, and not both");
   const bool whole = entry.gpu.empty();
   const std::string& name = whole ? entry.host : entry.gpu;
-  std::vector<std::string> names;
+  const auto name_of = [&](const Gpu& gpu) {
+    const std::string& full = cluster.graph.node(gpu.node).name;
+    return whole ? full.substr(0, full.find('/')) : full;
+  };
   std::vector<std::uint32_t> found;
   for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
-    const std::string& full = cluster.graph.node(cluster.gpus[gpu].node).name;
-    std::string candidate = whole ? full.substr(0, full.find('/')) : full;
-    if (candidate == name) found.push_back(gpu);
-    if (names.empty() || names.back() != candidate) names.push_back(std::move(candidate));
+    if (name_of(cluster.gpus[gpu]) == name) found.push_back(gpu);
   }
   if (!found.empty()) return found;
+  std::vector<std::string> names;
+  names.reserve(cluster.gpus.size());
+  for (const Gpu& gpu : cluster.gpus) names.push_back(name_of(gpu));
   const std::string near = nearest(name, names);
   node.find(whole ? "host" : "gpu")
       ->fail("no " + std::string(whole ? "host" : "GPU") + " '" + name + "'" +
