@@ -14,7 +14,6 @@
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/workload/compute/gpu_variation.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -250,6 +249,9 @@ void Simulation::create_jobs() {
       std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(*jobs_, &JobSet::apply_transfer);
   transfer_reader_ = system_.engine().add_reader(*transfers_);
   connect_circuits();
+  const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
+  jitter_ = gpus.jitter;
+  stragglers_ = read_stragglers(gpus.stragglers, system_.cluster());
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
@@ -321,11 +323,8 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
   }
   std::unique_ptr<ComputeTimes> times =
       std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
-  const GpuParameters parameters = gpu_parameters().parse(section(setup_.config, "gpus"));
-  const std::vector<Straggler> stragglers = read_stragglers(parameters.stragglers, system_.cluster());
-  if (parameters.jitter == 0 && stragglers.empty()) return times;
-  return std::make_unique<VaryingTimes>(std::move(times), parameters.jitter, stragglers, gpus, setup_.seed,
-                                        job.name);
+  if (jitter_ == 0 && stragglers_.empty()) return times;
+  return std::make_unique<VaryingTimes>(std::move(times), jitter_, stragglers_, gpus, setup_.seed, job.name);
 }
 
 void Simulation::begin() {

@@ -28,6 +28,7 @@
 #include "sim/workload/compute/compute_devices.h"
 #include "sim/workload/compute/compute_model.h"
 #include "sim/workload/compute/compute_times.h"
+#include "sim/workload/compute/gpu_variation.h"
 #include "sim/workload/job/job_set.h"
 #include "sim/workload/task.h"
 #include "sim/workload/workload.h"
@@ -204,7 +205,9 @@ class Simulation {
   Stopwatch since_creation_;
   SimulationSetup setup_;
   System system_;
-  std::vector<JobDescription> descriptions_;          // by job
+  std::vector<JobDescription> descriptions_;  // by job
+  double jitter_ = 0;                         // of the section `gpus`, as are the next
+  std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Recorder> recorder_;

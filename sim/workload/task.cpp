@@ -22,6 +22,21 @@ const char* to_string(Precision precision) {
   return "";
 }
 
+std::int64_t operand_bits(Precision precision) {
+  switch (precision) {
+    case Precision::half:
+      return 16;
+    case Precision::fp32:
+    case Precision::tf32:
+      return 32;
+    case Precision::fp8:
+      return 8;
+    case Precision::fp4:
+      return 4;
+  }
+  return 0;
+}
+
 const char* to_string(Stream stream) {
   switch (stream) {
     case Stream::compute:

@@ -22,6 +22,8 @@ namespace netsim {
 // `tf32` with them; `fp8` and `fp4` with whatever scales their formats have (MXFP8, NVFP4).
 enum class Precision : std::uint8_t { half, fp32, tf32, fp8, fp4 };
 const char* to_string(Precision precision);
+// Of an element that is multiplied.
+std::int64_t operand_bits(Precision precision);
 
 // One GPU kernel's work; the compute model turns it into a time.
 struct Kernel {

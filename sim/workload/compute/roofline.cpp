@@ -22,21 +22,6 @@ constexpr double divide_up(std::int64_t a, std::int64_t b) {
   return static_cast<double>(parts);
 }
 
-double operand_bytes(Precision precision) {
-  switch (precision) {
-    case Precision::half:
-      return 2;
-    case Precision::fp32:
-    case Precision::tf32:
-      return 4;
-    case Precision::fp8:
-      return 1;
-    case Precision::fp4:
-      return 0.5;
-  }
-  return 0;
-}
-
 class Roofline final : public ComputeModel {
  public:
   explicit Roofline(const RooflineParameters& p)
@@ -77,7 +62,7 @@ class Roofline final : public ComputeModel {
   // Each operand once: caches and tiles reuse the rest.
   static double traffic(const Kernel& g) {
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
-    const double read = (m * k + k * n) * operand_bytes(g.precision);
+    const double read = (m * k + k * n) * (static_cast<double>(operand_bits(g.precision)) / 8);
     return (read + m * n * static_cast<double>(g.element_bytes)) * static_cast<double>(g.batch);
   }
 

@@ -6,21 +6,6 @@
 namespace netsim {
 namespace {
 
-std::int64_t operand_bits(const Operator& op) {
-  switch (op.precision) {
-    case Precision::half:
-      return 16;
-    case Precision::fp32:
-    case Precision::tf32:
-      return 32;
-    case Precision::fp8:
-      return 8;
-    case Precision::fp4:
-      return 4;
-  }
-  return 16;
-}
-
 // Cuts what a node computes where something has to be gathered.
 class Cut {
  public:
@@ -74,7 +59,7 @@ class Cut {
     made.collective = CollectiveKind::all_gather;
     made.stream = Stream::tp;
     made.group = group_;
-    made.bytes = sharding_.local(op.gathers->tensor) * operand_bits(op) / 8;
+    made.bytes = sharding_.local(op.gathers->tensor) * operand_bits(op.precision) / 8;
     made.weight_gradient = op.weight_gradient;
     return made;
   }
