@@ -107,7 +107,8 @@ std::uint64_t hash_op(const ProgramOp& op) {
        {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
         static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
         static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue}, std::uint64_t{op.circuits},
-        std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U}}) {
+        std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U},
+        std::uint64_t{op.choice_plus_one}, std::uint64_t{op.table_plus_one}}) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);
@@ -136,6 +137,17 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
 bool same_work(const Work& a, const Work& b) {
   return a.name == b.name &&
          std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(), same_kernel);
+}
+
+std::uint64_t hash_work(const Work& work) {
+  std::uint64_t h = hash_name(work.name);
+  for (const Kernel& kernel : work.kernels) {
+    h = hash_combine(h, hash_name(kernel.name));
+    for (const std::int64_t part :
+         {kernel.m, kernel.n, kernel.k, kernel.batch, kernel.bytes, kernel.duration})
+      h = hash_combine(h, static_cast<std::uint64_t>(part));
+  }
+  return h;
 }
 
 }  // namespace
@@ -222,13 +234,32 @@ std::uint32_t ProgramBuilder::name(const std::string& text) {
 
 std::uint32_t ProgramBuilder::work(const Work& work) {
   auto& works = program_.works;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    if (same_work(works[i], work)) return static_cast<std::uint32_t>(i);
+  std::vector<std::uint32_t>& candidates = work_index_[hash_work(work)];
+  for (const std::uint32_t candidate : candidates) {
+    if (same_work(works[candidate], work)) return candidate;
   }
   name(work.name);
   for (const Kernel& kernel : work.kernels) name(kernel.name);
   works.push_back(work);
-  return static_cast<std::uint32_t>(works.size() - 1);
+  candidates.push_back(static_cast<std::uint32_t>(works.size() - 1));
+  return candidates.back();
+}
+
+std::uint32_t ProgramBuilder::table(std::vector<std::int64_t> values) {
+  const auto [it, added] =
+      table_index_.emplace(std::move(values), static_cast<std::uint32_t>(program_.tables.size()));
+  if (added) program_.tables.push_back(it->first);
+  return it->second;
+}
+
+std::uint32_t ProgramBuilder::counts(BlockCounts counts) {
+  std::vector<std::uint32_t>& candidates = counts_index_[counts.digest()];
+  for (const std::uint32_t candidate : candidates) {
+    if (program_.counts[candidate] == counts) return candidate;
+  }
+  candidates.push_back(static_cast<std::uint32_t>(program_.counts.size()));
+  program_.counts.push_back(std::move(counts));
+  return candidates.back();
 }
 
 std::uint32_t ProgramBuilder::group(const GroupExpression& expression) {

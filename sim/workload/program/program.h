@@ -62,6 +62,7 @@ struct ProgramOp {
   Bytes bytes = 0;
   std::uint32_t table_plus_one = 0;
   std::uint32_t counts_plus_one = 0;
+  std::uint32_t choice_plus_one = 0;
   std::vector<std::uint32_t> after;
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
@@ -123,6 +124,12 @@ struct ProgramLimits {
 
 // Number of ranks: the product of the axes, saturated.
 std::uint64_t rank_count(const Program& program);
+// What a table says for a rank in an iteration: tables have a row of all ranks for each of so many
+// iterations, and begin again behind the last.
+inline std::int64_t table_value(const std::vector<std::int64_t>& table, std::uint64_t ranks,
+                                std::uint32_t rank, std::uint32_t iteration) {
+  return table.size() == ranks ? table[rank] : table[iteration % (table.size() / ranks) * ranks + rank];
+}
 // Operations of every block, unrolled; saturated at 2^63. InputError with path for a block out of range, one
 // that contains itself, a repeated block without operations, and blocks nested deeper than the limit.
 std::vector<std::uint64_t> unrolled_sizes(const Program& program, const std::string& file);
@@ -139,6 +146,8 @@ class ProgramBuilder {
   std::uint32_t axis(const std::string& name, std::uint32_t size);
   std::uint32_t name(const std::string& text);
   std::uint32_t work(const Work& work);
+  std::uint32_t table(std::vector<std::int64_t> values);
+  std::uint32_t counts(BlockCounts counts);
   std::uint32_t group(const GroupExpression& expression);
   std::uint32_t block(ProgramBlock block);  // equal contents are one block, whatever their names
   void role(ProgramRole role) { program_.roles.push_back(std::move(role)); }
@@ -151,7 +160,10 @@ class ProgramBuilder {
   Program program_;
   std::vector<std::uint64_t> sizes_;
   std::map<std::string, std::uint32_t> name_index_;
-  std::map<std::uint64_t, std::vector<std::uint32_t>> block_index_;  // by hash of the contents
+  std::map<std::uint64_t, std::vector<std::uint32_t>> work_index_;  // by hash of the contents
+  std::map<std::vector<std::int64_t>, std::uint32_t> table_index_;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> counts_index_;  // by digest
+  std::map<std::uint64_t, std::vector<std::uint32_t>> block_index_;   // by hash of the contents
 };
 
 // A block under construction. A Position is the offset of an operation in the unrolled block, repeats

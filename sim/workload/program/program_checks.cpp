@@ -16,8 +16,20 @@ std::map<std::uint32_t, std::uint64_t> used_operations(const UnrolledRole& role)
   return used;
 }
 
-std::int64_t value_at(const CheckedProgram& checked, const ProgramOp& op, std::uint32_t rank) {
-  return op.table_plus_one == 0 ? op.bytes : checked.program.tables[op.table_plus_one - 1][rank];
+// Iterations after which a table begins again.
+std::uint32_t rows_of(const CheckedProgram& checked, std::uint32_t table) {
+  return static_cast<std::uint32_t>(checked.program.tables[table].size() / checked.grid.ranks());
+}
+std::int64_t value_at(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank,
+                      std::uint32_t row) {
+  return table_value(checked.program.tables[table], checked.grid.ranks(), rank, row);
+}
+// The values of a rank in all iterations as one number, which is the value where they are the same.
+std::uint64_t values_of(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
+  std::uint64_t values = 0;
+  for (std::uint32_t row = 0; row < rows_of(checked, table); ++row)
+    values = values * 31 + static_cast<std::uint64_t>(value_at(checked, table, rank, row));
+  return values;
 }
 
 class OperationCheck {
@@ -26,7 +38,8 @@ class OperationCheck {
       : checked_(checked), operation_(operation), op_(checked.operations[operation]), rank_(rank) {}
 
   void run() const {
-    if (op_.table_plus_one != 0) check_value();
+    if (op_.table_plus_one != 0) check_values();
+    if (op_.choice_plus_one != 0) check_choices();
     if (op_.kind == TaskKind::collective || op_.kind == TaskKind::circuits) check_group();
     if (op_.kind == TaskKind::send || op_.kind == TaskKind::receive) check_peer();
   }
@@ -36,14 +49,29 @@ class OperationCheck {
     throw InputError(Place{checked_.file, 0, 0, checked_.operations.path(operation_) + field},
                      message + " (rank " + std::to_string(rank_) + ")");
   }
-  void check_value() const {
-    const std::int64_t value = value_at(checked_, op_, rank_);
+  void check_values() const {
+    for (std::uint32_t row = 0; row < rows_of(checked_, op_.table_plus_one - 1); ++row) check_value(row);
+  }
+  void check_value(std::uint32_t row) const {
+    const std::int64_t value = value_at(checked_, op_.table_plus_one - 1, rank_, row);
     const bool compute = op_.kind == TaskKind::compute;
     const std::int64_t low = compute ? 0 : 1;
     const std::int64_t high = compute ? ProgramLimits::kKernelTime : ProgramLimits::kBytes;
     if (value < low || value > high) {
       fail(".table_plus_one", "the table's " + std::to_string(value) +
                                   " is out of range: " + std::to_string(low) + " to " + std::to_string(high));
+    }
+  }
+  void check_choices() const {
+    const bool compute = op_.kind == TaskKind::compute;
+    const std::size_t size = compute ? checked_.program.works.size() : checked_.program.counts.size();
+    for (std::uint32_t row = 0; row < rows_of(checked_, op_.choice_plus_one - 1); ++row) {
+      const std::int64_t value = value_at(checked_, op_.choice_plus_one - 1, rank_, row);
+      if (value < 0 || static_cast<std::uint64_t>(value) >= size) {
+        fail(".choice_plus_one", "the table's " + std::to_string(value) + " is out of range: there are " +
+                                     std::to_string(size) + (compute ? " works" : " counts"));
+      }
+      if (!compute) check_counts(static_cast<std::uint32_t>(value), ".choice_plus_one");
     }
   }
   void check_group() const {
@@ -53,17 +81,20 @@ class OperationCheck {
     const std::size_t members = checked_.groups.members(id).size();
     if (members < 2)
       fail(".group", "group " + std::to_string(op_.group) + " has one member: a collective needs two");
-    if (op_.counts_plus_one != 0) {
-      const std::uint32_t counted = checked_.program.counts[op_.counts_plus_one - 1].members();
-      if (counted != members) {
-        fail(".counts_plus_one",
-             "counts of " + std::to_string(counted) + " ranks for a group of " + std::to_string(members));
-      }
-    }
+    if (op_.counts_plus_one != 0) check_counts(op_.counts_plus_one - 1, ".counts_plus_one");
     if (op_.root >= members) {
       fail(".root", std::to_string(op_.root) + " is out of range: the group has " + std::to_string(members) +
                         " members");
     }
+  }
+  void check_counts(std::uint32_t counts, const char* field) const {
+    const std::uint32_t id = checked_.groups.id(op_.group, rank_);
+    if (id == kNoIndex) return;  // check_group() says so
+    const std::size_t members = checked_.groups.members(id).size();
+    const std::uint32_t counted = checked_.program.counts[counts].members();
+    if (counted != members)
+      fail(field,
+           "counts of " + std::to_string(counted) + " ranks for a group of " + std::to_string(members));
   }
   void check_peer() const {
     const auto peer = checked_.grid.peer(rank_, op_.peer);
@@ -83,15 +114,25 @@ class OperationCheck {
 std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
   if (op.kind == TaskKind::circuits) return hash_name(checked.program.names[op.circuits]);
   const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
-  if (op.counts_plus_one == 0) return what;
+  if (op.counts_plus_one == 0 || op.choice_plus_one != 0) return what;
   return hash_combine(what, checked.program.counts[op.counts_plus_one - 1].digest());
 }
 
-// What a role calls on one group expression. Bytes from tables are added per rank.
+// What a rank chooses in all iterations, by its contents.
+std::uint64_t digest_of_choices(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
+  std::uint64_t digest = 0;
+  for (std::uint32_t row = 0; row < rows_of(checked, table); ++row) {
+    const auto counts = static_cast<std::size_t>(value_at(checked, table, rank, row));
+    digest = hash_combine(digest, checked.program.counts[counts].digest());
+  }
+  return digest;
+}
+
+// What a role calls on one group expression. Bytes and counts from tables are added per rank.
 struct CollectiveTotals {
   std::uint64_t calls = 0;
   std::uint64_t order = 0;  // hash of kind, root and bytes, in program order
-  std::map<std::uint32_t, std::uint64_t> tables;
+  std::map<std::uint32_t, std::uint64_t> tables, choices;
 };
 
 std::map<std::uint32_t, CollectiveTotals> collectives_of(const CheckedProgram& checked,
@@ -108,6 +149,7 @@ std::map<std::uint32_t, CollectiveTotals> collectives_of(const CheckedProgram& c
         hash_combine(hash_combine(total.order, what), table ? 0 : static_cast<std::uint64_t>(op.bytes));
     if (table)
       total.tables[op.table_plus_one - 1] += total.calls;  // weighted by place, so that order matters
+    if (op.choice_plus_one != 0) total.choices[op.choice_plus_one - 1] += total.calls;
   }
   return totals;
 }
@@ -127,8 +169,10 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
   for (const auto& [expression, total] : totals) {
     std::uint64_t from_tables = 0;
     for (const auto& [table, weight] : total.tables) {
-      from_tables += weight * static_cast<std::uint64_t>(checked.program.tables[table][rank]);
+      from_tables += weight * values_of(checked, table, rank);
     }
+    for (const auto& [table, weight] : total.choices)
+      from_tables += weight * digest_of_choices(checked, table, rank);
     GroupCalls& group = result[checked.groups.id(expression, rank)];
     group.first_caller = rank;
     group.calls += total.calls;
@@ -166,7 +210,8 @@ void for_each_message(const CheckedProgram& checked, Visit visit) {
       for (const std::uint32_t rank : checked.ranks_of_role[r]) {
         const std::uint32_t peer = *checked.grid.peer(rank, op.peer);
         const MessageKey key{received ? peer : rank, received ? rank : peer, op.tag};
-        const auto bytes = static_cast<std::uint64_t>(value_at(checked, op, rank));
+        const std::uint64_t bytes = op.table_plus_one == 0 ? static_cast<std::uint64_t>(op.bytes)
+                                                           : values_of(checked, op.table_plus_one - 1, rank);
         visit(key, received, MessageTotal{uses, op.raw ? uses : 0, uses * bytes});
       }
     }

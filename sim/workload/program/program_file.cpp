@@ -236,7 +236,7 @@ class Reader {
     }
     for (int i = 0; i < message.tables_size(); ++i) {
       const auto& values = message.tables(i).values();
-      if (static_cast<std::uint64_t>(values.size()) != rank_count(program)) {
+      if (values.empty() || static_cast<std::uint64_t>(values.size()) % rank_count(program) != 0) {
         fail("tables[" + std::to_string(i) + "]",
              count_of(static_cast<std::size_t>(values.size()), "values") + " for " +
                  std::to_string(rank_count(program)) + " ranks");
@@ -391,6 +391,14 @@ class Reader {
     return result;
   }
 
+  void check_chooses(const pb::Op& message, const std::string& path) const {
+    const bool counts = message.kind() == pb::Op::COLLECTIVE && message.collective() == pb::Op::ALL_TO_ALL_V;
+    if (message.kind() != pb::Op::COMPUTE && !counts)
+      fail(path + ".choice_plus_one", "only a compute operation and an all-to-all-v choose by a table");
+    if (message.table_plus_one() != 0)
+      fail(path + ".choice_plus_one", "table_plus_one is given, too: one of both says what is done");
+  }
+
   ProgramOp op(const pb::Op& message, const Program& program, const std::string& path) const {
     ProgramOp result;
     result.kind = ours(task_kinds(), message.kind(), path + ".kind");
@@ -402,6 +410,9 @@ class Reader {
     result.name = index(message.name(), program.names.size(), "names", path + ".name");
     result.table_plus_one =
         index(message.table_plus_one(), program.tables.size() + 1, "tables", path + ".table_plus_one");
+    result.choice_plus_one =
+        index(message.choice_plus_one(), program.tables.size() + 1, "tables", path + ".choice_plus_one");
+    if (result.choice_plus_one != 0) check_chooses(message, path);
     result.after.assign(message.after().begin(), message.after().end());
     result.after_previous.assign(message.after_previous().begin(), message.after_previous().end());
     result.not_before = in_range(message.not_before_ps(), 0, kNever / 4, path + ".not_before_ps");
@@ -563,6 +574,7 @@ class Writer {
     out.set_joins(op.joins);
     out.set_name(op.name);
     out.set_table_plus_one(op.table_plus_one);
+    out.set_choice_plus_one(op.choice_plus_one);
     out.mutable_after()->Add(op.after.begin(), op.after.end());
     out.mutable_after_previous()->Add(op.after_previous.begin(), op.after_previous.end());
     out.set_not_before_ps(op.not_before);

@@ -259,19 +259,20 @@ class RoleProgramSource : public TaskSource {
     }
     task.name = op.name;
     task.not_before = op.not_before;
-    task.bytes = op.table_plus_one == 0 ? op.bytes : program_.tables[op.table_plus_one - 1][rank];
     if (op.kind == TaskKind::compute) {
-      task.bytes = 0;
-      task.work = op.table_plus_one == 0 ? op.work : tabled_works_[op.table_plus_one - 1][rank];
+      task.work = work_of(op, rank, task.iteration);
       return task;
     }
+    task.bytes = op.table_plus_one == 0
+                     ? op.bytes
+                     : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, task.iteration);
     task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
     if (op.kind == TaskKind::circuits) {
       task.circuits = circuits_of_name_.at(op.circuits);
       task.group = groups_.id(op.group, rank);
     } else if (op.kind == TaskKind::collective) {
       task.collective = op.collective;
-      if (op.counts_plus_one != 0) task.counts = &program_.counts[op.counts_plus_one - 1];
+      if (op.counts_plus_one != 0) task.counts = &program_.counts[counts_of(op, rank, task.iteration)];
       if (task.counts != nullptr) task.bytes = task.counts->busiest();
       if (op.collective == CollectiveKind::barrier) task.bytes = kBarrierBytes;
       task.root = op.root;
@@ -281,6 +282,20 @@ class RoleProgramSource : public TaskSource {
       task.tag = op.tag;
     }
     return task;
+  }
+
+  std::uint32_t work_of(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+    if (op.choice_plus_one != 0) return choice(op, rank, iteration);
+    if (op.table_plus_one == 0) return op.work;
+    const std::vector<std::uint32_t>& works = tabled_works_[op.table_plus_one - 1];
+    return works[iteration % (works.size() / ranks()) * ranks() + rank];
+  }
+  std::uint32_t counts_of(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+    return op.choice_plus_one != 0 ? choice(op, rank, iteration) : op.counts_plus_one - 1;
+  }
+  std::uint32_t choice(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+    return static_cast<std::uint32_t>(
+        table_value(program_.tables[op.choice_plus_one - 1], ranks(), rank, iteration));
   }
 
   static std::uint32_t place(const UnrolledRole& program, std::uint32_t index, std::uint32_t iteration) {

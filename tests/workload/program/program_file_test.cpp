@@ -134,6 +134,28 @@ TEST(ProgramFile, KeepsCountsAndCalls) {
   EXPECT_EQ(serialize_program(read), serialize_program(program));
 }
 
+TEST(ProgramFile, KeepsChoicesAndRefusesThoseOfOthers) {
+  Program program = exchanging_ranks();
+  program.iterations = 2;
+  program.tables = {{0, 0, 0, 0}};
+  for (ProgramBlock& block : program.blocks) {
+    for (const std::size_t item : {0, 3}) std::get<ProgramOp>(block.items[item]).choice_plus_one = 1;
+  }
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  EXPECT_EQ(read.blocks[1].items, program.blocks[1].items);
+  EXPECT_EQ(read.tables, program.tables);
+  const auto changed = [&](std::size_t item, auto change) {
+    Program other = program;
+    for (ProgramBlock& block : other.blocks) change(std::get<ProgramOp>(block.items[item]));
+    return refusal(serialize_program(other));
+  };
+  EXPECT_EQ(changed(0, [](ProgramOp&) {}), "accepted");
+  EXPECT_THAT(changed(0, [](ProgramOp& op) { op.choice_plus_one = 2; }),
+              HasSubstr("blocks[0].items[0].op.choice_plus_one: 2"));
+  EXPECT_THAT(changed(0, [](ProgramOp& op) { op.table_plus_one = 1; }), HasSubstr("one of both"));
+  EXPECT_THAT(changed(1, [](ProgramOp& op) { op.choice_plus_one = 1; }), HasSubstr("an all-to-all-v choose"));
+}
+
 TEST(ProgramFile, RefusesWrongCountsAndCallsWithTheirPath) {
   const auto changed = [](auto change) {
     pb::Workload workload;

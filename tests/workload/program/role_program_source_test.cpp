@@ -201,6 +201,41 @@ TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
   EXPECT_EQ(test::task_of(*equal, 0, 1).bytes, 300);
 }
 
+// Rows of a table are iterations, and begin again behind the last; choices are of works and of counts.
+TEST(RoleProgramSource, TablesMayDifferByIteration) {
+  Program program = two_ranks();
+  program.iterations = 5;
+  program.works.push_back(program.works[0]);
+  program.works.back().name = "other";
+  program.tables = {{0, 1, 1, 0}, {7, 7, 9, 9, 11, 11}, {1, 1, 0, 0}};
+  program.counts = {BlockCounts(2, {0, 5, 6, 0}), BlockCounts(2, {0, 8, 9, 0})};
+  for (ProgramBlock& block : program.blocks) {
+    std::get<ProgramOp>(block.items[0]).choice_plus_one = 1;
+    std::get<ProgramOp>(block.items[1]).table_plus_one = 2;
+    auto& exchange = std::get<ProgramOp>(block.items[3]);
+    exchange.collective = CollectiveKind::all_to_all_v;
+    exchange.bytes = 0;
+    exchange.counts_plus_one = 1;
+    exchange.choice_plus_one = 3;
+  }
+  const auto source = make_role_program_source(program, "job.pb");
+  const std::uint32_t size = test::task_count(*source, 0) / 5;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(test::task_of(*source, 0, i * size).work, i % 2) << i;
+    EXPECT_EQ(test::task_of(*source, 1, i * size).work, (i + 1) % 2) << i;
+    EXPECT_EQ(test::task_of(*source, 0, i * size + 1).bytes, 7 + 2 * (i % 3)) << i;
+    EXPECT_EQ(test::task_of(*source, 1, i * size + 3).bytes, i % 2 == 0 ? 9 : 6) << i;
+  }
+  program.tables[0][3] = 9;
+  EXPECT_THAT(refusal(program), HasSubstr("the table's 9 is out of range"));
+  program.tables[0][3] = 0;
+  program.tables[2] = {1, 0, 0, 0};
+  EXPECT_THAT(refusal(program), HasSubstr("of one group call different collectives"));
+  program.tables[2] = {1, 1, 0, 0};
+  program.tables[1] = {7, 7, 9, 8, 11, 11};
+  EXPECT_THAT(refusal(program), HasSubstr("received"));
+}
+
 TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {
   const auto op = [](Program& p, std::size_t block, std::size_t item) -> ProgramOp& {
     return std::get<ProgramOp>(p.blocks[block].items[item]);
