@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sim/workload/model/moe.h"
+
 namespace netsim {
 namespace {
 
@@ -11,6 +13,9 @@ class Llama {
       : model_(model),
         gradient_bytes_(gradient_bytes),
         head_size_(model.hidden / model.heads),
+        moe_(model.experts, model.expert_inner(), model.gated, model.hidden, model.sequence * microbatch,
+             gradient_bytes),
+        latent_(model.latent, model.hidden, model.heads, model.sequence, microbatch, gradient_bytes),
         hidden_{model.hidden},
         tokens_{model.sequence * microbatch},
         queries_{model.hidden, Dimension::heads},
@@ -24,8 +29,7 @@ class Llama {
   Model make() const {
     Model model;
     model.first = embedding();
-    model.kinds = {layer()};
-    model.body.assign(static_cast<std::size_t>(model_.layers), 0);
+    add_body(model);
     model.last = head();
     model.boundary = a();
     if (model_.tied) model.shared = words();
@@ -34,6 +38,21 @@ class Llama {
   }
 
  private:
+  // Kinds as they come first.
+  void add_body(Model& model) const {
+    std::optional<std::uint32_t> kinds[2];  // without and with experts
+    for (std::int64_t i = 0; i < model_.layers; ++i) {
+      const bool experts = model_.experts.in_layer(i);
+      std::optional<std::uint32_t>& kind = kinds[experts ? 1 : 0];
+      if (!kind) {
+        kind = static_cast<std::uint32_t>(model.kinds.size());
+        model.kinds.push_back(experts ? layer_with_experts() : layer());
+      }
+      model.body.push_back(*kind);
+    }
+    if (kinds[1]) model.routed = Model::Routed{model_.experts, tokens_.size, model_.hidden};
+  }
+
   // Activations, where each token is computed for itself, and all of them.
   Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
   Tensor all() const { return {tokens_, hidden_}; }
@@ -62,16 +81,32 @@ class Llama {
   }
 
   ModelLayer layer() const {
-    return {"layer",
-            {attention_forward(), mlp_forward(), layer_end_forward()},
-            {mlp_backward(), attention_backward(), layer_begin_backward()},
-            {{{2}, hidden_}, {hidden_, qkv_}, {queries_, hidden_}, {hidden_, up_}, {inner_, hidden_}}};
+    return layer_of("layer", {mlp_forward()}, {mlp_backward()}, {{hidden_, up_}, {inner_, hidden_}});
+  }
+  ModelLayer layer_with_experts() const {
+    return layer_of("moe_layer", moe_.forward(), moe_.backward(), moe_.parameters());
+  }
+  ModelLayer layer_of(const char* name, std::vector<ModelPart> mlp_forward,
+                      std::vector<ModelPart> mlp_backward, const std::vector<Tensor>& mlp_parameters) const {
+    ModelLayer layer{name, {attention_forward()}, std::move(mlp_backward), {{{2}, hidden_}}};
+    for (ModelPart& part : mlp_forward) layer.forward.push_back(std::move(part));
+    layer.forward.push_back(layer_end_forward());
+    for (ModelPart& part : attention_backward()) layer.backward.push_back(std::move(part));
+    layer.backward.push_back(layer_begin_backward());
+    for (const std::vector<Tensor>& parameters : {attention_parameters(), mlp_parameters})
+      layer.parameters.insert(layer.parameters.end(), parameters.begin(), parameters.end());
+    return layer;
+  }
+  bool is_latent() const { return model_.latent.key_value > 0; }
+  std::vector<Tensor> attention_parameters() const {
+    return is_latent() ? latent_.parameters() : std::vector<Tensor>{{hidden_, qkv_}, {queries_, hidden_}};
   }
 
   // Bytes of the memory-bound kernels, forward: norm (read 2, write 2), rotation of queries and keys (read 2,
   // write 2), sum with the residual (read 4, write 2), activation (reads what the GEMM wrote: 2 or 4, writes
   // 2).
   ModelPart attention_forward() const {
+    if (is_latent()) return {"attention_forward", latent_.forward(), sum("forward", Dimension::heads)};
     return {
         "attention_forward",
         {memory_bound("rms_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
@@ -105,16 +140,19 @@ class Llama {
              accumulation({{hidden_, up_}, {inner_, hidden_}}, gradient_bytes_)},
             sum("backward", Dimension::inner)};
   }
-  ModelPart attention_backward() const {
-    return {"attention_backward",
-            {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a()),
-             gathering({all()}, weights("projection_gemm_dgrad", tokens_, queries_, hidden_)),
-             wgrad("projection_gemm_wgrad", queries_, hidden_, tokens_), attention(false),
-             memory_bound("rotary_backward", {{4, q()}, {4, k()}}),
-             weights("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
-             gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_)),
-             accumulation({{hidden_, qkv_}, {queries_, hidden_}}, gradient_bytes_)},
-            sum("backward", Dimension::heads)};
+  std::vector<ModelPart> attention_backward() const {
+    if (is_latent())
+      return latent_.backward(
+          {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a())});
+    return {{"attention_backward",
+             {memory_bound("rms_norm_backward", 10, a()), memory_bound("residual_backward", 6, a()),
+              gathering({all()}, weights("projection_gemm_dgrad", tokens_, queries_, hidden_)),
+              wgrad("projection_gemm_wgrad", queries_, hidden_, tokens_), attention(false),
+              memory_bound("rotary_backward", {{4, q()}, {4, k()}}),
+              weights("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
+              gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_)),
+              accumulation({{hidden_, qkv_}, {queries_, hidden_}}, gradient_bytes_)},
+             sum("backward", Dimension::heads)}};
   }
   ModelPart layer_begin_backward() const {
     return {"layer_begin_backward",
@@ -171,6 +209,8 @@ class Llama {
 
   LlamaModel model_;
   std::int64_t gradient_bytes_, head_size_;
+  MoeLayer moe_;
+  LatentAttention latent_;
   Extent hidden_, tokens_, queries_, keys_, qkv_, batch_heads_, inner_, up_, vocabulary_;
 };
 
@@ -180,13 +220,26 @@ Model make_llama(const LlamaModel& model, std::int64_t microbatch, std::int64_t 
   return Llama(model, microbatch, gradient_bytes).make();
 }
 
+std::int64_t LlamaModel::layers_with_experts() const {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < layers; ++i) count += experts.in_layer(i) ? 1 : 0;
+  return count;
+}
+
 double llama_flops(const LlamaModel& model, std::int64_t batch) {
   const double b = static_cast<double>(batch), s = static_cast<double>(model.sequence);
   const double l = static_cast<double>(model.layers), h = static_cast<double>(model.hidden);
   const double f = static_cast<double>(model.inner), v = static_cast<double>(model.vocabulary);
   const double share = static_cast<double>(model.groups) / static_cast<double>(model.heads);
-  const double mlp = (model.gated ? 18.0 : 12.0) * l * f * h;
-  return b * s * (12.0 * l * h * h * (1.0 + share + s / h) + mlp + 6.0 * v * h);
+  const double attention =
+      model.latent.key_value > 0
+          ? latent_attention_flops_of_token(model.latent, model.hidden, model.heads, model.sequence)
+          : 12.0 * h * h * (1.0 + share + s / h);
+  const double with_experts = static_cast<double>(model.layers_with_experts());
+  const double mlp = (model.gated ? 18.0 : 12.0) * (l - with_experts) * f * h;
+  const double experts =
+      with_experts * moe_flops_of_token(model.experts, model.expert_inner(), model.gated, model.hidden);
+  return b * s * (l * attention + mlp + experts + 6.0 * v * h);
 }
 
 }  // namespace netsim

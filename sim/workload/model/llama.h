@@ -1,12 +1,14 @@
 // A decoder of the LLaMA kind from its hyper-parameters, operator by operator (Touvron et al., arXiv
 // 2302.13971; Dubey et al., arXiv 2407.21783): RMS norms, rotary positions, grouped-query attention by a
 // fused causal kernel, no biases and no dropout, an MLP that is gated (SwiGLU) or not (squared ReLU, as
-// Nemotron-4's), and embeddings that are tied or not. As Megatron-Core runs it, activations in half
-// precision.
+// Nemotron-4's), and embeddings that are tied or not; or with routed experts (moe.h) and latent attention
+// (latent_attention.h). As Megatron-Core runs it, activations in half precision.
 #pragma once
 
 #include <cstdint>
 
+#include "sim/workload/model/experts.h"
+#include "sim/workload/model/latent_attention.h"
 #include "sim/workload/model/operators.h"
 
 namespace netsim {
@@ -21,6 +23,11 @@ struct LlamaModel {
   std::int64_t vocabulary = 128256;
   bool gated = true;
   bool tied = false;
+  ExpertsModel experts{};
+  LatentAttentionModel latent{};
+
+  std::int64_t expert_inner() const { return experts.inner > 0 ? experts.inner : inner; }
+  std::int64_t layers_with_experts() const;
 };
 
 // Dimensions as make_transformer()'s; keys and values run along the heads, too: groups are divided with them.
@@ -28,7 +35,8 @@ Model make_llama(const LlamaModel& model, std::int64_t microbatch, std::int64_t 
 
 // FLOPs of one iteration over `batch` sequences, forward and backward and nothing computed again, attention
 // not halved for its causal mask, as NVIDIA's benchmarking recipes count them: per sequence s (12 L h^2 (1 +
-// g/a + s/h) + 18 L f h + 6 V h), with 12 instead of 18 where the MLP is not gated.
+// g/a + s/h) + 18 L f h + 6 V h), with 12 instead of 18 where the MLP is not gated. Of experts those that a
+// token goes to, shared ones and the router, as if nothing was dropped or filled up.
 double llama_flops(const LlamaModel& model, std::int64_t batch);
 
 }  // namespace netsim

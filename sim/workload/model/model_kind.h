@@ -29,6 +29,8 @@ class ModelKind {
   // The same model of another length, for parts of a model.
   virtual void resize(std::int64_t layers, std::int64_t sequence) = 0;
   virtual std::int64_t sequence() const = 0;
+  // The routed experts of its layers (Model::routed), with their inner size; null: no layer has any.
+  virtual const ExpertsModel* experts() const { return nullptr; }
 };
 
 }  // namespace netsim

@@ -12,8 +12,13 @@ namespace {
 class LlamaKind final : public ModelKind {
  public:
   LlamaKind(const LlamaModel& model, const ConfigNode& where) : m_(model) {
-    require_divides(where, "hidden", m_.hidden, "heads", m_.heads);
-    require_divides(where, "heads", m_.heads, "groups", m_.groups);
+    if (m_.latent.key_value == 0) {
+      require_divides(where, "hidden", m_.hidden, "heads", m_.heads);
+      require_divides(where, "heads", m_.heads, "groups", m_.groups);
+    }
+    const ConfigNode* experts = where.is_map() ? where.find("experts") : nullptr;
+    check_experts(m_.experts, experts != nullptr ? *experts : where);
+    m_.experts.inner = m_.expert_inner();
   }
 
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
@@ -23,17 +28,30 @@ class LlamaKind final : public ModelKind {
   std::int64_t layers() const override { return m_.layers; }
   std::int64_t sequence() const override { return m_.sequence; }
   std::vector<std::pair<std::string, std::int64_t>> divided() const override {
-    return {{"heads", m_.heads},
-            {"groups", m_.groups},
-            {"hidden", m_.hidden},
-            {"inner", m_.inner},
-            {"vocabulary", m_.vocabulary}};
+    std::vector<std::pair<std::string, std::int64_t>> all{{"heads", m_.heads}};
+    if (m_.latent.key_value == 0) {
+      all.emplace_back("groups", m_.groups);
+      all.emplace_back("hidden", m_.hidden);
+    }
+    if (m_.layers_with_experts() < m_.layers) all.emplace_back("inner", m_.inner);
+    if (m_.experts.count > 0 && m_.experts.shared > 0)
+      all.emplace_back("experts.inner", m_.experts.shared * m_.expert_inner());
+    all.emplace_back("vocabulary", m_.vocabulary);
+    return all;
+  }
+  const ExpertsModel* experts() const override {
+    return m_.layers_with_experts() > 0 ? &m_.experts : nullptr;
   }
   double largest_bytes(std::int64_t microbatch) const override {
     const double tokens = static_cast<double>(microbatch) * static_cast<double>(m_.sequence);
-    const double widest = static_cast<double>(std::max({m_.hidden, 2 * m_.inner, m_.vocabulary}));
+    const double copies = m_.experts.count > 0 ? static_cast<double>(m_.experts.top_k) : 1;
+    const double filled = std::max(1.0, m_.experts.capacity) * copies;
+    const double inner = static_cast<double>(std::max(2 * m_.inner, 2 * m_.expert_inner())) * filled;
     const double h = static_cast<double>(m_.hidden), f = static_cast<double>(m_.inner);
-    const double weights = static_cast<double>(m_.layers) * (4.0 * h * h + 3.0 * h * f);
+    const double widest = std::max({h * filled, inner, static_cast<double>(m_.vocabulary)});
+    const double experts = static_cast<double>(m_.experts.count + m_.experts.shared) * 3.0 * h *
+                           static_cast<double>(m_.expert_inner());
+    const double weights = static_cast<double>(m_.layers) * (4.0 * h * h + 3.0 * h * f + experts);
     return std::max(32.0 * tokens * widest, 10.0 * weights);
   }
   void resize(std::int64_t layers, std::int64_t sequence) override {
@@ -64,7 +82,9 @@ Parameters<LlamaModel> parameters() {
       .integer("sequence", &P::sequence, {1, 10'000'000}, "sequence length")
       .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size, padded")
       .flag("gated", &P::gated, "SwiGLU, with a second matrix as its gate; false: squared ReLU")
-      .flag("tied", &P::tied, "embedding and logits share their weights");
+      .flag("tied", &P::tied, "embedding and logits share their weights")
+      .section("experts", &P::experts, experts_parameters(), "the MLP of some layers is of routed experts")
+      .section("latent", &P::latent, latent_attention_parameters(), "multi-head latent attention");
 }
 
 const Registration<ModelKind> kRegistration{

@@ -1,5 +1,6 @@
 #include "sim/workload/model/operators.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace netsim {
@@ -53,10 +54,16 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
   kernel.kind = op.kind;
   kernel.name = op.name;
   if (op.kind != Kernel::Kind::memory) {
-    kernel.m = sharding.local(op.m);
-    kernel.n = sharding.local(op.n);
-    kernel.k = sharding.local(op.k);
     kernel.batch = sharding.local(op.batch);
+    // Copies of tokens are dealt out to the experts of the batch, as many to each.
+    const auto size = [&](const Extent& extent) {
+      const std::int64_t local = sharding.local(extent);
+      if (extent.along != Dimension::routed) return local;
+      return std::max<std::int64_t>(1, (local + kernel.batch - 1) / kernel.batch);
+    };
+    kernel.m = size(op.m);
+    kernel.n = size(op.n);
+    kernel.k = size(op.k);
     kernel.precision = op.precision;
   }
   for (const Traffic& traffic : op.traffic)
@@ -74,6 +81,11 @@ std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& s
   std::int64_t parameters = 0;
   for (const Tensor& tensor : tensors) parameters += sharding.local(tensor);
   return parameters;
+}
+
+bool of_routed_experts(const Tensor& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Extent& extent) { return extent.along == Dimension::experts; });
 }
 
 std::int64_t parameters_of(const Model& model) {

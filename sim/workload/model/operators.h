@@ -14,14 +14,28 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/workload/model/experts.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
 
 // What an extent runs along. `whole` is never divided. `sequence`: tokens where every token is computed for
 // itself (norms, sums with the residual), between the parts that heads, inner or vocabulary divide.
-enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary, sequence };
-inline constexpr std::size_t kDimensions = 5;
+// `experts`: of a layer; `expert_inner`: of each; `routed`: copies of tokens that the experts of a rank take.
+// These are dealt out to the experts in a batch of kernels; how many they are depends on the router, and
+// dividing experts does not change their number where all get as many: a rank has fewer experts, and each
+// gets tokens of more ranks.
+enum class Dimension : std::uint8_t {
+  whole,
+  heads,
+  inner,
+  vocabulary,
+  sequence,
+  experts,
+  expert_inner,
+  routed
+};
+inline constexpr std::size_t kDimensions = 8;
 
 struct Extent {
   std::int64_t size = 1;
@@ -32,10 +46,16 @@ using Tensor = std::vector<Extent>;
 // Into how many parts each dimension is cut.
 class Sharding {
  public:
+  Sharding() { parts_.fill(1); }
+  // Of a rank that the router gives another number of copies than all get on average.
+  void set_routed(std::int64_t copies) { routed_ = copies; }
   void divide(Dimension dimension, std::int64_t parts) { parts_[index(dimension)] *= parts; }
   std::int64_t parts(Dimension dimension) const { return parts_[index(dimension)]; }
   // Of one rank: the parts divide the sizes.
-  std::int64_t local(const Extent& extent) const { return extent.size / parts(extent.along); }
+  std::int64_t local(const Extent& extent) const {
+    if (extent.along == Dimension::routed && routed_) return *routed_;
+    return extent.size / parts(extent.along);
+  }
   std::int64_t local(const Tensor& tensor) const {
     std::int64_t elements = 1;
     for (const Extent& extent : tensor) elements *= local(extent);
@@ -44,7 +64,8 @@ class Sharding {
 
  private:
   static std::size_t index(Dimension dimension) { return static_cast<std::size_t>(dimension); }
-  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1, 1};
+  std::array<std::int64_t, kDimensions> parts_{};
+  std::optional<std::int64_t> routed_;
 };
 
 // Bytes that a memory-bound kernel reads and writes for each element of a tensor.
@@ -58,6 +79,9 @@ struct Traffic {
 struct Gather {
   Tensor tensor;
   bool kept = false;  // since the forward, so that it can be gathered beside the operator before this one
+  // Among the ranks that `sequence` is divided among, or, of copies of tokens, that divide the experts' inner
+  // dimension.
+  Dimension over = Dimension::sequence;
 };
 
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
@@ -100,11 +124,20 @@ struct PartialSum {
   bool by_token = false;
 };
 
-// Operators that run one after the other, and what is to be summed up after them.
+// Copies of tokens, or gradients of theirs, go to the ranks of their experts or come back, where experts are
+// divided.
+struct Exchange {
+  std::string name;  // of the communication, behind the axis: "dispatch_forward" of "ep_dispatch_forward"
+  bool to_experts = true;
+  bool asks = false;  // ranks have to tell each other first how many copies come
+};
+
+// Operators that run one after the other, and what is to be summed up after them, and exchanged then.
 struct ModelPart {
   std::string name;  // "attention_forward"
   std::vector<Operator> operators;
   std::optional<PartialSum> sum;
+  std::optional<Exchange> exchange = {};
 };
 
 struct ModelLayer {
@@ -116,6 +149,11 @@ struct ModelLayer {
 // The first layer turns tokens into activations, the last one activations into a loss; the body lies between
 // them.
 struct Model {
+  // What its routed experts are, and the tokens of a microbatch that they are for.
+  struct Routed {
+    ExpertsModel experts;
+    std::int64_t tokens = 0, hidden = 0;
+  };
   ModelLayer first, last;
   std::vector<ModelLayer> kinds;    // of layers of the body
   std::vector<std::uint32_t> body;  // the kind of each layer, in order
@@ -125,9 +163,11 @@ struct Model {
   // has a copy, and their gradients are summed. Empty: none.
   Tensor shared;
   std::int64_t gradient_bytes = 2;  // of a parameter's gradient
+  std::optional<Routed> routed = {};
 };
 
 std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& sharding);
+bool of_routed_experts(const Tensor& parameters);
 // Of the whole model, undivided; what its ends share counts once.
 std::int64_t parameters_of(const Model& model);
 

@@ -54,6 +54,44 @@ TEST(Models, OthersHaveThoseOfTheirNames) {
   EXPECT_EQ(checked, 21U);
 }
 
+// Those of the checkpoints, where somebody counted them, and what the papers say in billions; of the experts
+// of a token and all else. DeepSeek-V2-Lite's 2.4 billion are without the embedding, which computes nothing.
+TEST(Models, MixturesOfExpertsHaveTheParametersThatArePublished) {
+  struct Published {
+    const char* name;
+    double billions, active;
+  };
+  EXPECT_EQ(parameters("mixtral_8x7b"), 46'702'792'704);
+  EXPECT_EQ(parameters("mixtral_8x22b"), 140'620'634'112);
+  EXPECT_EQ(parameters("deepseek_v3"), 671'026'404'352);
+  EXPECT_EQ(parameters("deepseek_v2_lite"), 15'706'484'224);
+  for (const Published& published : {Published{"mixtral_8x7b", 46.7, 12.9},
+                                     {"mixtral_8x22b", 141, 39},
+                                     {"grok_1", 314, 0},
+                                     {"dbrx", 132, 36},
+                                     {"deepseek_v3", 671, 37},
+                                     {"deepseek_v2", 236, 21},
+                                     {"deepseek_v2_lite", 15.7, 2.4},
+                                     {"kimi_k2", 1040, 32.6}}) {
+    SCOPED_TRACE(published.name);
+    const Model model = model_of(published.name)->make(1, 4);
+    const double all = static_cast<double>(parameters_of(model)) / 1e9;
+    EXPECT_NEAR(all, published.billions, 0.015 * published.billions);
+    ASSERT_TRUE(model.routed);
+    std::int64_t of_experts = 0;
+    for (const std::uint32_t kind : model.body) {
+      for (const Tensor& tensor : model.kinds[kind].parameters)
+        of_experts += of_routed_experts(tensor) ? Sharding().local(tensor) : 0;
+    }
+    const ExpertsModel& experts = model.routed->experts;
+    const std::int64_t idle = of_experts / experts.count * (experts.count - experts.top_k);
+    double active = all - static_cast<double>(idle) / 1e9;
+    if (std::string(published.name) == "deepseek_v2_lite") active -= 102400 * 2048 / 1e9;
+    if (published.active == 0) continue;  // Grok-1's is not published
+    EXPECT_NEAR(active, published.active, 0.025 * published.active);
+  }
+}
+
 TEST(Models, ThereAreThirtyOfThem) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
@@ -93,12 +131,57 @@ Operations operations_of(const Model& model, const Sharding& sharding) {
 // attention computes the scores again: 2 + 5 products instead of 2 + 4.
 TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
   for (const bool gated : {true, false}) {
-    LlamaModel model{8, 1024, 16, 4, 2816, 512, 32000, gated, false};
+    LlamaModel model{8, 1024, 16, 4, 2816, 512, 32000, gated, false, {}, {}};
     const double all = llama_flops(model, 3), attention = 12.0 * 8 * 1024 * 512 * 512 * 3;
     const Operations sum = operations_of(make_llama(model, 3, 4), {});
     EXPECT_DOUBLE_EQ(sum.gemm, all - attention);
     EXPECT_DOUBLE_EQ(sum.attention, attention / 12 * 7);
   }
+}
+
+// The same with experts in some layers, and with latent attention, whose products are longer for keys than
+// for values.
+TEST(Models, OperatorsOfAMixtureOfExpertsAddUpToItsFlops) {
+  LlamaModel model{8, 1024, 16, 16, 2816, 512, 32000, true, false, {}, {}};
+  model.experts.count = 16;
+  model.experts.top_k = 3;
+  model.experts.inner = 704;
+  model.experts.shared = 2;
+  model.experts.every = 2;
+  model.experts.first_dense = 1;
+  const double plain = 12.0 * 8 * 1024 * 512 * 512 * 3;
+  EXPECT_DOUBLE_EQ(operations_of(make_llama(model, 3, 4), {}).gemm, llama_flops(model, 3) - plain);
+  for (const std::int64_t query : {0, 384}) {
+    model.latent = {128, query, 64, 32, 48};
+    const double pairs = 6.0 * 8 * 512 * 512 * 16 * 3;  // and a query, forward and backward: 96 + 48 each
+    const Operations sum = operations_of(make_llama(model, 3, 4), {});
+    EXPECT_DOUBLE_EQ(sum.gemm, llama_flops(model, 3) - pairs * (96 + 48));
+    EXPECT_DOUBLE_EQ(sum.attention, pairs / 6 * (96 + 48 + 3 * 96 + 2 * 48));
+  }
+}
+
+// 256 experts on 64 ranks are four each, which get the tokens of all of them; every rank does as much as
+// before.
+TEST(Models, DividedExpertsComputeTheTokensOfAllRanks) {
+  const Model model = model_of("deepseek_v3")->make(1, 4);
+  Sharding divided;
+  divided.divide(Dimension::experts, 64);
+  const Operations whole = operations_of(model, {}), part = operations_of(model, divided);
+  EXPECT_DOUBLE_EQ(part.gemm, whole.gemm);
+  const auto up = [&](const Sharding& sharding) {
+    for (const ModelPart& layer : model.kinds[1].forward) {
+      for (const Operator& op : layer.operators) {
+        if (op.name == "expert_up_gemm") return kernel_of(op, sharding);
+      }
+    }
+    return Kernel{};
+  };
+  EXPECT_EQ(up({}).batch, 256);
+  EXPECT_EQ(up({}).m, 4096 * 8 / 256);
+  EXPECT_EQ(up(divided).batch, 4);
+  EXPECT_EQ(up(divided).m, 4096 * 8 / 4);
+  divided.set_routed(1000);  // by a router: 250 each
+  EXPECT_EQ(up(divided).m, 250);
 }
 
 TEST(Models, EveryRankDoesItsPart) {
