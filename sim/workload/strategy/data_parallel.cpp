@@ -10,12 +10,13 @@ class DataParallel final : public Strategy {
   explicit DataParallel(const DataParallelism& p) : p_(p) {}
 
   void apply(TrainingGraph& graph) const override {
-    if (replica_count(graph) == 1) return;
+    if (replica_count(graph, p_.set) == 1) return;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
-      const GraphNode node = among_replicas(
-          graph, s, "dp_gradients", p_.sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
-      Bytes left = stage.parameters * graph.model.gradient_bytes;
+      const GraphNode node =
+          among_replicas(graph, s, "gradients",
+                         p_.sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
+      Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
       if (p_.overlap) left -= add_buckets(graph, stage, node);
       stage.add_finish(node, left, p_.bucket);
       // They are one after the other.
@@ -35,10 +36,10 @@ class DataParallel final : public Strategy {
       for (std::size_t i = 0; i < chunk->layers.size(); ++i) {
         const LayerGraph& layer = graph.layers[chunk->layers[chunk->layers.size() - 1 - i]];
         if (!layer.repeats) continue;
-        node.bytes += parameters_of(layer.parameters, graph.sharding) * graph.model.gradient_bytes;
+        node.bytes += parameters_of(layer, graph, p_.set) * graph.model.gradient_bytes;
         if (node.bytes < p_.bucket) continue;
         all += node.bytes;
-        chunk->reductions[i] = node;
+        chunk->reductions[i].push_back(node);
         node.bytes = 0;
       }
     }
@@ -50,28 +51,31 @@ class DataParallel final : public Strategy {
 
 // The ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline and the
 // one opposite hold the same parts of the model.
-GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage) {
+GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
   std::vector<std::string> axes;
-  if (graph.mesh.size("dp") > 1) axes.emplace_back("dp");
+  if (graph.mesh.size(axis) > 1) axes.push_back(axis);
   if (graph.plan->placement.routes() == 1) return graph.mesh.along(axes);
   const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
   return graph.mesh.along(axes, "pp", {std::min(stage, opposite), std::max(stage, opposite)});
 }
 
+// Along which ranks have copies of the parameters.
+std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "dp"; }
+
 }  // namespace
 
-std::uint32_t replica_count(const TrainingGraph& graph) {
-  return graph.mesh.size("dp") * graph.plan->placement.routes();
+std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set) {
+  return graph.mesh.size(axis_of(set)) * graph.plan->placement.routes();
 }
 
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
-                         CollectiveKind kind) {
+                         CollectiveKind kind, ParameterSet set) {
   GraphNode node;
   node.kind = GraphNode::Kind::collective;
-  node.name = name;
+  node.name = axis_of(set) + "_" + name;
   node.collective = kind;
   node.stream = Stream::dp;
-  node.group = graph.builder.group(replicas(graph, stage));
+  node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));
   return node;
 }
 

@@ -1,6 +1,33 @@
 #include "sim/workload/strategy/mesh.h"
 
+#include <algorithm>
+
 namespace netsim {
+namespace {
+
+// An axis from `begin` to `end` ranks.
+struct Span {
+  std::string name;
+  std::uint64_t begin, end;
+};
+
+std::vector<Span> spans_of(const std::vector<ProgramAxis>& axes) {
+  std::vector<Span> spans;
+  std::uint64_t ranks = 1;
+  for (const ProgramAxis& axis : axes) {
+    spans.push_back({axis.name, ranks, ranks * axis.size});
+    ranks *= axis.size;
+  }
+  return spans;
+}
+
+// The span that a piece lies in.
+const Span& around(const std::vector<Span>& spans, std::uint64_t begin, std::uint64_t end) {
+  return *std::find_if(spans.begin(), spans.end(),
+                       [&](const Span& span) { return span.begin <= begin && end <= span.end; });
+}
+
+}  // namespace
 
 Mesh::Mesh(const std::vector<ProgramAxis>& axes) : axes_(axes), grid_(axes) {
   for (std::uint32_t i = 0; i < axes.size(); ++i) parts_[axes[i].name] = {i};
@@ -64,6 +91,35 @@ GroupExpression Mesh::along(const std::vector<std::string>& axes, const std::str
   GroupExpression group = along(axes);
   group.axes.push_back({index(plain_axis), members});
   return group;
+}
+
+std::optional<Mesh> folded_mesh(const std::vector<ProgramAxis>& one, const std::vector<ProgramAxis>& other,
+                                const ProgramAxis& outer) {
+  const std::vector<Span> of_one = spans_of(one), of_other = spans_of(other);
+  std::vector<std::uint64_t> ends{1};
+  for (const std::vector<Span>* spans : {&of_one, &of_other}) {
+    for (const Span& span : *spans) ends.push_back(span.end);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  std::vector<ProgramAxis> axes;
+  std::map<std::string, std::vector<std::string>> made_of;
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    const std::uint64_t begin = ends[i], end = ends[i + 1];
+    if (end % begin != 0) return std::nullopt;
+    const Span &a = around(of_one, begin, end), &b = around(of_other, begin, end);
+    const auto whole = [&](const Span& span) { return span.begin == begin && span.end == end; };
+    const std::string name = whole(a) ? a.name : whole(b) ? b.name : a.name + "_" + b.name;
+    axes.push_back({name, static_cast<std::uint32_t>(end / begin)});
+    made_of[a.name].push_back(name);
+    made_of[b.name].push_back(name);
+  }
+  axes.push_back(outer);
+  Mesh mesh(axes);
+  for (const std::vector<Span>* spans : {&of_one, &of_other}) {
+    for (const Span& span : *spans) mesh.combine(span.name, made_of[span.name]);
+  }
+  return mesh;
 }
 
 }  // namespace netsim

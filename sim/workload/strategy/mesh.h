@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,5 +47,12 @@ class Mesh {
   RankGrid grid_;
   std::map<std::string, std::vector<std::uint32_t>> parts_;  // plain axes of each axis, fastest first
 };
+
+// A mesh of ranks that are counted in two ways, as Megatron-Core's parallel folding does (Liu et al., arXiv
+// 2504.14960): by the axes of one list and by those of the other, whose products are the same, first axis
+// fastest, and behind both by `outer`. Its plain axes are what both can be made of. Nothing where there are
+// none: the ranks up to the end of an axis divide, or are divided by, those up to the end of every other.
+std::optional<Mesh> folded_mesh(const std::vector<ProgramAxis>& one, const std::vector<ProgramAxis>& other,
+                                const ProgramAxis& outer);
 
 }  // namespace netsim

@@ -7,10 +7,14 @@ class Adam final : public Strategy {
  public:
   explicit Adam(bool sharded) : sharded_(sharded) {}
   void apply(TrainingGraph& graph) const override {
-    const std::int64_t parts = sharded_ ? replica_count(graph) : 1;
     for (StageGraph& stage : graph.stages) {
+      std::int64_t parameters = 0;
+      for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
+        const std::int64_t parts = sharded_ ? replica_count(graph, set) : 1;
+        parameters += (stage.parameters_of(set) + parts - 1) / parts;
+      }
       GraphNode node;
-      node.work = optimizer_work((stage.parameters + parts - 1) / parts, graph.model.gradient_bytes);
+      node.work = optimizer_work(parameters, graph.model.gradient_bytes);
       node.name = node.work.name;
       stage.add_finish(std::move(node));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};

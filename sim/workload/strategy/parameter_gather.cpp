@@ -9,18 +9,19 @@ constexpr std::int64_t kParameterBytes = 2;  // half precision
 
 class ParameterGather final : public Strategy {
  public:
-  ParameterGather(Bytes bucket, bool overlap) : bucket_(bucket), overlap_(overlap) {}
+  ParameterGather(Bytes bucket, bool overlap, ParameterSet set)
+      : bucket_(bucket), overlap_(overlap), set_(set) {}
 
   void apply(TrainingGraph& graph) const override {
-    if (replica_count(graph) == 1) return;
+    if (replica_count(graph, set_) == 1) return;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
-      const GraphNode node = among_replicas(graph, s, "dp_parameters", CollectiveKind::all_gather);
+      const GraphNode node = among_replicas(graph, s, "parameters", CollectiveKind::all_gather, set_);
       if (overlap_) {
         gather_ahead(graph, stage, node);
         continue;
       }
-      stage.add_finish(node, stage.parameters * kParameterBytes, bucket_);
+      stage.add_finish(node, stage.parameters_of(set_) * kParameterBytes, bucket_);
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }
@@ -38,11 +39,11 @@ class ParameterGather final : public Strategy {
       chunk.gathers.resize(chunk.layers.size());
       GraphNode* bucket = nullptr;
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]].parameters, graph.sharding);
-        if (chunk.layers[i] == carrier && !graph.model.shared.empty())
+        std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]], graph, set_);
+        if (set_ == ParameterSet::common && chunk.layers[i] == carrier && !graph.model.shared.empty())
           parameters += graph.sharding.local(graph.model.shared);
         if (parameters == 0) continue;
-        if (bucket == nullptr) bucket = &chunk.gathers[i].emplace(gather);
+        if (bucket == nullptr) bucket = &chunk.gathers[i].emplace_back(gather);
         bucket->bytes += parameters * kParameterBytes;
         if (bucket_ != 0 && bucket->bytes >= bucket_) bucket = nullptr;
       }
@@ -51,12 +52,13 @@ class ParameterGather final : public Strategy {
 
   Bytes bucket_;
   bool overlap_;
+  ParameterSet set_;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap) {
-  return std::make_unique<ParameterGather>(bucket, overlap);
+std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap, ParameterSet set) {
+  return std::make_unique<ParameterGather>(bucket, overlap, set);
 }
 
 }  // namespace netsim

@@ -43,20 +43,22 @@ class Pipeline final : public Strategy {
         if (placement.last(s, c)) chunk.layers.push_back(TrainingGraph::kLast);
         stage.chunks.push_back(std::move(chunk));
       }
-      stage.parameters = parameters(graph, stage);
+      count_parameters(graph, stage);
       graph.stages.push_back(std::move(stage));
     }
   }
   // Those that both ends share count once.
-  static std::int64_t parameters(const TrainingGraph& graph, const StageGraph& stage) {
-    std::int64_t parameters = 0;
-    for (const ChunkGraph& chunk : stage.chunks) {
-      for (const std::uint32_t i : chunk.layers)
-        parameters += parameters_of(graph.layers[i].parameters, graph.sharding);
+  static void count_parameters(const TrainingGraph& graph, StageGraph& stage) {
+    for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
+      std::int64_t& parameters = stage.parameters[static_cast<std::size_t>(set)];
+      for (const ChunkGraph& chunk : stage.chunks) {
+        for (const std::uint32_t i : chunk.layers) parameters += parameters_of(graph.layers[i], graph, set);
+      }
     }
     const bool shared = holds(stage, TrainingGraph::kFirst) || holds(stage, TrainingGraph::kLast);
-    return parameters +
-           (shared && !graph.model.shared.empty() ? graph.sharding.local(graph.model.shared) : 0);
+    if (shared && !graph.model.shared.empty())
+      stage.parameters[static_cast<std::size_t>(ParameterSet::common)] +=
+          graph.sharding.local(graph.model.shared);
   }
   static bool holds(const StageGraph& stage, std::uint32_t layer) {
     return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {

@@ -3,10 +3,12 @@
 // a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
 // what the user may ask for.
 //
-// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel). Not modelled:
-// the all-reduces of a few bytes for the loss scale and the gradient norm.
+// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel); experts count
+// the ranks of a stage anew, by what divides an expert, then by experts, then by copies. Not modelled: the
+// all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/strategy/router.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
@@ -26,6 +29,8 @@ struct ParallelParameters {
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   std::int64_t virtual_stages = 1;
+  std::int64_t expert = 1;
+  std::optional<std::int64_t> expert_tensor;
   bool sequence = false;
   ConfigNode schedule;
 };
@@ -40,9 +45,16 @@ struct GradientParameters {
   bool overlap = false;
 };
 
+struct DispatchParameters {
+  std::int64_t group = 0;
+  Precision precision = Precision::half;
+};
+
 struct PtdpParameters {
   std::string name = "ptdp";
   ConfigNode model;
+  ConfigNode router;
+  DispatchParameters dispatch;
   ParallelParameters parallel;
   std::int64_t microbatch = 1;
   std::int64_t microbatches = 1;
@@ -64,6 +76,10 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
           .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
+          .integer("expert", &P::expert, {1, 65'536},
+                   "ranks that divide the routed experts of a layer among them")
+          .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "that of tensor",
+                   "ranks that divide each of these experts: as many as tensor, or fewer")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
@@ -83,6 +99,18 @@ const Parameters<GradientParameters>& gradient_parameters() {
   return p;
 }
 
+const Parameters<DispatchParameters>& dispatch_parameters() {
+  using P = DispatchParameters;
+  static const auto p =
+      Parameters<P>()
+          .integer("group", &P::group, {0, 65'536},
+                   "ranks of a host, to which a token goes once for all its experts there; 0: once for each "
+                   "expert")
+          .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
+                  "of what goes to the experts; what comes back is in half precision");
+  return p;
+}
+
 const Parameters<PtdpParameters>& parameters() {
   using P = PtdpParameters;
   static const auto p =
@@ -91,6 +119,8 @@ const Parameters<PtdpParameters>& parameters() {
           .component("model", &P::model, "model", "gpt", "what is trained; the default is GPT-3 175B")
           .section("parallel", &P::parallel, parallel_parameters(),
                    "how it is split: tensor x data x pipeline ranks")
+          .component("router", &P::router, "router", "uniform", "how tokens are spread over routed experts")
+          .section("dispatch", &P::dispatch, dispatch_parameters(), "the way of tokens to routed experts")
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
@@ -124,6 +154,8 @@ class Ptdp : public WorkloadKind {
   Ptdp(PtdpParameters parameters, const ConfigNode& where)
       : p_(std::move(parameters)),
         model_(Registry<ModelKind>::instance().create(p_.model, "gpt")),
+        router_(Registry<Router>::instance().create(p_.router, "uniform")),
+        where_(where),
         shape_{narrow(p_.parallel.pipeline), narrow(p_.parallel.virtual_stages), narrow(p_.microbatches)},
         file_(where.place().file) {
     check(where);
@@ -165,8 +197,55 @@ class Ptdp : public WorkloadKind {
     }
     if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
+    check_experts(where);
     check_sizes(where);
   }
+
+  void check_experts(const ConfigNode& where) const {
+    const ExpertsModel* experts = model_->experts();
+    if (experts == nullptr) {
+      for (const char* key : {"router", "dispatch"}) {
+        if (where.find(key) != nullptr) where.find(key)->fail("no layer of the model has routed experts");
+      }
+      if (p_.parallel.expert > 1)
+        node(where, "parallel", "expert").fail("no layer of the model has routed experts");
+      return;
+    }
+    const std::int64_t tensor = p_.parallel.tensor, ranks = tensor * p_.parallel.data;
+    require_divides(where, "expert", p_.parallel.expert, "model.experts.count", experts->count);
+    require_divides(where, "expert_tensor", expert_tensor(), "tensor", tensor);
+    require_divides(where, "expert_tensor", expert_tensor(), "model.experts.inner", experts->inner);
+    require_divides(where, "expert", p_.parallel.expert * expert_tensor(), "tensor x data", ranks);
+    if (tensor > 1 && !p_.parallel.sequence) {
+      node(where, "parallel", "sequence")
+          .fail("sequence has to be true: experts beside tensor parallelism need sequence parallelism");
+    }
+    check_dispatch(where, *experts);
+    const auto mesh = mesh_with_experts();
+    if (!mesh) {
+      node(where, "parallel", "expert")
+          .fail("tensor, and expert_tensor x expert (or x a group of dispatch), have to divide each other");
+    }
+    router_->check(routing_shape(*model_->make(p_.microbatch, 2).routed, *mesh), routed_layers());
+  }
+  std::uint32_t routed_layers() const {
+    std::uint32_t layers = 0;
+    for (std::int64_t i = 0; i < model_->layers(); ++i) layers += model_->experts()->in_layer(i) ? 1 : 0;
+    return layers;
+  }
+  void check_dispatch(const ConfigNode& where, const ExpertsModel& experts) const {
+    const std::int64_t group = p_.dispatch.group;
+    if (group == 0) return;
+    const ConfigNode& here = *where.find("dispatch")->find("group");
+    if (p_.parallel.expert % group != 0) {
+      here.fail("the " + std::to_string(p_.parallel.expert) +
+                " ranks of expert cannot be divided into groups of " + std::to_string(group));
+    }
+    if (experts.capacity > 0)
+      here.fail("groups are for routing that drops nothing: model.experts.capacity has to be 0");
+  }
+  std::int64_t expert_tensor() const { return p_.parallel.expert_tensor.value_or(p_.parallel.tensor); }
+
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
                          static_cast<double>(p_.parallel.data);
@@ -207,23 +286,55 @@ class Ptdp : public WorkloadKind {
     std::vector<std::unique_ptr<Strategy>> all;
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
     all.push_back(tensor_parallel());
+    const bool experts = model_->experts() != nullptr;
+    if (experts) {
+      all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.precision,
+                                     p_.router.is_null() ? where_ : p_.router}));
+    }
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
     all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
-    all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded}));
+    std::vector<ParameterSet> sets{ParameterSet::common};
+    if (experts) sets.push_back(ParameterSet::experts);
+    for (const ParameterSet set : sets)
+      all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded, set}));
     if (p_.parallel.sequence) all.push_back(sequence_gradients());
     if (p_.optimizer != Optimizer::none) all.push_back(optimizer(sharded));
-    if (sharded) all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather));
+    for (const ParameterSet set : sets) {
+      if (sharded) all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather, set));
+    }
     return all;
   }
 
+  std::vector<ProgramAxis> axes_of_stage() const {
+    return {{"tp", narrow(p_.parallel.tensor)}, {"dp", narrow(p_.parallel.data)}};
+  }
+  ProgramAxis stages() const { return {"pp", narrow(p_.parallel.pipeline)}; }
+  std::optional<Mesh> mesh_with_experts() const {
+    const std::int64_t group = p_.dispatch.group, expert = p_.parallel.expert;
+    std::vector<ProgramAxis> axes{{"etp", narrow(expert_tensor())}};
+    if (group == 0) {
+      axes.push_back({"ep", narrow(expert)});
+    } else {
+      axes.push_back({"ep_within", narrow(group)});
+      axes.push_back({"ep_across", narrow(expert / group)});
+    }
+    axes.push_back({"edp", narrow(p_.parallel.tensor * p_.parallel.data / expert_tensor() / expert)});
+    std::optional<Mesh> mesh = folded_mesh(axes_of_stage(), axes, stages());
+    if (mesh && group != 0) mesh->combine("ep", {"ep_within", "ep_across"});
+    return mesh;
+  }
+  Mesh mesh() const {
+    if (model_->experts() != nullptr) return *mesh_with_experts();
+    std::vector<ProgramAxis> axes = axes_of_stage();
+    axes.push_back(stages());
+    return Mesh(axes);
+  }
+
   Program build() const {
-    const Mesh mesh({{"tp", narrow(p_.parallel.tensor)},
-                     {"dp", narrow(p_.parallel.data)},
-                     {"pp", narrow(p_.parallel.pipeline)}});
     const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
-    TrainingGraph graph(p_.name, mesh, model_->make(p_.microbatch, gradient_bytes));
+    TrainingGraph graph(p_.name, mesh(), model_->make(p_.microbatch, gradient_bytes));
     for (const auto& strategy : strategies()) strategy->apply(graph);
     Program program = make_program(std::move(graph));
     program.iterations = narrow(p_.iterations);
@@ -234,6 +345,8 @@ class Ptdp : public WorkloadKind {
 
   PtdpParameters p_;
   std::unique_ptr<ModelKind> model_;
+  std::shared_ptr<const Router> router_;
+  ConfigNode where_;
   PipelineShape shape_;
   std::string file_;
   std::shared_ptr<const PipelinePlan> plan_;

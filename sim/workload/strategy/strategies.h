@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/core/units.h"
+#include "sim/workload/strategy/router.h"
 #include "sim/workload/strategy/training_graph.h"
 
 namespace netsim {
@@ -30,6 +31,28 @@ std::unique_ptr<Strategy> reduced_precision(Precision precision);
 // reduce-scatter of that gradient runs beside the gradients of weights. After tensor_parallel(), before
 // recomputation.
 std::unique_ptr<Strategy> sequence_parallel();
+
+// Expert parallelism over axis "ep" (GShard, arXiv 2006.16668; Megatron-Core's MoE, arXiv 2504.14960): the
+// routed experts of a layer are divided among the ranks, and all-to-alls (stream ep) take tokens to their
+// experts and back, forward and backward. Axes "etp", which divides each expert as "tp" divides an MLP, and
+// "ep" may lie across others: the experts' ranks are those of "tp" and "dp" counted anew (folded_mesh()), and
+// with as many again in "edp" have copies of the same experts. Where a router is not even, exchanges are
+// all-to-all-v by its counts, and each rank computes as many copies of tokens as it gets. Does nothing for a
+// model without experts. After tensor_parallel(), before sequence_parallel(), which it needs where "tp" has
+// more than one rank, as in Megatron-Core.
+struct ExpertParallelism {
+  std::shared_ptr<const Router> router;
+  std::uint32_t iterations = 1;  // of the job
+  // Ranks of a group (a host), which divides "ep" into "ep_within" and "ep_across": a token goes once to each
+  // group that has experts of it, to the rank with the sender's place there, and on to the ranks of its
+  // experts within the group; what comes back is summed up on the way (DeepEP's normal kernels). 0: each copy
+  // goes straight to the rank of its expert.
+  std::int64_t group = 0;
+  Precision precision = Precision::half;  // of what is sent to experts; what comes back is in half precision
+  ConfigNode where{};                     // for errors: the router's
+};
+std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters);
+RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh);
 
 // Gradients of parameters that each rank computed for its part of the tokens only (norms, biases) are
 // all-reduced over "tp" when all others are there (Megatron-LM's finalize_model_grads). After
@@ -61,13 +84,14 @@ struct DataParallelism {
   bool overlap = false;
   // Each rank gets the sum of its part only: a reduce-scatter, for an optimizer that is divided.
   bool sharded = false;
+  ParameterSet set = ParameterSet::common;  // whose gradients
 };
 std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters);
-// How many ranks hold the same parameters as a rank, and a collective of them for the ranks of a stage
-// (stream dp, no bytes yet). After pipeline_parallel().
-std::uint32_t replica_count(const TrainingGraph& graph);
+// How many ranks hold the same parameters of a set as a rank, and a collective of them for the ranks of a
+// stage (stream dp, no bytes yet; `name` follows the axis). After pipeline_parallel().
+std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set);
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
-                         CollectiveKind kind);
+                         CollectiveKind kind, ParameterSet set);
 
 // Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
 std::unique_ptr<Strategy> optimizer(bool sharded = false);
@@ -76,6 +100,7 @@ std::unique_ptr<Strategy> optimizer(bool sharded = false);
 // `bucket` bytes (0: in one): after the optimizer, or, with `overlap`, when an iteration begins, layer by
 // layer in the order of the forward, whose first microbatch waits for those that it comes to (Megatron-LM's
 // distributed optimizer, after ZeRO-1: Rajbhandari et al., SC'20; --overlap-param-gather). After optimizer().
-std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap);
+std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap,
+                                           ParameterSet set = ParameterSet::common);
 
 }  // namespace netsim

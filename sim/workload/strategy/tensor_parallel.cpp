@@ -19,7 +19,7 @@ class TensorParallel final : public Strategy {
  private:
   static void reduce_sums(Chain& chain, const Sharding& sharding, std::uint32_t group) {
     for (GraphNode& node : chain) {
-      if (node.kind != GraphNode::Kind::sum) continue;
+      if (node.kind != GraphNode::Kind::sum || node.sum.over == Dimension::expert_inner) continue;
       node.kind = GraphNode::Kind::collective;
       node.name = "tp_" + node.name;
       node.collective = CollectiveKind::all_reduce;

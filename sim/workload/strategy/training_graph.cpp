@@ -1,6 +1,7 @@
 #include "sim/workload/strategy/training_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -18,12 +19,20 @@ Chain chain_of(const std::vector<ModelPart>& parts) {
     compute.operators = part.operators;
     compute.work.name = part.name;
     chain.push_back(std::move(compute));
-    if (!part.sum) continue;
-    GraphNode sum;
-    sum.kind = GraphNode::Kind::sum;
-    sum.name = part.sum->name;
-    sum.sum = *part.sum;
-    chain.push_back(std::move(sum));
+    if (part.sum) {
+      GraphNode sum;
+      sum.kind = GraphNode::Kind::sum;
+      sum.name = part.sum->name;
+      sum.sum = *part.sum;
+      chain.push_back(std::move(sum));
+    }
+    if (part.exchange) {
+      GraphNode exchange;
+      exchange.kind = GraphNode::Kind::exchange;
+      exchange.name = part.exchange->name;
+      exchange.exchange = *part.exchange;
+      chain.push_back(std::move(exchange));
+    }
   }
   return chain;
 }
@@ -40,19 +49,25 @@ LayerGraph graph_of(const ModelLayer& layer) {
 // Writes chains into blocks.
 class ChainWriter {
  public:
-  explicit ChainWriter(const TrainingGraph& graph) : graph_(graph) {}
+  ChainWriter(const TrainingGraph& graph, ProgramBuilder& builder) : graph_(graph), builder_(builder) {}
 
   // Appends one node and returns the position that completes it: its own, or that of what is before it where
   // there is nothing to do.
   Position append(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
-    if (node.kind == GraphNode::Kind::compute) {
-      const Work work =
-          node.operators.empty() ? node.work : work_of(node.work.name, node.operators, graph_.sharding);
-      return block.compute(work, after, node.name == work.name ? std::string() : node.name);
+    switch (node.kind) {
+      case GraphNode::Kind::compute:
+        return compute(block, node, after);
+      case GraphNode::Kind::collective:
+        return collective(block, node, after);
+      case GraphNode::Kind::sum:
+        NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1,
+                     "a strategy divides what none of them sums up");
+        break;
+      case GraphNode::Kind::exchange:
+        NETSIM_CHECK(graph_.sharding.parts(Dimension::experts) == 1,
+                     "a strategy divides experts, and none exchanges");
+        break;
     }
-    if (node.kind == GraphNode::Kind::collective)
-      return block.collective(node.name, node.collective, node.stream, 0, node.group, node.bytes, after);
-    NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1, "a strategy divides what none of them sums up");
     return after.empty() ? block.size() - 1 : after.back();
   }
 
@@ -75,13 +90,70 @@ class ChainWriter {
     return positions;
   }
 
+  static bool is_routed(const Extent& extent) { return extent.along == Dimension::routed; }
+  static bool is_routed(const Operator& op) {
+    const auto along = [](const Traffic& traffic) {
+      return std::any_of(traffic.tensor.begin(), traffic.tensor.end(),
+                         [](const Extent& e) { return is_routed(e); });
+    };
+    return is_routed(op.m) || is_routed(op.n) || is_routed(op.k) ||
+           std::any_of(op.traffic.begin(), op.traffic.end(), along);
+  }
+
+  Position compute(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    const Work work =
+        node.operators.empty() ? node.work : work_of(node.work.name, node.operators, graph_.sharding);
+    const bool routed = std::any_of(node.operators.begin(), node.operators.end(),
+                                    [](const Operator& op) { return is_routed(op); });
+    const std::string name = node.name == work.name ? std::string() : node.name;
+    if (node.rows_plus_one == 0 || !routed) return block.compute(work, after, name);
+    // Each number of copies is work of its own.
+    std::map<std::int64_t, std::uint32_t> works;
+    std::vector<std::int64_t> choice;
+    for (const std::int64_t rows : graph_.routed_rows[node.rows_plus_one - 1]) {
+      const auto [it, added] = works.try_emplace(rows, 0);
+      if (added) {
+        Sharding sharding = graph_.sharding;
+        sharding.set_routed(rows);
+        it->second = builder_.work(work_of(node.work.name, node.operators, sharding));
+      }
+      choice.push_back(it->second);
+    }
+    ProgramOp op;
+    op.kind = TaskKind::compute;
+    op.work = static_cast<std::uint32_t>(choice.front());
+    op.name = builder_.name(node.name);
+    if (works.size() > 1) op.choice_plus_one = builder_.table(std::move(choice)) + 1;
+    return block.add(std::move(op), after);
+  }
+
+  Position collective(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    if (node.counts_plus_one == 0 && node.row_bytes == 0)
+      return block.collective(node.name, node.collective, node.stream, 0, node.group, node.bytes, after);
+    ProgramOp op;
+    op.kind = TaskKind::collective;
+    op.collective = node.collective;
+    op.stream = node.stream;
+    op.group = node.group;
+    op.name = builder_.name(node.name);
+    op.counts_plus_one = node.counts_plus_one;
+    op.choice_plus_one = node.choice_plus_one;
+    if (node.row_bytes != 0) {
+      std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
+      for (std::int64_t& rows : bytes) rows = std::max<std::int64_t>(1, rows) * node.row_bytes;
+      op.table_plus_one = builder_.table(std::move(bytes)) + 1;
+    }
+    return block.add(std::move(op), after);
+  }
+
   const TrainingGraph& graph_;
+  ProgramBuilder& builder_;
 };
 
 class GraphComputation final : public StageComputation {
  public:
   GraphComputation(const TrainingGraph& graph, ProgramBuilder& builder)
-      : graph_(graph), builder_(builder), writer_(graph) {}
+      : graph_(graph), builder_(builder), writer_(graph, builder) {}
 
   Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
     switch (step.kind) {
@@ -121,9 +193,10 @@ class GraphComputation final : public StageComputation {
     const ChunkGraph& part = chunk(step, step.chunk);
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[i]];
-      if (step.needs_parameters && i < part.gathers.size() && part.gathers[i]) {
+      if (step.needs_parameters && i < part.gathers.size() && !part.gathers[i].empty()) {
         if (i > 0) after = {block.size() - 1};
-        after.push_back(writer_.append(block, *part.gathers[i], std::vector<Position>()));
+        for (const GraphNode& gather : part.gathers[i])
+          after.push_back(writer_.append(block, gather, std::vector<Position>()));
       }
       layer(block, next, "_forward", {&next.forward}, after);
     }
@@ -152,8 +225,9 @@ class GraphComputation final : public StageComputation {
     return result;
   }
   void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Results& results) const {
-    if (i < part.reductions.size() && part.reductions[i])
-      results.aside = writer_.append(block, *part.reductions[i], {results.backward});
+    if (i >= part.reductions.size()) return;
+    for (const GraphNode& reduction : part.reductions[i])
+      results.aside = writer_.append(block, reduction, {results.backward});
   }
 
   // Node by node in turn, so that the communication of one hides behind what the other computes.
@@ -172,8 +246,9 @@ class GraphComputation final : public StageComputation {
     }
     Inputs first = inputs;
     if (step.needs_parameters) {
-      for (const auto& gather : chunk(step, step.chunk).gathers) {
-        if (gather) first.forward.push_back(writer_.append(block, *gather, std::vector<Position>()));
+      for (const std::vector<GraphNode>& gathers : chunk(step, step.chunk).gathers) {
+        for (const GraphNode& gather : gathers)
+          first.forward.push_back(writer_.append(block, gather, std::vector<Position>()));
       }
     }
     Results results;
@@ -225,9 +300,18 @@ TrainingGraph::TrainingGraph(const std::string& job, Mesh job_mesh, Model job_mo
   }
 }
 
+std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set) {
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : layer.parameters) {
+    const bool experts = graph.experts_apart && of_routed_experts(tensor);
+    if (experts == (set == ParameterSet::experts)) parameters += graph.sharding.local(tensor);
+  }
+  return parameters;
+}
+
 Program make_program(TrainingGraph graph) {
   const GraphComputation computation(graph, graph.builder);
-  const ChainWriter writer(graph);
+  const ChainWriter writer(graph, graph.builder);
   const PipelineProgram pipeline(graph.builder, *graph.plan, graph.transfers, computation);
   for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
     const std::string name = "stage_" + std::to_string(stage);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,20 +23,29 @@
 
 namespace netsim {
 
-// Computes, or sums up (which is nothing unless what it sums over is divided, and then a strategy has to make
-// a collective of it), or communicates.
+// Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
+// and then a strategy has to make a collective of it), or communicates.
 struct GraphNode {
-  enum class Kind : std::uint8_t { compute, sum, collective };
+  enum class Kind : std::uint8_t { compute, sum, exchange, collective };
   Kind kind = Kind::compute;
   std::string name;  // of the operation, in tables
   // compute: operators to be divided, and the name of their work; or, without operators, the work as it is.
   std::vector<Operator> operators;
   Work work;
   PartialSum sum;
+  Exchange exchange;
   CollectiveKind collective = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
   std::uint32_t group = 0;  // of the program
   Bytes bytes = 0;
+  // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
+  // ProgramOp.
+  std::uint32_t counts_plus_one = 0, choice_plus_one = 0;
+  // How many copies of tokens each rank's experts get, in TrainingGraph::routed_rows: operators along
+  // `routed` compute so many, and a collective has row_bytes for each, if that is not 0. 0: all get what the
+  // sharding says.
+  std::uint32_t rows_plus_one = 0;
+  Bytes row_bytes = 0;
   // How many nodes of its chain back each of those stands that it waits for: 1 is the one before. Empty: that
   // one. What lies before the chain is what its first node waits for.
   std::vector<std::uint32_t> after;
@@ -57,13 +67,17 @@ struct LayerGraph {
 // What a stage computes in one chunk.
 struct ChunkGraph {
   std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
-  // By layer, counted from the end of the chunk, if any: what is reduced as soon as the backward of the last
+  // By layer, counted from the end of the chunk: what is reduced as soon as the backward of the last
   // microbatch has completed the layer's gradients; nobody in the backward waits for it.
-  std::vector<std::optional<GraphNode>> reductions;
-  // By layer, if any: what is gathered from the beginning of the iteration on, one after the other, before
-  // the first microbatch's forward computes the layer and those behind it.
-  std::vector<std::optional<GraphNode>> gathers;
+  std::vector<std::vector<GraphNode>> reductions;
+  // By layer: what is gathered from the beginning of the iteration on, one after the other, before the first
+  // microbatch's forward computes the layer and those behind it.
+  std::vector<std::vector<GraphNode>> gathers;
 };
+
+// Parameters by the ranks that have copies of them: those of routed experts where experts have copies on
+// other ranks than all else (axis "edp"), and the common ones, which have them along "dp".
+enum class ParameterSet : std::uint8_t { common, experts };
 
 // What a stage does once an iteration, after its last computation.
 struct FinishNode {
@@ -76,8 +90,10 @@ struct FinishNode {
 struct StageGraph {
   std::vector<ChunkGraph> chunks;
   std::vector<FinishNode> finish;
-  std::vector<std::uint32_t> finished{0};  // what a next node would wait for, as in FinishNode::after
-  std::int64_t parameters = 0;             // of one rank, all chunks
+  std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
+  std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
+
+  std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
 
   // Appends to `finish`; the nodes that are appended next wait for the same.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
@@ -101,11 +117,19 @@ struct TrainingGraph {
   std::vector<LayerGraph> layers;  // first, last, then the kinds of the body
   static constexpr std::uint32_t kFirst = 0, kLast = 1, kBody = 2;
 
+  // Of expert parallelism: whether ParameterSet::experts is not empty, and tables of copies of tokens, as
+  // table_value() reads them.
+  bool experts_apart = false;
+  std::vector<std::vector<std::int64_t>> routed_rows;
+
   // Of the pipeline strategy, which divides the layers among stages.
   std::shared_ptr<const PipelinePlan> plan;
   PipelineTransfers transfers;
   std::vector<StageGraph> stages;
 };
+
+// Of a layer, on one rank.
+std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set);
 
 // One way to divide or change the work of a job; one file each. Their order is that of the list in which a
 // workload names them.

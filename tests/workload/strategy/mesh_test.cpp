@@ -36,6 +36,30 @@ TEST(Mesh, CombinedAxesAreOneAxis) {
   EXPECT_EQ(dp.axes[1].axis, 2U);
 }
 
+std::vector<std::string> names(const Mesh& mesh) {
+  std::vector<std::string> names;
+  for (const ProgramAxis& axis : mesh.axes()) names.push_back(axis.name + " " + std::to_string(axis.size));
+  return names;
+}
+
+// Sixteen ranks of a stage as 4 x 4 and as 1 x 8 x 2: experts lie over all of tp and half of dp.
+TEST(Mesh, FoldedAxesCountTheSameRanksAnew) {
+  const auto mesh = folded_mesh({{"tp", 4}, {"dp", 4}}, {{"etp", 1}, {"ep", 8}, {"edp", 2}}, {"pp", 2});
+  ASSERT_TRUE(mesh);
+  EXPECT_THAT(names(*mesh), ElementsAre("tp 4", "dp_ep 2", "edp 2", "pp 2"));
+  EXPECT_THAT(mesh->group_of(9, "ep"), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+  EXPECT_THAT(mesh->group_of(9, "edp"), ElementsAre(1, 9));
+  EXPECT_THAT(mesh->group_of(9, "dp"), ElementsAre(1, 5, 9, 13));
+  EXPECT_THAT(mesh->group_of(9, "etp"), ElementsAre(9));
+  EXPECT_EQ(mesh->coordinate(30, "ep"), 6U);
+  EXPECT_EQ(mesh->ranks(), 32U);
+  const auto alike = folded_mesh({{"tp", 4}, {"dp", 4}}, {{"etp", 4}, {"ep", 4}, {"edp", 1}}, {"pp", 1});
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->along({"tp"}), alike->along({"etp"}));
+  EXPECT_EQ(alike->along({"dp"}), alike->along({"ep"}));
+  EXPECT_FALSE(folded_mesh({{"tp", 4}, {"dp", 9}}, {{"ep", 6}, {"edp", 6}}, {"pp", 1}));
+}
+
 // What a program makes of a group is what the mesh says.
 TEST(Mesh, GroupsOfProgramsAreItsGroups) {
   EXPECT_TRUE(rc::check([] {

@@ -1,0 +1,50 @@
+// zipf: the r-th most popular expert is chosen in proportion to r^-exponent, every token for itself. Which
+// expert has which rank in popularity is drawn for each layer. With exponent 0 all are as popular, and chance
+// alone makes them differ.
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "sim/core/random.h"
+#include "sim/core/registry.h"
+#include "sim/workload/strategy/router.h"
+
+namespace netsim {
+namespace {
+
+struct ZipfParameters {
+  double exponent = 1;
+  std::int64_t seed = 1;
+};
+
+class Zipf final : public Router {
+ public:
+  explicit Zipf(const ZipfParameters& p) : p_(p) {}
+
+  std::vector<std::uint32_t> route(const RoutingShape& shape, std::uint32_t layer, std::uint32_t,
+                                   std::uint32_t source) const override {
+    const auto seed = static_cast<std::uint64_t>(p_.seed);
+    RandomStream random(seed, "router zipf", layer);
+    std::vector<std::uint32_t> order(shape.experts);
+    std::iota(order.begin(), order.end(), 0U);
+    for (std::uint32_t i = shape.experts; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    std::vector<double> popularity(shape.experts);
+    for (std::uint32_t i = 0; i < shape.experts; ++i)
+      popularity[order[i]] = portable_exp(-p_.exponent * portable_log(1.0 + i));
+    return draw_experts(shape, popularity, RandomStream(random.key(), "tokens", source).key());
+  }
+
+ private:
+  ZipfParameters p_;
+};
+
+const Registration<Router> kRegistration{
+    "zipf", "experts have popularities by Zipf's law, and every token draws its own",
+    Parameters<ZipfParameters>()
+        .real("exponent", &ZipfParameters::exponent, {0, 5},
+              "of the popularity's fall; 0: all are as popular")
+        .integer("seed", &ZipfParameters::seed, {0, 1'000'000'000}, "of the draws"),
+    [](const ZipfParameters& p, const ConfigNode&) { return std::make_unique<Zipf>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,75 @@
+// What a mixture of experts puts on the wire, by the network's own counters, on hosts of one GPU each.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "sim/core/config.h"
+#include "sim/simulation.h"
+#include "sim/workload/workload.h"
+#include "tests/support/tasks_of.h"
+
+namespace netsim {
+namespace {
+
+constexpr Bytes kLayers = 2, kTokens = 64, kTopK = 2, kRanks = 8;
+
+struct Moved {
+  Bytes moved = 0;    // by the network
+  Bytes counted = 0;  // by the counts of all ranks' exchanges, what stays on a rank not included
+};
+
+Moved run(const std::string& name, int microbatches, int hidden, const std::string& more) {
+  const std::string path = ::testing::TempDir() + name + ".yaml";
+  std::ofstream(path) << "{kind: ptdp, model: {kind: llama, layers: 2, hidden: " << hidden
+                      << ", heads: 4, groups: 4, inner: 96, "
+                         "sequence: 64, vocabulary: 128, experts: {count: 16, top_k: 2}}, recompute: none, "
+                         "parallel: {data: 8, expert: 8}, microbatches: "
+                      << microbatches << more << "}\n";
+  SimulationSetup setup;
+  setup.config = parse_config("{topology: {kind: star, hosts: 8}, compute: a100_80gb}", "star.yaml");
+  setup.workload = path;
+  Simulation simulation(std::move(setup));
+  const Results results = simulation.run({});
+  EXPECT_EQ(results.outcome, Outcome::done);
+  EXPECT_EQ(results.network.bytes_sent, results.network.bytes_delivered);
+  Moved result{results.network.bytes_delivered, 0};
+  const auto source = load_workload(path, kRanks);
+  for (const Task& task : test::tasks_of(*source, 0)) {  // one communicator, of which rank 0 is a member
+    if (task.counts == nullptr) continue;
+    for (std::uint32_t s = 0; s < kRanks; ++s) {
+      for (std::uint32_t d = 0; d < kRanks; ++d) result.counted += s == d ? 0 : task.counts->of(s, d);
+    }
+  }
+  return result;
+}
+
+// Of two microbatches, and of a token's second 64 elements: so that neither gradients count nor the credits
+// and the numbers of copies, which do not grow with a token.
+Moved added(const std::string& router) {
+  Moved difference;
+  for (const int hidden : {64, 128}) {
+    const Moved three = run("experts3", 3, hidden, router), one = run("experts1", 1, hidden, router);
+    const int sign = hidden == 128 ? 1 : -1;
+    difference.moved += sign * (three.moved - one.moved);
+    difference.counted += sign * (three.counted - one.counted);
+  }
+  return difference;
+}
+
+// T k h (e - 1) / e elements of each rank, twice forward and twice backward.
+TEST(ExpertParallelOnTheWire, EvenExchangesAreTheFormula) {
+  const Bytes exchange = kRanks * kTokens * kTopK * 64 * 2 * (kRanks - 1) / kRanks;
+  EXPECT_EQ(added("").moved, 2 * kLayers * 4 * exchange);
+}
+
+TEST(ExpertParallelOnTheWire, CountedExchangesAreTheirCounts) {
+  for (const char* router : {", router: {kind: zipf, exponent: 1}", ", router: drift"}) {
+    const Moved difference = added(router);
+    EXPECT_GT(difference.counted, 0);
+    EXPECT_EQ(difference.moved, difference.counted);
+  }
+}
+
+}  // namespace
+}  // namespace netsim

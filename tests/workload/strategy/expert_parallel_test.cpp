@@ -1,0 +1,634 @@
+// Expert parallelism: what is sent to experts and back, by any router and any product with the other
+// strategies, what ranks compute of it, and among whom the gradients of experts are reduced.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "sim/core/errors.h"
+#include "sim/core/output.h"
+#include "sim/core/registry.h"
+#include "sim/workload/program/program_file.h"
+#include "sim/workload/program/role_program_source.h"
+#include "sim/workload/strategy/token_counts.h"
+#include "tests/support/paths.h"
+#include "tests/support/tasks_of.h"
+#include "tests/workload/program/small_programs.h"
+#include "tests/workload/task_player.h"
+
+namespace netsim {
+namespace {
+
+using netsim::testing::parse_workload;
+using netsim::testing::TaskPlayer;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kLayers = 4, kHidden = 64, kInner = 96, kTokens = 16, kExperts = 8, kTopK = 2;
+constexpr std::int64_t kRow = 2 * kHidden;  // bytes of a token
+
+std::string yaml(const std::string& more, const std::string& experts = "count: 8, top_k: 2") {
+  return "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 64, heads: 4, groups: 4, inner: 96, sequence: "
+         "16, "
+         "vocabulary: 128, experts: {" +
+         experts + "}}, " + more + "}";
+}
+std::unique_ptr<TaskSource> job(const std::string& more, const std::string& experts = "count: 8, top_k: 2") {
+  return parse_workload(yaml(more, experts))->tasks(64);
+}
+
+struct Tally {
+  std::int64_t tasks = 0;
+  Bytes bytes = 0;
+  std::uint32_t group = 0;
+};
+std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank) {
+  std::map<std::string, Tally> result;
+  for (const Task& task : test::tasks_of(source, rank)) {
+    if (task.kind != TaskKind::collective) continue;
+    Tally& entry = result[std::string(to_string(task.collective)) + " " + source.names()[task.name]];
+    ++entry.tasks;
+    entry.bytes += task.bytes;
+    entry.group = task.group;
+  }
+  return result;
+}
+
+std::vector<Task> named(const TaskSource& source, std::uint32_t rank, const std::string& name) {
+  std::vector<Task> tasks;
+  for (const Task& task : test::tasks_of(source, rank)) {
+    if (source.names()[task.name] == name) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+// Of a kernel of a rank, in all its tasks: rows that its batches have together.
+std::vector<std::int64_t> rows_of(const TaskSource& source, std::uint32_t rank, const std::string& kernel) {
+  std::vector<std::int64_t> rows;
+  for (const Task& task : test::tasks_of(source, rank)) {
+    if (task.kind != TaskKind::compute) continue;
+    for (const Kernel& k : source.works()[task.work].kernels) {
+      if (k.name == kernel) rows.push_back(k.m * k.batch);
+    }
+  }
+  return rows;
+}
+
+constexpr const char* kExchanges[] = {"dispatch_forward", "combine_forward", "combine_backward",
+                                      "dispatch_backward"};
+
+// T k h elements a layer, microbatch and direction, of which (ep - 1) / ep leave the rank (an all-to-all's
+// bytes are the whole buffer): twice forward and twice backward.
+TEST(ExpertParallel, MovesEveryCopyOfATokenThereAndBack) {
+  const auto source = job("parallel: {data: 4, expert: 4}, microbatches: 3, recompute: none");
+  ASSERT_EQ(source->ranks(), 4U);
+  for (const char* exchange : kExchanges) {
+    const Tally moved = tally(*source, 1).at(std::string("all_to_all ep_") + exchange);
+    EXPECT_EQ(moved.tasks, kLayers * 3) << exchange;
+    EXPECT_EQ(moved.bytes, moved.tasks * kTokens * kTopK * kRow) << exchange;
+    EXPECT_THAT(source->group(moved.group), ElementsAre(0, 1, 2, 3));
+  }
+  const Tally numbers = tally(*source, 1).at("all_gather ep_numbers_forward");
+  EXPECT_EQ(numbers.tasks, kLayers * 3);
+  EXPECT_EQ(numbers.bytes, numbers.tasks * 4 * kExperts * 8);
+  const auto again = job("parallel: {data: 4, expert: 4}, microbatches: 3, recompute: full");
+  EXPECT_EQ(tally(*again, 0).at("all_to_all ep_dispatch_recompute").tasks, kLayers * 3);
+  const auto alone = tally(*job("parallel: {data: 4}"), 0);
+  EXPECT_TRUE(std::none_of(alone.begin(), alone.end(),
+                           [](const auto& entry) { return entry.first.find("ep_") != std::string::npos; }));
+}
+
+// Only every other layer but the first has experts: two of six.
+TEST(ExpertParallel, OnlySomeLayersExchange) {
+  const auto source =
+      parse_workload(
+          "{kind: ptdp, model: {kind: llama, layers: 6, hidden: 64, heads: 4, groups: 4, inner: 96, "
+          "sequence: 16, vocabulary: 128, experts: {count: 8, every: 2, first_dense: 1}}, "
+          "parallel: {data: 2, expert: 2}}")
+          ->tasks(2);
+  EXPECT_EQ(tally(*source, 0).at("all_to_all ep_combine_forward").tasks, 2);
+  EXPECT_EQ(rows_of(*source, 0, "mlp_up_gemm").size(), 4U * 2);  // recomputed
+}
+
+// Each tensor-parallel rank sends the copies of its part of the tokens. Divided experts gather those of all
+// ranks that divide them, and scatter the sums.
+TEST(ExpertParallel, DividedExpertsGatherTokens) {
+  const std::string parallel = "parallel: {tensor: 2, data: 4, expert: 4, sequence: true";
+  const auto divided = job(parallel + "}, recompute: none");
+  const auto tasks = tally(*divided, 0);
+  const Bytes exchanged = kLayers * kTokens / 2 * kTopK * kRow;
+  EXPECT_EQ(tasks.at("all_to_all ep_dispatch_forward").bytes, exchanged);
+  EXPECT_EQ(tasks.at("all_gather etp_gather_forward").bytes, 2 * exchanged);
+  EXPECT_EQ(tasks.at("reduce_scatter etp_forward").bytes, 2 * exchanged);
+  EXPECT_EQ(tasks.at("all_gather etp_gather_backward").bytes, 2 * exchanged);
+  EXPECT_EQ(tasks.at("reduce_scatter etp_backward").bytes, 2 * exchanged);
+  EXPECT_THAT(divided->group(tasks.at("all_to_all ep_dispatch_forward").group), ElementsAre(0, 2, 4, 6));
+  EXPECT_THAT(divided->group(tasks.at("reduce_scatter etp_forward").group), ElementsAre(0, 1));
+  EXPECT_EQ(rows_of(*divided, 0, "expert_up_gemm").front(), kTokens * kTopK);
+
+  const auto folded = job(parallel + ", expert_tensor: 1}, recompute: none");
+  const auto others = tally(*folded, 0);
+  EXPECT_EQ(others.at("all_to_all ep_dispatch_forward").bytes, exchanged);
+  EXPECT_EQ(others.count("all_gather etp_gather_forward"), 0U);
+  EXPECT_EQ(others.count("reduce_scatter etp_forward"), 0U);
+  // Over tp first, then dp.
+  EXPECT_THAT(folded->group(others.at("all_to_all ep_dispatch_forward").group), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(folded->group(others.at("all_reduce edp_gradients").group), ElementsAre(0, 4));
+  EXPECT_EQ(rows_of(*folded, 0, "expert_up_gemm").front(), kTokens * kTopK / 2);
+  EXPECT_EQ(tasks.at("reduce_scatter tp_forward").bytes, others.at("reduce_scatter tp_forward").bytes);
+}
+
+// Of a layer: two norms and the last one, attention, and a router; experts.
+constexpr std::int64_t kCommon =
+    kLayers * (2 * kHidden + 4 * kHidden * kHidden + kExperts * kHidden) + 2 * 128 * kHidden + kHidden;
+constexpr std::int64_t kOfExperts = kLayers * kExperts * 3 * kHidden * kInner;
+
+TEST(ExpertParallel, GradientsOfExpertsAreReducedAmongTheirCopies) {
+  for (const char* more : {"", ", gradient: {bucket: 100 kB, overlap: true}"}) {
+    const auto source = job(std::string("parallel: {data: 8, expert: 4}") + more);
+    const auto tasks = tally(*source, 5);
+    EXPECT_EQ(tasks.at("all_reduce dp_gradients").bytes, 2 * kCommon);
+    EXPECT_EQ(tasks.at("all_reduce edp_gradients").bytes, 2 * kOfExperts / 4);
+    EXPECT_THAT(source->group(tasks.at("all_reduce edp_gradients").group), ElementsAre(1, 5));
+  }
+  const auto whole = tally(*job("parallel: {data: 8}"), 5);
+  EXPECT_EQ(whole.at("all_reduce dp_gradients").bytes, 2 * (kCommon + kOfExperts));
+  EXPECT_EQ(whole.count("all_reduce edp_gradients"), 0U);
+  EXPECT_EQ(tally(*job("parallel: {data: 8, expert: 8}"), 5).count("all_reduce edp_gradients"), 0U);
+}
+
+TEST(ExpertParallel, ADividedOptimizerHasItsPartOfBoth) {
+  for (const char* more :
+       {"", ", gradient: {bucket: 100 kB, overlap: true}, overlap_parameter_gather: true"}) {
+    const auto source = job(
+        std::string("parallel: {data: 8, expert: 4}, microbatches: 2, optimizer: distributed_adam") + more);
+    const auto tasks = tally(*source, 5);
+    EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 2 * kCommon);
+    EXPECT_EQ(tasks.at("all_gather dp_parameters").bytes, 2 * kCommon);
+    EXPECT_EQ(tasks.at("reduce_scatter edp_gradients").bytes, 2 * kOfExperts / 4);
+    EXPECT_EQ(tasks.at("all_gather edp_parameters").bytes, 2 * kOfExperts / 4);
+    const Task adam = named(*source, 5, "optimizer").front();
+    EXPECT_EQ(source->works()[adam.work].kernels[4].bytes, 28 * (kCommon / 8 + kOfExperts / 4 / 2));
+  }
+}
+
+// ---- Routers
+
+RoutingShape shape_of(std::uint32_t sources, std::uint32_t tokens, std::uint32_t experts, std::uint32_t top_k,
+                      std::uint32_t groups = 1, std::uint32_t limit = 1) {
+  return {sources, tokens, experts, top_k, groups, limit};
+}
+std::unique_ptr<Router> router(const std::string& text) {
+  return Registry<Router>::instance().create(
+      parse_config(text, source_directory() + "/configs/workloads/test.yaml"), "uniform");
+}
+std::vector<std::int64_t> popularity(const Router& of, const RoutingShape& shape, std::uint32_t layer,
+                                     std::uint32_t iteration) {
+  std::vector<std::int64_t> tokens(shape.experts, 0);
+  for (std::uint32_t source = 0; source < shape.sources; ++source) {
+    for (const std::uint32_t expert : of.route(shape, layer, iteration, source)) ++tokens[expert];
+  }
+  return tokens;
+}
+
+// Every token goes to top_k different experts, in no more groups than it may.
+void expect_sound(const std::vector<std::uint32_t>& chosen, const RoutingShape& shape) {
+  ASSERT_EQ(chosen.size(), shape.tokens * shape.top_k);
+  for (std::uint32_t token = 0; token < shape.tokens; ++token) {
+    std::vector<std::uint32_t> experts(chosen.begin() + token * shape.top_k,
+                                       chosen.begin() + (token + 1) * shape.top_k);
+    std::vector<std::uint32_t> groups;
+    for (const std::uint32_t expert : experts) {
+      ASSERT_LT(expert, shape.experts);
+      groups.push_back(expert / (shape.experts / shape.groups));
+    }
+    for (std::vector<std::uint32_t>* list : {&experts, &groups}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    ASSERT_EQ(experts.size(), shape.top_k);
+    ASSERT_LE(groups.size(), std::max(shape.group_limit, shape.groups == 1 ? 1U : shape.group_limit));
+  }
+}
+
+TEST(Routers, SendATokenToDifferentExpertsWithinItsGroups) {
+  for (const char* kind : {"uniform", "{kind: zipf, exponent: 1.2}", "{kind: zipf, exponent: 5}", "drift"}) {
+    SCOPED_TRACE(kind);
+    const auto of = router(kind);
+    for (const RoutingShape& shape :
+         {shape_of(4, 100, 16, 4), shape_of(2, 100, 32, 6, 8, 3), shape_of(1, 50, 8, 8),
+          shape_of(2, 64, 256, 8, 8, 4), shape_of(2, 30, 8, 2, 4, 1)}) {
+      expect_sound(of->route(shape, 2, 1, shape.sources - 1), shape);
+      EXPECT_EQ(of->route(shape, 2, 1, 0), of->route(shape, 2, 1, 0));
+    }
+  }
+}
+
+TEST(Routers, ZipfIsItsLaw) {
+  const RoutingShape shape = shape_of(64, 1000, 8, 1);
+  std::vector<std::int64_t> tokens = popularity(*router("{kind: zipf, exponent: 1}"), shape, 0, 0);
+  std::sort(tokens.rbegin(), tokens.rend());
+  const double harmonic = 761.0 / 280;
+  for (int i = 0; i < 8; ++i)
+    EXPECT_NEAR(static_cast<double>(tokens[static_cast<std::size_t>(i)]), 64'000 / harmonic / (i + 1), 400)
+        << i;
+  // The favourites of layers differ, those of iterations do not.
+  const auto zipf = router("{kind: zipf, exponent: 2}");
+  const auto favourite = [&](std::uint32_t layer) {
+    const auto all = popularity(*zipf, shape, layer, 0);
+    return std::max_element(all.begin(), all.end()) - all.begin();
+  };
+  EXPECT_FALSE(favourite(0) == favourite(1) && favourite(1) == favourite(2) && favourite(2) == favourite(3));
+  EXPECT_EQ(popularity(*zipf, shape, 1, 0), popularity(*zipf, shape, 1, 7));
+  for (const std::int64_t of_expert : popularity(*router("{kind: zipf, exponent: 0}"), shape, 0, 0))
+    EXPECT_NEAR(static_cast<double>(of_expert), 8000, 400);
+}
+
+// The closer two iterations, the more alike; the seed makes it another course.
+TEST(Routers, PopularityDrifts) {
+  const RoutingShape shape = shape_of(16, 1000, 16, 2);
+  const auto drift = router("{kind: drift, spread: 1, memory: 0.95}");
+  EXPECT_TRUE(drift->changes());
+  const auto distance = [&](std::uint32_t from, std::uint32_t to) {
+    double sum = 0;
+    for (std::uint32_t layer = 0; layer < 8; ++layer) {
+      const auto a = popularity(*drift, shape, layer, from), b = popularity(*drift, shape, layer, to);
+      for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(std::abs(a[i] - b[i]));
+    }
+    return sum;
+  };
+  EXPECT_GT(distance(10, 11), 0);
+  EXPECT_LT(distance(10, 11) * 1.5, distance(10, 30));
+  EXPECT_NE(popularity(*drift, shape, 0, 0),
+            popularity(*router("{kind: drift, spread: 1, memory: 0.95, seed: 2}"), shape, 0, 0));
+}
+
+TEST(Routers, ATraceIsDealtOutExactly) {
+  const auto counts = router("{kind: counts, file: expert_counts.csv}");
+  const RoutingShape shape = shape_of(4, 64, 8, 2);
+  EXPECT_TRUE(counts->changes());
+  counts->check(shape, 2);
+  for (std::uint32_t source = 0; source < 4; ++source)
+    expect_sound(counts->route(shape, 1, 1, source), shape);
+  // 512 copies by shares of 1024: half of each; an expert cannot get a token twice, so at most 256.
+  EXPECT_THAT(popularity(*counts, shape, 0, 0), ElementsAre(128, 100, 80, 64, 56, 40, 28, 16));
+  EXPECT_THAT(popularity(*counts, shape, 1, 1), ElementsAre(256, 128, 64, 32, 16, 8, 4, 4));
+  EXPECT_EQ(popularity(*counts, shape, 0, 2), popularity(*counts, shape, 0, 0));
+}
+
+TEST(Routers, ExponentialsAreTheSameEverywhere) {
+  EXPECT_EQ(portable_exp(0), 1);
+  for (const double x : {-30.0, -3.25, -0.5, 0.1, 1.0, 2.5, 40.0})
+    EXPECT_NEAR(portable_exp(x) / std::exp(x), 1, 1e-14) << x;
+}
+
+// ---- What routers make of a job
+
+std::int64_t sum_of(const BlockCounts& counts) {
+  return std::accumulate(counts.rows().begin(), counts.rows().end(), std::int64_t{0});
+}
+bool transposed(const BlockCounts& a, const BlockCounts& b) {
+  for (std::uint32_t s = 0; s < a.members(); ++s) {
+    for (std::uint32_t d = 0; d < a.members(); ++d) {
+      if (a.of(s, d) != b.of(d, s)) return false;
+    }
+  }
+  return true;
+}
+
+// Every copy that goes to an expert is computed there and comes back.
+TEST(ExpertParallel, CountedTokensComeBackAndAreComputedWhereTheyGo) {
+  const auto source = job(
+      "parallel: {data: 8, expert: 4, pipeline: 2}, microbatches: 2, recompute: none, router: {kind: zipf}");
+  for (std::uint32_t rank = 0; rank < source->ranks(); ++rank) {
+    const auto there = named(*source, rank, "ep_dispatch_forward"),
+               back = named(*source, rank, "ep_combine_forward");
+    const auto gradient = named(*source, rank, "ep_combine_backward");
+    const auto gradient_back = named(*source, rank, "ep_dispatch_backward");
+    const std::vector<std::int64_t> up = rows_of(*source, rank, "expert_up_gemm");
+    const std::vector<std::int64_t> down = rows_of(*source, rank, "expert_down_gemm_dgrad");
+    ASSERT_EQ(there.size(), 4U);  // two layers, two microbatches
+    ASSERT_EQ(up.size(), there.size());
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      ASSERT_EQ(there[i].collective, CollectiveKind::all_to_all_v);
+      const BlockCounts& counts = *there[i].counts;
+      EXPECT_EQ(sum_of(counts), 4 * kTokens * kTopK * kRow);
+      EXPECT_TRUE(transposed(counts, *back[i].counts));
+      const std::vector<std::uint32_t>& group = source->group(there[i].group);
+      const auto member =
+          static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+      std::int64_t rows = 0;
+      for (std::uint32_t s = 0; s < 4; ++s) rows += counts.of(s, member) / kRow;
+      EXPECT_EQ(up[i], std::max<std::int64_t>(2, (rows + 1) / 2 * 2));  // two experts, as many rows each
+    }
+    // The backward comes to the layers the other way round.
+    EXPECT_EQ(*gradient[0].counts, *there[1].counts);
+    EXPECT_EQ(*gradient_back[0].counts, *back[1].counts);
+    EXPECT_EQ(down[0], up[1]);
+  }
+  EXPECT_NE(*named(*source, 0, "ep_dispatch_forward")[0].counts,
+            *named(*source, 0, "ep_dispatch_forward")[1].counts);
+}
+
+TEST(ExpertParallel, DriftChangesWithTheIteration) {
+  const auto source = job("parallel: {data: 4, expert: 4}, recompute: none, iterations: 3, router: drift");
+  const auto there = named(*source, 2, "ep_dispatch_forward");
+  const auto rows = rows_of(*source, 2, "expert_up_gemm");
+  ASSERT_EQ(there.size(), 3U * kLayers);
+  EXPECT_NE(*there[0].counts, *there[kLayers].counts);
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    std::int64_t received = 0;
+    for (std::uint32_t s = 0; s < 4; ++s) received += there[i].counts->of(s, 2) / kRow;
+    EXPECT_EQ(rows[i], std::max<std::int64_t>(2, (received + 1) / 2 * 2));
+  }
+  TaskPlayer player(*source, 3);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_FALSE(player.mismatched);
+}
+
+// Ranks that divide experts get what all of them get, by their counts, too.
+TEST(ExpertParallel, DividedExpertsGatherWhatWasCounted) {
+  const auto source =
+      job("parallel: {tensor: 2, data: 4, expert: 4, sequence: true}, recompute: none, router: {kind: zipf, "
+          "exponent: 2}");
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    const auto there = named(*source, rank, "ep_dispatch_forward"),
+               gathers = named(*source, rank, "etp_gather_forward");
+    const auto sums = named(*source, rank, "etp_forward");
+    ASSERT_EQ(gathers.size(), there.size());
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      std::int64_t received = 0;
+      for (std::uint32_t s = 0; s < 4; ++s) received += there[i].counts->of(s, rank / 2);
+      EXPECT_EQ(gathers[i].bytes, std::max(2 * received, kRow));
+      EXPECT_EQ(sums[i].bytes, gathers[i].bytes);
+    }
+  }
+}
+
+// ceil(1.25 x 16 x 2 / 8) = 5 copies of a rank's tokens for an expert, whatever the router wants.
+TEST(ExpertParallel, CapacityDropsWhatIsBeyondIt) {
+  const std::string parallel =
+      "parallel: {data: 4, expert: 4}, recompute: none, router: {kind: zipf, exponent: 2}";
+  const auto source = job(parallel, "count: 8, top_k: 2, capacity: 1.25");
+  const BlockCounts& counts = *named(*source, 0, "ep_dispatch_forward").front().counts;
+  EXPECT_LT(sum_of(counts), 4 * kTokens * kTopK * kRow);
+  const auto zipf = router("{kind: zipf, exponent: 2}");
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    std::vector<std::int64_t> wanted(8, 0);
+    for (const std::uint32_t expert : zipf->route(shape_of(4, 16, 8, 2), 0, 0, s)) ++wanted[expert];
+    for (std::uint32_t d = 0; d < 4; ++d) {
+      const std::int64_t first = std::min<std::int64_t>(5, wanted[std::size_t{2} * d]);
+      const std::int64_t second = std::min<std::int64_t>(5, wanted[std::size_t{2} * d + 1]);
+      EXPECT_EQ(counts.of(s, d), (first + second) * kRow);
+    }
+  }
+  // Filled up, everybody has 8 x 5 rows for 32 copies: 1.25 times as much.
+  const auto padded = job(parallel, "count: 8, top_k: 2, capacity: 1.25, padded: true");
+  EXPECT_EQ(tally(*padded, 0).at("all_to_all ep_dispatch_forward").bytes, kLayers * kExperts * 5 * kRow);
+  EXPECT_EQ(rows_of(*padded, 0, "expert_up_gemm").front(), kExperts * 5);
+  EXPECT_EQ(tally(*padded, 0).count("all_gather ep_numbers_forward"), 0U);  // all know
+  // Shares of one and less, evenly.
+  const auto half =
+      job("parallel: {data: 4, expert: 4}, recompute: none", "count: 8, top_k: 2, capacity: 0.5");
+  EXPECT_EQ(tally(*half, 0).at("all_to_all ep_dispatch_forward").bytes, kLayers * kTokens * kTopK * kRow / 2);
+}
+
+// Eight groups of experts on as many hosts of two ranks; a token has experts on at most three: it goes to
+// each once, and there to its experts' ranks.
+TEST(ExpertParallel, GroupsGetATokenOnce) {
+  const std::string parallel = "parallel: {data: 16, expert: 16}, recompute: none, dispatch: {group: 2}";
+  const std::string experts = "count: 32, top_k: 6, groups: 8, group_limit: 3";
+  const auto even = job(parallel, experts);
+  const auto tasks = tally(*even, 3);
+  EXPECT_EQ(tasks.at("all_to_all ep_dispatch_forward_across").bytes, kLayers * kTokens * 3 * kRow);
+  EXPECT_EQ(tasks.at("all_to_all ep_dispatch_forward_within").bytes, kLayers * kTokens * 6 * kRow);
+  EXPECT_THAT(even->group(tasks.at("all_to_all ep_dispatch_forward_across").group),
+              ElementsAre(1, 3, 5, 7, 9, 11, 13, 15));
+  EXPECT_THAT(even->group(tasks.at("all_to_all ep_combine_forward_within").group), ElementsAre(2, 3));
+  std::vector<std::string> order;
+  for (const Task& task : test::tasks_of(*even, 0)) {
+    const std::string& name = even->names()[task.name];
+    if (name.find("ep_combine_forward") == 0 || name.find("ep_dispatch_forward") == 0) order.push_back(name);
+  }
+  order.resize(4);
+  EXPECT_THAT(order, ElementsAre("ep_dispatch_forward_across", "ep_dispatch_forward_within",
+                                 "ep_combine_forward_within", "ep_combine_forward_across"));
+
+  const auto counted = job(parallel + ", router: {kind: zipf, exponent: 0}", experts);
+  const auto across = named(*counted, 3, "ep_dispatch_forward_across").front();
+  const auto within = named(*counted, 3, "ep_dispatch_forward_within").front();
+  EXPECT_LE(sum_of(*across.counts), 8 * kTokens * 3 * kRow);
+  EXPECT_GT(sum_of(*across.counts), 8 * kTokens * 2 * kRow);
+  // What comes to the group of ranks 2 and 3 goes on there, to one or both.
+  std::int64_t arrived = 0;
+  for (const std::uint32_t place : {2U, 3U}) {
+    const auto task = named(*counted, place, "ep_dispatch_forward_across").front();
+    for (std::uint32_t g = 0; g < 8; ++g) arrived += task.counts->of(g, 1);
+  }
+  EXPECT_GE(sum_of(*within.counts), arrived);
+  EXPECT_LE(sum_of(*within.counts), 2 * arrived);
+  EXPECT_TRUE(transposed(*within.counts, *named(*counted, 3, "ep_combine_forward_within").front().counts));
+}
+
+// The formulas of even routing are the counts of a router that is even.
+TEST(ExpertParallel, EvenVolumesAreThoseOfTheUniformRouter) {
+  const auto uniform = router("uniform");
+  const RoutingShape shape = shape_of(16, 64, 32, 6, 8, 3);
+  const TokenCounts counts = count_tokens(*uniform, shape, {}, 2, 0, 0);
+  for (std::uint32_t source = 0; source < 16; ++source) {
+    std::int64_t copies = 0, groups = 0;
+    for (std::uint32_t member = 0; member < 16; ++member) {
+      EXPECT_EQ(counts.copies(source, member), 64 * 6 / 16);
+      copies += counts.tokens(source, member);
+    }
+    for (std::uint32_t group = 0; group < 8; ++group) groups += counts.to_group(source, group);
+    EXPECT_EQ(groups, 64 * 3);
+    EXPECT_EQ(copies, 64 * 6);  // two experts of a token in a group are on both ranks
+  }
+  EXPECT_EQ(counts.received(5), 64 * 6);
+}
+
+TEST(ExpertParallel, DispatchesInFp8) {
+  const auto tasks =
+      tally(*job("parallel: {data: 4, expert: 4}, dispatch: {precision: fp8}, recompute: none"), 0);
+  EXPECT_EQ(2 * tasks.at("all_to_all ep_dispatch_forward").bytes,
+            tasks.at("all_to_all ep_combine_forward").bytes);
+  EXPECT_EQ(2 * tasks.at("all_to_all ep_combine_backward").bytes,
+            tasks.at("all_to_all ep_dispatch_backward").bytes);
+}
+
+// Janus (Liu et al., SIGCOMM'23), table of traffic with 32 GPUs on four machines: GiB that a machine sends to
+// others, in the forward's dispatch and combine, by its own batches (of a GPU) and in fp32; and as much if
+// machines fetch experts instead of sending tokens: 24 experts of 8 H^2 parameters from others, in each layer
+// that has experts.
+TEST(ExpertParallel, JanusTable) {
+  struct Row {
+    std::int64_t batch, sequence, top_k, hidden, layers, every;
+    double tokens, experts;
+  };
+  for (const Row& row : {Row{256, 128, 2, 768, 12, 3, 9, 1.69}, Row{256, 64, 4, 768, 12, 12, 2.25, 0.42},
+                         Row{64, 512, 2, 256, 12, 1, 9, 0.56}}) {
+    const auto text = [](std::int64_t value) { return std::to_string(value); };
+    const auto source = parse_workload("{kind: ptdp, model: {kind: llama, layers: " + text(row.layers) +
+                                       ", hidden: " + text(row.hidden) +
+                                       ", heads: 4, groups: 4, gated: false, inner: " + text(4 * row.hidden) +
+                                       ", sequence: " + text(row.sequence) +
+                                       ", vocabulary: 1024, experts: {count: 32, top_k: " + text(row.top_k) +
+                                       ", every: " + text(row.every) + "}}, microbatch: " + text(row.batch) +
+                                       ", parallel: {data: 32, expert: 32}, recompute: none}")
+                            ->tasks(32);
+    constexpr double kGiB = 1 << 30;
+    double sent = 0;
+    for (std::uint32_t rank = 0; rank < 8; ++rank) {
+      const auto tasks = tally(*source, rank);
+      for (const char* name : {"all_to_all ep_dispatch_forward", "all_to_all ep_combine_forward"})
+        sent += static_cast<double>(tasks.at(name).bytes) * 2 * 24 / 32;  // fp32, three of four machines
+    }
+    EXPECT_DOUBLE_EQ(sent / kGiB, row.tokens);
+    const Bytes gradients = tally(*source, 0).at("all_reduce dp_gradients").bytes;
+    const auto whole =
+        tally(*parse_workload("{kind: ptdp, model: {kind: llama, layers: 1, hidden: " + text(row.hidden) +
+                              ", heads: 4, groups: 4, gated: false, inner: " + text(4 * row.hidden) +
+                              ", vocabulary: 1024, experts: {count: 32, top_k: 1}}, parallel: {data: "
+                              "64, expert: 32}}")
+                   ->tasks(64),
+              0);
+    EXPECT_GT(gradients, 0);
+    const double expert = static_cast<double>(whole.at("all_reduce edp_gradients").bytes) / 2;
+    EXPECT_DOUBLE_EQ(expert, 8.0 * static_cast<double>(row.hidden * row.hidden));
+    const double with_experts = static_cast<double>(row.layers) / static_cast<double>(row.every);
+    EXPECT_NEAR(24 * expert * 4 * with_experts / kGiB, row.experts, 0.005);
+  }
+}
+
+std::string random_job() {
+  const auto pick = [](std::vector<int> choices) {
+    return choices[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(choices.size())))];
+  };
+  const auto flag = [&] { return pick({0, 1}) == 1; };
+  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
+  const int tensor = pick({1, 2, 4}), stages = pick({1, 2}), chunks = stages > 1 ? pick({1, 2}) : 1;
+  const int inner = flag() ? tensor : 1, expert = pick({1, 2, 4, 8});
+  int data = pick({1, 2, 4});
+  while (tensor * data % (inner * expert) != 0) data *= 2;
+  const bool sharded = flag();
+  const int group = expert > 1 && flag() ? pick({1, 2}) : 0;
+  const char* routers[] = {"uniform", "{kind: zipf, exponent: 0.5}", "drift"};
+  // Many tokens, so that some always leave.
+  return "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 64, heads: 4, groups: 4, inner: 96, sequence: "
+         "256, "
+         "vocabulary: 128, " +
+         std::string(flag() ? "latent: {key_value: 16, query: 24, plain: 8, rotary: 8, value: 8}, " : "") +
+         "experts: {count: 16, top_k: 4, shared: " + std::to_string(pick({0, 1})) +
+         ", groups: 4, group_limit: 2, first_dense: " + std::to_string(pick({0, 1})) +
+         (group == 0 && flag() ? ", capacity: 1.1" : "") +
+         "}}, parallel: {tensor: " + std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
+         ", data: " + std::to_string(data) + ", virtual_stages: " + std::to_string(chunks) +
+         ", sequence: " + text(tensor > 1) + ", expert: " + std::to_string(expert) +
+         ", expert_tensor: " + std::to_string(inner) + "}, dispatch: {group: " + std::to_string(group) +
+         ", precision: " + (flag() ? "fp8" : "half") + "}, router: " + routers[pick({0, 1, 2})] +
+         ", microbatches: " + std::to_string(stages * pick({1, 2})) +
+         ", precision: " + (flag() ? "fp8" : "half") +
+         ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
+         ", overlap_parameter_gather: " + text(sharded && flag()) +
+         ", recompute: " + (flag() ? "full" : "none") +
+         ", gradient: {bucket: 60 kB, overlap: " + text(flag()) +
+         "}, iterations: " + std::to_string(pick({1, 2})) + "}";
+}
+
+TEST(ExpertParallel, EveryProductOfStrategiesEnds) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string text = random_job();
+    RC_LOG(text);
+    const auto workload = parse_workload(text);
+    const auto source = workload->tasks(64);
+    TaskPlayer player(*source, *rc::gen::arbitrary<std::uint64_t>());
+    player.run();
+    RC_ASSERT(player.all_done());
+    RC_ASSERT(!player.mismatched);
+    // A file of it is the same job.
+    const auto read = make_role_program_source(parse_program(workload->compile(), "job.pb"), "job.pb");
+    for (std::uint32_t rank = 0; rank < read->ranks(); ++rank) {
+      const std::vector<Task> one = test::tasks_of(*source, rank), other = test::tasks_of(*read, rank);
+      RC_ASSERT(one.size() == other.size());
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        RC_ASSERT(one[i].bytes == other[i].bytes && one[i].work == other[i].work);
+        RC_ASSERT((one[i].counts == nullptr) == (other[i].counts == nullptr));
+        RC_ASSERT(one[i].counts == nullptr || *one[i].counts == *other[i].counts);
+      }
+    }
+  }));
+}
+
+// Bidirectional and split schedules exchange as much.
+TEST(ExpertParallel, EverySchedule) {
+  for (const char* schedule : {"zb_h1", "dual_pipe", "gpipe"}) {
+    SCOPED_TRACE(schedule);
+    const auto source = job(std::string("parallel: {data: 4, pipeline: 2, expert: 2, schedule: ") + schedule +
+                            "}, microbatches: 8, recompute: none, optimizer: distributed_adam, router: zipf");
+    std::int64_t exchanges = 0;
+    for (std::uint32_t rank = 0; rank < source->ranks(); ++rank)
+      exchanges += static_cast<std::int64_t>(named(*source, rank, "ep_combine_backward").size());
+    EXPECT_EQ(exchanges, 8 * kLayers * 4);
+    TaskPlayer player(*source, 5);
+    player.run();
+    EXPECT_TRUE(player.all_done());
+    EXPECT_FALSE(player.mismatched);
+  }
+}
+
+// The shipped job, whose ranks differ by what their experts get.
+TEST(ExpertParallel, TheShippedJobIsPlayed) {
+  const auto source = load_workload(source_directory() + "/configs/workloads/small_moe_ptdp.yaml", 16);
+  TaskPlayer player(*source, 4);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_NE(rows_of(*source, 0, "expert_up_gemm"), rows_of(*source, 3, "expert_up_gemm"));
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_workload(text)->tasks(1);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ExpertParallel, RefusesWhatDoesNotDivide) {
+  EXPECT_THAT(refusal("kind: ptdp\nmodel: {kind: llama, experts: {count: 8}}\nparallel:\n  expert: 3\n"),
+              AllOf(HasSubstr("test.yaml:4:"), HasSubstr("model.experts.count (8) cannot be divided by 3")));
+  EXPECT_THAT(refusal(yaml("parallel: {data: 2, expert: 4}")),
+              HasSubstr("tensor x data (2) cannot be divided by 4"));
+  EXPECT_THAT(refusal(yaml("parallel: {tensor: 2, data: 2, expert: 2}")),
+              HasSubstr("sequence has to be true"));
+  EXPECT_THAT(refusal(yaml("parallel: {tensor: 2, sequence: true, expert_tensor: 4}")),
+              HasSubstr("tensor (2) cannot be divided by 4"));
+  EXPECT_THAT(refusal("{kind: ptdp, parallel: {expert: 2, data: 2}}"),
+              HasSubstr("no layer of the model has routed"));
+  EXPECT_THAT(refusal("{kind: ptdp, router: zipf}"), HasSubstr("no layer of the model has routed"));
+  EXPECT_THAT(refusal(yaml("parallel: {data: 4, expert: 4}, dispatch: {group: 3}")),
+              HasSubstr("groups of 3"));
+  EXPECT_THAT(refusal(yaml("parallel: {data: 4, expert: 4}, dispatch: {group: 2}", "count: 8, capacity: 1")),
+              HasSubstr("drops nothing"));
+  EXPECT_THAT(refusal(yaml("parallel: {tensor: 4, sequence: true, data: 9, expert: 6, expert_tensor: 1}",
+                           "count: 6")),
+              HasSubstr("have to divide each other"));
+  EXPECT_THAT(refusal(yaml("router: zip")), HasSubstr("did you mean 'zipf'"));
+  EXPECT_THAT(refusal(yaml("microbatches: 1", "count: 4, top_k: 5")),
+              HasSubstr("cannot go to 5 of 4 experts"));
+  EXPECT_THAT(refusal(yaml("microbatches: 1", "count: 8, groups: 3")), HasSubstr("into 3 groups"));
+  EXPECT_THAT(refusal(yaml("microbatches: 1", "count: 8, top_k: 4, groups: 4, group_limit: 1")),
+              HasSubstr("hold the 4 experts of a token"));
+  EXPECT_THAT(refusal(yaml("microbatches: 1", "count: 8, padded: true")),
+              HasSubstr("padded needs a capacity"));
+}
+
+}  // namespace
+}  // namespace netsim
