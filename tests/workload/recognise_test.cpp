@@ -119,6 +119,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"nccl_topology", "<?xml version='1.0'?>\n<system version=\"1\"><cpu numaid=\"0\"/></system>"},
       {"nccl_graph", "<graphs version=\"1\"></graphs>"},
       {"nccl_tuner", "# comment\nallreduce,0,65536,tree,ll,4,-1,-1\n"},
+      {"expert_counts", "# a run\nlayer,expert,tokens\n0,0,17\n"},
       {"measured_kernels", "# ours\nkernel,m,n,k,batch,precision,time_us\nqkv_gemm,1,2,3,1,half,4.5\n"},
       {"nccl_inspector",
        R"({"header":{"id":"0x1"},"metadata":{"inspector_output_format_version":"v4.0"},"coll_perf":{}})"},
@@ -322,11 +323,11 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
         path.ends_with("/ranks.csv") || path.ends_with("/all_to_all_v.csv"))
       continue;
     const std::string found = formats_of(read_file(path), path);
-    EXPECT_THAT(found,
-                testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs", "netsim_configuration",
-                               "netsim_sweep", "csv", "htsim_cm", "htsim_topology", "infragraph",
-                               "measured_kernels", "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config",
-                               "ns3_flows", "ns3_topology", "simai_topology", "size_distribution"))
+    EXPECT_THAT(found, testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs",
+                                      "netsim_configuration", "netsim_sweep", "csv", "expert_counts",
+                                      "htsim_cm", "htsim_topology", "infragraph", "measured_kernels",
+                                      "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows",
+                                      "ns3_topology", "simai_topology", "size_distribution"))
         << path;
   }
 }

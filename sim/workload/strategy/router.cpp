@@ -1,75 +1,135 @@
 #include "sim/workload/strategy/router.h"
 
-#include <algorithm>
+#include <cstddef>
 
 #include "sim/core/random.h"
 
 namespace netsim {
 namespace {
 
-// Draws by weight. What has been taken is drawn again a few times, and then what is left is gone through:
-// both give the same probabilities.
+// Draws by weight: a number below the sum of all, looked up from where a table says that its part of the sum
+// begins.
 class Urn {
  public:
-  explicit Urn(std::vector<double> weights) : weights_(std::move(weights)), sums_(weights_.size()) {
+  Urn(const double* weights, std::uint32_t size) : sums_(size), first_(std::size_t{size} * kParts) {
     double sum = 0;
-    for (std::size_t i = 0; i < weights_.size(); ++i) sums_[i] = sum += weights_[i];
+    for (std::uint32_t i = 0; i < size; ++i) sums_[i] = sum += weights[i];
+    std::uint32_t item = 0;
+    for (std::size_t part = 0; part < first_.size(); ++part) {
+      const double begin = sum * (static_cast<double>(part) / static_cast<double>(first_.size()));
+      while (item + 1 < size && sums_[item] <= begin) ++item;
+      first_[part] = item;
+    }
   }
-
-  // One for which `free` holds; there is one.
-  template <class Free>
-  std::uint32_t draw(RandomStream& random, Free free) const {
-    constexpr int kTries = 8;
-    for (int i = 0; i < kTries; ++i) {
-      const double at = random.uniform() * sums_.back();
-      const auto found = std::upper_bound(sums_.begin(), sums_.end(), at);
-      const auto item = static_cast<std::uint32_t>(
-          std::min<std::ptrdiff_t>(found - sums_.begin(), static_cast<std::ptrdiff_t>(sums_.size()) - 1));
-      if (free(item)) return item;
-    }
-    double left = 0;
-    for (std::uint32_t i = 0; i < weights_.size(); ++i) left += free(i) ? weights_[i] : 0;
-    double at = random.uniform() * left;
-    std::uint32_t last = 0;
-    for (std::uint32_t i = 0; i < weights_.size(); ++i) {
-      if (!free(i)) continue;
-      last = i;
-      at -= weights_[i];
-      if (at < 0) break;
-    }
-    return last;
+  double sum() const { return sums_.back(); }
+  std::uint32_t draw(RandomStream& random) const {
+    const double uniform = random.uniform(), at = uniform * sums_.back();
+    std::uint32_t item = first_[static_cast<std::size_t>(uniform * static_cast<double>(first_.size()))];
+    while (item > 0 && sums_[item - 1] > at) --item;  // where rounding put the part's begin a little too far
+    while (item + 1 < sums_.size() && sums_[item] <= at) ++item;
+    return item;
   }
 
  private:
-  std::vector<double> weights_, sums_;
+  static constexpr std::size_t kParts = 4;  // for each item
+  std::vector<double> sums_;
+  std::vector<std::uint32_t> first_;
+};
+
+// One of the items for which `free` holds, by weight, each gone through.
+template <class Free>
+std::uint32_t draw_of(RandomStream& random, const std::vector<double>& weights, Free free) {
+  double left = 0;
+  for (std::uint32_t i = 0; i < weights.size(); ++i) left += free(i) ? weights[i] : 0;
+  double at = random.uniform() * left;
+  std::uint32_t last = 0;
+  for (std::uint32_t i = 0; i < weights.size(); ++i) {
+    if (!free(i)) continue;
+    last = i;
+    at -= weights[i];
+    if (at < 0) break;
+  }
+  return last;
+}
+
+// Draws the experts of tokens one after the other.
+class Draw {
+ public:
+  Draw(const RoutingShape& shape, const std::vector<double>& popularity, std::uint64_t key)
+      : shape_(shape),
+        popularity_(popularity),
+        in_group_(shape.experts / shape.groups),
+        random_(key, "experts of tokens"),
+        taken_(shape.experts, UINT32_MAX),
+        allowed_(shape.groups, UINT32_MAX),
+        all_(popularity.data(), shape.experts) {
+    for (std::uint32_t g = 0; g < shape.groups; ++g) {
+      groups_.emplace_back(popularity.data() + std::size_t{g} * in_group_, in_group_);
+      of_groups_.push_back(groups_.back().sum());
+    }
+  }
+
+  void token(std::uint32_t number, std::vector<std::uint32_t>& chosen) {
+    const bool limited = shape_.group_limit < shape_.groups;
+    if (limited) choose_groups(number);
+    for (std::uint32_t i = 0; i < shape_.top_k; ++i) {
+      const std::uint32_t expert = next(number, limited);
+      taken_[expert] = number;
+      chosen.push_back(expert);
+    }
+  }
+
+ private:
+  // A group is allowed, and an expert taken, by the token that it was last.
+  void choose_groups(std::uint32_t token) {
+    chosen_.clear();
+    sum_ = 0;
+    for (std::uint32_t i = 0; i < shape_.group_limit; ++i) {
+      const std::uint32_t group =
+          draw_of(random_, of_groups_, [&](std::uint32_t g) { return allowed_[g] != token; });
+      allowed_[group] = token;
+      chosen_.push_back(group);
+      sum_ += of_groups_[group];
+    }
+  }
+  // What is taken is drawn again a few times, and then what is left is gone through: both have the same
+  // probabilities.
+  std::uint32_t next(std::uint32_t token, bool limited) {
+    constexpr int kTries = 16;
+    for (int i = 0; i < kTries; ++i) {
+      const std::uint32_t expert = limited ? of_chosen_groups() : all_.draw(random_);
+      if (taken_[expert] != token) return expert;
+    }
+    return draw_of(random_, popularity_, [&](std::uint32_t e) {
+      return taken_[e] != token && (!limited || allowed_[e / in_group_] == token);
+    });
+  }
+  std::uint32_t of_chosen_groups() {
+    double at = random_.uniform() * sum_;
+    std::size_t i = 0;
+    while (i + 1 < chosen_.size() && (at -= of_groups_[chosen_[i]]) >= 0) ++i;
+    return chosen_[i] * in_group_ + groups_[chosen_[i]].draw(random_);
+  }
+
+  const RoutingShape& shape_;
+  const std::vector<double>& popularity_;
+  std::uint32_t in_group_;
+  RandomStream random_;
+  std::vector<std::uint32_t> taken_, allowed_, chosen_;
+  std::vector<double> of_groups_;
+  std::vector<Urn> groups_;
+  Urn all_;
+  double sum_ = 0;  // of the chosen groups
 };
 
 }  // namespace
 
 std::vector<std::uint32_t> draw_experts(const RoutingShape& shape, const std::vector<double>& popularity,
                                         std::uint64_t key) {
-  const std::uint32_t in_group = shape.experts / shape.groups;
-  const Urn experts(popularity);
-  std::vector<double> of_groups(shape.groups, 0);
-  for (std::uint32_t e = 0; e < shape.experts; ++e) of_groups[e / in_group] += popularity[e];
-  const Urn groups(of_groups);
-  RandomStream random(key, "experts of tokens");
+  Draw draw(shape, popularity, key);
   std::vector<std::uint32_t> chosen;
   chosen.reserve(std::size_t{shape.tokens} * shape.top_k);
-  const bool limited = shape.group_limit < shape.groups;
-  // The token that took the group or expert last.
-  std::vector<std::uint32_t> group_of(shape.groups, UINT32_MAX), expert_of(shape.experts, UINT32_MAX);
-  for (std::uint32_t token = 0; token < shape.tokens; ++token) {
-    for (std::uint32_t i = 0; limited && i < shape.group_limit; ++i)
-      group_of[groups.draw(random, [&](std::uint32_t g) { return group_of[g] != token; })] = token;
-    for (std::uint32_t i = 0; i < shape.top_k; ++i) {
-      const std::uint32_t expert = experts.draw(random, [&](std::uint32_t e) {
-        return expert_of[e] != token && (!limited || group_of[e / in_group] == token);
-      });
-      expert_of[expert] = token;
-      chosen.push_back(expert);
-    }
-  }
+  for (std::uint32_t token = 0; token < shape.tokens; ++token) draw.token(token, chosen);
   return chosen;
 }
 

@@ -17,6 +17,7 @@
 #include "sim/core/csv.h"
 #include "sim/core/errors.h"
 #include "sim/core/named_file.h"
+#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/strategy/router.h"
 
@@ -35,8 +36,13 @@ struct Trace {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> tokens;
 };
 
-Trace read_trace(const InputText& input) {
+const std::vector<std::string>& column_names() {
   static const std::vector<std::string> names{"expert", "tokens", "iteration", "layer"};
+  return names;
+}
+
+Trace read_trace(const InputText& input) {
+  const std::vector<std::string>& names = column_names();
   constexpr std::size_t kExpert = 0, kTokens = 1, kIteration = 2, kLayer = 3;
   constexpr Range<std::int64_t> kNumbers{0, 99'999}, kCounts{0, 1LL << 40};
   CsvReader table(input.text, input.path);
@@ -161,8 +167,30 @@ const Registration<Router> kRegistration{
     "counts", "the tokens that experts got in a training run, by a table",
     with_file(Parameters<CountsParameters>(), "tokens by iteration, layer and expert (CSV)"),
     [](const CountsParameters&, const ConfigNode& where) {
-      return std::make_unique<Counts>(read_trace(read_named_file(where)), where);
+      return std::make_unique<Counts>(read_trace(read_named_file(where, "expert_counts")), where);
     }};
+
+// The first line names columns, of ours only, and of them those that have to be there.
+bool is_trace(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  const auto is_ours = [](std::string_view cell) {
+    const std::vector<std::string>& names = column_names();
+    return std::find(names.begin(), names.end(), cell) != names.end();
+  };
+  const auto has = [&](std::string_view name) {
+    return std::find(cells.begin(), cells.end(), name) != cells.end();
+  };
+  return std::all_of(cells.begin(), cells.end(), is_ours) && has("expert") && has("tokens");
+}
+
+const FormatRegistration kFormat{
+    {.name = "expert_counts",
+     .what = "tokens that experts got",
+     .use = Format::Use::part,
+     .matches = is_trace,
+     .component = {},
+     .advice = "name it in a job of a mixture of experts: router: {kind: counts, file: ...}",
+     .endings = {".csv"}}};
 
 }  // namespace
 }  // namespace netsim

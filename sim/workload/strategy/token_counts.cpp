@@ -1,6 +1,6 @@
 #include "sim/workload/strategy/token_counts.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "sim/core/errors.h"
 
@@ -13,15 +13,13 @@ std::int64_t TokenCounts::received(std::uint32_t member) const {
 }
 
 void TokenCounts::add(std::uint32_t source, const std::vector<std::uint32_t>& members_of_copies) {
-  const auto first_of = [&](std::size_t i, std::uint32_t size) {
-    return std::none_of(members_of_copies.begin(), members_of_copies.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](std::uint32_t other) { return other / size == members_of_copies[i] / size; });
-  };
-  for (std::size_t i = 0; i < members_of_copies.size(); ++i) {
-    const std::uint32_t member = members_of_copies[i];
+  ++added_;
+  for (const std::uint32_t member : members_of_copies) {
+    const std::uint32_t group = member / group_;
     ++copies_[at(source, member)];
-    if (first_of(i, 1)) ++tokens_[at(source, member)];
-    if (first_of(i, group_)) ++to_groups_[std::size_t{source} * (members_ / group_) + member / group_];
+    if (std::exchange(last_[member], added_) != added_) ++tokens_[at(source, member)];
+    if (std::exchange(last_of_group_[group], added_) != added_)
+      ++to_groups_[std::size_t{source} * (members_ / group_) + group];
   }
 }
 

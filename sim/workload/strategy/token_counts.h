@@ -18,6 +18,8 @@ class TokenCounts {
     copies_.resize(std::size_t{members} * members);
     tokens_.resize(copies_.size());
     to_groups_.resize(std::size_t{members} * (members / group));
+    last_.resize(members, 0);
+    last_of_group_.resize(members / group, 0);
   }
   std::uint32_t members() const { return members_; }
   std::uint32_t group() const { return group_; }
@@ -47,6 +49,9 @@ class TokenCounts {
 
   std::uint32_t members_, group_;
   std::vector<std::int64_t> copies_, tokens_, to_groups_;
+  // Tokens so far, and which of them went to a member and a group last.
+  std::uint64_t added_ = 0;
+  std::vector<std::uint64_t> last_, last_of_group_;
 };
 
 // The shape's sources are the members. With a capacity, an expert takes the first tokens of each source.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <numeric>
 
@@ -279,6 +280,36 @@ TEST(Routers, ATraceIsDealtOutExactly) {
   EXPECT_THAT(popularity(*counts, shape, 0, 0), ElementsAre(128, 100, 80, 64, 56, 40, 28, 16));
   EXPECT_THAT(popularity(*counts, shape, 1, 1), ElementsAre(256, 128, 64, 32, 16, 8, 4, 4));
   EXPECT_EQ(popularity(*counts, shape, 0, 2), popularity(*counts, shape, 0, 0));
+}
+
+std::string refused_trace(const std::string& text, const RoutingShape& shape, std::uint32_t layers) {
+  const std::string path = ::testing::TempDir() + "expert_counts_of_test.csv";
+  std::ofstream(path) << text;
+  try {
+    router("{kind: counts, file: " + path + "}")->check(shape, layers);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Routers, RefuseTracesOfOtherJobs) {
+  const RoutingShape shape = shape_of(4, 64, 8, 2);
+  const std::string good = "expert,tokens\n0,1\n7,1\n";
+  EXPECT_EQ(refused_trace(good, shape, 3), "accepted");
+  EXPECT_THAT(refused_trace("expert,tokens\n0,1\n8,1\n", shape, 3),
+              HasSubstr("has tokens of expert 8; the model has 8 experts"));
+  EXPECT_THAT(refused_trace("layer,expert,tokens\n0,0,1\n0,1,1\n", shape, 3),
+              HasSubstr("has counts of 1 layers"));
+  EXPECT_THAT(refused_trace("expert,tokens\n0,1\n0,1\n", shape, 3),
+              AllOf(HasSubstr("of_test.csv:3"), HasSubstr("a second row for expert 0")));
+  EXPECT_THAT(refused_trace("expert,tokens\n0,1\n1,0\n", shape, 3), HasSubstr("gives tokens to 1 experts"));
+  EXPECT_THAT(refused_trace("iteration,expert,tokens\n0,0,1\n0,1,1\n2,0,1\n2,1,1\n", shape, 3),
+              HasSubstr("gives tokens to 0 experts in layer 0 of iteration 1"));
+  EXPECT_THAT(refused_trace("expert,tokens\n0,-1\n", shape, 3), HasSubstr("of_test.csv:2"));
+  EXPECT_THAT(refused_trace("expert,tokens\n", shape, 3), HasSubstr("no rows"));
+  EXPECT_THAT(refused_trace("expert,token\n0,1\n", shape, 3), HasSubstr("of_test.csv"));
+  EXPECT_THAT(refused_trace(good, shape_of(4, 64, 8, 2, 4, 2), 3), HasSubstr("group_limit"));
 }
 
 TEST(Routers, ExponentialsAreTheSameEverywhere) {
