@@ -30,9 +30,9 @@ class Llama {
     Model model;
     model.first = embedding();
     add_body(model);
-    model.last = head();
+    model.last = model_.multi_token ? head_with_prediction() : head();
     model.boundary = a();
-    if (model_.tied) model.shared = words();
+    if (shares_words()) model.shared = words();
     model.gradient_bytes = gradient_bytes_;
     return model;
   }
@@ -50,7 +50,8 @@ class Llama {
       }
       model.body.push_back(*kind);
     }
-    if (kinds[1]) model.routed = Model::Routed{model_.experts, tokens_.size, model_.hidden};
+    if (kinds[1] || (model_.multi_token && model_.experts.in_layer(model_.layers)))
+      model.routed = Model::Routed{model_.experts, tokens_.size, model_.hidden};
   }
 
   // Activations, where each token is computed for itself, and all of them.
@@ -175,15 +176,15 @@ class Llama {
                          computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, all()}}))),
                accumulation({words()}, gradient_bytes_)},
               {}}},
-            own_words()};
+            shares_words() ? std::vector<Tensor>{} : std::vector<Tensor>{words()}};
   }
-  std::vector<Tensor> own_words() const {
-    return model_.tied ? std::vector<Tensor>{} : std::vector<Tensor>{words()};
-  }
+  // Both ends need the embedding: for the logits, or for the prediction of a token more.
+  bool shares_words() const { return model_.tied || model_.multi_token; }
 
   // Logits and a vocabulary-parallel cross entropy in fp32, as the GPT's (transformer.cpp has the bytes).
   ModelLayer head() const {
-    std::vector<Tensor> parameters = own_words();
+    std::vector<Tensor> parameters;
+    if (!model_.tied) parameters.push_back(words());
     parameters.push_back({hidden_});
     return {"head",
             {{"logits_forward",
@@ -205,6 +206,39 @@ class Llama {
               sum("logits_backward", Dimension::vocabulary)},
              {"final_norm_backward", {memory_bound("rms_norm_backward", 10, a())}, {}}},
             std::move(parameters)};
+  }
+
+  // The head, then what predicts the token after the next one: the embedding of the next, joined with what
+  // the body gave, a layer, and logits; backward the other way round. The projection that joins them is on
+  // all ranks of a tensor-parallel group, for their tokens. Bytes: norms as above; joining (read 4, write 4).
+  ModelLayer head_with_prediction() const {
+    const ModelLayer first = embedding(), last = head();
+    const ModelLayer body = model_.experts.in_layer(model_.layers) ? layer_with_experts() : layer();
+    const Extent part{tokens_.size, Dimension::sequence}, both{2 * model_.hidden};
+    const ModelPart join{"prediction_join",
+                         {memory_bound("rms_norm", 4, a()), memory_bound("rms_norm", 4, a()),
+                          memory_bound("join", 8, a()), weights("join_gemm", part, hidden_, both)},
+                         {}};
+    const ModelPart join_backward{
+        "prediction_join_backward",
+        {weights("join_gemm_dgrad", part, both, hidden_), wgrad("join_gemm_wgrad", both, hidden_, part),
+         accumulation({{both, hidden_}}, gradient_bytes_), memory_bound("rms_norm_backward", 10, a()),
+         memory_bound("rms_norm_backward", 10, a())},
+        {}};
+    const ModelPart sum_backward{"prediction_sum_backward", {memory_bound("residual_backward", 6, a())}, {}};
+    ModelLayer all = last;
+    all.backward.clear();
+    const auto append = [](std::vector<ModelPart>& to, const std::vector<ModelPart>& parts) {
+      to.insert(to.end(), parts.begin(), parts.end());
+    };
+    for (const auto& parts : {first.forward, {join}, body.forward, last.forward}) append(all.forward, parts);
+    for (const auto& parts :
+         {last.backward, body.backward, {join_backward}, first.backward, last.backward, {sum_backward}})
+      append(all.backward, parts);
+    all.parameters.insert(all.parameters.end(), body.parameters.begin(), body.parameters.end());
+    all.parameters.push_back({both, hidden_});
+    all.parameters.push_back({{3}, hidden_});  // norms of both inputs, and before the logits
+    return all;
   }
 
   LlamaModel model_;
@@ -235,11 +269,13 @@ double llama_flops(const LlamaModel& model, std::int64_t batch) {
       model.latent.key_value > 0
           ? latent_attention_flops_of_token(model.latent, model.hidden, model.heads, model.sequence)
           : 12.0 * h * h * (1.0 + share + s / h);
-  const double with_experts = static_cast<double>(model.layers_with_experts());
-  const double mlp = (model.gated ? 18.0 : 12.0) * (l - with_experts) * f * h;
-  const double experts =
-      with_experts * moe_flops_of_token(model.experts, model.expert_inner(), model.gated, model.hidden);
-  return b * s * (l * attention + mlp + experts + 6.0 * v * h);
+  const double mlp = (model.gated ? 18.0 : 12.0) * f * h;
+  const double experts = moe_flops_of_token(model.experts, model.expert_inner(), model.gated, model.hidden);
+  const auto with_experts = static_cast<double>(model.layers_with_experts());
+  double all = l * attention + (l - with_experts) * mlp + with_experts * experts + 6.0 * v * h;
+  if (model.multi_token)
+    all += attention + (model.experts.in_layer(model.layers) ? experts : mlp) + 12.0 * h * h + 6.0 * v * h;
+  return b * s * all;
 }
 
 }  // namespace netsim

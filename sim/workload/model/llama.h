@@ -25,6 +25,9 @@ struct LlamaModel {
   bool tied = false;
   ExpertsModel experts{};
   LatentAttentionModel latent{};
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2) of one token more: a layer behind the
+  // body, of what the body gives and the embedding of the next token, with logits and a loss of its own.
+  bool multi_token = false;
 
   std::int64_t expert_inner() const { return experts.inner > 0 ? experts.inner : inner; }
   std::int64_t layers_with_experts() const;
@@ -36,7 +39,8 @@ Model make_llama(const LlamaModel& model, std::int64_t microbatch, std::int64_t 
 // FLOPs of one iteration over `batch` sequences, forward and backward and nothing computed again, attention
 // not halved for its causal mask, as NVIDIA's benchmarking recipes count them: per sequence s (12 L h^2 (1 +
 // g/a + s/h) + 18 L f h + 6 V h), with 12 instead of 18 where the MLP is not gated. Of experts those that a
-// token goes to, shared ones and the router, as if nothing was dropped or filled up.
+// token goes to, shared ones and the router, as if nothing was dropped or filled up. Multi-token prediction
+// adds its layer, its logits and 12 h^2 of the projection that joins its two inputs.
 double llama_flops(const LlamaModel& model, std::int64_t batch);
 
 }  // namespace netsim

@@ -33,14 +33,15 @@ class LlamaKind final : public ModelKind {
       all.emplace_back("groups", m_.groups);
       all.emplace_back("hidden", m_.hidden);
     }
-    if (m_.layers_with_experts() < m_.layers) all.emplace_back("inner", m_.inner);
+    if (m_.layers_with_experts() < m_.layers || m_.multi_token) all.emplace_back("inner", m_.inner);
     if (m_.experts.count > 0 && m_.experts.shared > 0)
       all.emplace_back("experts.inner", m_.experts.shared * m_.expert_inner());
     all.emplace_back("vocabulary", m_.vocabulary);
     return all;
   }
   const ExpertsModel* experts() const override {
-    return m_.layers_with_experts() > 0 ? &m_.experts : nullptr;
+    const bool in_prediction = m_.multi_token && m_.experts.in_layer(m_.layers);
+    return m_.layers_with_experts() > 0 || in_prediction ? &m_.experts : nullptr;
   }
   double largest_bytes(std::int64_t microbatch) const override {
     const double tokens = static_cast<double>(microbatch) * static_cast<double>(m_.sequence);
@@ -83,6 +84,7 @@ Parameters<LlamaModel> parameters() {
       .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size, padded")
       .flag("gated", &P::gated, "SwiGLU, with a second matrix as its gate; false: squared ReLU")
       .flag("tied", &P::tied, "embedding and logits share their weights")
+      .flag("multi_token", &P::multi_token, "one token more is predicted, by a layer of its own")
       .section("experts", &P::experts, experts_parameters(), "the MLP of some layers is of routed experts")
       .section("latent", &P::latent, latent_attention_parameters(), "multi-head latent attention");
 }

@@ -16,6 +16,11 @@ enum class Leg { direct, across, within };
 // Rows that are sent and received, of all members of the communicator that a member is in.
 using Rows = std::vector<std::int64_t>;
 
+bool has_experts(const ModelLayer& layer) {
+  return std::any_of(layer.forward.begin(), layer.forward.end(),
+                     [](const ModelPart& part) { return part.exchange.has_value(); });
+}
+
 class ExpertParallel final : public Strategy {
  public:
   explicit ExpertParallel(ExpertParallelism parameters) : p_(std::move(parameters)) {}
@@ -162,19 +167,22 @@ class ExpertParallel final : public Strategy {
 
   // ---- Routing that is counted
 
+  // Every layer with experts becomes a kind of its own.
   void route_layers(TrainingGraph& graph) const {
     std::uint32_t layers = 0;
-    for (std::uint32_t i = 0; i < graph.model.body.size(); ++i) {
-      const LayerGraph& kind = graph.layers[TrainingGraph::kBody + graph.model.body[i]];
-      const bool routed = std::any_of(kind.forward.begin(), kind.forward.end(), [](const GraphNode& node) {
-        return node.kind == GraphNode::Kind::exchange;
-      });
-      if (routed) graph.model.body[i] = routed_layer(graph, graph.model.body[i], layers++);
+    for (std::uint32_t& kind : graph.model.body) {
+      const LayerGraph& layer = graph.layers[TrainingGraph::kBody + kind];
+      if (!has_experts(graph.model.kinds[kind])) continue;
+      LayerGraph made = routed_layer(graph, layer, layers++);
+      graph.layers.push_back(std::move(made));
+      graph.model.kinds.push_back(graph.model.kinds[kind]);
+      kind = static_cast<std::uint32_t>(graph.model.kinds.size() - 1);
     }
+    if (has_experts(graph.model.last))
+      graph.layers[TrainingGraph::kLast] = routed_layer(graph, graph.layers[TrainingGraph::kLast], layers);
   }
 
-  // A kind of its own for a layer: returns its number.
-  std::uint32_t routed_layer(TrainingGraph& graph, std::uint32_t kind, std::uint32_t number) const {
+  LayerGraph routed_layer(TrainingGraph& graph, LayerGraph made, std::uint32_t number) const {
     const std::uint32_t members = graph.mesh.size("ep");
     const RoutingShape shape = routing_shape(*graph.model.routed, graph.mesh);
     Layer layer;
@@ -191,7 +199,6 @@ class ExpertParallel final : public Strategy {
         rows.push_back(received[graph.mesh.coordinate(rank, "ep")]);
     }
     graph.routed_rows.push_back(std::move(rows));
-    LayerGraph made = graph.layers[TrainingGraph::kBody + kind];
     for (Chain* chain : {&made.forward, &made.backward}) {
       if (members > 1) *chain = exchanged(graph, *chain, &layer);
       for (GraphNode& node : *chain) {
@@ -200,9 +207,7 @@ class ExpertParallel final : public Strategy {
           node.row_bytes = node.sum.element_bytes * graph.model.routed->hidden;
       }
     }
-    graph.layers.push_back(std::move(made));
-    graph.model.kinds.push_back(graph.model.kinds[kind]);
-    return static_cast<std::uint32_t>(graph.model.kinds.size() - 1);
+    return made;
   }
 
   // Counts of an all-to-all-v, for each rank those of its communicator.
@@ -267,6 +272,12 @@ class ExpertParallel final : public Strategy {
 };
 
 }  // namespace
+
+std::uint32_t layers_with_experts(const Model& model) {
+  std::uint32_t layers = has_experts(model.last) ? 1 : 0;
+  for (const std::uint32_t kind : model.body) layers += has_experts(model.kinds[kind]) ? 1 : 0;
+  return layers;
+}
 
 RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh) {
   const auto narrow = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };

@@ -226,12 +226,8 @@ class Ptdp : public WorkloadKind {
       node(where, "parallel", "expert")
           .fail("tensor, and expert_tensor x expert (or x a group of dispatch), have to divide each other");
     }
-    router_->check(routing_shape(*model_->make(p_.microbatch, 2).routed, *mesh), routed_layers());
-  }
-  std::uint32_t routed_layers() const {
-    std::uint32_t layers = 0;
-    for (std::int64_t i = 0; i < model_->layers(); ++i) layers += model_->experts()->in_layer(i) ? 1 : 0;
-    return layers;
+    const Model model = model_->make(p_.microbatch, 2);
+    router_->check(routing_shape(*model.routed, *mesh), layers_with_experts(model));
   }
   void check_dispatch(const ConfigNode& where, const ExpertsModel& experts) const {
     const std::int64_t group = p_.dispatch.group;

@@ -52,7 +52,9 @@ struct ExpertParallelism {
   ConfigNode where{};                     // for errors: the router's
 };
 std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters);
+// What a router is asked about for a job, and of how many layers.
 RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh);
+std::uint32_t layers_with_experts(const Model& model);
 
 // Gradients of parameters that each rank computed for its part of the tokens only (norms, biases) are
 // all-reduced over "tp" when all others are there (Megatron-LM's finalize_model_grads). After

@@ -131,7 +131,7 @@ Operations operations_of(const Model& model, const Sharding& sharding) {
 // attention computes the scores again: 2 + 5 products instead of 2 + 4.
 TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
   for (const bool gated : {true, false}) {
-    LlamaModel model{8, 1024, 16, 4, 2816, 512, 32000, gated, false, {}, {}};
+    LlamaModel model{8, 1024, 16, 4, 2816, 512, 32000, gated, false, {}, {}, false};
     const double all = llama_flops(model, 3), attention = 12.0 * 8 * 1024 * 512 * 512 * 3;
     const Operations sum = operations_of(make_llama(model, 3, 4), {});
     EXPECT_DOUBLE_EQ(sum.gemm, all - attention);
@@ -142,7 +142,7 @@ TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
 // The same with experts in some layers, and with latent attention, whose products are longer for keys than
 // for values.
 TEST(Models, OperatorsOfAMixtureOfExpertsAddUpToItsFlops) {
-  LlamaModel model{8, 1024, 16, 16, 2816, 512, 32000, true, false, {}, {}};
+  LlamaModel model{8, 1024, 16, 16, 2816, 512, 32000, true, false, {}, {}, false};
   model.experts.count = 16;
   model.experts.top_k = 3;
   model.experts.inner = 704;
@@ -157,6 +157,27 @@ TEST(Models, OperatorsOfAMixtureOfExpertsAddUpToItsFlops) {
     const Operations sum = operations_of(make_llama(model, 3, 4), {});
     EXPECT_DOUBLE_EQ(sum.gemm, llama_flops(model, 3) - pairs * (96 + 48));
     EXPECT_DOUBLE_EQ(sum.attention, pairs / 6 * (96 + 48 + 3 * 96 + 2 * 48));
+  }
+}
+
+// The module has 11.5 billion parameters beside embedding and logits, which it shares (README_WEIGHTS.md of
+// the checkpoint): its layer, its projection, and norms.
+TEST(Models, MultiTokenPredictionIsALayerMore) {
+  const std::int64_t more = parameters("deepseek_v3_prediction") - parameters("deepseek_v3");
+  EXPECT_NEAR(static_cast<double>(more), 11.5e9, 0.15e9);
+  const Model model = model_of("deepseek_v3")->make(1, 4);
+  const Sharding whole;
+  EXPECT_EQ(more, parameters_of(model.kinds[1].parameters, whole) + 2 * 7168 * 7168 + 3 * 7168);
+  for (const bool tied : {false, true}) {
+    LlamaModel small{8, 1024, 16, 16, 2816, 512, 32000, true, tied, {}, {}, true};
+    const double attention = 12.0 * 9 * 1024 * 512 * 512 * 3;
+    EXPECT_DOUBLE_EQ(operations_of(make_llama(small, 3, 4), {}).gemm, llama_flops(small, 3) - attention);
+    small.experts.count = 8;
+    EXPECT_DOUBLE_EQ(operations_of(make_llama(small, 3, 4), {}).gemm, llama_flops(small, 3) - attention);
+    LlamaModel without = small;
+    without.multi_token = false;
+    EXPECT_EQ(parameters_of(make_llama(small, 1, 4)) - parameters_of(make_llama(without, 1, 4)),
+              parameters_of(make_llama(small, 1, 4).kinds[0].parameters, whole) + 2 * 1024 * 1024 + 3 * 1024);
   }
 }
 

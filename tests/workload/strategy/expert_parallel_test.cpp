@@ -555,7 +555,8 @@ std::string random_job() {
   return "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 64, heads: 4, groups: 4, inner: 96, sequence: "
          "256, "
          "vocabulary: 128, " +
-         std::string(flag() ? "latent: {key_value: 16, query: 24, plain: 8, rotary: 8, value: 8}, " : "") +
+         std::string(flag() ? "multi_token: true, " : "") +
+         (flag() ? "latent: {key_value: 16, query: 24, plain: 8, rotary: 8, value: 8}, " : "") +
          "experts: {count: 16, top_k: 4, shared: " + std::to_string(pick({0, 1})) +
          ", groups: 4, group_limit: 2, first_dense: " + std::to_string(pick({0, 1})) +
          (group == 0 && flag() ? ", capacity: 1.1" : "") +
@@ -595,6 +596,32 @@ TEST(ExpertParallel, EveryProductOfStrategiesEnds) {
       }
     }
   }));
+}
+
+// The layer of the prediction exchanges, too, and is routed for itself; the embedding is summed between the
+// stages.
+TEST(ExpertParallel, APredictionOfATokenMoreIsALayerMore) {
+  for (const char* router : {"uniform", "zipf"}) {
+    const auto source =
+        parse_workload(
+            "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 64, heads: 4, groups: 4, inner: 96, "
+            "sequence: 16, vocabulary: 128, multi_token: true, experts: {count: 8}}, parallel: {data: 4, "
+            "expert: 4, pipeline: 2}, microbatches: 3, recompute: none, router: " +
+            std::string(router) + "}")
+            ->tasks(8);
+    EXPECT_EQ(named(*source, 0, "ep_dispatch_forward").size(), 2U * 3);
+    EXPECT_EQ(named(*source, 4, "ep_dispatch_forward").size(), 3U * 3);
+    EXPECT_EQ(named(*source, 4, "logits_forward").size(), 2U * 3);
+    EXPECT_EQ(tally(*source, 0).at("all_reduce pp_embedding_gradients").bytes, 2 * 128 * kHidden);
+    if (std::string(router) != "uniform") {
+      const auto dispatches = named(*source, 4, "ep_dispatch_forward");
+      EXPECT_NE(*dispatches[2].counts, *dispatches[1].counts);
+    }
+    TaskPlayer player(*source, 5);
+    player.run();
+    EXPECT_TRUE(player.all_done());
+    EXPECT_FALSE(player.mismatched);
+  }
 }
 
 // Bidirectional and split schedules exchange as much.
