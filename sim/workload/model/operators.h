@@ -18,10 +18,11 @@
 
 namespace netsim {
 
-// What an extent runs along. `whole` is never divided. `sequence`: tokens where every token is computed for
-// itself (norms, sums with the residual), between the parts that heads, inner or vocabulary divide.
-enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary, sequence };
-inline constexpr std::size_t kDimensions = 5;
+// What an extent runs along. `whole` is never divided. `tokens`: those of a microbatch. `sequence`: the same
+// where every token is computed for itself (norms, sums with the residual), between the parts that heads,
+// inner or vocabulary divide. `keys`: the tokens that a query attends to.
+enum class Dimension : std::uint8_t { whole, heads, inner, vocabulary, sequence, tokens, keys };
+inline constexpr std::size_t kDimensions = 7;
 
 struct Extent {
   std::int64_t size = 1;
@@ -44,7 +45,7 @@ class Sharding {
 
  private:
   static std::size_t index(Dimension dimension) { return static_cast<std::size_t>(dimension); }
-  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1, 1};
+  std::array<std::int64_t, kDimensions> parts_{1, 1, 1, 1, 1, 1, 1};
 };
 
 // Bytes that a memory-bound kernel reads and writes for each element of a tensor.
@@ -58,6 +59,12 @@ struct Traffic {
 struct Gather {
   Tensor tensor;
   bool kept = false;  // since the forward, so that it can be gathered beside the operator before this one
+};
+
+// What the core of the attention (scores, softmax, the sum of values; all that computes tokens with other
+// tokens) reads and writes, for those who divide the tokens or compute it again.
+struct AttentionCore {
+  Tensor queries, keys, values, output;
 };
 
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
@@ -74,6 +81,7 @@ struct Operator {
   bool linear = false;
   Precision precision = Precision::half;  // of GEMMs and attention
   std::optional<Gather> gathers;
+  std::optional<AttentionCore> core;  // of operators of the attention's core
 };
 // Makers of operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
@@ -82,6 +90,7 @@ Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor t
 Operator computing_weights(Operator op);  // sets weight_gradient
 Operator linear(Operator op);             // sets linear
 Operator gathering(Gather gather, Operator op);
+Operator in_core(AttentionCore core, Operator op);
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
 // reads both and writes the sum.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);

@@ -52,7 +52,7 @@ class DataParallel final : public Strategy {
 // one opposite hold the same parts of the model.
 GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage) {
   std::vector<std::string> axes;
-  if (graph.mesh.size("dp") > 1) axes.emplace_back("dp");
+  if (graph.mesh.size("replicas") > 1) axes.emplace_back("replicas");
   if (graph.plan->placement.routes() == 1) return graph.mesh.along(axes);
   const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
   return graph.mesh.along(axes, "pp", {std::min(stage, opposite), std::max(stage, opposite)});
@@ -61,7 +61,7 @@ GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage) {
 }  // namespace
 
 std::uint32_t replica_count(const TrainingGraph& graph) {
-  return graph.mesh.size("dp") * graph.plan->placement.routes();
+  return graph.mesh.size("replicas") * graph.plan->placement.routes();
 }
 
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,

@@ -3,8 +3,8 @@
 // a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
 // what the user may ask for.
 //
-// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel). Not modelled:
-// the all-reduces of a few bytes for the loss scale and the gradient norm.
+// Rank order: tensor fastest, then context, data and pipeline (Megatron's initialize_model_parallel). Not
+// modelled: the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -25,6 +25,9 @@ struct ParallelParameters {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
+  std::int64_t context = 1;
+  ContextExchange context_exchange = ContextExchange::ring;
+  std::int64_t context_heads = 2;
   std::int64_t virtual_stages = 1;
   bool sequence = false;
   ConfigNode schedule;
@@ -63,6 +66,20 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("tensor", &P::tensor, {1, 65'536}, "tensor-parallel ranks (t)")
           .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
           .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
+          .integer("context", &P::context, {1, 65'536},
+                   "context-parallel ranks, each with its part of every sequence")
+          .choice(
+              "context_exchange", &P::context_exchange,
+              {{"ring", ContextExchange::ring},
+               {"all_gather", ContextExchange::all_gather},
+               {"all_to_all", ContextExchange::all_to_all},
+               {"hybrid", ContextExchange::hybrid}},
+              "how a context-parallel rank attends to the keys and values of the others: blocks of them "
+              "go round a ring; all are gathered; all-to-alls divide heads instead of tokens; all-to-alls "
+              "among neighbours and a ring among those groups")
+          .integer("context_heads", &P::context_heads, {2, 65'536},
+                   "hybrid: context-parallel ranks that divide heads among them; the ring has context / "
+                   "context_heads steps")
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
@@ -90,7 +107,7 @@ const Parameters<PtdpParameters>& parameters() {
           .text("name", &P::name, "name of the job")
           .component("model", &P::model, "model", "gpt", "what is trained; the default is GPT-3 175B")
           .section("parallel", &P::parallel, parallel_parameters(),
-                   "how it is split: tensor x data x pipeline ranks")
+                   "how it is split: tensor x context x data x pipeline ranks")
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
@@ -153,6 +170,43 @@ class Ptdp : public WorkloadKind {
               std::to_string(degree) + ": " + degree_name +
               (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor");
   }
+  bool hybrid() const { return p_.parallel.context_exchange == ContextExchange::hybrid; }
+  // Ranks that divide heads, besides the tensor-parallel ones.
+  std::int64_t context_heads() const {
+    const ContextExchange exchange = p_.parallel.context_exchange;
+    return hybrid()                                  ? p_.parallel.context_heads
+           : exchange == ContextExchange::all_to_all ? p_.parallel.context
+                                                     : 1;
+  }
+  void check_context(const ConfigNode& where) const {
+    const std::int64_t size = p_.parallel.context;
+    if (size == 1) return;
+    const ConfigNode& key = node(where, "parallel", "context");
+    // Two chunks each (Transformer Engine).
+    if (model_->sequence() % (2 * size) != 0) {
+      key.fail("model.sequence (" + std::to_string(model_->sequence()) +
+               ") cannot be divided by 2 x context: each rank has two chunks of it");
+    }
+    if (p_.parallel.sequence && model_->sequence() % (size * p_.parallel.tensor) != 0) {
+      key.fail("model.sequence (" + std::to_string(model_->sequence()) +
+               ") cannot be divided by context x tensor (" + std::to_string(size * p_.parallel.tensor) + ")");
+    }
+    const ConfigNode& exchange = node(where, "parallel", "context_exchange");
+    if (hybrid() && (size % context_heads() != 0 || size == context_heads())) {
+      node(where, "parallel", "context_heads")
+          .fail("context_heads (" + std::to_string(context_heads()) +
+                ") has to be a divisor of context, and less than it: " + std::to_string(size));
+    }
+    for (const auto& [name, value] : model_->divided()) {
+      if (name != "heads" && name != "groups") continue;
+      if (value % (p_.parallel.tensor * context_heads()) == 0) continue;
+      exchange.fail("model." + name + " (" + std::to_string(value) + ") cannot be divided by tensor x " +
+                    (hybrid() ? "context_heads (" : "context (") +
+                    std::to_string(p_.parallel.tensor * context_heads()) + ")");
+    }
+    const std::string refusal = refuse_context(model_->make(1, 2), p_.parallel.context_exchange);
+    if (!refusal.empty()) exchange.fail(refusal);
+  }
   void check(const ConfigNode& where) const {
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
@@ -166,19 +220,21 @@ class Ptdp : public WorkloadKind {
     if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
     check_sizes(where);
+    check_context(where);
   }
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
-                         static_cast<double>(p_.parallel.data);
+                         static_cast<double>(p_.parallel.data) * static_cast<double>(p_.parallel.context);
     if (ranks > static_cast<double>(ProgramLimits::kRanks)) {
       node(where, "parallel", "data")
-          .fail("tensor x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) + " ranks");
+          .fail("tensor x context x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) +
+                " ranks");
     }
     // A generous count of the operations of one rank; the exact one is checked when the program is read.
-    const double operations =
-        (20.0 * static_cast<double>(model_->layers()) / static_cast<double>(p_.parallel.pipeline) +
-         20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
-        static_cast<double>(p_.microbatches);
+    const double operations = (operations_of_layer() * static_cast<double>(model_->layers()) /
+                                   static_cast<double>(p_.parallel.pipeline) +
+                               20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
+                              static_cast<double>(p_.microbatches);
     if (operations * static_cast<double>(p_.parallel.pipeline) >
         static_cast<double>(ProgramLimits::kUnrolled)) {
       where.fail("layers x microbatches is too much: the programs of all stages may have " +
@@ -188,6 +244,8 @@ class Ptdp : public WorkloadKind {
       node(where, "model", "hidden").fail("the model is too large: a tensor of it has more than 2^50 bytes");
     }
   }
+
+  double operations_of_layer() const { return 20.0 + 10.0 * static_cast<double>(p_.parallel.context); }
 
   // What a schedule asks of the model, beyond what its shape does.
   void check_plan(const ConfigNode& where) const {
@@ -206,6 +264,7 @@ class Ptdp : public WorkloadKind {
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
+    all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
@@ -218,13 +277,27 @@ class Ptdp : public WorkloadKind {
     return all;
   }
 
+  Mesh mesh() const {
+    std::vector<ProgramAxis> axes{{"tp", narrow(p_.parallel.tensor)}};
+    const bool context = p_.parallel.context > 1;
+    if (context && hybrid()) {
+      axes.push_back({"cp_heads", narrow(p_.parallel.context_heads)});
+      axes.push_back({"cp_tokens", narrow(p_.parallel.context / p_.parallel.context_heads)});
+    } else if (context) {
+      axes.push_back({"cp", narrow(p_.parallel.context)});
+    }
+    axes.push_back({"dp", narrow(p_.parallel.data)});
+    axes.push_back({"pp", narrow(p_.parallel.pipeline)});
+    Mesh mesh(axes);
+    if (context && hybrid()) mesh.combine("cp", {"cp_heads", "cp_tokens"});
+    mesh.combine("replicas", context ? std::vector<std::string>{"cp", "dp"} : std::vector<std::string>{"dp"});
+    return mesh;
+  }
+
   Program build() const {
-    const Mesh mesh({{"tp", narrow(p_.parallel.tensor)},
-                     {"dp", narrow(p_.parallel.data)},
-                     {"pp", narrow(p_.parallel.pipeline)}});
     const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
-    TrainingGraph graph(p_.name, mesh, model_->make(p_.microbatch, gradient_bytes));
-    for (const auto& strategy : strategies()) strategy->apply(graph);
+    TrainingGraph graph(p_.name, mesh(), model_->make(p_.microbatch, gradient_bytes));
+    apply_strategies(strategies(), graph);
     Program program = make_program(std::move(graph));
     program.iterations = narrow(p_.iterations);
     program.model_flops =

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
 namespace netsim {
@@ -9,47 +10,55 @@ namespace {
 // Cuts what a node computes where something has to be gathered.
 class Cut {
  public:
-  Cut(const GraphNode& node, const Sharding& sharding, std::uint32_t group, std::string direction, Chain& out)
-      : node_(node), sharding_(sharding), group_(group), direction_(std::move(direction)), out_(out) {}
+  using Number = ChainEditor::Number;
+  using Numbers = ChainEditor::Numbers;
 
-  // Returns how many nodes behind the one that completes what is summed up next stand.
-  std::uint32_t make() {
+  Cut(const GraphNode& node, Numbers after, const Sharding& sharding, std::uint32_t group,
+      std::string direction, ChainEditor& out)
+      : node_(node),
+        sharding_(sharding),
+        group_(group),
+        direction_(std::move(direction)),
+        out_(out),
+        after_(std::move(after)),
+        completes_(after_.front()) {}
+
+  // Returns what completes all but the gradients of weights.
+  Number make() {
     for (std::size_t i = 0; i < node_.operators.size(); ++i) {
       const Operator& op = node_.operators[i];
       if (op.gathers && (!op.gathers->kept || i == 0)) {
         flush();
-        out_.push_back(gather(op));
+        after_ = {out_.add(gather(op), after_)};
       }
-      const bool beside = i + 1 < node_.operators.size() && gathers_kept(node_.operators[i + 1]);
-      if (beside) {
-        flush();
-        out_.push_back(gather(node_.operators[i + 1]));
+      if (i + 1 == node_.operators.size() || !gathers_kept(node_.operators[i + 1])) {
         operators_.push_back(op);
-        flush({2});
-        behind_ = 0;
-        after_ = {1, 2};
         continue;
       }
+      // What the next one needs is gathered beside this one.
+      flush();
+      const Number gathered = out_.add(gather(node_.operators[i + 1]), after_);
       operators_.push_back(op);
+      flush();
+      after_.push_back(gathered);
     }
     flush();
-    return behind_;
+    return completes_;
   }
 
  private:
   static bool gathers_kept(const Operator& op) { return op.gathers && op.gathers->kept; }
 
-  void flush(std::vector<std::uint32_t> after = {}) {
+  void flush() {
     if (operators_.empty()) return;
     GraphNode piece;
     piece.name = node_.name + "." + operators_.front().name;
     piece.work.name = piece.name;
     const bool only_weights = std::all_of(operators_.begin(), operators_.end(),
                                           [](const Operator& op) { return op.weight_gradient; });
-    behind_ = only_weights ? behind_ + 1 : 0;
     piece.operators = std::exchange(operators_, {});
-    piece.after = after.empty() ? std::exchange(after_, {}) : std::move(after);
-    out_.push_back(std::move(piece));
+    after_ = {out_.add(std::move(piece), after_)};
+    if (!only_weights) completes_ = after_.front();
   }
 
   GraphNode gather(const Operator& op) const {
@@ -68,17 +77,19 @@ class Cut {
   const Sharding& sharding_;
   std::uint32_t group_;
   std::string direction_;
-  Chain& out_;
+  ChainEditor& out_;
   std::vector<Operator> operators_;
-  std::vector<std::uint32_t> after_;
-  std::uint32_t behind_ = 0;
+  Numbers after_;     // of what comes next
+  Number completes_;  // the last that computes more than gradients of weights
 };
 
 class SequenceParallel final : public Strategy {
  public:
+  void divide(const Mesh& mesh, Sharding& sharding) const override {
+    sharding.divide(Dimension::sequence, mesh.size("tp"));
+  }
   void apply(TrainingGraph& graph) const override {
     if (graph.mesh.size("tp") == 1) return;
-    graph.sharding.divide(Dimension::sequence, graph.mesh.size("tp"));
     const std::uint32_t group = graph.builder.group(graph.mesh.along({"tp"}));
     for (LayerGraph& layer : graph.layers) {
       layer.forward = rewritten(layer.forward, "forward", graph.sharding, group);
@@ -89,19 +100,18 @@ class SequenceParallel final : public Strategy {
  private:
   static Chain rewritten(const Chain& chain, const char* direction, const Sharding& sharding,
                          std::uint32_t group) {
-    Chain result;
-    std::uint32_t behind = 0;
-    for (const GraphNode& node : chain) {
-      if (node.kind == GraphNode::Kind::compute) {
-        behind = Cut(node, sharding, group, direction, result).make();
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      GraphNode node = chain[i];
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      if (node.kind == GraphNode::Kind::compute && !node.core) {
+        edit.stands(i, Cut(node, after, sharding, group, direction, edit).make());
         continue;
       }
-      result.push_back(node);
-      if (node.sum.by_token) result.back().collective = CollectiveKind::reduce_scatter;
-      if (behind > 0) result.back().after = {behind + 1};
-      behind = 0;
+      if (node.sum.by_token) node.collective = CollectiveKind::reduce_scatter;
+      edit.stands(i, edit.add(std::move(node), after));
     }
-    return result;
+    return edit.finish();
   }
 };
 

@@ -11,6 +11,28 @@
 
 namespace netsim {
 
+// Context parallelism over axis "cp": each rank has its part of every sequence, computes all that concerns
+// one token for its own ones, and attends with its queries to the keys and values of all. The parts are two
+// of twice as many chunks, one from either end, so that causal attention is the same work on all ranks
+// (Megatron-Core; Brandon et al., "Striped Attention", arXiv 2311.09431, for the reason). How a rank comes by
+// the keys and values (stream cp):
+// - ring: blocks of them go round, each passed on while attention to it is computed; backward, the gradients
+//   of the blocks go round with them (Liu et al., "Ring Attention", arXiv 2310.01889; Transformer Engine's
+//   "p2p", whose ring of the backward begins with the block that the forward ended with, so that cp - 1
+//   transfers bring a block and its gradient home);
+// - all_gather: all are gathered before the attention, forward and backward, and their gradients
+//   reduce-scattered after it (Dubey et al., "The Llama 3 Herd of Models", arXiv 2407.21783, section 3.3.2);
+// - all_to_all: queries, keys and values of all tokens for a part of the heads, and back with the output
+//   (Jacobs et al., "DeepSpeed-Ulysses", arXiv 2309.14509);
+// - hybrid: all_to_all over axis "cp_heads", ring over axis "cp_tokens", which "cp" is made of (Fang and
+// Zhao,
+//   "USP", arXiv 2405.07719; Transformer Engine's "a2a+p2p").
+// Before tensor_parallel().
+enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all, hybrid };
+std::unique_ptr<Strategy> context_parallel(ContextExchange exchange);
+// Why a model cannot be trained so, in words for the user; "" if it can.
+std::string refuse_context(const Model& model, ContextExchange exchange);
+
 // Megatron-LM's tensor parallelism over axis "tp" (Shoeybi et al., arXiv 1909.08053): heads, the inner
 // dimension of the MLP and the vocabulary are divided, and each partial sum is all-reduced (stream tp) before
 // anything else is computed.
@@ -52,10 +74,11 @@ struct PipelineParallel {
 };
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 
-// Data parallelism over axis "dp": all gradients of a stage are all-reduced (stream dp) after its last
-// backward, in pieces of `bucket` bytes (0: in one). With `overlap`, the layers' gradients go out during the
-// last microbatch's backward, whenever layers have filled a bucket; what remains follows after it. A
-// bidirectional pipeline's copies of the model are summed in the same collective.
+// Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
+// are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
+// `overlap`, the layers' gradients go out during the last microbatch's backward, whenever layers have filled
+// a bucket; what remains follows after it. A bidirectional pipeline's copies of the model are summed in the
+// same collective.
 struct DataParallelism {
   Bytes bucket = 0;
   bool overlap = false;
