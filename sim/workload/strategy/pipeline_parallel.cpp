@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/errors.h"
 #include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
@@ -32,14 +33,17 @@ class Pipeline final : public Strategy {
  private:
   void divide_layers(TrainingGraph& graph) const {
     const PipelinePlacement& placement = p_.plan->placement;
-    const std::size_t layers = graph.model.body.size() / placement.parts();
+    std::vector<std::size_t> begins{0};  // by part
+    for (const std::uint32_t layers : p_.layers) begins.push_back(begins.back() + layers);
+    NETSIM_CHECK(begins.size() == placement.parts() + 1 && begins.back() == graph.model.body.size(),
+                 "the parts of the pipeline are not all layers");
     for (std::uint32_t s = 0; s < placement.stages(); ++s) {
       StageGraph stage;
       for (std::uint32_t c = 0; c < placement.chunks(s); ++c) {
         ChunkGraph chunk;
         if (placement.first(s, c)) chunk.layers.push_back(TrainingGraph::kFirst);
-        const std::size_t first = placement.held(s, c).part * layers;
-        for (std::size_t i = first; i < first + layers; ++i)
+        const std::uint32_t part = placement.held(s, c).part;
+        for (std::size_t i = begins[part]; i < begins[part + 1]; ++i)
           chunk.layers.push_back(TrainingGraph::kBody + graph.model.body[i]);
         if (placement.last(s, c)) chunk.layers.push_back(TrainingGraph::kLast);
         stage.chunks.push_back(std::move(chunk));

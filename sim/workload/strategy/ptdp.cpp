@@ -15,6 +15,7 @@
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/strategy/pipeline_division.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
@@ -30,6 +31,7 @@ struct ParallelParameters {
   std::int64_t context_heads = 2;
   std::int64_t virtual_stages = 1;
   bool sequence = false;
+  PipelineDivision layers;
   ConfigNode schedule;
 };
 
@@ -83,6 +85,8 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
+          .section("layers", &P::layers, pipeline_division_parameters(),
+                   "how many layers each stage has, where they are not all alike")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b");
   return p;
@@ -147,6 +151,8 @@ class Ptdp : public WorkloadKind {
     const ConfigNode* parallel = where.find("parallel");
     plan_ = std::make_shared<const PipelinePlan>(
         make_pipeline_plan(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_));
+    layers_ = layers_of_parts(p_.parallel.layers, model_->layers(), plan_->placement,
+                              node(where, "parallel", "layers"));
     check_plan(where);
   }
 
@@ -166,9 +172,11 @@ class Ptdp : public WorkloadKind {
                        const char* what, std::int64_t value) const {
     if (value % degree == 0) return;
     node(where, "parallel", degree_name)
-        .fail(std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
-              std::to_string(degree) + ": " + degree_name +
-              (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor");
+        .fail(
+            std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
+            std::to_string(degree) + ": " + degree_name +
+            (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor" +
+            (std::string(degree_name) == "pipeline" ? ", or parallel.layers to say how many each has" : ""));
   }
   bool hybrid() const { return p_.parallel.context_exchange == ContextExchange::hybrid; }
   // Ranks that divide heads, besides the tensor-parallel ones.
@@ -212,8 +220,11 @@ class Ptdp : public WorkloadKind {
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
     if (p_.parallel.sequence)
       require_divides(where, "tensor", p_.parallel.tensor, "model.sequence", model_->sequence());
-    require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
-                    model_->layers());
+    const ConfigNode* parallel = where.find("parallel");
+    if (parallel == nullptr || parallel->find("layers") == nullptr) {
+      require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
+                      model_->layers());
+    }
     if (p_.gradient.overlap && p_.gradient.bucket == 0) {
       node(where, "gradient", "overlap").fail("overlap needs gradient.bucket: the size of one all-reduce");
     }
@@ -268,7 +279,7 @@ class Ptdp : public WorkloadKind {
     all.push_back(tensor_parallel());
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
-    all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
+    all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded}));
     if (p_.parallel.sequence) all.push_back(sequence_gradients());
@@ -310,6 +321,7 @@ class Ptdp : public WorkloadKind {
   PipelineShape shape_;
   std::string file_;
   std::shared_ptr<const PipelinePlan> plan_;
+  std::vector<std::uint32_t> layers_;  // by part
 };
 
 const Registration<WorkloadKind> kRegistration{

@@ -62,11 +62,12 @@ std::unique_ptr<Strategy> sequence_gradients();
 // al., arXiv 1604.06174; Megatron-LM's --recompute-granularity full), communication and all.
 std::unique_ptr<Strategy> full_recomputation();
 
-// The layers of the body in equal parts over the stages of axis "pp", each first and last part with an end of
-// the model; steps in the order of a plan. Gradients of parameters that both ends share are all-reduced
-// between the stages that hold them (stream pp).
+// The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
+// and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both
+// ends share are all-reduced between the stages that hold them (stream pp).
 struct PipelineParallel {
   std::shared_ptr<const PipelinePlan> plan;
+  std::vector<std::uint32_t> layers;  // by part
   // Between stages each rank of axis "tp" sends 1/t of the boundary tensor and the receivers gather it.
   bool scatter_gather = true;
   // Stages do not wait for what they send.
