@@ -31,6 +31,7 @@ struct ParallelParameters {
   std::int64_t context_heads = 2;
   std::int64_t virtual_stages = 1;
   bool sequence = false;
+  TensorOverlap tensor_overlap;
   PipelineDivision layers;
   ConfigNode schedule;
 };
@@ -61,6 +62,24 @@ struct PtdpParameters {
   std::int64_t iterations = 1;
 };
 
+const Parameters<TensorOverlap>& tensor_overlap_parameters() {
+  using P = TensorOverlap;
+  const std::vector<std::pair<std::string, OverlapMethod>> methods{
+      {"none", OverlapMethod::none},
+      {"ring_exchange", OverlapMethod::ring_exchange},
+      {"pipelined", OverlapMethod::pipelined}};
+  static const auto p =
+      Parameters<P>()
+          .choice("gathers", &P::gathers, methods,
+                  "inputs that are gathered before a GEMM: passed on from rank to rank, or gathered in "
+                  "pieces, beside the GEMM of the piece before")
+          .choice("reduce_scatters", &P::reduce_scatters, methods,
+                  "sums that are scattered behind a GEMM: passed on and added to, or scattered in pieces, "
+                  "beside the GEMM of the next piece")
+          .integer("pieces", &P::pieces, {2, 1024}, "of what is pipelined");
+  return p;
+}
+
 const Parameters<ParallelParameters>& parallel_parameters() {
   using P = ParallelParameters;
   static const auto p =
@@ -85,6 +104,8 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
+          .section("tensor_overlap", &P::tensor_overlap, tensor_overlap_parameters(),
+                   "communication of sequence parallelism beside the GEMMs that wait for it")
           .section("layers", &P::layers, pipeline_division_parameters(),
                    "how many layers each stage has, where they are not all alike")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
@@ -215,6 +236,24 @@ class Ptdp : public WorkloadKind {
     const std::string refusal = refuse_context(model_->make(1, 2), p_.parallel.context_exchange);
     if (!refusal.empty()) exchange.fail(refusal);
   }
+  bool overlaps(OverlapMethod method) const {
+    const TensorOverlap& overlap = p_.parallel.tensor_overlap;
+    return overlap.gathers == method || overlap.reduce_scatters == method;
+  }
+  void check_overlap(const ConfigNode& where) const {
+    if (!overlaps(OverlapMethod::ring_exchange) && !overlaps(OverlapMethod::pipelined)) return;
+    const ConfigNode& key = node(where, "parallel", "tensor_overlap");
+    if (!p_.parallel.sequence) {
+      key.fail(
+          "tensor_overlap needs parallel.sequence: without it there are all-reduces, which no GEMM's input "
+          "can be cut out of");
+    }
+    const std::int64_t tokens = p_.microbatch * model_->sequence() / p_.parallel.context;
+    const std::int64_t pieces = p_.parallel.tensor_overlap.pieces;
+    if (!overlaps(OverlapMethod::pipelined) || tokens % (pieces * p_.parallel.tensor) == 0) return;
+    key.fail("the " + std::to_string(tokens) + " tokens of a microbatch and rank cannot be divided by " +
+             std::to_string(pieces) + " pieces x tensor");
+  }
   void check(const ConfigNode& where) const {
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
@@ -232,6 +271,7 @@ class Ptdp : public WorkloadKind {
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
     check_sizes(where);
     check_context(where);
+    check_overlap(where);
   }
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
@@ -256,7 +296,13 @@ class Ptdp : public WorkloadKind {
     }
   }
 
-  double operations_of_layer() const { return 20.0 + 10.0 * static_cast<double>(p_.parallel.context); }
+  double operations_of_layer() const {
+    const double tensor =
+        overlaps(OverlapMethod::ring_exchange) ? static_cast<double>(p_.parallel.tensor) : 1;
+    const double pieces =
+        overlaps(OverlapMethod::pipelined) ? static_cast<double>(p_.parallel.tensor_overlap.pieces) : 1;
+    return 20.0 + 10.0 * static_cast<double>(p_.parallel.context) + 20.0 * (tensor - 1) + 20.0 * (pieces - 1);
+  }
 
   // What a schedule asks of the model, beyond what its shape does.
   void check_plan(const ConfigNode& where) const {
@@ -278,6 +324,7 @@ class Ptdp : public WorkloadKind {
     all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
+    if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
     all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;

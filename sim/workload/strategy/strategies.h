@@ -53,6 +53,24 @@ std::unique_ptr<Strategy> reduced_precision(Precision precision);
 // recomputation.
 std::unique_ptr<Strategy> sequence_parallel();
 
+// Communication of sequence parallelism in pieces, beside the GEMM of a body's layer that waits for it or
+// that it waits for: of the inputs that are gathered before a GEMM, and of the sums that are reduce-scattered
+// behind one. What runs beside the gradients of weights stays as it is (Transformer Engine's "bulk" overlap).
+// - ring_exchange: a rank computes with its own tokens while it passes them on and gets those of the next
+//   rank; partial sums are passed on and added to (Wang et al., "Overlap Communication with Dependent
+//   Computation via Decomposition in Large Deep Learning Models", ASPLOS 2023; Transformer Engine's
+//   "ring_exchange");
+// - pipelined: the collective and the GEMM are cut into as many pieces; a piece is gathered while the one
+//   before is computed, or summed while the one behind is (Transformer Engine's "pipeline").
+// After sequence_parallel(), before recomputation.
+enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
+struct TensorOverlap {
+  OverlapMethod gathers = OverlapMethod::none;
+  OverlapMethod reduce_scatters = OverlapMethod::none;
+  std::int64_t pieces = 4;  // of what is pipelined; Transformer Engine's num_splits
+};
+std::unique_ptr<Strategy> tensor_overlap(const TensorOverlap& parameters);
+
 // Gradients of parameters that each rank computed for its part of the tokens only (norms, biases) are
 // all-reduced over "tp" when all others are there (Megatron-LM's finalize_model_grads). After
 // data_parallel().

@@ -297,19 +297,28 @@ std::string random_job() {
   const int tensor = pick({1, 2, 4}), stages = pick({1, 2, 4}), chunks = stages > 1 ? pick({1, 2}) : 1;
   const int microbatches = stages * pick({1, 2, 3});
   const auto flag = [&] { return pick({0, 1}) == 1 ? "true" : "false"; };
-  const bool sharded = pick({0, 1}) == 1, fused = pick({0, 1}) == 1;
+  const bool sharded = pick({0, 1}) == 1, fused = pick({0, 1}) == 1, sequence = pick({0, 1}) == 1;
   const int context = pick({1, 1, 2, 4});
   const std::vector<std::string> exchanges{"all_gather", "all_to_all", "ring", "hybrid"};
   const int exchange = tensor * context > 8 ? 0
                        : !fused             ? pick({0, 1})
                        : context > 2        ? pick({0, 1, 2, 3})
                                             : pick({0, 1, 2});
+  const std::vector<std::string> methods{"none", "ring_exchange", "pipelined"};
+  const auto method = [&] { return methods[static_cast<std::size_t>(pick({0, 1, 2}))]; };
+  const std::string overlap =
+      pick({0, 1}) == 1 && sequence && tensor * context <= 8
+          ? ", tensor_overlap: {gathers: " + method() + ", reduce_scatters: " + method() + ", pieces: 2}"
+          : "";
   return "{kind: ptdp, model: {" + std::string(fused ? "kind: llama, groups: 8, inner: 64, " : "") +
          "layers: 8, hidden: 64, heads: 8, sequence: 16, vocabulary: 128}, parallel: {context: " +
          std::to_string(context) + ", context_exchange: " + exchanges[static_cast<std::size_t>(exchange)] +
          ", tensor: " + std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
          ", data: " + std::to_string(pick({1, 2})) + ", virtual_stages: " + std::to_string(chunks) +
-         ", sequence: " + flag() + "}, microbatches: " + std::to_string(microbatches) +
+         ", sequence: " + (sequence ? "true" : "false") + overlap +
+         (stages == 2 && chunks == 1 ? ", layers: {first_stage: " + std::to_string(pick({0, 3, 4})) + "}"
+                                     : "") +
+         "}, microbatches: " + std::to_string(microbatches) +
          ", precision: " + (pick({0, 1}) == 1 ? "fp8" : "half") +
          ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
          ", overlap_parameter_gather: " + (sharded ? flag() : "false") +
