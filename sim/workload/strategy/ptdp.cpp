@@ -37,7 +37,7 @@ struct ParallelParameters {
 };
 
 enum class GradientType { fp16, fp32 };
-enum class Recompute { full, none };
+enum class Recompute { full, selective, none };
 enum class Optimizer { adam, distributed_adam, none };
 
 struct GradientParameters {
@@ -136,8 +136,10 @@ const Parameters<PtdpParameters>& parameters() {
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
-          .choice("recompute", &P::recompute, {{"full", Recompute::full}, {"none", Recompute::none}},
-                  "activations: recompute every layer's forward before its backward, or keep them")
+          .choice("recompute", &P::recompute,
+                  {{"full", Recompute::full}, {"selective", Recompute::selective}, {"none", Recompute::none}},
+                  "activations: recompute every layer's forward before its backward; only the core of the "
+                  "attention; or keep them")
           .flag("scatter_gather", &P::scatter_gather,
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
           .flag("overlap_p2p", &P::overlap_p2p,
@@ -326,6 +328,7 @@ class Ptdp : public WorkloadKind {
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
+    if (p_.recompute == Recompute::selective) all.push_back(selective_recomputation());
     all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded}));

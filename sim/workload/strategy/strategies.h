@@ -80,6 +80,12 @@ std::unique_ptr<Strategy> sequence_gradients();
 // al., arXiv 1604.06174; Megatron-LM's --recompute-granularity full), communication and all.
 std::unique_ptr<Strategy> full_recomputation();
 
+// What the core of the attention keeps, which grows with the square of the sequence, is not kept: each
+// backward computes the core of its layer's forward again before its own (Korthikanti et al., arXiv
+// 2205.05198, section 5; Megatron-LM's --recompute-granularity selective), communication of context
+// parallelism and all. As Megatron does it, a fused attention, too, although that keeps no scores.
+std::unique_ptr<Strategy> selective_recomputation();
+
 // The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
 // and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both
 // ends share are all-reduced between the stages that hold them (stream pp).

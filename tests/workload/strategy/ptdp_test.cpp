@@ -322,9 +322,9 @@ std::string random_job() {
          ", precision: " + (pick({0, 1}) == 1 ? "fp8" : "half") +
          ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
          ", overlap_parameter_gather: " + (sharded ? flag() : "false") +
-         ", microbatch: " + std::to_string(pick({1, 2})) +
-         ", recompute: " + (pick({0, 1}) == 1 ? "full" : "none") + ", scatter_gather: " + flag() +
-         ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +
+         ", microbatch: " + std::to_string(pick({1, 2})) + ", recompute: " +
+         std::vector<std::string>{"full", "none", "selective"}[static_cast<std::size_t>(pick({0, 1, 2}))] +
+         ", scatter_gather: " + flag() + ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +
          "}, iterations: " + std::to_string(pick({1, 2})) + "}";
 }
 
@@ -336,7 +336,8 @@ TEST(Ptdp, EverySendHasItsReceiveAndEveryOrderEnds) {
     player.run();
     RC_ASSERT(player.all_done());
     RC_ASSERT(!player.mismatched);
-    if (yaml.find("llama") != std::string::npos) return;
+    // Fused attention is no GEMM, and what is computed again of it no FLOPs of the model.
+    if (yaml.find("llama") != std::string::npos || yaml.find("selective") != std::string::npos) return;
     const double expected = source->model_flops() * *source->iterations(), flops = gemm_flops(*source);
     RC_ASSERT(flops > expected * (1 - 1e-12));
     RC_ASSERT(flops < expected * (1 + 1e-12));
@@ -417,7 +418,8 @@ TEST(Ptdp, RefusesDegreesThatDoNotDivide) {
 TEST(Ptdp, RefusesWrongDescriptions) {
   EXPECT_THAT(refusal("{kind: ptdp, microbaches: 3}"), HasSubstr("microbatches"));
   EXPECT_THAT(refusal("{kind: ptdp, gradient: {overlap: true}}"), HasSubstr("overlap needs gradient.bucket"));
-  EXPECT_THAT(refusal("{kind: ptdp, recompute: some}"), HasSubstr("'some' is not one of: full, none"));
+  EXPECT_THAT(refusal("{kind: ptdp, recompute: some}"),
+              HasSubstr("'some' is not one of: full, selective, none"));
   EXPECT_THAT(refusal("{kind: ptdp, parallel: {tensor: 32, pipeline: 96, data: 1000000}}"),
               HasSubstr("ranks"));
   EXPECT_THAT(refusal("{kind: ptdp, microbatches: 1000000}"), HasSubstr("is too much"));
