@@ -1,8 +1,11 @@
-// TaskPlayer: plays a TaskSource without a network: transfers take no time, collectives end when all members
-// are there, computation takes what the test says. What is due at one time happens in an order drawn from a
-// seed, so that a source is shown to work in any order.
+// TaskPlayer: plays a TaskSource without a network: computation takes what the test says, and so does a
+// message from its send on and a collective from when all members are there (no time, unless it says
+// something). What is due at one time happens in an order drawn from a seed, so that a source is shown to
+// work in any order.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <queue>
 #include <set>
@@ -25,6 +28,9 @@ class TaskPlayer {
   // durations[work] in picoseconds; empty: all 0.
   explicit TaskPlayer(TaskSource& source, std::uint64_t seed = 1, std::vector<Time> durations = {})
       : source_(source), random_(seed, "player"), durations_(std::move(durations)) {}
+
+  // How long a communication takes.
+  std::function<Time(const Task&)> transfer_time = [](const Task&) { return Time{0}; };
 
   void run() {
     for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) {
@@ -70,7 +76,7 @@ class TaskPlayer {
         schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work]));
         break;
       case TaskKind::send:
-        schedule(index, now_);
+        schedule(index, now_ + transfer_time(task));
         sent_[{rank, task.peer, task.tag, task.sequence}].push(index);
         match({rank, task.peer, task.tag, task.sequence});
         break;
@@ -88,8 +94,9 @@ class TaskPlayer {
     auto& sent = sent_[key];
     auto& posted = posted_[key];
     for (; !sent.empty() && !posted.empty(); sent.pop(), posted.pop()) {
-      if (open_[sent.front()].task.bytes != open_[posted.front()].task.bytes) mismatched = true;
-      schedule(posted.front(), now_);
+      const PlayedTask& message = open_[sent.front()];
+      if (message.task.bytes != open_[posted.front()].task.bytes) mismatched = true;
+      schedule(posted.front(), std::max(now_, message.ready + transfer_time(message.task)));
     }
   }
   void join(const Task& task, std::size_t index) {
@@ -102,7 +109,7 @@ class TaskPlayer {
     }
     waiting.push_back(index);
     if (waiting.size() < source_.group(task.group).size()) return;
-    for (const std::size_t member : waiting) schedule(member, now_);
+    for (const std::size_t member : waiting) schedule(member, now_ + transfer_time(task));
     calls_of_.erase({task.group, task.sequence});
   }
   void finish(std::size_t index) {

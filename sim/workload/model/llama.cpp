@@ -17,7 +17,7 @@ class Llama {
              gradient_bytes),
         latent_(model.latent, model.hidden, model.heads, model.sequence, microbatch, gradient_bytes),
         hidden_{model.hidden},
-        tokens_{model.sequence * microbatch},
+        tokens_{model.sequence * microbatch, Dimension::tokens},
         queries_{model.hidden, Dimension::heads},
         keys_{model.groups * head_size_, Dimension::heads},
         qkv_{model.hidden + 2 * model.groups * head_size_, Dimension::heads},
@@ -57,9 +57,10 @@ class Llama {
   // Activations, where each token is computed for itself, and all of them.
   Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
   Tensor all() const { return {tokens_, hidden_}; }
-  Tensor q() const { return {tokens_, queries_}; }     // queries, and what attention gives
-  Tensor k() const { return {tokens_, keys_}; }        // keys, and as many values
-  Tensor z() const { return {tokens_, vocabulary_}; }  // logits
+  Tensor q() const { return {tokens_, queries_}; }  // queries, and what attention gives
+  Tensor k() const { return {tokens_, keys_}; }     // keys, and as many values
+  Tensor attended() const { return {{tokens_.size, Dimension::keys}, keys_}; }  // keys where they are used
+  Tensor z() const { return {tokens_, vocabulary_}; }                           // logits
   Tensor words() const { return {vocabulary_, hidden_}; }
   // GEMMs of weight matrices, and of their gradients.
   static Operator weights(const char* name, Extent m, Extent n, Extent k) {
@@ -74,11 +75,12 @@ class Llama {
   // Each query sees half of the keys, itself included. Bytes: forward reads q, k, v and writes the output;
   // backward reads q, k, v, the output and its gradient and writes three gradients.
   Operator attention(bool forward) const {
-    Operator op = gemm(forward ? "flash_attention" : "flash_attention_backward", {model_.sequence},
-                       {(model_.sequence + 1) / 2}, {(forward ? 2 : 5) * head_size_}, batch_heads_);
+    Operator op =
+        gemm(forward ? "flash_attention" : "flash_attention_backward", {model_.sequence, Dimension::tokens},
+             {(model_.sequence + 1) / 2, Dimension::keys}, {(forward ? 2 : 5) * head_size_}, batch_heads_);
     op.kind = Kernel::Kind::attention;
-    op.traffic = {{forward ? 4 : 8, q()}, {forward ? 4 : 8, k()}};
-    return op;
+    op.traffic = {{forward ? 4 : 8, q()}, {forward ? 4 : 8, attended()}};
+    return in_core({q(), k(), k(), q()}, std::move(op));
   }
 
   ModelLayer layer() const {

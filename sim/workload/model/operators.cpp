@@ -42,6 +42,11 @@ Operator gathering(Gather gather, Operator op) {
   return op;
 }
 
+Operator in_core(AttentionCore core, Operator op) {
+  op.core = std::move(core);
+  return op;
+}
+
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
   std::vector<Traffic> traffic;
   traffic.reserve(weights.size());

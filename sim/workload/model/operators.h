@@ -19,23 +19,25 @@
 
 namespace netsim {
 
-// What an extent runs along. `whole` is never divided. `sequence`: tokens where every token is computed for
-// itself (norms, sums with the residual), between the parts that heads, inner or vocabulary divide.
-// `experts`: of a layer; `expert_inner`: of each; `routed`: copies of tokens that the experts of a rank take.
-// These are dealt out to the experts in a batch of kernels; how many they are depends on the router, and
-// dividing experts does not change their number where all get as many: a rank has fewer experts, and each
-// gets tokens of more ranks.
+// What an extent runs along. `whole` is never divided. `tokens`: those of a microbatch. `sequence`: the same
+// where every token is computed for itself (norms, sums with the residual), between the parts that heads,
+// inner or vocabulary divide. `keys`: the tokens that a query attends to. `experts`: of a layer;
+// `expert_inner`: of each; `routed`: copies of tokens that the experts of a rank take. These are dealt out to
+// the experts in a batch of kernels; how many they are depends on the router, and dividing experts does not
+// change their number where all get as many: a rank has fewer experts, and each gets tokens of more ranks.
 enum class Dimension : std::uint8_t {
   whole,
   heads,
   inner,
   vocabulary,
   sequence,
+  tokens,
+  keys,
   experts,
   expert_inner,
   routed
 };
-inline constexpr std::size_t kDimensions = 8;
+inline constexpr std::size_t kDimensions = 10;
 
 struct Extent {
   std::int64_t size = 1;
@@ -84,6 +86,12 @@ struct Gather {
   Dimension over = Dimension::sequence;
 };
 
+// What the core of the attention (scores, softmax, the sum of values; all that computes tokens with other
+// tokens) reads and writes, for those who divide the tokens or compute it again.
+struct AttentionCore {
+  Tensor queries, keys, values, output;
+};
+
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
 // kernel bound by memory.
 struct Operator {
@@ -98,6 +106,7 @@ struct Operator {
   bool linear = false;
   Precision precision = Precision::half;  // of GEMMs and attention
   std::optional<Gather> gathers;
+  std::optional<AttentionCore> core;  // of operators of the attention's core
 };
 // Makers of operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
@@ -106,6 +115,7 @@ Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor t
 Operator computing_weights(Operator op);  // sets weight_gradient
 Operator linear(Operator op);             // sets linear
 Operator gathering(Gather gather, Operator op);
+Operator in_core(AttentionCore core, Operator op);
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
 // reads both and writes the sum.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);

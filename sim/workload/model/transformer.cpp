@@ -12,8 +12,10 @@ class Transformer {
         tied_(model.tied),
         gradient_bytes_(gradient_bytes),
         hidden_{model.hidden},
-        tokens_{model.sequence * microbatch},
+        tokens_{model.sequence * microbatch, Dimension::tokens},
         sequence_{model.sequence},
+        query_tokens_{model.sequence, Dimension::tokens},
+        key_tokens_{model.sequence, Dimension::keys},
         head_size_{model.hidden / model.heads},
         heads_{model.hidden, Dimension::heads},
         qkv_{3 * model.hidden, Dimension::heads},
@@ -39,7 +41,7 @@ class Transformer {
   Tensor all() const { return {tokens_, hidden_}; }
   Tensor a_by_heads() const { return {tokens_, heads_}; }
   Tensor a_inner() const { return {tokens_, inner_}; }
-  Tensor q() const { return {batch_heads_, sequence_, sequence_}; }
+  Tensor q() const { return {batch_heads_, query_tokens_, key_tokens_}; }
   Tensor z() const { return {tokens_, vocabulary_}; }
   Tensor words() const { return {vocabulary_, hidden_}; }
   // An end's parameters: `own`, and the words unless the ends share them.
@@ -59,6 +61,9 @@ class Transformer {
   }
   Operator accumulation(const std::vector<Tensor>& weights) const {
     return netsim::accumulation(weights, gradient_bytes_);
+  }
+  Operator core(Operator op) const {
+    return in_core({a_by_heads(), a_by_heads(), a_by_heads(), a_by_heads()}, std::move(op));
   }
   PartialSum sum(const char* name, Dimension over) const { return {name, over, all(), 2, true}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
@@ -88,14 +93,14 @@ class Transformer {
   //   bias + dropout + residual  a: read 2, residual 2, write 2, mask 1
   //   bias + GeLU                4a/t: read 2, write 2
   ModelPart attention_forward() const {
-    return {
-        "attention_forward",
-        {memory("layer_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
-         gemm("attention_scores", sequence_, sequence_, head_size_, batch_heads_), memory("softmax", 3, q()),
-         memory("attention_dropout", 5, q()),
-         gemm("attention_context", sequence_, head_size_, sequence_, batch_heads_),
-         memory("context_transpose", 4, a_by_heads()), weights("projection_gemm", tokens_, hidden_, heads_)},
-        sum("forward", Dimension::heads)};
+    return {"attention_forward",
+            {memory("layer_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
+             core(gemm("attention_scores", query_tokens_, key_tokens_, head_size_, batch_heads_)),
+             core(memory("softmax", 3, q())), core(memory("attention_dropout", 5, q())),
+             core(gemm("attention_context", query_tokens_, head_size_, key_tokens_, batch_heads_)),
+             core(memory("context_transpose", 4, a_by_heads())),
+             weights("projection_gemm", tokens_, hidden_, heads_)},
+            sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
     return {"mlp_forward",
@@ -135,12 +140,12 @@ class Transformer {
          memory("bias_dropout_backward", 7, a()),
          gathering({all()}, weights("projection_gemm_dgrad", tokens_, heads_, hidden_)),
          wgrad("projection_gemm_wgrad", heads_, hidden_, tokens_),
-         memory("context_transpose_backward", 4, a_by_heads()),
-         gemm("attention_context_dgrad", sequence_, sequence_, head_size_, batch_heads_),
-         gemm("attention_context_vgrad", sequence_, head_size_, sequence_, batch_heads_),
-         memory("attention_dropout_backward", 5, q()), memory("softmax_backward", 6, q()),
-         gemm("attention_scores_qgrad", sequence_, head_size_, sequence_, batch_heads_),
-         gemm("attention_scores_kgrad", sequence_, head_size_, sequence_, batch_heads_),
+         core(memory("context_transpose_backward", 4, a_by_heads())),
+         core(gemm("attention_context_dgrad", query_tokens_, key_tokens_, head_size_, batch_heads_)),
+         core(gemm("attention_context_vgrad", key_tokens_, head_size_, query_tokens_, batch_heads_)),
+         core(memory("attention_dropout_backward", 5, q())), core(memory("softmax_backward", 6, q())),
+         core(gemm("attention_scores_qgrad", query_tokens_, head_size_, key_tokens_, batch_heads_)),
+         core(gemm("attention_scores_kgrad", key_tokens_, head_size_, query_tokens_, batch_heads_)),
          memory("qkv_join_backward", 6, {tokens_, qkv_}), weights("qkv_gemm_dgrad", tokens_, hidden_, qkv_),
          gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv_, tokens_)),
          accumulation({{hidden_, qkv_}, {heads_, hidden_}})},
@@ -203,7 +208,8 @@ class Transformer {
   std::int64_t layers_;
   bool tied_;
   std::int64_t gradient_bytes_;
-  Extent hidden_, tokens_, sequence_, head_size_, heads_, qkv_, batch_heads_, inner_, vocabulary_;
+  Extent hidden_, tokens_, sequence_, query_tokens_, key_tokens_, head_size_, heads_, qkv_, batch_heads_,
+      inner_, vocabulary_;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const 
 }
 
 // Along which ranks have copies of the parameters.
-std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "dp"; }
+std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "replicas"; }
 
 }  // namespace
 
@@ -72,7 +72,7 @@ GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::s
                          CollectiveKind kind, ParameterSet set) {
   GraphNode node;
   node.kind = GraphNode::Kind::collective;
-  node.name = axis_of(set) + "_" + name;
+  node.name = (set == ParameterSet::experts ? "edp_" : "dp_") + name;
   node.collective = kind;
   node.stream = Stream::dp;
   node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/strategy/token_counts.h"
 
@@ -31,7 +32,7 @@ class ExpertParallel final : public Strategy {
     graph.sharding.divide(Dimension::experts, members);
     graph.sharding.divide(Dimension::expert_inner, inner);
     graph.sharding.set_routed(copies_of_rank(graph) * inner);
-    graph.experts_apart = graph.mesh.along({"edp"}) != graph.mesh.along({"dp"});
+    graph.experts_apart = graph.mesh.along({"edp"}) != graph.mesh.along({"replicas"});
     for (LayerGraph& layer : graph.layers) {
       for (Chain* chain : {&layer.forward, &layer.backward}) {
         complete_sums(graph, *chain);
@@ -98,16 +99,20 @@ class ExpertParallel final : public Strategy {
   // ---- Exchanges
 
   Chain exchanged(TrainingGraph& graph, const Chain& chain, const Layer* layer) const {
-    Chain result;
-    for (const GraphNode& node : chain) {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const GraphNode& node = chain[i];
+      ChainEditor::Numbers after = edit.waits_for(i);
       if (node.kind != GraphNode::Kind::exchange) {
-        result.push_back(node);
+        edit.stands(i, edit.add(node, after));
         continue;
       }
-      if (node.exchange.asks) result.push_back(number_exchange(graph, node));
-      for (const Leg leg : legs(graph, node.exchange)) result.push_back(collective(graph, node, leg, layer));
+      if (node.exchange.asks) after = {edit.add(number_exchange(graph, node), after)};
+      for (const Leg leg : legs(graph, node.exchange))
+        after = {edit.add(collective(graph, node, leg, layer), after)};
+      edit.stands(i, after.front());
     }
-    return result;
+    return edit.finish();
   }
 
   // How many copies each rank has for each expert: 8 bytes for each, gathered by all (Megatron-Core's

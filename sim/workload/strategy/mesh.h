@@ -34,6 +34,7 @@ class Mesh {
 
   // For programs: declares the plain axes, which a program numbers in the same order.
   void declare(ProgramBuilder& builder) const;
+  bool is_plain(const std::string& axis) const { return parts_.at(axis).size() == 1; }
   std::uint32_t index(const std::string& plain_axis) const { return parts_.at(plain_axis).front(); }
   // The group of each rank along the axes together. Groups with the same members and another communicator
   // are called independently.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/errors.h"
+#include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
 namespace netsim {
@@ -31,14 +33,17 @@ class Pipeline final : public Strategy {
  private:
   void divide_layers(TrainingGraph& graph) const {
     const PipelinePlacement& placement = p_.plan->placement;
-    const std::size_t layers = graph.model.body.size() / placement.parts();
+    std::vector<std::size_t> begins{0};  // by part
+    for (const std::uint32_t layers : p_.layers) begins.push_back(begins.back() + layers);
+    NETSIM_CHECK(begins.size() == placement.parts() + 1 && begins.back() == graph.model.body.size(),
+                 "the parts of the pipeline are not all layers");
     for (std::uint32_t s = 0; s < placement.stages(); ++s) {
       StageGraph stage;
       for (std::uint32_t c = 0; c < placement.chunks(s); ++c) {
         ChunkGraph chunk;
         if (placement.first(s, c)) chunk.layers.push_back(TrainingGraph::kFirst);
-        const std::size_t first = placement.held(s, c).part * layers;
-        for (std::size_t i = first; i < first + layers; ++i)
+        const std::uint32_t part = placement.held(s, c).part;
+        for (std::size_t i = begins[part]; i < begins[part + 1]; ++i)
           chunk.layers.push_back(TrainingGraph::kBody + graph.model.body[i]);
         if (placement.last(s, c)) chunk.layers.push_back(TrainingGraph::kLast);
         stage.chunks.push_back(std::move(chunk));
@@ -69,24 +74,31 @@ class Pipeline final : public Strategy {
   // Each backward as two: what the stage before waits for, and the gradients of weights.
   static void split_backwards(TrainingGraph& graph) {
     for (LayerGraph& layer : graph.layers) {
-      for (const GraphNode& node : layer.backward) {
+      // A node waits for the same as before, or, where that is in the other half, for what goes before that.
+      ChainEditor inputs(layer.backward), all_weights(layer.backward);
+      for (std::size_t i = 0; i < layer.backward.size(); ++i) {
+        const GraphNode& node = layer.backward[i];
+        const ChainEditor::Numbers after = inputs.waits_for(i), weights_after = all_weights.waits_for(i);
         if (node.kind != GraphNode::Kind::compute) {
-          Chain& chain = node.weight_gradient ? layer.weights : layer.input;
-          chain.push_back(node);
-          chain.back().after.clear();
+          if (node.weight_gradient) all_weights.add(node, weights_after);
+          if (!node.weight_gradient) inputs.add(node, after);
+          inputs.stands(i, inputs.last());
+          all_weights.stands(i, all_weights.last());
           continue;
         }
         GraphNode input = node, weights = node;
-        input.after.clear();
-        weights.after.clear();
         input.work.name += "_input";
         weights.work.name = weights.name = weights_name(node.name);
         const auto computes_weights = [](const Operator& op) { return op.weight_gradient; };
         std::erase_if(input.operators, computes_weights);
         std::erase_if(weights.operators, [](const Operator& op) { return !op.weight_gradient; });
-        if (!input.operators.empty()) layer.input.push_back(std::move(input));
-        if (!weights.operators.empty()) layer.weights.push_back(std::move(weights));
+        if (!input.operators.empty()) inputs.add(std::move(input), after);
+        if (!weights.operators.empty()) all_weights.add(std::move(weights), weights_after);
+        inputs.stands(i, inputs.last());
+        all_weights.stands(i, all_weights.last());
       }
+      layer.input = inputs.finish();
+      layer.weights = all_weights.finish();
     }
   }
 
@@ -114,7 +126,8 @@ class Pipeline final : public Strategy {
     PipelineTransfers& transfers = graph.transfers;
     transfers.message = graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary);
     const std::uint32_t tensor = graph.mesh.size("tp");
-    const bool divided = graph.sharding.parts(Dimension::sequence) > 1;  // each rank has a part already
+    // Each rank of axis "tp" has a part already.
+    const bool divided = graph.sharding.parts(Dimension::sequence) > graph.sharding.parts(Dimension::tokens);
     if (tensor == 1 || divided || !p_.scatter_gather) return;
     transfers.gathered = transfers.message;
     transfers.message /= tensor;

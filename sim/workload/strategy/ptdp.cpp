@@ -3,9 +3,9 @@
 // a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
 // what the user may ask for.
 //
-// Rank order: tensor fastest, then data, then pipeline (Megatron's initialize_model_parallel); experts count
-// the ranks of a stage anew, by what divides an expert, then by experts, then by copies. Not modelled: the
-// all-reduces of a few bytes for the loss scale and the gradient norm.
+// Rank order: tensor fastest, then context, data and pipeline (Megatron's initialize_model_parallel); experts
+// count the ranks of a stage anew, by what divides an expert, then by experts, then by copies. Not modelled:
+// the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -17,6 +17,7 @@
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/strategy/pipeline_division.h"
 #include "sim/workload/strategy/router.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
@@ -28,15 +29,20 @@ struct ParallelParameters {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
+  std::int64_t context = 1;
+  ContextExchange context_exchange = ContextExchange::ring;
+  std::int64_t context_heads = 2;
   std::int64_t virtual_stages = 1;
   std::int64_t expert = 1;
   std::optional<std::int64_t> expert_tensor;
   bool sequence = false;
+  TensorOverlap tensor_overlap;
+  PipelineDivision layers;
   ConfigNode schedule;
 };
 
 enum class GradientType { fp16, fp32 };
-enum class Recompute { full, none };
+enum class Recompute { full, selective, none };
 enum class Optimizer { adam, distributed_adam, none };
 
 struct GradientParameters {
@@ -68,6 +74,24 @@ struct PtdpParameters {
   std::int64_t iterations = 1;
 };
 
+const Parameters<TensorOverlap>& tensor_overlap_parameters() {
+  using P = TensorOverlap;
+  const std::vector<std::pair<std::string, OverlapMethod>> methods{
+      {"none", OverlapMethod::none},
+      {"ring_exchange", OverlapMethod::ring_exchange},
+      {"pipelined", OverlapMethod::pipelined}};
+  static const auto p =
+      Parameters<P>()
+          .choice("gathers", &P::gathers, methods,
+                  "inputs that are gathered before a GEMM: passed on from rank to rank, or gathered in "
+                  "pieces, beside the GEMM of the piece before")
+          .choice("reduce_scatters", &P::reduce_scatters, methods,
+                  "sums that are scattered behind a GEMM: passed on and added to, or scattered in pieces, "
+                  "beside the GEMM of the next piece")
+          .integer("pieces", &P::pieces, {2, 1024}, "of what is pipelined");
+  return p;
+}
+
 const Parameters<ParallelParameters>& parallel_parameters() {
   using P = ParallelParameters;
   static const auto p =
@@ -75,6 +99,20 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("tensor", &P::tensor, {1, 65'536}, "tensor-parallel ranks (t)")
           .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
           .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
+          .integer("context", &P::context, {1, 65'536},
+                   "context-parallel ranks, each with its part of every sequence")
+          .choice(
+              "context_exchange", &P::context_exchange,
+              {{"ring", ContextExchange::ring},
+               {"all_gather", ContextExchange::all_gather},
+               {"all_to_all", ContextExchange::all_to_all},
+               {"hybrid", ContextExchange::hybrid}},
+              "how a context-parallel rank attends to the keys and values of the others: blocks of them "
+              "go round a ring; all are gathered; all-to-alls divide heads instead of tokens; all-to-alls "
+              "among neighbours and a ring among those groups")
+          .integer("context_heads", &P::context_heads, {2, 65'536},
+                   "hybrid: context-parallel ranks that divide heads among them; the ring has context / "
+                   "context_heads steps")
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .integer("expert", &P::expert, {1, 65'536},
                    "ranks that divide the routed experts of a layer among them")
@@ -82,6 +120,10 @@ const Parameters<ParallelParameters>& parallel_parameters() {
                    "ranks that divide each of these experts: as many as tensor, or fewer")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
+          .section("tensor_overlap", &P::tensor_overlap, tensor_overlap_parameters(),
+                   "communication of sequence parallelism beside the GEMMs that wait for it")
+          .section("layers", &P::layers, pipeline_division_parameters(),
+                   "how many layers each stage has, where they are not all alike")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b");
   return p;
@@ -118,14 +160,16 @@ const Parameters<PtdpParameters>& parameters() {
           .text("name", &P::name, "name of the job")
           .component("model", &P::model, "model", "gpt", "what is trained; the default is GPT-3 175B")
           .section("parallel", &P::parallel, parallel_parameters(),
-                   "how it is split: tensor x data x pipeline ranks")
+                   "how it is split: tensor x context x data x pipeline ranks")
           .component("router", &P::router, "router", "uniform", "how tokens are spread over routed experts")
           .section("dispatch", &P::dispatch, dispatch_parameters(), "the way of tokens to routed experts")
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
-          .choice("recompute", &P::recompute, {{"full", Recompute::full}, {"none", Recompute::none}},
-                  "activations: recompute every layer's forward before its backward, or keep them")
+          .choice("recompute", &P::recompute,
+                  {{"full", Recompute::full}, {"selective", Recompute::selective}, {"none", Recompute::none}},
+                  "activations: recompute every layer's forward before its backward; only the core of the "
+                  "attention; or keep them")
           .flag("scatter_gather", &P::scatter_gather,
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
           .flag("overlap_p2p", &P::overlap_p2p,
@@ -162,6 +206,8 @@ class Ptdp : public WorkloadKind {
     const ConfigNode* parallel = where.find("parallel");
     plan_ = std::make_shared<const PipelinePlan>(
         make_pipeline_plan(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_));
+    layers_ = layers_of_parts(p_.parallel.layers, model_->layers(), plan_->placement,
+                              node(where, "parallel", "layers"));
     check_plan(where);
   }
 
@@ -181,24 +227,86 @@ class Ptdp : public WorkloadKind {
                        const char* what, std::int64_t value) const {
     if (value % degree == 0) return;
     node(where, "parallel", degree_name)
-        .fail(std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
-              std::to_string(degree) + ": " + degree_name +
-              (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor");
+        .fail(
+            std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
+            std::to_string(degree) + ": " + degree_name +
+            (std::string(degree_name) == "pipeline" ? " x virtual_stages" : "") + " has to be a divisor" +
+            (std::string(degree_name) == "pipeline" ? ", or parallel.layers to say how many each has" : ""));
+  }
+  bool hybrid() const { return p_.parallel.context_exchange == ContextExchange::hybrid; }
+  // Ranks that divide heads, besides the tensor-parallel ones.
+  std::int64_t context_heads() const {
+    const ContextExchange exchange = p_.parallel.context_exchange;
+    return hybrid()                                  ? p_.parallel.context_heads
+           : exchange == ContextExchange::all_to_all ? p_.parallel.context
+                                                     : 1;
+  }
+  void check_context(const ConfigNode& where) const {
+    const std::int64_t size = p_.parallel.context;
+    if (size == 1) return;
+    const ConfigNode& key = node(where, "parallel", "context");
+    // Two chunks each (Transformer Engine).
+    if (model_->sequence() % (2 * size) != 0) {
+      key.fail("model.sequence (" + std::to_string(model_->sequence()) +
+               ") cannot be divided by 2 x context: each rank has two chunks of it");
+    }
+    if (p_.parallel.sequence && model_->sequence() % (size * p_.parallel.tensor) != 0) {
+      key.fail("model.sequence (" + std::to_string(model_->sequence()) +
+               ") cannot be divided by context x tensor (" + std::to_string(size * p_.parallel.tensor) + ")");
+    }
+    const ConfigNode& exchange = node(where, "parallel", "context_exchange");
+    if (hybrid() && (size % context_heads() != 0 || size == context_heads())) {
+      node(where, "parallel", "context_heads")
+          .fail("context_heads (" + std::to_string(context_heads()) +
+                ") has to be a divisor of context, and less than it: " + std::to_string(size));
+    }
+    for (const auto& [name, value] : model_->divided()) {
+      if (name != "heads" && name != "groups") continue;
+      if (value % (p_.parallel.tensor * context_heads()) == 0) continue;
+      exchange.fail("model." + name + " (" + std::to_string(value) + ") cannot be divided by tensor x " +
+                    (hybrid() ? "context_heads (" : "context (") +
+                    std::to_string(p_.parallel.tensor * context_heads()) + ")");
+    }
+    const std::string refusal = refuse_context(model_->make(1, 2), p_.parallel.context_exchange);
+    if (!refusal.empty()) exchange.fail(refusal);
+  }
+  bool overlaps(OverlapMethod method) const {
+    const TensorOverlap& overlap = p_.parallel.tensor_overlap;
+    return overlap.gathers == method || overlap.reduce_scatters == method;
+  }
+  void check_overlap(const ConfigNode& where) const {
+    if (!overlaps(OverlapMethod::ring_exchange) && !overlaps(OverlapMethod::pipelined)) return;
+    const ConfigNode& key = node(where, "parallel", "tensor_overlap");
+    if (!p_.parallel.sequence) {
+      key.fail(
+          "tensor_overlap needs parallel.sequence: without it there are all-reduces, which no GEMM's input "
+          "can be cut out of");
+    }
+    const std::int64_t tokens = p_.microbatch * model_->sequence() / p_.parallel.context;
+    const std::int64_t pieces = p_.parallel.tensor_overlap.pieces;
+    if (!overlaps(OverlapMethod::pipelined) || tokens % (pieces * p_.parallel.tensor) == 0) return;
+    key.fail("the " + std::to_string(tokens) + " tokens of a microbatch and rank cannot be divided by " +
+             std::to_string(pieces) + " pieces x tensor");
   }
   void check(const ConfigNode& where) const {
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
     if (p_.parallel.sequence)
       require_divides(where, "tensor", p_.parallel.tensor, "model.sequence", model_->sequence());
-    require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
-                    model_->layers());
+    const ConfigNode* parallel = where.find("parallel");
+    if (parallel == nullptr || parallel->find("layers") == nullptr) {
+      require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
+                      model_->layers());
+    }
     if (p_.gradient.overlap && p_.gradient.bucket == 0) {
       node(where, "gradient", "overlap").fail("overlap needs gradient.bucket: the size of one all-reduce");
     }
     if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
-    check_experts(where);
     check_sizes(where);
+    check_context(where);
+    check_experts(where);
+    check_overlap(where);
   }
 
   void check_experts(const ConfigNode& where) const {
@@ -211,11 +319,12 @@ class Ptdp : public WorkloadKind {
         node(where, "parallel", "expert").fail("no layer of the model has routed experts");
       return;
     }
-    const std::int64_t tensor = p_.parallel.tensor, ranks = tensor * p_.parallel.data;
+    const std::int64_t tensor = p_.parallel.tensor;
     require_divides(where, "expert", p_.parallel.expert, "model.experts.count", experts->count);
     require_divides(where, "expert_tensor", expert_tensor(), "tensor", tensor);
     require_divides(where, "expert_tensor", expert_tensor(), "model.experts.inner", experts->inner);
-    require_divides(where, "expert", p_.parallel.expert * expert_tensor(), "tensor x data", ranks);
+    require_divides(where, "expert", p_.parallel.expert * expert_tensor(), "tensor x context x data",
+                    ranks_of_stage());
     if (tensor > 1 && !p_.parallel.sequence) {
       node(where, "parallel", "sequence")
           .fail("sequence has to be true: experts beside tensor parallelism need sequence parallelism");
@@ -224,10 +333,30 @@ class Ptdp : public WorkloadKind {
     const auto mesh = mesh_with_experts();
     if (!mesh) {
       node(where, "parallel", "expert")
-          .fail("tensor, and expert_tensor x expert (or x a group of dispatch), have to divide each other");
+          .fail(
+              "tensor (x context), and expert_tensor x expert (or x a group of dispatch), have to divide "
+              "each "
+              "other");
     }
+    check_rings(where, *mesh);
     const Model model = model_->make(p_.microbatch, 2);
     router_->check(routing_shape(*model.routed, *mesh), layers_with_experts(model));
+  }
+  // Messages go along an axis; one that experts count as parts of two has no next rank.
+  void check_rings(const ConfigNode& where, const Mesh& mesh) const {
+    const bool blocks =
+        p_.parallel.context > 1 && (hybrid() || p_.parallel.context_exchange == ContextExchange::ring);
+    if (blocks && !mesh.is_plain(hybrid() ? "cp_tokens" : "cp")) {
+      node(where, "parallel", "context")
+          .fail(
+              "a ring of context-parallel ranks needs them to be whole axes of expert_tensor, expert or the "
+              "copies of experts: choose other sizes, or context_exchange all_gather or all_to_all");
+    }
+    if (overlaps(OverlapMethod::ring_exchange) && p_.parallel.tensor > 1 && !mesh.is_plain("tp")) {
+      node(where, "parallel", "tensor_overlap")
+          .fail(
+              "ring_exchange needs expert_tensor to be 1 or that of tensor, and expert not to divide tensor");
+    }
   }
   void check_dispatch(const ConfigNode& where, const ExpertsModel& experts) const {
     const std::int64_t group = p_.dispatch.group;
@@ -244,16 +373,17 @@ class Ptdp : public WorkloadKind {
 
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
-                         static_cast<double>(p_.parallel.data);
+                         static_cast<double>(p_.parallel.data) * static_cast<double>(p_.parallel.context);
     if (ranks > static_cast<double>(ProgramLimits::kRanks)) {
       node(where, "parallel", "data")
-          .fail("tensor x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) + " ranks");
+          .fail("tensor x context x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) +
+                " ranks");
     }
     // A generous count of the operations of one rank; the exact one is checked when the program is read.
-    const double operations =
-        (20.0 * static_cast<double>(model_->layers()) / static_cast<double>(p_.parallel.pipeline) +
-         20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
-        static_cast<double>(p_.microbatches);
+    const double operations = (operations_of_layer() * static_cast<double>(model_->layers()) /
+                                   static_cast<double>(p_.parallel.pipeline) +
+                               20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
+                              static_cast<double>(p_.microbatches);
     if (operations * static_cast<double>(p_.parallel.pipeline) >
         static_cast<double>(ProgramLimits::kUnrolled)) {
       where.fail("layers x microbatches is too much: the programs of all stages may have " +
@@ -262,6 +392,14 @@ class Ptdp : public WorkloadKind {
     if (model_->largest_bytes(p_.microbatch) > static_cast<double>(ProgramLimits::kBytes)) {
       node(where, "model", "hidden").fail("the model is too large: a tensor of it has more than 2^50 bytes");
     }
+  }
+
+  double operations_of_layer() const {
+    const double tensor =
+        overlaps(OverlapMethod::ring_exchange) ? static_cast<double>(p_.parallel.tensor) : 1;
+    const double pieces =
+        overlaps(OverlapMethod::pipelined) ? static_cast<double>(p_.parallel.tensor_overlap.pieces) : 1;
+    return 20.0 + 10.0 * static_cast<double>(p_.parallel.context) + 20.0 * (tensor - 1) + 20.0 * (pieces - 1);
   }
 
   // What a schedule asks of the model, beyond what its shape does.
@@ -281,6 +419,7 @@ class Ptdp : public WorkloadKind {
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
+    all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
     const bool experts = model_->experts() != nullptr;
     if (experts) {
@@ -288,8 +427,10 @@ class Ptdp : public WorkloadKind {
                                      p_.router.is_null() ? where_ : p_.router}));
     }
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
+    if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
-    all.push_back(pipeline_parallel({plan_, p_.scatter_gather, p_.overlap_p2p}));
+    if (p_.recompute == Recompute::selective) all.push_back(selective_recomputation());
+    all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     std::vector<ParameterSet> sets{ParameterSet::common};
     if (experts) sets.push_back(ParameterSet::experts);
@@ -303,10 +444,20 @@ class Ptdp : public WorkloadKind {
     return all;
   }
 
+  // Of a stage, as tensor, context and data parallelism count its ranks.
   std::vector<ProgramAxis> axes_of_stage() const {
-    return {{"tp", narrow(p_.parallel.tensor)}, {"dp", narrow(p_.parallel.data)}};
+    std::vector<ProgramAxis> axes{{"tp", narrow(p_.parallel.tensor)}};
+    if (p_.parallel.context > 1 && hybrid()) {
+      axes.push_back({"cp_heads", narrow(p_.parallel.context_heads)});
+      axes.push_back({"cp_tokens", narrow(p_.parallel.context / p_.parallel.context_heads)});
+    } else if (p_.parallel.context > 1) {
+      axes.push_back({"cp", narrow(p_.parallel.context)});
+    }
+    axes.push_back({"dp", narrow(p_.parallel.data)});
+    return axes;
   }
   ProgramAxis stages() const { return {"pp", narrow(p_.parallel.pipeline)}; }
+  std::int64_t ranks_of_stage() const { return p_.parallel.tensor * p_.parallel.context * p_.parallel.data; }
   std::optional<Mesh> mesh_with_experts() const {
     const std::int64_t group = p_.dispatch.group, expert = p_.parallel.expert;
     std::vector<ProgramAxis> axes{{"etp", narrow(expert_tensor())}};
@@ -316,22 +467,30 @@ class Ptdp : public WorkloadKind {
       axes.push_back({"ep_within", narrow(group)});
       axes.push_back({"ep_across", narrow(expert / group)});
     }
-    axes.push_back({"edp", narrow(p_.parallel.tensor * p_.parallel.data / expert_tensor() / expert)});
+    axes.push_back({"edp", narrow(ranks_of_stage() / expert_tensor() / expert)});
     std::optional<Mesh> mesh = folded_mesh(axes_of_stage(), axes, stages());
     if (mesh && group != 0) mesh->combine("ep", {"ep_within", "ep_across"});
+    if (mesh) name_products(*mesh);
     return mesh;
+  }
+  void name_products(Mesh& mesh) const {
+    const bool context = p_.parallel.context > 1;
+    if (context && hybrid()) mesh.combine("cp", {"cp_heads", "cp_tokens"});
+    mesh.combine("replicas", context ? std::vector<std::string>{"cp", "dp"} : std::vector<std::string>{"dp"});
   }
   Mesh mesh() const {
     if (model_->experts() != nullptr) return *mesh_with_experts();
     std::vector<ProgramAxis> axes = axes_of_stage();
     axes.push_back(stages());
-    return Mesh(axes);
+    Mesh mesh(axes);
+    name_products(mesh);
+    return mesh;
   }
 
   Program build() const {
     const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
     TrainingGraph graph(p_.name, mesh(), model_->make(p_.microbatch, gradient_bytes));
-    for (const auto& strategy : strategies()) strategy->apply(graph);
+    apply_strategies(strategies(), graph);
     Program program = make_program(std::move(graph));
     program.iterations = narrow(p_.iterations);
     program.model_flops =
@@ -346,6 +505,7 @@ class Ptdp : public WorkloadKind {
   PipelineShape shape_;
   std::string file_;
   std::shared_ptr<const PipelinePlan> plan_;
+  std::vector<std::uint32_t> layers_;  // by part
 };
 
 const Registration<WorkloadKind> kRegistration{

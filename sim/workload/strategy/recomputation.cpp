@@ -1,3 +1,4 @@
+#include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
 namespace netsim {
@@ -21,8 +22,53 @@ class FullRecomputation final : public Strategy {
   }
 };
 
+class SelectiveRecomputation final : public Strategy {
+ public:
+  void apply(TrainingGraph& graph) const override {
+    for (LayerGraph& layer : graph.layers) {
+      if (!layer.repeats) continue;
+      layer.forward = isolate_core(layer.forward);
+      const Chain backward = isolate_core(layer.backward);
+      ChainEditor edit(backward);
+      bool again = false;
+      for (std::size_t i = 0; i < backward.size(); ++i) {
+        ChainEditor::Numbers after = edit.waits_for(i);
+        if (backward[i].core && !again) after = {repeat_core(layer.forward, edit, after)};
+        again = again || backward[i].core;
+        edit.stands(i, edit.add(backward[i], after));
+      }
+      layer.backward = edit.finish();
+    }
+  }
+
+ private:
+  // Appends the core of a forward, whose nodes stand together, and returns its last node.
+  static ChainEditor::Number repeat_core(const Chain& forward, ChainEditor& edit,
+                                         const ChainEditor::Numbers& after) {
+    std::size_t begin = 0;
+    while (begin < forward.size() && !forward[begin].core) ++begin;
+    ChainEditor::Numbers done;  // by node of the core
+    for (std::size_t i = begin; i < forward.size() && forward[i].core; ++i) {
+      ChainEditor::Numbers waits;
+      for (const std::uint32_t back :
+           forward[i].after.empty() ? std::vector<std::uint32_t>{1} : forward[i].after) {
+        if (back > i - begin) {
+          waits.insert(waits.end(), after.begin(), after.end());
+        } else {
+          waits.push_back(done[i - begin - back]);
+        }
+      }
+      GraphNode node = forward[i];
+      node.name = recomputed(node.name);
+      done.push_back(edit.add(std::move(node), waits));
+    }
+    return edit.last();
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<Strategy> selective_recomputation() { return std::make_unique<SelectiveRecomputation>(); }
 std::unique_ptr<Strategy> full_recomputation() { return std::make_unique<FullRecomputation>(); }
 
 }  // namespace netsim

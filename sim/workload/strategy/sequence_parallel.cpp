@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
 namespace netsim {
@@ -9,38 +10,45 @@ namespace {
 // Cuts what a node computes where something has to be gathered.
 class Cut {
  public:
-  // Groups: that divides the sequence, and that divides the experts' inner dimension.
-  Cut(const GraphNode& node, const Sharding& sharding, std::uint32_t group, std::uint32_t experts_group,
-      std::string direction, Chain& out)
+  using Number = ChainEditor::Number;
+  using Numbers = ChainEditor::Numbers;
+
+  // That divides the sequence, and that divides the experts' inner dimension.
+  struct Groups {
+    std::uint32_t sequence = 0, experts = 0;
+  };
+
+  Cut(const GraphNode& node, Numbers after, const Sharding& sharding, Groups groups, std::string direction,
+      ChainEditor& out)
       : node_(node),
         sharding_(sharding),
-        group_(group),
-        experts_group_(experts_group),
+        groups_(groups),
         direction_(std::move(direction)),
-        out_(out) {}
+        out_(out),
+        after_(std::move(after)),
+        completes_(after_.front()) {}
 
-  // Returns how many nodes behind the one that completes what is summed up next stand.
-  std::uint32_t make() {
+  // Returns what completes all but the gradients of weights.
+  Number make() {
     for (std::size_t i = 0; i < node_.operators.size(); ++i) {
       const Operator& op = node_.operators[i];
       if (gathers(op) && (!op.gathers->kept || i == 0)) {
         flush();
-        out_.push_back(gather(op));
+        after_ = {out_.add(gather(op), after_)};
       }
-      const bool beside = i + 1 < node_.operators.size() && gathers_kept(node_.operators[i + 1]);
-      if (beside) {
-        flush();
-        out_.push_back(gather(node_.operators[i + 1]));
+      if (i + 1 == node_.operators.size() || !gathers_kept(node_.operators[i + 1])) {
         operators_.push_back(op);
-        flush({2});
-        behind_ = 0;
-        after_ = {1, 2};
         continue;
       }
+      // What the next one needs is gathered beside this one.
+      flush();
+      const Number gathered = out_.add(gather(node_.operators[i + 1]), after_);
       operators_.push_back(op);
+      flush();
+      after_.push_back(gathered);
     }
     flush();
-    return behind_;
+    return completes_;
   }
 
  private:
@@ -50,18 +58,17 @@ class Cut {
   }
   static bool gathers_kept(const Operator& op) { return op.gathers && op.gathers->kept; }
 
-  void flush(std::vector<std::uint32_t> after = {}) {
+  void flush() {
     if (operators_.empty()) return;
     GraphNode piece;
     piece.name = node_.name + "." + operators_.front().name;
     piece.work.name = piece.name;
     const bool only_weights = std::all_of(operators_.begin(), operators_.end(),
                                           [](const Operator& op) { return op.weight_gradient; });
-    behind_ = only_weights ? behind_ + 1 : 0;
     piece.operators = std::exchange(operators_, {});
     piece.rows_plus_one = node_.rows_plus_one;
-    piece.after = after.empty() ? std::exchange(after_, {}) : std::move(after);
-    out_.push_back(std::move(piece));
+    after_ = {out_.add(std::move(piece), after_)};
+    if (!only_weights) completes_ = after_.front();
   }
 
   GraphNode gather(const Operator& op) const {
@@ -70,7 +77,7 @@ class Cut {
     made.name = (of_experts(op) ? "etp_gather_" : "tp_gather_") + (op.gathers->kept ? "input" : direction_);
     made.collective = CollectiveKind::all_gather;
     made.stream = Stream::tp;
-    made.group = of_experts(op) ? experts_group_ : group_;
+    made.group = of_experts(op) ? groups_.experts : groups_.sequence;
     made.bytes = sharding_.local(op.gathers->tensor) * operand_bits(op.precision) / 8;
     if (of_experts(op) && node_.rows_plus_one != 0) {
       made.rows_plus_one = node_.rows_plus_one;
@@ -82,19 +89,21 @@ class Cut {
 
   const GraphNode& node_;
   const Sharding& sharding_;
-  std::uint32_t group_, experts_group_;
+  Groups groups_;
   std::string direction_;
-  Chain& out_;
+  ChainEditor& out_;
   std::vector<Operator> operators_;
-  std::vector<std::uint32_t> after_;
-  std::uint32_t behind_ = 0;
+  Numbers after_;     // of what comes next
+  Number completes_;  // the last that computes more than gradients of weights
 };
 
 class SequenceParallel final : public Strategy {
  public:
+  void divide(const Mesh& mesh, Sharding& sharding) const override {
+    sharding.divide(Dimension::sequence, mesh.size("tp"));
+  }
   void apply(TrainingGraph& graph) const override {
     if (graph.mesh.size("tp") == 1) return;
-    graph.sharding.divide(Dimension::sequence, graph.mesh.size("tp"));
     const std::uint32_t group = graph.builder.group(graph.mesh.along({"tp"}));
     const bool of_experts = graph.mesh.size("etp") > 1;
     const std::uint32_t experts = of_experts ? graph.builder.group(graph.mesh.along({"etp"})) : group;
@@ -107,19 +116,18 @@ class SequenceParallel final : public Strategy {
  private:
   static Chain rewritten(const Chain& chain, const char* direction, const Sharding& sharding,
                          std::uint32_t group, std::uint32_t experts_group) {
-    Chain result;
-    std::uint32_t behind = 0;
-    for (const GraphNode& node : chain) {
-      if (node.kind == GraphNode::Kind::compute) {
-        behind = Cut(node, sharding, group, experts_group, direction, result).make();
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      GraphNode node = chain[i];
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      if (node.kind == GraphNode::Kind::compute && !node.core) {
+        edit.stands(i, Cut(node, after, sharding, {group, experts_group}, direction, edit).make());
         continue;
       }
-      result.push_back(node);
-      if (node.sum.by_token) result.back().collective = CollectiveKind::reduce_scatter;
-      if (behind > 0) result.back().after = {behind + 1};
-      behind = 0;
+      if (node.sum.by_token) node.collective = CollectiveKind::reduce_scatter;
+      edit.stands(i, edit.add(std::move(node), after));
     }
-    return result;
+    return edit.finish();
   }
 };
 

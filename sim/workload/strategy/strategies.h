@@ -12,6 +12,28 @@
 
 namespace netsim {
 
+// Context parallelism over axis "cp": each rank has its part of every sequence, computes all that concerns
+// one token for its own ones, and attends with its queries to the keys and values of all. The parts are two
+// of twice as many chunks, one from either end, so that causal attention is the same work on all ranks
+// (Megatron-Core; Brandon et al., "Striped Attention", arXiv 2311.09431, for the reason). How a rank comes by
+// the keys and values (stream cp):
+// - ring: blocks of them go round, each passed on while attention to it is computed; backward, the gradients
+//   of the blocks go round with them (Liu et al., "Ring Attention", arXiv 2310.01889; Transformer Engine's
+//   "p2p", whose ring of the backward begins with the block that the forward ended with, so that cp - 1
+//   transfers bring a block and its gradient home);
+// - all_gather: all are gathered before the attention, forward and backward, and their gradients
+//   reduce-scattered after it (Dubey et al., "The Llama 3 Herd of Models", arXiv 2407.21783, section 3.3.2);
+// - all_to_all: queries, keys and values of all tokens for a part of the heads, and back with the output
+//   (Jacobs et al., "DeepSpeed-Ulysses", arXiv 2309.14509);
+// - hybrid: all_to_all over axis "cp_heads", ring over axis "cp_tokens", which "cp" is made of (Fang and
+// Zhao,
+//   "USP", arXiv 2405.07719; Transformer Engine's "a2a+p2p").
+// Before tensor_parallel().
+enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all, hybrid };
+std::unique_ptr<Strategy> context_parallel(ContextExchange exchange);
+// Why a model cannot be trained so, in words for the user; "" if it can.
+std::string refuse_context(const Model& model, ContextExchange exchange);
+
 // Megatron-LM's tensor parallelism over axis "tp" (Shoeybi et al., arXiv 1909.08053): heads, the inner
 // dimension of the MLP and the vocabulary are divided, and each partial sum is all-reduced (stream tp) before
 // anything else is computed.
@@ -55,6 +77,23 @@ std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters);
 // What a router is asked about for a job, and of how many layers.
 RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh);
 std::uint32_t layers_with_experts(const Model& model);
+// Communication of sequence parallelism in pieces, beside the GEMM of a body's layer that waits for it or
+// that it waits for: of the inputs that are gathered before a GEMM, and of the sums that are reduce-scattered
+// behind one. What runs beside the gradients of weights stays as it is (Transformer Engine's "bulk" overlap).
+// - ring_exchange: a rank computes with its own tokens while it passes them on and gets those of the next
+//   rank; partial sums are passed on and added to (Wang et al., "Overlap Communication with Dependent
+//   Computation via Decomposition in Large Deep Learning Models", ASPLOS 2023; Transformer Engine's
+//   "ring_exchange");
+// - pipelined: the collective and the GEMM are cut into as many pieces; a piece is gathered while the one
+//   before is computed, or summed while the one behind is (Transformer Engine's "pipeline").
+// After sequence_parallel(), before recomputation.
+enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
+struct TensorOverlap {
+  OverlapMethod gathers = OverlapMethod::none;
+  OverlapMethod reduce_scatters = OverlapMethod::none;
+  std::int64_t pieces = 4;  // of what is pipelined; Transformer Engine's num_splits
+};
+std::unique_ptr<Strategy> tensor_overlap(const TensorOverlap& parameters);
 
 // Gradients of parameters that each rank computed for its part of the tokens only (norms, biases) are
 // all-reduced over "tp" when all others are there (Megatron-LM's finalize_model_grads). After
@@ -65,11 +104,18 @@ std::unique_ptr<Strategy> sequence_gradients();
 // al., arXiv 1604.06174; Megatron-LM's --recompute-granularity full), communication and all.
 std::unique_ptr<Strategy> full_recomputation();
 
-// The layers of the body in equal parts over the stages of axis "pp", each first and last part with an end of
-// the model; steps in the order of a plan. Gradients of parameters that both ends share are all-reduced
-// between the stages that hold them (stream pp).
+// What the core of the attention keeps, which grows with the square of the sequence, is not kept: each
+// backward computes the core of its layer's forward again before its own (Korthikanti et al., arXiv
+// 2205.05198, section 5; Megatron-LM's --recompute-granularity selective), communication of context
+// parallelism and all. As Megatron does it, a fused attention, too, although that keeps no scores.
+std::unique_ptr<Strategy> selective_recomputation();
+
+// The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
+// and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both
+// ends share are all-reduced between the stages that hold them (stream pp).
 struct PipelineParallel {
   std::shared_ptr<const PipelinePlan> plan;
+  std::vector<std::uint32_t> layers;  // by part
   // Between stages each rank of axis "tp" sends 1/t of the boundary tensor and the receivers gather it.
   bool scatter_gather = true;
   // Stages do not wait for what they send.
@@ -77,10 +123,11 @@ struct PipelineParallel {
 };
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 
-// Data parallelism over axis "dp": all gradients of a stage are all-reduced (stream dp) after its last
-// backward, in pieces of `bucket` bytes (0: in one). With `overlap`, the layers' gradients go out during the
-// last microbatch's backward, whenever layers have filled a bucket; what remains follows after it. A
-// bidirectional pipeline's copies of the model are summed in the same collective.
+// Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
+// are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
+// `overlap`, the layers' gradients go out during the last microbatch's backward, whenever layers have filled
+// a bucket; what remains follows after it. A bidirectional pipeline's copies of the model are summed in the
+// same collective.
 struct DataParallelism {
   Bytes bucket = 0;
   bool overlap = false;

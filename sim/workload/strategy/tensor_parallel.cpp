@@ -5,10 +5,12 @@ namespace {
 
 class TensorParallel final : public Strategy {
  public:
+  void divide(const Mesh& mesh, Sharding& sharding) const override {
+    for (const Dimension dimension : {Dimension::heads, Dimension::inner, Dimension::vocabulary})
+      sharding.divide(dimension, mesh.size("tp"));
+  }
   void apply(TrainingGraph& graph) const override {
     if (graph.mesh.size("tp") == 1) return;
-    for (const Dimension dimension : {Dimension::heads, Dimension::inner, Dimension::vocabulary})
-      graph.sharding.divide(dimension, graph.mesh.size("tp"));
     const std::uint32_t group = graph.builder.group(graph.mesh.along({"tp"}));
     for (LayerGraph& layer : graph.layers) {
       for (Chain* chain : {&layer.forward, &layer.recompute, &layer.backward})

@@ -67,6 +67,9 @@ class ChainWriter {
         NETSIM_CHECK(graph_.sharding.parts(Dimension::experts) == 1,
                      "a strategy divides experts, and none exchanges");
         break;
+      case GraphNode::Kind::send:
+      case GraphNode::Kind::receive:
+        return message(block, node, after);
     }
     return after.empty() ? block.size() - 1 : after.back();
   }
@@ -146,6 +149,18 @@ class ChainWriter {
     return block.add(std::move(op), after);
   }
 
+  // Sends wait for nothing but what they send; receives come one after the other.
+  Position message(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    ProgramOp op;
+    op.kind = node.kind == GraphNode::Kind::send ? TaskKind::send : TaskKind::receive;
+    op.unordered = node.kind == GraphNode::Kind::send;
+    op.stream = node.stream;
+    op.peer = node.peer;
+    op.bytes = node.bytes;
+    op.name = builder_.name(node.name);
+    return block.add(std::move(op), after);
+  }
+
   const TrainingGraph& graph_;
   ProgramBuilder& builder_;
 };
@@ -179,22 +194,35 @@ class GraphComputation final : public StageComputation {
   Position layer(BlockBuilder& block, const LayerGraph& layer, const char* direction,
                  const std::vector<const Chain*>& chains, std::vector<Position>& after) const {
     if (!layer.repeats || chains.back()->empty()) {
-      for (const Chain* chain : chains) writer_.append(block, *chain, std::exchange(after, {}));
+      append(block, chains, after);
       return block.size() - 1;
     }
     BlockBuilder one(builder_, layer.name + direction);
     for (Position& position : after) position = block.seen_from_next(position);
-    for (const Chain* chain : chains) writer_.append(one, *chain, std::exchange(after, {}));
+    append(one, chains, after);
     block.repeat(one.finish());
     return block.size() - 1;
+  }
+  void append(BlockBuilder& block, const std::vector<const Chain*>& chains,
+              std::vector<Position>& after) const {
+    for (const Chain* chain : chains) {
+      if (chain != chains.front() && begins_with_communication(*chain)) after = {block.size() - 1};
+      writer_.append(block, *chain, std::exchange(after, {}));
+    }
+  }
+  // Computation waits for the one before by its stream; communication has to be told, unless it is about what
+  // the forward kept.
+  static bool begins_with_communication(const Chain& chain) {
+    return !chain.empty() && chain.front().kind != GraphNode::Kind::compute && !chain.front().weight_gradient;
   }
 
   Position forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[i]];
-      if (step.needs_parameters && i < part.gathers.size() && !part.gathers[i].empty()) {
-        if (i > 0) after = {block.size() - 1};
+      const bool gathers = step.needs_parameters && i < part.gathers.size() && !part.gathers[i].empty();
+      if (i > 0 && (gathers || begins_with_communication(next.forward))) after = {block.size() - 1};
+      if (gathers) {
         for (const GraphNode& gather : part.gathers[i])
           after.push_back(writer_.append(block, gather, std::vector<Position>()));
       }
@@ -219,7 +247,9 @@ class GraphComputation final : public StageComputation {
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
-      result.backward = layer(block, next, name, backward_chains(next, step.kind), after);
+      const std::vector<const Chain*> chains = backward_chains(next, step.kind);
+      if (i > 0 && begins_with_communication(*chains.front())) after = {result.backward};
+      result.backward = layer(block, next, name, chains, after);
       if (step.completes_gradients) reduce(block, part, i, result);
     }
     return result;
@@ -245,28 +275,30 @@ class GraphComputation final : public StageComputation {
       ends.push_back(backward.size());
     }
     Inputs first = inputs;
+    std::vector<std::vector<Position>> forward_done, backward_done;  // as in ChainWriter::append()
     if (step.needs_parameters) {
       for (const std::vector<GraphNode>& gathers : chunk(step, step.chunk).gathers) {
         for (const GraphNode& gather : gathers)
           first.forward.push_back(writer_.append(block, gather, std::vector<Position>()));
       }
     }
+    forward_done.push_back(first.forward);
+    backward_done.push_back(first.backward);
     Results results;
     std::size_t layer = 0;
     for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
-      if (i < backward.size())
-        results.backward = append_next(block, *backward[i], i, first.backward, results.backward);
-      if (i < forward.size())
-        results.forward = append_next(block, *forward[i], i, first.forward, results.forward);
+      if (i < backward.size()) results.backward = append_next(block, *backward[i], backward_done);
+      if (i < forward.size()) results.forward = append_next(block, *forward[i], forward_done);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
         if (step.completes_gradients) reduce(block, part, layer, results);
       }
     }
     return results;
   }
-  Position append_next(BlockBuilder& block, const GraphNode& node, std::size_t i,
-                       const std::vector<Position>& inputs, Position before) const {
-    return writer_.append(block, node, i == 0 ? inputs : std::vector<Position>{before});
+  Position append_next(BlockBuilder& block, const GraphNode& node,
+                       std::vector<std::vector<Position>>& done) const {
+    done.push_back({writer_.append(block, node, ChainWriter::waits_for(node, done))});
+    return done.back().front();
   }
 
   const TrainingGraph& graph_;
@@ -307,6 +339,11 @@ std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, 
     if (experts == (set == ParameterSet::experts)) parameters += graph.sharding.local(tensor);
   }
   return parameters;
+}
+
+void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph) {
+  for (const auto& strategy : strategies) strategy->divide(graph.mesh, graph.sharding);
+  for (const auto& strategy : strategies) strategy->apply(graph);
 }
 
 Program make_program(TrainingGraph graph) {

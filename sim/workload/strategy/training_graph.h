@@ -24,9 +24,10 @@
 namespace netsim {
 
 // Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
-// and then a strategy has to make a collective of it), or communicates.
+// and then a strategy has to make a collective of it), or communicates: a collective, or one end of a
+// message.
 struct GraphNode {
-  enum class Kind : std::uint8_t { compute, sum, exchange, collective };
+  enum class Kind : std::uint8_t { compute, sum, exchange, collective, send, receive };
   Kind kind = Kind::compute;
   std::string name;  // of the operation, in tables
   // compute: operators to be divided, and the name of their work; or, without operators, the work as it is.
@@ -37,6 +38,7 @@ struct GraphNode {
   CollectiveKind collective = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
   std::uint32_t group = 0;  // of the program
+  PeerExpression peer;      // of a send or receive
   Bytes bytes = 0;
   // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
   // ProgramOp.
@@ -50,6 +52,7 @@ struct GraphNode {
   // one. What lies before the chain is what its first node waits for.
   std::vector<std::uint32_t> after;
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
+  bool core = false;             // of the attention's core, or communication for it
 };
 using Chain = std::vector<GraphNode>;
 
@@ -108,6 +111,7 @@ struct StageGraph {
 
 struct TrainingGraph {
   // Declares the mesh's axes, and a communicator along each but the pipeline's, whose stages talk in pairs.
+  // The mesh says which axes hold the same parameters: its axis "replicas".
   TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model);
 
   Mesh mesh;
@@ -136,8 +140,11 @@ std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, 
 class Strategy {
  public:
   virtual ~Strategy() = default;
+  // What is divided, by all strategies before the first of them is applied.
+  virtual void divide(const Mesh&, Sharding&) const {}
   virtual void apply(TrainingGraph& graph) const = 0;
 };
+void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph);
 
 // The graph as a program: one role for each stage of the pipeline.
 Program make_program(TrainingGraph graph);

@@ -46,6 +46,7 @@ std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank)
   return result;
 }
 
+// Of GEMMs; fused attention is not one.
 double gemm_flops(const TaskSource& source) {
   std::vector<double> of_work;
   for (const Work& work : source.works()) {
@@ -296,18 +297,34 @@ std::string random_job() {
   const int tensor = pick({1, 2, 4}), stages = pick({1, 2, 4}), chunks = stages > 1 ? pick({1, 2}) : 1;
   const int microbatches = stages * pick({1, 2, 3});
   const auto flag = [&] { return pick({0, 1}) == 1 ? "true" : "false"; };
-  const bool sharded = pick({0, 1}) == 1;
-  return "{kind: ptdp, model: {layers: 8, hidden: 64, heads: 4, sequence: 16, vocabulary: 128}, parallel: "
-         "{tensor: " +
-         std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
+  const bool sharded = pick({0, 1}) == 1, fused = pick({0, 1}) == 1, sequence = pick({0, 1}) == 1;
+  const int context = pick({1, 1, 2, 4});
+  const std::vector<std::string> exchanges{"all_gather", "all_to_all", "ring", "hybrid"};
+  const int exchange = tensor * context > 8 ? 0
+                       : !fused             ? pick({0, 1})
+                       : context > 2        ? pick({0, 1, 2, 3})
+                                            : pick({0, 1, 2});
+  const std::vector<std::string> methods{"none", "ring_exchange", "pipelined"};
+  const auto method = [&] { return methods[static_cast<std::size_t>(pick({0, 1, 2}))]; };
+  const std::string overlap =
+      pick({0, 1}) == 1 && sequence && tensor * context <= 8
+          ? ", tensor_overlap: {gathers: " + method() + ", reduce_scatters: " + method() + ", pieces: 2}"
+          : "";
+  return "{kind: ptdp, model: {" + std::string(fused ? "kind: llama, groups: 8, inner: 64, " : "") +
+         "layers: 8, hidden: 64, heads: 8, sequence: 16, vocabulary: 128}, parallel: {context: " +
+         std::to_string(context) + ", context_exchange: " + exchanges[static_cast<std::size_t>(exchange)] +
+         ", tensor: " + std::to_string(tensor) + ", pipeline: " + std::to_string(stages) +
          ", data: " + std::to_string(pick({1, 2})) + ", virtual_stages: " + std::to_string(chunks) +
-         ", sequence: " + flag() + "}, microbatches: " + std::to_string(microbatches) +
+         ", sequence: " + (sequence ? "true" : "false") + overlap +
+         (stages == 2 && chunks == 1 ? ", layers: {first_stage: " + std::to_string(pick({0, 3, 4})) + "}"
+                                     : "") +
+         "}, microbatches: " + std::to_string(microbatches) +
          ", precision: " + (pick({0, 1}) == 1 ? "fp8" : "half") +
          ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
          ", overlap_parameter_gather: " + (sharded ? flag() : "false") +
-         ", microbatch: " + std::to_string(pick({1, 2})) +
-         ", recompute: " + (pick({0, 1}) == 1 ? "full" : "none") + ", scatter_gather: " + flag() +
-         ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +
+         ", microbatch: " + std::to_string(pick({1, 2})) + ", recompute: " +
+         std::vector<std::string>{"full", "none", "selective"}[static_cast<std::size_t>(pick({0, 1, 2}))] +
+         ", scatter_gather: " + flag() + ", gradient: {dtype: fp16, bucket: 60 kB, overlap: " + flag() +
          "}, iterations: " + std::to_string(pick({1, 2})) + "}";
 }
 
@@ -319,6 +336,8 @@ TEST(Ptdp, EverySendHasItsReceiveAndEveryOrderEnds) {
     player.run();
     RC_ASSERT(player.all_done());
     RC_ASSERT(!player.mismatched);
+    // Fused attention is no GEMM, and what is computed again of it no FLOPs of the model.
+    if (yaml.find("llama") != std::string::npos || yaml.find("selective") != std::string::npos) return;
     const double expected = source->model_flops() * *source->iterations(), flops = gemm_flops(*source);
     RC_ASSERT(flops > expected * (1 - 1e-12));
     RC_ASSERT(flops < expected * (1 + 1e-12));
@@ -399,7 +418,8 @@ TEST(Ptdp, RefusesDegreesThatDoNotDivide) {
 TEST(Ptdp, RefusesWrongDescriptions) {
   EXPECT_THAT(refusal("{kind: ptdp, microbaches: 3}"), HasSubstr("microbatches"));
   EXPECT_THAT(refusal("{kind: ptdp, gradient: {overlap: true}}"), HasSubstr("overlap needs gradient.bucket"));
-  EXPECT_THAT(refusal("{kind: ptdp, recompute: some}"), HasSubstr("'some' is not one of: full, none"));
+  EXPECT_THAT(refusal("{kind: ptdp, recompute: some}"),
+              HasSubstr("'some' is not one of: full, selective, none"));
   EXPECT_THAT(refusal("{kind: ptdp, parallel: {tensor: 32, pipeline: 96, data: 1000000}}"),
               HasSubstr("ranks"));
   EXPECT_THAT(refusal("{kind: ptdp, microbatches: 1000000}"), HasSubstr("is too much"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sim/core/errors.h"
 #include "tests/support/tasks_of.h"
@@ -238,6 +239,51 @@ TEST(DistributedOptimizer, BidirectionalPipelinesDivideAmongBothCopies) {
 TEST(DistributedOptimizer, RefusesAnOverlapOfWhatIsNotGathered) {
   EXPECT_THAT([] { job("gpt", "overlap_parameter_gather: true", 1); },
               ThrowsMessage<ConfigError>(HasSubstr("only distributed_adam gathers parameters")));
+}
+
+// The core of the forward once more, 4 b s^2 h operations a layer and microbatch, right before its backward
+// (Korthikanti et al., section 5); all else as without.
+TEST(SelectiveRecomputation, ComputesTheCoreOfTheAttentionAgain) {
+  for (const char* kind : {"gpt", "llama"}) {
+    for (const char* parallel :
+         {"tensor: 1", "tensor: 2, sequence: true",
+          "tensor: 2, context: 2, context_exchange: all_gather, pipeline: 2, schedule: zb_h1"}) {
+      SCOPED_TRACE(parallel);
+      const std::string more = std::string("microbatches: 3, parallel: {") + parallel + "}, recompute: ";
+      const auto kept = job(kind, more + "none", 8), again = job(kind, more + "selective", 8);
+      const auto once = kernels(*kept, 0), twice = kernels(*again, 0);
+      ASSERT_EQ(once.size(), twice.size());
+      const std::set<std::string> core{"attention_scores",  "softmax",           "attention_dropout",
+                                       "attention_context", "context_transpose", "flash_attention"};
+      for (const auto& [name, list] : once)
+        EXPECT_EQ(twice.at(name).size(), list.size() * (core.count(name) > 0 ? 2 : 1)) << name;
+      TaskPlayer player(*again, 2);
+      player.run();
+      EXPECT_TRUE(player.all_done());
+      EXPECT_FALSE(player.mismatched);
+    }
+  }
+  const auto source = job("gpt", "recompute: selective", 1);
+  double operations = 0;
+  for (const char* name : {"attention_scores", "attention_context"}) {
+    for (const Kernel& k : kernels(*source, 0).at(name))
+      operations += 2.0 * static_cast<double>(k.m * k.n) * static_cast<double>(k.k * k.batch);
+  }
+  EXPECT_DOUBLE_EQ(operations, 2 * 4.0 * kLayers * kSequence * kSequence * kHidden);
+}
+
+TEST(SelectiveRecomputation, CommunicatesForItAgain) {
+  const auto source = job("llama", "parallel: {context: 4}, recompute: selective", 4);
+  const auto tasks = tally(*source, 0);
+  EXPECT_EQ(tasks.at("message cp_send_recompute").bytes, tasks.at("message cp_send_forward").bytes);
+  std::vector<std::string> order;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    const std::string& name = source->names()[task.name];
+    if (name.find("cp_send") == 0 && (order.empty() || order.back() != name)) order.push_back(name);
+  }
+  ASSERT_EQ(order.size(), 1U + 2 * kLayers);
+  EXPECT_EQ(order[1], "cp_send_recompute");
+  EXPECT_EQ(order[2], "cp_send_backward");
 }
 
 // Weights' GEMMs are reduced, all else is not; where no kernel that is bound by memory writes the operand
