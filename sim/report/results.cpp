@@ -83,10 +83,12 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
                                 worst->counters.lost, worst->name));
   }
   if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0 || network.no_route > 0) return;
-  const bool one_path = results.knobs.routing == "ecmp" || results.knobs.routing == "static";
   notes.push_back(fmt::format(
       "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
-      one_path ? "the retransmission timeout is shorter than some waits" : "reordering was taken for loss"));
+      network.timeouts == 0
+          ? std::string("reordering was taken for loss")
+          : fmt::format("{} retransmission timeouts were shorter than what they waited for",
+                        network.timeouts)));
 }
 
 void note_full_links(const Results& results, std::vector<std::string>& notes) {

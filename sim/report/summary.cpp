@@ -138,6 +138,7 @@ Json network_json(const Results& results) {
                {"circuit_changes", network.circuit_changes},
                {"lost", network.lost},
                {"retransmissions", network.retransmissions},
+               {"retransmission_timeouts", network.timeouts},
                {"bytes_delivered", network.bytes_delivered}};
   const auto sampled = [&](const char* key, auto value) {
     json[key] = results.sampled_queues ? Json(value) : Json(nullptr);

@@ -74,6 +74,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     const NetworkCounters& own = part->counts();
     c.packets += own.packets;
     c.retransmissions += own.retransmissions;
+    c.timeouts += own.timeouts;
     c.flows_started += own.flows_started;
     c.flows_done += own.flows_done;
     c.bytes_delivered += own.bytes_delivered;

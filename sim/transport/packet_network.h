@@ -49,6 +49,7 @@ struct NetworkCounters {
   std::uint64_t no_route = 0;                           // dropped: links that are down left no way on
   std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
   std::uint64_t circuit_changes = 0;                    // of optical switches: to another configuration
+  std::uint64_t timeouts = 0;                           // of retransmission, after which packets went again
   // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   // Messages on the scale-out fabric; started: without those that were cancelled before any of them left.

@@ -658,10 +658,13 @@ void Sender::on_retransmission(const Event& event) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
-  } else if (s.selective) {
-    repeat_overdue(id);
   } else {
-    go_back(s);
+    ++counts_.timeouts;
+    if (s.selective) {
+      repeat_overdue(id);
+    } else {
+      go_back(s);
+    }
   }
   make_ready(id);
   arm_timer(id);
