@@ -284,5 +284,44 @@ TEST(DragonflyCapacity, UgalIsAsGoodAsTheBetterOne) {
   }
 }
 
+// Every router of a torus sends to both neighbours in each dimension at once (the rings of all dimensions,
+// both ways round): all 2 d links of each router carry their message from the beginning to the end.
+TEST(TorusCapacity, NeighbourRingsSaturateAllLinks) {
+  constexpr Bytes kBytes = 10'000'000;
+  for (const std::vector<std::uint32_t>& sizes :
+       {std::vector<std::uint32_t>{8}, {4, 6}, {3, 4, 5}, {3, 3, 4, 3}}) {
+    std::string text;
+    std::uint32_t routers = 1;
+    for (const std::uint32_t size : sizes) {
+      text += (text.empty() ? "" : ", ") + std::to_string(size);
+      routers *= size;
+    }
+    PacketFixture f("topology: {kind: torus, sizes: [" + text +
+                    "], rate: 100 Gbps, delay: 100 ns}\ntransport: {congestion_control: none}\n");
+    for (std::uint32_t from = 0; from < routers; ++from) {
+      std::uint32_t below = routers;  // routers of a slice, the last dimension fastest
+      for (const std::uint32_t size : sizes) {
+        below /= size;
+        const std::uint32_t place = from / below % size;
+        f.send(from, from - place * below + (place + 1) % size * below, kBytes);
+        f.send(from, from - place * below + (place + size - 1) % size * below, kBytes);
+      }
+    }
+    f.loop.run();
+    ASSERT_TRUE(f.all_delivered());
+    const Time end = *std::max_element(f.delivered.begin(), f.delivered.end());
+    std::size_t links = 0;
+    for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
+      if (f.cluster.graph.port_name(port).find("->router") == std::string::npos ||
+          f.cluster.graph.port_name(port).rfind("router", 0) != 0)
+        continue;
+      ++links;
+      EXPECT_GE(static_cast<double>(f.network->port_counters(port).busy), 0.99 * static_cast<double>(end))
+          << f.cluster.graph.port_name(port);
+    }
+    EXPECT_EQ(links, std::size_t{2} * sizes.size() * routers);
+  }
+}
+
 }  // namespace
 }  // namespace netsim
