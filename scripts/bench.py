@@ -46,6 +46,7 @@ P128 = Case(BENCH + "permutation_k8.yaml", BENCH + "permutation_10MB.yaml", bare
 P1024 = Case(BENCH + "permutation_k16.yaml", BENCH + "permutation_10MB_1024.yaml", bare=(16, 10, (8, 10)))
 P8192 = Case(BENCH + "permutation_k32.yaml", BENCH + "permutation_1MB_8192.yaml", bare=(32, 1, (8, 10)))
 P65536 = Case(BENCH + "permutation_k64.yaml", BENCH + "permutation_256KB_65536.yaml", bare=(64, 0.256, (8, 10)))
+RAILS8192 = Case(BENCH + "permutation_rails_8192.yaml", BENCH + "permutation_1MB_8192.yaml")
 A128 = Case(BENCH + "all_to_all_k8.yaml", BENCH + "all_to_all_1MB.yaml")
 R128 = Case(BENCH + "ring_k8.yaml", BENCH + "ring_1MB_254.yaml")
 
@@ -59,6 +60,9 @@ CASES = {
     "P1024": P1024,
     "P8192": P8192,
     "P65536": P65536,
+    "rails-8192": RAILS8192,
+    "rails-65536": Case(BENCH + "rails_65536.yaml", BENCH + "next_host_of_8.yaml"),
+    "torus-32768": Case(BENCH + "torus_32768.yaml", BENCH + "next_host.yaml"),
     "P128-ack16": with_overlays(P128, "transport.acknowledge.every=16"),
     "P1024-ack16": with_overlays(P1024, "transport.acknowledge.every=16"),
     "P128-line-rate": with_overlays(P128, *LINE_RATE),
