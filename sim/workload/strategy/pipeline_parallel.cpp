@@ -69,11 +69,18 @@ class Pipeline final : public Strategy {
   // Each backward as two: what the stage before waits for, and the gradients of weights.
   static void split_backwards(TrainingGraph& graph) {
     for (LayerGraph& layer : graph.layers) {
+      std::vector<std::size_t> kept{0};  // nodes of `input` up to each of the whole chain
       for (const GraphNode& node : layer.backward) {
+        kept.push_back(layer.input.size());
         if (node.kind != GraphNode::Kind::compute) {
           Chain& chain = node.weight_gradient ? layer.weights : layer.input;
           chain.push_back(node);
-          chain.back().after.clear();
+          // Pieces of an exchange go on side by side.
+          std::vector<std::uint32_t> after = std::exchange(chain.back().after, {});
+          if (node.stream != Stream::ep) continue;
+          for (std::uint32_t& back : after)
+            back = static_cast<std::uint32_t>(layer.input.size() - kept[kept.size() - back]);
+          chain.back().after = std::move(after);
           continue;
         }
         GraphNode input = node, weights = node;

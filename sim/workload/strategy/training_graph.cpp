@@ -73,9 +73,17 @@ class ChainWriter {
 
   // A chain whose first node waits for `after`.
   Position append(BlockBuilder& block, const Chain& chain, const std::vector<Position>& after) const {
-    std::vector<std::vector<Position>> done{after};  // of each node; first of what is before the chain
-    for (const GraphNode& node : chain) done.push_back({append(block, node, waits_for(node, done))});
+    ChainInPart part{{after}};
+    for (const GraphNode& node : chain) append(block, node, part);
     return block.size() - 1;
+  }
+  // A chain whose nodes come one by one: the positions that complete each, first of what is before the chain.
+  struct ChainInPart {
+    std::vector<std::vector<Position>> done;
+  };
+  Position append(BlockBuilder& block, const GraphNode& node, ChainInPart& part) const {
+    part.done.push_back({append(block, node, waits_for(node, part.done))});
+    return part.done.back().front();
   }
 
  private:
@@ -129,11 +137,13 @@ class ChainWriter {
 
   Position collective(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
     if (node.counts_plus_one == 0 && node.row_bytes == 0)
-      return block.collective(node.name, node.collective, node.stream, 0, node.group, node.bytes, after);
+      return block.collective(node.name, node.collective, node.stream, node.queue, node.group, node.bytes,
+                              after);
     ProgramOp op;
     op.kind = TaskKind::collective;
     op.collective = node.collective;
     op.stream = node.stream;
+    op.queue = node.queue;
     op.group = node.group;
     op.name = builder_.name(node.name);
     op.counts_plus_one = node.counts_plus_one;
@@ -252,23 +262,17 @@ class GraphComputation final : public StageComputation {
       }
     }
     Results results;
+    ChainWriter::ChainInPart forwards{{first.forward}}, backwards{{first.backward}};
     std::size_t layer = 0;
     for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
-      if (i < backward.size())
-        results.backward = append_next(block, *backward[i], i, first.backward, results.backward);
-      if (i < forward.size())
-        results.forward = append_next(block, *forward[i], i, first.forward, results.forward);
+      if (i < backward.size()) results.backward = writer_.append(block, *backward[i], backwards);
+      if (i < forward.size()) results.forward = writer_.append(block, *forward[i], forwards);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
         if (step.completes_gradients) reduce(block, part, layer, results);
       }
     }
     return results;
   }
-  Position append_next(BlockBuilder& block, const GraphNode& node, std::size_t i,
-                       const std::vector<Position>& inputs, Position before) const {
-    return writer_.append(block, node, i == 0 ? inputs : std::vector<Position>{before});
-  }
-
   const TrainingGraph& graph_;
   ProgramBuilder& builder_;
   ChainWriter writer_;

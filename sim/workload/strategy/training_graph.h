@@ -36,6 +36,7 @@ struct GraphNode {
   Exchange exchange;
   CollectiveKind collective = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
+  std::uint32_t queue = 0;  // of the stream
   std::uint32_t group = 0;  // of the program
   Bytes bytes = 0;
   // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
