@@ -14,8 +14,12 @@ constexpr std::int64_t kHalfBits = 16;
 // One all-to-all of an exchange: among all members, or one of the two of an exchange by way of a group.
 enum class Leg { direct, across, within };
 
-// Rows that are sent and received, of all members of the communicator that a member is in.
-using Rows = std::vector<std::int64_t>;
+// One of several parts of rows.
+struct Piece {
+  std::uint32_t number = 0, of = 1;
+  // Earlier pieces have the row more where rows cannot be divided.
+  std::int64_t part(std::int64_t rows) const { return (rows + of - 1 - number) / of; }
+};
 
 bool has_experts(const ModelLayer& layer) {
   return std::any_of(layer.forward.begin(), layer.forward.end(),
@@ -108,11 +112,31 @@ class ExpertParallel final : public Strategy {
         continue;
       }
       if (node.exchange.asks) after = {edit.add(number_exchange(graph, node), after)};
-      for (const Leg leg : legs(graph, node.exchange))
-        after = {edit.add(collective(graph, node, leg, layer), after)};
-      edit.stands(i, after.front());
+      const std::vector<Leg> both = legs(graph, node.exchange);
+      const std::uint32_t pieces = both.size() > 1 ? pieces_of(graph, layer) : 1;
+      // What goes on waits for the piece that has come; the first leg's pieces wait for what is before them
+      // all.
+      std::vector<ChainEditor::Numbers> come(pieces, after);
+      for (const Leg leg : both) {
+        for (std::uint32_t piece = 0; piece < pieces; ++piece)
+          come[piece] = {edit.add(collective(graph, node, leg, layer, {piece, pieces}), come[piece])};
+      }
+      edit.stands(i, edit.last());
     }
     return edit.finish();
+  }
+
+  // The pieces of an exchange by way of groups: none may be empty.
+  std::uint32_t pieces_of(const TrainingGraph& graph, const Layer* layer) const {
+    std::int64_t most = p_.pieces;
+    for (const Leg leg : {Leg::across, Leg::within}) {
+      if (layer == nullptr) most = std::min(most, even_rows(graph, leg));
+      for (std::size_t i = 0; layer != nullptr && i < layer->size(); ++i) {
+        for (std::uint32_t c = 0; c < communicators(graph, leg); ++c)
+          most = std::min(most, block_counts((*layer)[i], leg, c, 1, true, {}).largest);
+      }
+    }
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(1, most));
   }
 
   // How many copies each rank has for each expert: 8 bytes for each, gathered by all (Megatron-Core's
@@ -137,22 +161,24 @@ class ExpertParallel final : public Strategy {
     return legs;
   }
 
-  GraphNode collective(TrainingGraph& graph, const GraphNode& node, Leg leg, const Layer* layer) const {
+  GraphNode collective(TrainingGraph& graph, const GraphNode& node, Leg leg, const Layer* layer,
+                       const Piece& piece) const {
     const std::string suffix = leg == Leg::direct ? "" : leg == Leg::across ? "_across" : "_within";
     GraphNode made;
     made.kind = GraphNode::Kind::collective;
     made.name = "ep_" + node.exchange.name + suffix;
     made.stream = Stream::ep;
+    made.queue = leg == Leg::within ? 1 : 0;  // of their own, so that pieces of both legs go on at a time
     made.group = graph.builder.group(graph.mesh.along({"ep" + suffix}));
     const std::int64_t bits = node.exchange.to_experts ? operand_bits(p_.precision) : kHalfBits;
     const std::int64_t row_bytes = graph.model.routed->hidden * bits / 8;
     if (layer == nullptr) {
       made.collective = CollectiveKind::all_to_all;
-      made.bytes = even_rows(graph, leg) * row_bytes;
+      made.bytes = piece.part(even_rows(graph, leg)) * row_bytes;
       return made;
     }
     made.collective = CollectiveKind::all_to_all_v;
-    choose_counts(graph, made, *layer, leg, row_bytes, node.exchange.to_experts);
+    choose_counts(graph, made, *layer, leg, row_bytes, node.exchange.to_experts, piece);
     return made;
   }
 
@@ -215,25 +241,28 @@ class ExpertParallel final : public Strategy {
     return made;
   }
 
+  // Communicators of a leg in a group of "ep": one; one for each place in a group; one for each group.
+  std::uint32_t communicators(const TrainingGraph& graph, Leg leg) const {
+    return leg == Leg::direct   ? 1
+           : leg == Leg::across ? group_size(graph)
+                                : graph.mesh.size("ep") / group_size(graph);
+  }
+
   // Counts of an all-to-all-v, for each rank those of its communicator.
   void choose_counts(TrainingGraph& graph, GraphNode& node, const Layer& layer, Leg leg,
-                     std::int64_t row_bytes, bool to_experts) const {
-    const std::uint32_t members = graph.mesh.size("ep"), group = group_size(graph);
+                     std::int64_t row_bytes, bool to_experts, const Piece& piece) const {
+    const std::uint32_t group = group_size(graph);
     std::vector<std::int64_t> choice;
     choice.reserve(layer.size() * graph.mesh.ranks());
     for (std::uint32_t iteration = 0; iteration < layer.size(); ++iteration) {
-      // Communicators: one; one for each place in a group; one for each group.
-      const std::uint32_t communicators = leg == Leg::direct   ? 1
-                                          : leg == Leg::across ? group
-                                                               : members / group;
       std::vector<std::int64_t> counts;
-      for (std::uint32_t c = 0; c < communicators; ++c) {
-        BlockCounts made = block_counts(layer[iteration], leg, c, row_bytes, to_experts);
-        if (made.busiest() == 0) {
+      for (std::uint32_t c = 0; c < communicators(graph, leg); ++c) {
+        Blocks made = block_counts(layer[iteration], leg, c, row_bytes, to_experts, piece);
+        if (made.largest == 0) {
           p_.where.fail("in iteration " + std::to_string(iteration) + " no token leaves its rank in '" +
                         node.name + "': an all-to-all has to carry something");
         }
-        counts.push_back(graph.builder.counts(std::move(made)));
+        counts.push_back(graph.builder.counts(BlockCounts(made.members, std::move(made.rows))));
       }
       for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
         const std::uint32_t member = graph.mesh.coordinate(rank, "ep");
@@ -248,18 +277,24 @@ class ExpertParallel final : public Strategy {
   }
 
   // What is sent to experts, or the same the other way.
-  static BlockCounts block_counts(const TokenCounts& counts, Leg leg, std::uint32_t communicator,
-                                  std::int64_t row_bytes, bool to_experts) {
+  struct Blocks {
+    std::uint32_t members;
+    std::vector<Bytes> rows;
+    Bytes largest = 0;  // from one to another
+  };
+  static Blocks block_counts(const TokenCounts& counts, Leg leg, std::uint32_t communicator,
+                             std::int64_t row_bytes, bool to_experts, const Piece& piece) {
     const std::uint32_t group = counts.group(), groups = counts.members() / group;
     const std::uint32_t size = leg == Leg::direct ? counts.members() : leg == Leg::across ? groups : group;
-    Rows rows(std::size_t{size} * size, 0);
+    Blocks blocks{size, std::vector<Bytes>(std::size_t{size} * size, 0)};
     for (std::uint32_t from = 0; from < size; ++from) {
       for (std::uint32_t to = 0; to < size; ++to) {
         const std::size_t block = to_experts ? std::size_t{from} * size + to : std::size_t{to} * size + from;
-        rows[block] = row_bytes * sent(counts, leg, communicator, from, to);
+        blocks.rows[block] = row_bytes * piece.part(sent(counts, leg, communicator, from, to));
+        if (from != to) blocks.largest = std::max(blocks.largest, blocks.rows[block]);
       }
     }
-    return {size, std::move(rows)};
+    return blocks;
   }
   static std::int64_t sent(const TokenCounts& counts, Leg leg, std::uint32_t communicator, std::uint32_t from,
                            std::uint32_t to) {

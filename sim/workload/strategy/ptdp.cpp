@@ -52,7 +52,7 @@ struct GradientParameters {
 };
 
 struct DispatchParameters {
-  std::int64_t group = 0;
+  std::int64_t group = 0, pieces = 4;
   Precision precision = Precision::half;
 };
 
@@ -148,6 +148,9 @@ const Parameters<DispatchParameters>& dispatch_parameters() {
           .integer("group", &P::group, {0, 65'536},
                    "ranks of a host, to which a token goes once for all its experts there; 0: once for each "
                    "expert")
+          .integer("pieces", &P::pieces, {1, 1000},
+                   "with groups: parts of an exchange, of which one goes on within a host while the next one "
+                   "comes")
           .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
                   "of what goes to the experts; what comes back is in half precision");
   return p;
@@ -423,8 +426,8 @@ class Ptdp : public WorkloadKind {
     all.push_back(tensor_parallel());
     const bool experts = model_->experts() != nullptr;
     if (experts) {
-      all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.precision,
-                                     p_.router.is_null() ? where_ : p_.router}));
+      all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.pieces,
+                                     p_.dispatch.precision, p_.router.is_null() ? where_ : p_.router}));
     }
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));

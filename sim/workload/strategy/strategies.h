@@ -70,6 +70,8 @@ struct ExpertParallelism {
   // experts within the group; what comes back is summed up on the way (DeepEP's normal kernels). 0: each copy
   // goes straight to the rank of its expert.
   std::int64_t group = 0;
+  // Exchanges by way of groups are cut in so many pieces: one goes on within the groups while the next comes.
+  std::int64_t pieces = 4;
   Precision precision = Precision::half;  // of what is sent to experts; what comes back is in half precision
   ConfigNode where{};                     // for errors: the router's
 };

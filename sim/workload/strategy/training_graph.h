@@ -37,6 +37,7 @@ struct GraphNode {
   Exchange exchange;
   CollectiveKind collective = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
+  std::uint32_t queue = 0;  // of the stream
   std::uint32_t group = 0;  // of the program
   PeerExpression peer;      // of a send or receive
   Bytes bytes = 0;

@@ -433,7 +433,8 @@ TEST(ExpertParallel, CapacityDropsWhatIsBeyondIt) {
 // Eight groups of experts on as many hosts of two ranks; a token has experts on at most three: it goes to
 // each once, and there to its experts' ranks.
 TEST(ExpertParallel, GroupsGetATokenOnce) {
-  const std::string parallel = "parallel: {data: 16, expert: 16}, recompute: none, dispatch: {group: 2}";
+  const std::string parallel =
+      "parallel: {data: 16, expert: 16}, recompute: none, dispatch: {group: 2, pieces: 1}";
   const std::string experts = "count: 32, top_k: 6, groups: 8, group_limit: 3";
   const auto even = job(parallel, experts);
   const auto tasks = tally(*even, 3);
@@ -465,6 +466,59 @@ TEST(ExpertParallel, GroupsGetATokenOnce) {
   EXPECT_GE(sum_of(*within.counts), arrived);
   EXPECT_LE(sum_of(*within.counts), 2 * arrived);
   EXPECT_TRUE(transposed(*within.counts, *named(*counted, 3, "ep_combine_forward_within").front().counts));
+}
+
+// In pieces both legs have the same bytes in all, and the pieces of one run beside those of the other.
+TEST(ExpertParallel, PiecesOfAnExchangeGoOnWhileTheNextComes) {
+  for (const char* router : {"uniform", "{kind: zipf, exponent: 0}"}) {
+    SCOPED_TRACE(router);
+    const auto with = [&](int pieces, const std::string& more) {
+      return job("parallel: {data: 16, expert: 16" + more +
+                     "}, microbatches: 8, recompute: none, dispatch: {group: 4, " +
+                     "pieces: " + std::to_string(pieces) + "}, router: " + router,
+                 "count: 32, top_k: 6");
+    };
+    const auto whole = with(1, ""), cut = with(3, "");
+    for (const auto& [name, one] : tally(*whole, 5)) {
+      const Tally other = tally(*cut, 5).at(name);
+      const bool exchanged =
+          name.find("_across") != std::string::npos || name.find("_within") != std::string::npos;
+      EXPECT_EQ(other.tasks, exchanged ? 3 * one.tasks : one.tasks) << name;
+      // By counts the busiest port of one piece may be another's.
+      if (!exchanged || std::string(router) == "uniform") {
+        EXPECT_EQ(one.bytes, other.bytes) << name;
+      }
+    }
+    for (const char* name : {"ep_dispatch_forward_across", "ep_combine_forward_within"}) {
+      const auto one = named(*whole, 5, name), three = named(*cut, 5, name);
+      if (one.front().counts == nullptr) continue;
+      const auto sum = sum_of(*three[0].counts) + sum_of(*three[1].counts) + sum_of(*three[2].counts);
+      EXPECT_EQ(sum, sum_of(*one[0].counts));
+    }
+    for (const char* more : {"", ", pipeline: 2, schedule: zb_h1", ", pipeline: 2, schedule: dual_pipe"}) {
+      const auto source = with(3, more);
+      TaskPlayer player(*source, 3, std::vector<Time>(source->works().size(), 10));
+      player.run();
+      EXPECT_TRUE(player.all_done());
+      EXPECT_FALSE(player.mismatched);
+    }
+    // What a piece's end lets begin: the next piece, and that piece's way on.
+    std::vector<Task> ready;
+    cut->start(0, ready);
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      const Task task = ready[i];
+      std::vector<Task> next;
+      cut->complete(0, task.id, next);
+      if (cut->names()[task.name] == "ep_dispatch_forward_across") {
+        ASSERT_EQ(next.size(), 2U);
+        EXPECT_EQ(cut->names()[next[0].name], "ep_dispatch_forward_across");
+        EXPECT_EQ(cut->names()[next[1].name], "ep_dispatch_forward_within");
+        break;
+      }
+      ASSERT_FALSE(next.empty());
+      ready.insert(ready.end(), next.begin(), next.end());
+    }
+  }
 }
 
 // The formulas of even routing are the counts of a router that is even.
@@ -564,7 +618,8 @@ std::string random_job() {
          ", data: " + std::to_string(data) + ", virtual_stages: " + std::to_string(chunks) +
          ", sequence: " + text(tensor > 1) + ", expert: " + std::to_string(expert) +
          ", expert_tensor: " + std::to_string(inner) + "}, dispatch: {group: " + std::to_string(group) +
-         ", precision: " + (flag() ? "fp8" : "half") + "}, router: " + routers[pick({0, 1, 2})] +
+         ", pieces: " + std::to_string(pick({1, 3})) + ", precision: " + (flag() ? "fp8" : "half") +
+         "}, router: " + routers[pick({0, 1, 2})] +
          ", microbatches: " + std::to_string(stages * pick({1, 2})) +
          ", precision: " + (flag() ? "fp8" : "half") +
          ", optimizer: " + (sharded ? "distributed_adam" : "adam") +
