@@ -173,7 +173,7 @@ class BlockBuilder {
   using Position = std::uint32_t;
   // The operation unrolled right before this block, wherever it is used; kBefore - i: the one i before that,
   // for i up to kReach.
-  static constexpr Position kBefore = UINT32_MAX, kReach = 255;
+  static constexpr Position kBefore = UINT32_MAX, kReach = (1U << 20) - 1;
 
   BlockBuilder(ProgramBuilder& builder, std::string name) : builder_(builder), block_{std::move(name), {}} {}
 

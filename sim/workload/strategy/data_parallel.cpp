@@ -67,6 +67,12 @@ std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "e
 std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set) {
   return graph.mesh.size(axis_of(set)) * graph.plan->placement.routes();
 }
+std::uint32_t shard_count(const TrainingGraph& graph, ParameterSet set) {
+  return replica_count(graph, set) / unsharded_count(graph, set);
+}
+std::uint32_t unsharded_count(const TrainingGraph& graph, ParameterSet set) {
+  return set == ParameterSet::common ? graph.mesh.size("dp_unsharded") : 1;
+}
 
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
                          CollectiveKind kind, ParameterSet set) {
@@ -76,6 +82,12 @@ GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::s
   node.collective = kind;
   node.stream = Stream::dp;
   node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));
+  return node;
+}
+GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
+                       CollectiveKind kind, ParameterSet set) {
+  GraphNode node = among_replicas(graph, stage, name, kind, set);
+  if (unsharded_count(graph, set) > 1) node.group = graph.builder.group(graph.mesh.along({"shards"}));
   return node;
 }
 

@@ -10,7 +10,7 @@ class Adam final : public Strategy {
     for (StageGraph& stage : graph.stages) {
       std::int64_t parameters = 0;
       for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-        const std::int64_t parts = sharded_ ? replica_count(graph, set) : 1;
+        const std::int64_t parts = sharded_ ? shard_count(graph, set) : 1;
         parameters += (stage.parameters_of(set) + parts - 1) / parts;
       }
       GraphNode node;

@@ -56,6 +56,15 @@ struct DispatchParameters {
   Precision precision = Precision::half;
 };
 
+enum class Sharded { states, gradients, parameters };
+
+struct ShardingParameters {
+  Sharded what = Sharded::states;
+  ShardedReplicas::Reshard reshard = ShardedReplicas::Reshard::layers;
+  std::int64_t ahead = 1;
+  std::int64_t group = 0;
+};
+
 struct PtdpParameters {
   std::string name = "ptdp";
   ConfigNode model;
@@ -70,6 +79,7 @@ struct PtdpParameters {
   GradientParameters gradient;
   Optimizer optimizer = Optimizer::adam;
   bool overlap_parameter_gather = false;
+  ShardingParameters sharding;
   Precision precision = Precision::half;
   std::int64_t iterations = 1;
 };
@@ -141,6 +151,31 @@ const Parameters<GradientParameters>& gradient_parameters() {
   return p;
 }
 
+const Parameters<ShardingParameters>& sharding_parameters() {
+  using P = ShardingParameters;
+  static const auto p =
+      Parameters<P>()
+          .choice("what", &P::what,
+                  {{"states", Sharded::states},
+                   {"gradients", Sharded::gradients},
+                   {"parameters", Sharded::parameters}},
+                  "what is divided among replicas: the optimizer's states (ZeRO-1), gradients besides "
+                  "(ZeRO-2), or parameters, too (ZeRO-3, FSDP)")
+          .choice("reshard", &P::reshard,
+                  {{"all", ShardedReplicas::Reshard::all},
+                   {"layers", ShardedReplicas::Reshard::layers},
+                   {"nothing", ShardedReplicas::Reshard::nothing}},
+                  "parameters that a rank gives up after a forward, and gathers again for the backward: "
+                  "all, those of the layers but not of embedding and logits, or none")
+          .integer("ahead", &P::ahead, {0, 1000},
+                   "layers: how much ahead of its use a layer's parameters are gathered")
+          .integer(
+              "group", &P::group, {0, 1'000'000},
+              "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
+              "all share one");
+  return p;
+}
+
 const Parameters<DispatchParameters>& dispatch_parameters() {
   using P = DispatchParameters;
   static const auto p =
@@ -187,6 +222,8 @@ const Parameters<PtdpParameters>& parameters() {
               "updates, its part of the parameters, which are gathered then")
           .flag("overlap_parameter_gather", &P::overlap_parameter_gather,
                 "distributed_adam: parameters are gathered while the first microbatch is computed")
+          .section("sharding", &P::sharding, sharding_parameters(),
+                   "distributed_adam: what else replicas divide among them")
           .choice("precision", &P::precision,
                   {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
                   "of the GEMMs of the layers' weights")
@@ -306,6 +343,7 @@ class Ptdp : public WorkloadKind {
     }
     if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
+    check_sharding(where);
     check_sizes(where);
     check_context(where);
     check_experts(where);
@@ -374,6 +412,31 @@ class Ptdp : public WorkloadKind {
   }
   std::int64_t expert_tensor() const { return p_.parallel.expert_tensor.value_or(p_.parallel.tensor); }
 
+  bool shards_gradients() const { return p_.sharding.what != Sharded::states; }
+  void check_sharding(const ConfigNode& where) const {
+    if (where.find("sharding") == nullptr) return;
+    const ConfigNode& what = node(where, "sharding", "what");
+    const std::int64_t group = p_.sharding.group;
+    if (p_.optimizer != Optimizer::distributed_adam)
+      what.fail("what replicas divide among them needs optimizer: distributed_adam");
+    if (!shards_gradients() && group != 0)
+      node(where, "sharding", "group")
+          .fail("a group divides gradients or parameters: what has to be one of them");
+    if (shards_gradients() && (p_.gradient.overlap || p_.gradient.bucket != 0))
+      node(where, "gradient", "bucket")
+          .fail("divided gradients are summed layer by layer, beside the backward: no bucket, no overlap");
+    if (p_.sharding.what == Sharded::parameters && p_.overlap_parameter_gather)
+      where.find("overlap_parameter_gather")->fail("divided parameters are gathered before each use of them");
+    if (group != 0 && p_.parallel.data % group != 0) {
+      node(where, "sharding", "group")
+          .fail("parallel.data (" + std::to_string(p_.parallel.data) + ") cannot be divided by it");
+    }
+    if (group != 0 && (model_->experts() != nullptr || p_.sharding.what == Sharded::gradients))
+      node(where, "sharding", "group").fail("groups divide parameters, of a model without routed experts");
+    if (shards_gradients() && p_.parallel.pipeline > 1 && !model_->make(1, 2).shared.empty())
+      what.fail("stages that share an embedding sum its gradients whole: gradients cannot be divided");
+  }
+
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
                          static_cast<double>(p_.parallel.data) * static_cast<double>(p_.parallel.context);
@@ -417,6 +480,9 @@ class Ptdp : public WorkloadKind {
               "overlap has to be false: the copies of the model in a bidirectional pipeline complete their "
               "gradients in different orders");
     }
+    if (plan_->placement.routes() > 1 && shards_gradients())
+      node(where, "sharding", "what")
+          .fail("has to be states: a bidirectional pipeline has copies of its own");
   }
 
   std::vector<std::unique_ptr<Strategy>> strategies() const {
@@ -437,12 +503,17 @@ class Ptdp : public WorkloadKind {
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     std::vector<ParameterSet> sets{ParameterSet::common};
     if (experts) sets.push_back(ParameterSet::experts);
-    for (const ParameterSet set : sets)
-      all.push_back(data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded, set}));
+    const bool parameters = p_.sharding.what == Sharded::parameters;
+    for (const ParameterSet set : sets) {
+      all.push_back(shards_gradients()
+                        ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead), set})
+                        : data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded, set}));
+    }
     if (p_.parallel.sequence) all.push_back(sequence_gradients());
     if (p_.optimizer != Optimizer::none) all.push_back(optimizer(sharded));
     for (const ParameterSet set : sets) {
-      if (sharded) all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather, set));
+      if (sharded && !parameters)
+        all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather, set));
     }
     return all;
   }
@@ -456,7 +527,12 @@ class Ptdp : public WorkloadKind {
     } else if (p_.parallel.context > 1) {
       axes.push_back({"cp", narrow(p_.parallel.context)});
     }
-    axes.push_back({"dp", narrow(p_.parallel.data)});
+    if (p_.sharding.group == 0) {
+      axes.push_back({"dp", narrow(p_.parallel.data)});
+    } else {
+      axes.push_back({"dp_shards", narrow(p_.sharding.group)});
+      axes.push_back({"dp_unsharded", narrow(p_.parallel.data / p_.sharding.group)});
+    }
     return axes;
   }
   ProgramAxis stages() const { return {"pp", narrow(p_.parallel.pipeline)}; }
@@ -479,6 +555,11 @@ class Ptdp : public WorkloadKind {
   void name_products(Mesh& mesh) const {
     const bool context = p_.parallel.context > 1;
     if (context && hybrid()) mesh.combine("cp", {"cp_heads", "cp_tokens"});
+    if (p_.sharding.group != 0) {
+      mesh.combine("dp", {"dp_shards", "dp_unsharded"});
+      mesh.combine("shards", context ? std::vector<std::string>{"cp", "dp_shards"}
+                                     : std::vector<std::string>{"dp_shards"});
+    }
     mesh.combine("replicas", context ? std::vector<std::string>{"cp", "dp"} : std::vector<std::string>{"dp"});
   }
   Mesh mesh() const {

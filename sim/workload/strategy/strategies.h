@@ -144,6 +144,13 @@ std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set);
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
                          CollectiveKind kind, ParameterSet set);
 
+// Among how many of these ranks the copies are divided, where an optimizer divides them: all, or the ranks of
+// axis "shards" where axis "dp_unsharded" counts those that have the same part. And the collective of them.
+std::uint32_t shard_count(const TrainingGraph& graph, ParameterSet set);
+std::uint32_t unsharded_count(const TrainingGraph& graph, ParameterSet set);
+GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
+                       CollectiveKind kind, ParameterSet set);
+
 // Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
 std::unique_ptr<Strategy> optimizer(bool sharded = false);
 
@@ -153,5 +160,21 @@ std::unique_ptr<Strategy> optimizer(bool sharded = false);
 // distributed optimizer, after ZeRO-1: Rajbhandari et al., SC'20; --overlap-param-gather). After optimizer().
 std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap,
                                            ParameterSet set = ParameterSet::common);
+
+// ZeRO-2 and 3 (Rajbhandari et al., SC'20), FSDP (Zhao et al., VLDB 2023): each rank of the replicas keeps
+// its part of gradients, or of parameters too, beside its part of the optimizer's states. A layer's gradients
+// are reduce-scattered after each microbatch's backward of it (stream dp). With `parameters` its parameters
+// are gathered before each forward of it, and given up after it, and gathered again for the backward, `ahead`
+// layers ahead. Where axis "dp_unsharded" has several ranks (PyTorch's HSDP), parts are all-reduced among
+// these. In the place of data_parallel(); without parameters followed by parameter_gather().
+struct ShardedReplicas {
+  bool parameters = false;
+  // What is given up between forward and backward: all (ZeRO-3's way); the layers of the body, the ends of
+  // the model staying as FSDP's root does; or nothing (FSDP's reshard_after_forward=False).
+  enum class Reshard : std::uint8_t { all, layers, nothing } reshard = Reshard::layers;
+  std::uint32_t ahead = 1;  // FSDP's forward and backward prefetch
+  ParameterSet set = ParameterSet::common;
+};
+std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);
 
 }  // namespace netsim

@@ -216,17 +216,64 @@ class GraphComputation final : public StageComputation {
     return !chain.empty() && chain.front().kind != GraphNode::Kind::compute && !chain.front().weight_gradient;
   }
 
+  // What is gathered for the layers of a step, one after the other.
+  class Gathers {
+   public:
+    // `layers`: by layer in the order in which they are computed, may be fewer. `begin`: what the first of
+    // them wait for. `ahead`: none if all may begin as soon as they can.
+    Gathers(const ChainWriter& writer, const std::vector<std::vector<GraphNode>>* layers,
+            std::vector<Position> begin, std::optional<std::uint32_t> ahead)
+        : writer_(writer), layers_(layers), begin_(std::move(begin)), ahead_(ahead) {}
+
+    // Before the next layer is appended, which the one that ends at `before` comes before, if there is one:
+    // appends the gathers that may begin now. Returns what the layer has to wait for.
+    std::vector<Position> next(BlockBuilder& block, std::optional<Position> before) {
+      const std::size_t layer = layer_++;
+      if (layers_ == nullptr) return {};
+      const std::size_t end = std::min(layers_->size(), layer + 1 + ahead_.value_or(0));
+      std::vector<Position> after = begin_;
+      if (ahead_ && before) after = {*before};
+      while (appended_.size() < end) {
+        std::vector<Position>& done = appended_.emplace_back();
+        for (const GraphNode& gather : (*layers_)[appended_.size() - 1])
+          done.push_back(writer_.append(block, gather, after));
+      }
+      return layer < appended_.size() ? appended_[layer] : std::vector<Position>();
+    }
+
+   private:
+    const ChainWriter& writer_;
+    const std::vector<std::vector<GraphNode>>* layers_;
+    std::vector<Position> begin_;
+    std::optional<std::uint32_t> ahead_;
+    std::vector<std::vector<Position>> appended_;  // by layer
+    std::size_t layer_ = 0;
+  };
+  Gathers forward_gathers(const ChunkGraph& part, const StageStep& step,
+                          const std::vector<Position>& inputs) const {
+    if (graph_.replica_traffic.every_gather)
+      return {writer_, &part.gathers, inputs, graph_.replica_traffic.ahead};
+    return {writer_, step.needs_parameters ? &part.gathers : nullptr, {}, std::nullopt};
+  }
+  // They begin when the step's input is there, or else when the step before is done.
+  Gathers backward_gathers(const ChunkGraph& part, const StageStep& step,
+                           const std::vector<Position>& inputs) const {
+    const bool gathers = step.kind != PipelineStepKind::weight_backward;
+    return {writer_, gathers ? &part.gathers_again : nullptr,
+            inputs.empty() ? std::vector<Position>{BlockBuilder::kBefore} : inputs,
+            graph_.replica_traffic.ahead};
+  }
+
   Position forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
-    for (std::size_t i = 0; i < part.layers.size(); ++i) {
-      const LayerGraph& next = graph_.layers[part.layers[i]];
-      const bool gathers = step.needs_parameters && i < part.gathers.size() && !part.gathers[i].empty();
-      if (i > 0 && (gathers || begins_with_communication(next.forward))) after = {block.size() - 1};
-      if (gathers) {
-        for (const GraphNode& gather : part.gathers[i])
-          after.push_back(writer_.append(block, gather, std::vector<Position>()));
-      }
-      layer(block, next, "_forward", {&next.forward}, after);
+    Gathers gathers = forward_gathers(part, step, after);
+    std::optional<Position> before;
+    for (const std::uint32_t kind : part.layers) {
+      const LayerGraph& next = graph_.layers[kind];
+      const std::vector<Position> gathered = gathers.next(block, before);
+      if (before && (!gathered.empty() || begins_with_communication(next.forward))) after = {*before};
+      after.insert(after.end(), gathered.begin(), gathered.end());
+      before = layer(block, next, "_forward", {&next.forward}, after);
     }
     return block.size() - 1;
   }
@@ -244,15 +291,24 @@ class GraphComputation final : public StageComputation {
   Results backward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
     const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
+    Gathers gathers = backward_gathers(part, step, after);
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
       const std::vector<const Chain*> chains = backward_chains(next, step.kind);
-      if (i > 0 && begins_with_communication(*chains.front())) after = {result.backward};
+      const std::optional<Position> before = i > 0 ? std::optional<Position>(result.backward) : std::nullopt;
+      const std::vector<Position> gathered = gathers.next(block, before);
+      if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
+      after.insert(after.end(), gathered.begin(), gathered.end());
       result.backward = layer(block, next, name, chains, after);
-      if (step.completes_gradients) reduce(block, part, i, result);
+      if (reduces(step)) reduce(block, part, i, result);
     }
     return result;
+  }
+  bool reduces(const StageStep& step) const {
+    const bool every =
+        graph_.replica_traffic.every_reduction && step.kind != PipelineStepKind::input_backward;
+    return every || step.completes_gradients;
   }
   void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Results& results) const {
     if (i >= part.reductions.size()) return;
@@ -276,12 +332,9 @@ class GraphComputation final : public StageComputation {
     }
     Inputs first = inputs;
     std::vector<std::vector<Position>> forward_done, backward_done;  // as in ChainWriter::append()
-    if (step.needs_parameters) {
-      for (const std::vector<GraphNode>& gathers : chunk(step, step.chunk).gathers) {
-        for (const GraphNode& gather : gathers)
-          first.forward.push_back(writer_.append(block, gather, std::vector<Position>()));
-      }
-    }
+    if (step.needs_parameters || graph_.replica_traffic.every_gather)
+      gather_all(block, chunk(step, step.chunk).gathers, first.forward);
+    gather_all(block, part.gathers_again, first.backward);
     forward_done.push_back(first.forward);
     backward_done.push_back(first.backward);
     Results results;
@@ -290,10 +343,18 @@ class GraphComputation final : public StageComputation {
       if (i < backward.size()) results.backward = append_next(block, *backward[i], backward_done);
       if (i < forward.size()) results.forward = append_next(block, *forward[i], forward_done);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
-        if (step.completes_gradients) reduce(block, part, layer, results);
+        if (reduces(step)) reduce(block, part, layer, results);
       }
     }
     return results;
+  }
+  // Before a pair of chains that are computed as one.
+  void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
+                  std::vector<Position>& after) const {
+    for (const std::vector<GraphNode>& gathers : layers) {
+      for (const GraphNode& gather : gathers)
+        after.push_back(writer_.append(block, gather, std::vector<Position>()));
+    }
   }
   Position append_next(BlockBuilder& block, const GraphNode& node,
                        std::vector<std::vector<Position>>& done) const {

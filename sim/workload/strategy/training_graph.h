@@ -71,12 +71,25 @@ struct LayerGraph {
 // What a stage computes in one chunk.
 struct ChunkGraph {
   std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
-  // By layer, counted from the end of the chunk: what is reduced as soon as the backward of the last
-  // microbatch has completed the layer's gradients; nobody in the backward waits for it.
+  // By layer, counted from the end of the chunk: what is reduced as soon as a backward has computed the
+  // layer's gradients, that of the last microbatch or all (ReplicaTraffic); nobody in the backward waits for
+  // it.
   std::vector<std::vector<GraphNode>> reductions;
-  // By layer: what is gathered from the beginning of the iteration on, one after the other, before the first
-  // microbatch's forward computes the layer and those behind it.
+  // By layer: what is gathered, one after the other, before a forward computes the layer and those behind it:
+  // from the beginning of the iteration on before the first microbatch's, or before all.
   std::vector<std::vector<GraphNode>> gathers;
+  // By layer, counted from the end of the chunk: what is gathered before each backward that computes
+  // gradients of activations.
+  std::vector<std::vector<GraphNode>> gathers_again;
+};
+
+// When the nodes of ChunkGraph are due that replicas have with each other.
+struct ReplicaTraffic {
+  bool every_gather = false;     // gathers: before each forward, not the first of an iteration only
+  bool every_reduction = false;  // reductions: after each backward, not the last of an iteration only
+  // every_gather: a layer's gather begins when the layer that is so many before it begins to be computed, in
+  // the same step; 0: when the one before is done.
+  std::uint32_t ahead = 1;
 };
 
 // Parameters by the ranks that have copies of them: those of routed experts where experts have copies on
@@ -131,6 +144,8 @@ struct TrainingGraph {
   std::shared_ptr<const PipelinePlan> plan;
   PipelineTransfers transfers;
   std::vector<StageGraph> stages;
+
+  ReplicaTraffic replica_traffic;
 };
 
 // Of a layer, on one rank.

@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "sim/workload/strategy/strategies.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 2;  // half precision
+
+class ShardedReplicasStrategy final : public Strategy {
+ public:
+  explicit ShardedReplicasStrategy(const ShardedReplicas& p) : p_(p) {}
+
+  void apply(TrainingGraph& graph) const override {
+    if (replica_count(graph, p_.set) == 1) return;
+    graph.replica_traffic = {p_.parameters, true, p_.ahead};
+    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
+      StageGraph& stage = graph.stages[s];
+      if (p_.parameters) gather(graph, stage, s);
+      reduce(graph, stage, s);
+      stage.finished.push_back(FinishNode::kReductions);
+    }
+  }
+
+ private:
+  bool is_kept(std::uint32_t layer) const {
+    return p_.reshard == ShardedReplicas::Reshard::nothing ||
+           (p_.reshard == ShardedReplicas::Reshard::layers && layer < TrainingGraph::kBody);
+  }
+
+  // Of a layer; what the ends share counts with `carrier`.
+  std::int64_t parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier) const {
+    std::int64_t count = parameters_of(graph.layers[layer], graph, p_.set);
+    if (p_.set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
+      count += graph.sharding.local(graph.model.shared);
+    return count;
+  }
+
+  static bool holds(const StageGraph& stage, std::uint32_t layer) {
+    return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
+      return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
+    });
+  }
+
+  // The forward comes to what the ends share with the first layer, the backward with the last.
+  void gather(TrainingGraph& graph, StageGraph& stage, std::uint32_t s) const {
+    const std::uint32_t begin =
+        holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
+    const std::uint32_t end =
+        holds(stage, TrainingGraph::kLast) ? TrainingGraph::kLast : TrainingGraph::kFirst;
+    const GraphNode node = among_shards(graph, s, "parameters", CollectiveKind::all_gather, p_.set);
+    const auto add = [](std::vector<GraphNode>& to, GraphNode gather, std::int64_t count) {
+      gather.bytes = count * kParameterBytes;
+      if (count > 0) to.push_back(std::move(gather));
+    };
+    for (ChunkGraph& chunk : stage.chunks) {
+      const std::size_t layers = chunk.layers.size();
+      chunk.gathers.resize(layers);
+      chunk.gathers_again.resize(layers);
+      for (std::size_t i = 0; i < layers; ++i) {
+        const std::uint32_t layer = chunk.layers[i];
+        add(chunk.gathers[i], node, parameters(graph, layer, begin));
+        if (!is_kept(layer)) add(chunk.gathers_again[layers - 1 - i], node, parameters(graph, layer, end));
+      }
+    }
+  }
+
+  // The backward completes what the ends share with the first layer.
+  void reduce(TrainingGraph& graph, StageGraph& stage, std::uint32_t s) const {
+    const std::uint32_t carrier =
+        holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
+    const std::int64_t unsharded = unsharded_count(graph, p_.set), shards = shard_count(graph, p_.set);
+    for (ChunkGraph& chunk : stage.chunks) {
+      const std::size_t layers = chunk.layers.size();
+      chunk.reductions.resize(layers);
+      for (std::size_t i = 0; i < layers; ++i) {
+        const std::int64_t count = parameters(graph, chunk.layers[layers - 1 - i], carrier);
+        if (count == 0) continue;
+        GraphNode node = among_shards(graph, s, "gradients", CollectiveKind::reduce_scatter, p_.set);
+        node.bytes = count * graph.model.gradient_bytes;
+        chunk.reductions[i].push_back(node);
+        if (unsharded == 1) continue;
+        node.name = "dp_gradient_parts";
+        node.collective = CollectiveKind::all_reduce;
+        node.group = graph.builder.group(graph.mesh.along({"dp_unsharded"}));
+        node.bytes = (count + shards - 1) / shards * graph.model.gradient_bytes;
+        chunk.reductions[i].push_back(std::move(node));
+      }
+    }
+  }
+
+  ShardedReplicas p_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters) {
+  return std::make_unique<ShardedReplicasStrategy>(parameters);
+}
+
+}  // namespace netsim
