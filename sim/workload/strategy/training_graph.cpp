@@ -81,7 +81,6 @@ class ChainWriter {
     return block.size() - 1;
   }
 
- private:
   static std::vector<Position> waits_for(const GraphNode& node,
                                          const std::vector<std::vector<Position>>& done) {
     if (node.after.empty()) return done.back();
@@ -93,6 +92,7 @@ class ChainWriter {
     return positions;
   }
 
+ private:
   static bool is_routed(const Extent& extent) { return extent.along == Dimension::routed; }
   static bool is_routed(const Operator& op) {
     const auto along = [](const Traffic& traffic) {
@@ -132,11 +132,13 @@ class ChainWriter {
 
   Position collective(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
     if (node.counts_plus_one == 0 && node.row_bytes == 0)
-      return block.collective(node.name, node.collective, node.stream, 0, node.group, node.bytes, after);
+      return block.collective(node.name, node.collective, node.stream, node.queue, node.group, node.bytes,
+                              after);
     ProgramOp op;
     op.kind = TaskKind::collective;
     op.collective = node.collective;
     op.stream = node.stream;
+    op.queue = node.queue;
     op.group = node.group;
     op.name = builder_.name(node.name);
     op.counts_plus_one = node.counts_plus_one;

@@ -241,6 +241,119 @@ TEST(DistributedOptimizer, RefusesAnOverlapOfWhatIsNotGathered) {
               ThrowsMessage<ConfigError>(HasSubstr("only distributed_adam gathers parameters")));
 }
 
+// ---- ZeRO-2, ZeRO-3, FSDP
+
+std::string sharded(const std::string& sharding, const std::string& more = "") {
+  return "microbatches: 3, recompute: none, optimizer: distributed_adam, sharding: {" + sharding + "}" + more;
+}
+std::int64_t parameters_of_layers() { return kLayers * (12 * kHidden * kHidden + 13 * kHidden); }
+
+// Gradients are summed for each microbatch, as nobody keeps them whole; parameters are gathered once.
+TEST(ShardedReplicas, GradientsAreScatteredForEachMicrobatch) {
+  const auto source = job("gpt", "parallel: {data: 4}, " + sharded("what: gradients"), 4);
+  const auto tasks = tally(*source, 1);
+  EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 3 * 2 * parameters_of_rank());
+  EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").tasks, 3U * (kLayers + 2));
+  EXPECT_EQ(tasks.at("all_gather dp_parameters").bytes, 2 * parameters_of_rank());
+  EXPECT_EQ(kernels(*source, 1).at("adam").front().bytes, 28 * ((parameters_of_rank() + 3) / 4));
+}
+
+// 3 P (d-1)/d elements a microbatch (Rajbhandari et al., section 7.2.2): P gathered for the forward, P for
+// the backward, P scattered. FSDP's root keeps embedding and logits; with nothing given up it is 2 P.
+TEST(ShardedReplicas, ParametersAreGatheredForForwardAndBackward) {
+  const std::map<std::string, Bytes> again{
+      {"all", parameters_of_rank()}, {"layers", parameters_of_layers()}, {"nothing", 0}};
+  for (const auto& [reshard, bytes] : again) {
+    SCOPED_TRACE(reshard);
+    const auto source =
+        job("gpt", "parallel: {data: 4}, " + sharded("what: parameters, reshard: " + reshard), 4);
+    const auto tasks = tally(*source, 2);
+    EXPECT_EQ(tasks.at("all_gather dp_parameters").bytes, 3 * 2 * (parameters_of_rank() + bytes));
+    EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 3 * 2 * parameters_of_rank());
+    const auto of_rank = kernels(*source, 2);
+    EXPECT_EQ(of_rank.at("adam").front().bytes, 28 * ((parameters_of_rank() + 3) / 4));
+  }
+}
+
+// Layers that take 10 ps and gathers that take 10: one layer ahead they hide but for the first of a forward
+// and a backward; not ahead none does.
+TEST(ShardedReplicas, GatherAheadOfWhatIsComputed) {
+  const auto end = [](const std::string& ahead) {
+    const auto source = job("llama",
+                            "parallel: {data: 2}, microbatches: 1, recompute: none, optimizer: "
+                            "distributed_adam, sharding: {what: parameters, reshard: layers, ahead: " +
+                                ahead + "}",
+                            2);
+    std::vector<Time> durations;
+    for (const Work& work : source->works()) durations.push_back(work.name.find("mlp_") == 0 ? 10 : 0);
+    TaskPlayer player(*source, 1, durations);
+    player.transfer_time = [&](const Task& task) {
+      return source->names()[task.name] == "dp_parameters" ? Time{10} : Time{0};
+    };
+    player.run();
+    EXPECT_TRUE(player.all_done());
+    return player.end();
+  };
+  // Forward: embedding, four layers, head gathered; backward: four layers.
+  EXPECT_EQ(end("0"), 10 + 4 * 20 + 10 + 4 * 20);
+  // Head and layers are gathered while the layer before is computed; the first layer after the embedding.
+  EXPECT_EQ(end("1"), 10 + 10 + 4 * 10 + 10 + 4 * 10);
+}
+
+// The sums of a group are completed among the groups.
+TEST(ShardedReplicas, GroupsHaveCopiesOfTheirOwn) {
+  const auto source =
+      job("gpt", "parallel: {data: 4}, " + sharded("what: parameters, reshard: all, group: 2"), 4);
+  const auto tasks = tally(*source, 3);
+  EXPECT_EQ(tasks.at("all_gather dp_parameters").bytes, 3 * 2 * 2 * parameters_of_rank());
+  EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 3 * 2 * parameters_of_rank());
+  EXPECT_EQ(tasks.at("all_reduce dp_gradient_parts").bytes, 3 * parameters_of_rank());
+  EXPECT_EQ(kernels(*source, 3).at("adam").front().bytes, 28 * ((parameters_of_rank() + 1) / 2));
+  std::set<std::vector<std::uint32_t>> gathers, parts;
+  for (const Task& task : test::tasks_of(*source, 3)) {
+    if (task.kind != TaskKind::collective) continue;
+    const std::string& name = source->names()[task.name];
+    if (name == "dp_parameters") gathers.insert(source->group(task.group).ranks);
+    if (name == "dp_gradient_parts") parts.insert(source->group(task.group).ranks);
+  }
+  EXPECT_EQ(gathers, (std::set<std::vector<std::uint32_t>>{{2, 3}}));
+  EXPECT_EQ(parts, (std::set<std::vector<std::uint32_t>>{{1, 3}}));
+}
+
+TEST(ShardedReplicas, CombineWithAllElse) {
+  for (const char* parallel :
+       {"data: 2, tensor: 2, sequence: true", "data: 2, context: 2, context_exchange: all_gather",
+        "data: 2, pipeline: 2, virtual_stages: 2", "data: 2, pipeline: 2, schedule: zb_h1",
+        "data: 2, pipeline: 2, schedule: dual_pipe_v, virtual_stages: 2"}) {
+    for (const char* what : {"gradients", "parameters"}) {
+      SCOPED_TRACE(std::string(parallel) + " " + what);
+      const auto source =
+          job("llama",
+              std::string("microbatches: 4, recompute: none, optimizer: distributed_adam, parallel: {") +
+                  parallel + "}, sharding: {what: " + what + ", reshard: all}",
+              8);
+      TaskPlayer player(*source, 5);
+      player.run();
+      EXPECT_TRUE(player.all_done());
+      EXPECT_FALSE(player.mismatched);
+    }
+  }
+}
+
+TEST(ShardedReplicas, RefuseWhatDoesNotFit) {
+  const auto refused = [](const std::string& more, const std::string& message) {
+    EXPECT_THAT([&] { job("gpt", more, 8); }, ThrowsMessage<ConfigError>(HasSubstr(message))) << more;
+  };
+  refused("parallel: {data: 2}, sharding: {what: gradients}", "needs optimizer: distributed_adam");
+  refused("parallel: {data: 4}, " + sharded("what: parameters, group: 3"), "cannot be divided by it");
+  refused("parallel: {data: 4}, " + sharded("group: 2"), "a group divides gradients or parameters");
+  refused("parallel: {data: 2}, " + sharded("what: gradients", ", gradient: {bucket: 1 MB, overlap: true}"),
+          "no bucket, no overlap");
+  refused("parallel: {data: 2}, " + sharded("what: parameters", ", overlap_parameter_gather: true"),
+          "before each use");
+  refused("parallel: {data: 2, pipeline: 2}, " + sharded("what: parameters"), "share an embedding");
+}
+
 // The core of the forward once more, 4 b s^2 h operations a layer and microbatch, right before its backward
 // (Korthikanti et al., section 5); all else as without.
 TEST(SelectiveRecomputation, ComputesTheCoreOfTheAttentionAgain) {
