@@ -41,6 +41,9 @@ struct Kernel {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::int64_t element_bytes = 2;
   Precision precision = Precision::half;  // of a GEMM or of attention
+  // A GEMM is one of so many alike pieces of one, which run in turn on streams of their own, so that the next
+  // piece fills the multiprocessors that the last wave of a piece leaves idle. m is the piece's.
+  std::int64_t pieces = 1;
   Bytes bytes = 0;
   Time duration = 0;
 };

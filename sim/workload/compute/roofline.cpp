@@ -100,7 +100,8 @@ class Roofline final : public ComputeModel {
     double best = 0;
     for (const Tile& tile : kTiles) {
       const double tiles = divide_up(g.m, tile.m) * divide_up(g.n, tile.n) * static_cast<double>(g.batch);
-      const double waves = divide_up(static_cast<std::int64_t>(tiles), p_.multiprocessors);
+      const auto all = static_cast<std::int64_t>(tiles) * g.pieces;
+      const double waves = divide_up(all, p_.multiprocessors) / static_cast<double>(g.pieces);
       const double flops = 2.0 * static_cast<double>(tile.m * tile.n) * (static_cast<double>(g.k) + depth);
       const double time = waves * flops / (per_sm * tile.rate);
       if (best == 0 || time < best) best = time;

@@ -70,6 +70,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.n = size(op.n);
     kernel.k = size(op.k);
     kernel.precision = op.precision;
+    kernel.pieces = op.pieces;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

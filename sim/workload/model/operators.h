@@ -105,6 +105,7 @@ struct Operator {
   // A GEMM of a weight matrix of the body's layers, which training in reduced precision computes in it.
   bool linear = false;
   Precision precision = Precision::half;  // of GEMMs and attention
+  std::int64_t pieces = 1;                // Kernel::pieces; m is that of one
   std::optional<Gather> gathers;
   std::optional<AttentionCore> core;  // of operators of the attention's core
 };

@@ -291,6 +291,8 @@ class Reader {
         result.batch = in_range(message.batch(), 1, kDimension, path + ".batch");
         result.element_bytes = in_range(message.element_bytes(), 1, 16, path + ".element_bytes");
         result.precision = ours(precisions(), message.precision(), path + ".precision");
+        result.pieces =
+            in_range(std::max<std::int64_t>(1, message.pieces()), 1, kDimension, path + ".pieces");
         check_operations(result, path);
         if (result.kind == Kernel::Kind::attention)
           result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
@@ -533,6 +535,7 @@ class Writer {
         k.set_batch(kernel.batch);
         k.set_element_bytes(kernel.element_bytes);
         k.set_precision(static_cast<pb::Kernel::Precision>(theirs(precisions(), kernel.precision)));
+        if (kernel.pieces > 1) k.set_pieces(kernel.pieces);
         if (kernel.kind == Kernel::Kind::attention) k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);

@@ -188,10 +188,10 @@ class ExpertParallel final : public Strategy {
     if (leg == Leg::direct) return copies_of_rank(graph);
     const ExpertsModel& e = graph.model.routed->experts;
     const std::int64_t members = graph.mesh.size("ep"), group = group_size(graph), groups = members / group;
-    // Groups of ranks that the groups of experts which a token may go to are spread over.
+    // Of the groups of ranks, those that the groups of experts which a token may go to are spread over.
     const std::int64_t allowed =
-        std::max<std::int64_t>(1, (e.group_limit * groups + e.groups - 1) / e.groups);
-    const std::int64_t reached = std::min({e.top_k, groups, e.groups == 1 ? groups : allowed});
+        groups > e.groups ? (e.group_limit * groups + e.groups - 1) / e.groups : e.group_limit;
+    const std::int64_t reached = std::min({e.top_k, groups, allowed});
     if (leg == Leg::across) return tokens_of_rank(graph) * reached;
     return tokens_of_rank(graph) * std::min(e.top_k, reached * group);
   }

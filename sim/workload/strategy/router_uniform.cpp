@@ -23,7 +23,9 @@ class Uniform final : public Router {
     std::vector<std::uint32_t> next(shape.groups, 0), chosen;
     chosen.reserve(std::size_t{shape.tokens} * shape.top_k);
     for (std::uint32_t token = 0; token < shape.tokens; ++token) {
-      const auto group = [&](std::uint32_t i) { return (token * limit + i % limit) % shape.groups; };
+      const auto group = [&](std::uint32_t i) {
+        return (token + i % limit * shape.groups / limit) % shape.groups;
+      };
       for (std::uint32_t i = 0; i < shape.top_k; ++i)
         chosen.push_back(group(i) * in_group + (next[group(i)] + i / limit * stride) % in_group);
       for (std::uint32_t i = 0; i < std::min(limit, shape.top_k); ++i) ++next[group(i)];

@@ -88,6 +88,8 @@ std::uint32_t layers_with_experts(const Model& model);
 //   "ring_exchange");
 // - pipelined: the collective and the GEMM are cut into as many pieces; a piece is gathered while the one
 //   before is computed, or summed while the one behind is (Transformer Engine's "pipeline").
+// The GEMMs of the pieces fill each other's last waves, as they do on Transformer Engine's streams for
+// computation (split_overlap_rs() and split_overlap_ag() of its userbuffers, which take several in turn).
 // After sequence_parallel(), before recomputation.
 enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
 struct TensorOverlap {

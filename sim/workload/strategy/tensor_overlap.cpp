@@ -89,6 +89,7 @@ class Overlap {
   }
   static GraphNode piece_of(GraphNode gemm, std::int64_t pieces) {
     gemm.operators.front().m.size /= pieces;
+    gemm.operators.front().pieces = pieces;
     return gemm;
   }
 

@@ -39,6 +39,16 @@ TEST(Roofline, WavesAreQuantised) {
   EXPECT_LE(two, one * 2 + 1);
 }
 
+// Pieces of a GEMM fill each other's last waves: together they take the waves of the whole.
+TEST(Roofline, PiecesShareTheirWaves) {
+  const auto m = model("{kind: a100_80gb, launch: 0}");
+  Kernel piece = gemm(1024, 4096, 8192);
+  const Time alone = m->duration(piece), whole = m->duration(gemm(4096, 4096, 8192));
+  piece.pieces = 4;
+  EXPECT_NEAR(static_cast<double>(4 * m->duration(piece)), static_cast<double>(whole), 4);
+  EXPECT_LT(m->duration(piece), alone);
+}
+
 TEST(Roofline, MemoryBoundKernelsTakeTheirBytes) {
   const auto m = model("{kind: roofline, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5, launch: 1 us}");
   Kernel kernel;

@@ -539,6 +539,31 @@ TEST(ExpertParallel, EvenVolumesAreThoseOfTheUniformRouter) {
   EXPECT_EQ(counts.received(5), 64 * 6);
 }
 
+// Groups of experts as many as hosts, more, and fewer.
+TEST(ExpertParallel, EvenExchangesByWayOfGroupsAreCountedAlike) {
+  struct Shape {
+    std::uint32_t groups, limit;
+    int host;
+  };
+  const auto uniform = router("uniform");
+  for (const Shape& s : {Shape{8, 3, 2}, {8, 4, 8}, {8, 4, 4}, {4, 2, 2}, {1, 1, 4}, {16, 6, 4}}) {
+    SCOPED_TRACE(std::to_string(s.groups) + " " + std::to_string(s.host));
+    const RoutingShape shape = shape_of(16, 16, 32, 6, s.groups, s.limit);
+    const TokenCounts counts = count_tokens(*uniform, shape, {}, static_cast<std::uint32_t>(s.host), 0, 0);
+    std::int64_t across = 0, within = 0;
+    for (std::uint32_t group = 0; group < 16U / static_cast<std::uint32_t>(s.host); ++group)
+      across += counts.to_group(5, group);
+    for (std::uint32_t member = 0; member < 16; ++member) within += counts.tokens(5, member);
+    const auto tasks = tally(*job("parallel: {data: 16, expert: 16}, recompute: none, dispatch: {group: " +
+                                      std::to_string(s.host) + "}",
+                                  "count: 32, top_k: 6, groups: " + std::to_string(s.groups) +
+                                      ", group_limit: " + std::to_string(s.limit)),
+                             5);
+    EXPECT_EQ(tasks.at("all_to_all ep_dispatch_forward_across").bytes, kLayers * across * kRow);
+    EXPECT_EQ(tasks.at("all_to_all ep_combine_backward_within").bytes, kLayers * within * kRow);
+  }
+}
+
 TEST(ExpertParallel, DispatchesInFp8) {
   const auto tasks =
       tally(*job("parallel: {data: 4, expert: 4}, dispatch: {precision: fp8}, recompute: none"), 0);
