@@ -125,7 +125,6 @@ Knobs knobs(const ConfigNode& root, const std::string& fabric, const TransportFi
   knobs.congestion_control = configured_in(root, fabric, "transport", "congestion_control");
   knobs.reliability = configured_in(root, fabric, "transport", "reliability");
   knobs.marker = configured_in(root, fabric, "network", "switch.marker");
-  knobs.routing = configured_in(root, fabric, "network", "switch.routing");
   knobs.flow_control = configured_in(root, fabric, "network", "switch.flow_control");
   knobs.hears_marks = transport.hears_marks;
   return knobs;

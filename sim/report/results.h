@@ -134,7 +134,7 @@ struct QueueStatistics {
 // What of the configuration the Notes speak of.
 struct Knobs {
   std::string congestion_control;  // names of components and choices; "" where there is none
-  std::string marker, routing, flow_control, reliability;
+  std::string marker, flow_control, reliability;
   bool hears_marks = false;  // whether ECN marks mean anything to the congestion control
 };
 

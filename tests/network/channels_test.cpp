@@ -299,12 +299,12 @@ TEST(TorusCapacity, NeighbourRingsSaturateAllLinks) {
     PacketFixture f("topology: {kind: torus, sizes: [" + text +
                     "], rate: 100 Gbps, delay: 100 ns}\ntransport: {congestion_control: none}\n");
     for (std::uint32_t from = 0; from < routers; ++from) {
-      std::uint32_t below = routers;  // routers of a slice, the last dimension fastest
+      std::uint32_t below = 1;  // routers of a slice, the first dimension fastest
       for (const std::uint32_t size : sizes) {
-        below /= size;
         const std::uint32_t place = from / below % size;
         f.send(from, from - place * below + (place + 1) % size * below, kBytes);
         f.send(from, from - place * below + (place + size - 1) % size * below, kBytes);
+        below *= size;
       }
     }
     f.loop.run();

@@ -70,7 +70,7 @@ inline Results two_rank_results() {
   results.network.flows_started = results.network.flows_done = 3;
   results.network.ecn_marks = 5;
   results.flows = flow_times({10, 20, 30});
-  results.knobs = {"dcqcn", "red", "ecmp", "pfc", "go_back_n", true};
+  results.knobs = {"dcqcn", "red", "pfc", "go_back_n", true};
   LinkResult link;
   link.name = "edge0->agg1";
   link.rate = 100 * kGbps;

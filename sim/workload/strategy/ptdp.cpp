@@ -126,7 +126,7 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .integer("expert", &P::expert, {1, 65'536},
                    "ranks that divide the routed experts of a layer among them")
-          .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "that of tensor",
+          .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "tensor",
                    "ranks that divide each of these experts: as many as tensor, or fewer")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")

@@ -313,8 +313,8 @@ TEST(ShardedReplicas, GroupsHaveCopiesOfTheirOwn) {
   for (const Task& task : test::tasks_of(*source, 3)) {
     if (task.kind != TaskKind::collective) continue;
     const std::string& name = source->names()[task.name];
-    if (name == "dp_parameters") gathers.insert(source->group(task.group).ranks);
-    if (name == "dp_gradient_parts") parts.insert(source->group(task.group).ranks);
+    if (name == "dp_parameters") gathers.insert(source->group(task.group));
+    if (name == "dp_gradient_parts") parts.insert(source->group(task.group));
   }
   EXPECT_EQ(gathers, (std::set<std::vector<std::uint32_t>>{{2, 3}}));
   EXPECT_EQ(parts, (std::set<std::vector<std::uint32_t>>{{1, 3}}));

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Plays the measured training steps of configs/reality/reference.csv, every packet of them, and prints them beside what was measured.
+
+    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--binary NETSIM] [--plot PICTURE.svg] [--list]
+
+A row that DIR (results/reality) has already for the same files and the same program is not played again, so a run that was
+stopped goes on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time
+went: computing, exposed communication by stream, idle. Compute is calibrated by one constant for each GPU and precision,
+taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too.
+"""
+import argparse
+import csv
+import dataclasses
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import measure
+
+CONFIGS = measure.ROOT / "configs" / "reality"
+TABLE = CONFIGS / "reference.csv"
+STREAMS = ("tp", "cp", "ep", "pp", "dp")
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    family: str
+    gpus: int
+    precision: str
+    config: pathlib.Path
+    workload: pathlib.Path
+    overlays: list
+    calibrates: bool
+    measured: float  # seconds; None: not published
+
+    def call(self, binary, out):
+        overlays = [part for overlay in self.overlays for part in ("--set", overlay)]
+        return [str(binary), "--config", str(self.config), "--workload", str(self.workload), *overlays, "--out", str(out)]
+
+
+def read_rows(path=TABLE):
+    """The rows of the table; SystemExit with the line where one is wrong."""
+    rows = []
+    with open(path, encoding="utf-8") as lines:
+        numbered = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith("#")]
+    for (number, _), entry in zip(numbered[1:], csv.DictReader(line for _, line in numbered)):
+        try:
+            overlays = [f"compute={{kind: {entry['gpu']}, clock: {float(entry['clock'])}}}"]
+            overlays += [overlay for overlay in entry["set"].split(";") if overlay]
+            measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
+            rows.append(Row(entry["row"], entry["family"], int(entry["gpus"]), entry["precision"],
+                            path.parent / entry["config"], path.parent / entry["workload"], overlays,
+                            entry["calibrates"] == "yes", measured))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SystemExit(f"{path}:{number}: {error}") from error
+        for file in (rows[-1].config, rows[-1].workload):
+            if not file.is_file():
+                raise SystemExit(f"{path}:{number}: there is no {file}")
+    return rows
+
+
+def key_of(row, binary):
+    """What a result depends on: the files, the overlays and the program."""
+    version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
+    digest = hashlib.sha256(version.encode())
+    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays):
+        digest.update(text.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def play(row, binary, out, again):
+    """The row's result: of an earlier run, or of one now."""
+    kept, key = out / f"{row.name}.json", key_of(row, binary)
+    if kept.is_file() and not again:
+        result = json.loads(kept.read_text())
+        if result["key"] == key:
+            return result
+    begin = time.monotonic()
+    done = subprocess.run(row.call(binary, out / row.name), stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{row.name}: netsim ended with {done.returncode}")
+    summary = json.loads((out / row.name / "summary.json").read_text())
+    job = summary["jobs"][0]
+    if job["ranks"] != row.gpus:
+        raise SystemExit(f"{row.name}: {row.workload} is for {job['ranks']} GPUs, the table says {row.gpus}")
+    result = {"key": key, "step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
+              "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
+              "packet_hops": summary["packet_hops"]["total"], "wall_s": round(time.monotonic() - begin, 1)}
+    kept.write_text(json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def error_of(row, result):
+    """Relative error of the step; None where nothing was measured, or where the clock was taken from the row."""
+    return None if row.measured is None or row.calibrates else result["step_s"] / row.measured - 1
+
+
+def line_of(row, result):
+    exposed = ", ".join(f"{result['exposed_s'][stream]:.2f}" for stream in STREAMS)
+    error = error_of(row, result)
+    shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrates else ""
+    measured = f"{row.measured:.3f}" if row.measured is not None else "?"
+    return (f"| `{row.name}` | {row.gpus} | {row.precision} | {measured} | {result['step_s']:.3f} | {shown} "
+            f"| {result['compute_s']:.2f} | {exposed} | {result['idle_s']:.2f} |")
+
+
+def summary_of(errors):
+    if not errors:
+        return "no row was predicted and measured"
+    worst = max(errors, key=abs)
+    mean = sum(abs(error) for error in errors) / len(errors)
+    within = sum(abs(error) <= 0.05 for error in errors)
+    return (f"{len(errors)} rows predicted and measured: mean absolute error {100 * mean:.1f} %, largest {100 * worst:+.1f} %, "
+            f"{within} within 5 %")
+
+
+def plot(path, played):
+    """Simulated over measured steps, by precision."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(5.5, 5.5))
+    measured = [(row, result) for row, result in played if row.measured is not None]
+    for precision in sorted({row.precision for row, _ in measured}):
+        points = [(row, result) for row, result in measured if row.precision == precision]
+        axes.scatter([row.measured for row, _ in points], [result["step_s"] for _, result in points], label=precision)
+    for row, result in measured:
+        axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, xytext=(4, -4), textcoords="offset points")
+    ends = [0, 1.1 * max(max(row.measured, result["step_s"]) for row, result in measured)]
+    axes.plot(ends, ends, color="black", linewidth=0.8)
+    axes.fill_between(ends, [0.95 * end for end in ends], [1.05 * end for end in ends], alpha=0.15, color="grey", label="5 %")
+    axes.set(xlabel="measured step, s", ylabel="netsim's step, s", xlim=ends, ylim=ends)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("family", nargs="*", help="families of rows (default: all)")
+    parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="these rows only")
+    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
+                        help="where results are kept (default: results/reality)")
+    parser.add_argument("--again", action="store_true", help="play rows again that are there")
+    parser.add_argument("--list", action="store_true", help="print the rows and their commands, play nothing")
+    parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="a scatter plot (python3-matplotlib)")
+    measure.add_binary(parser)
+    options = parser.parse_args()
+    rows = read_rows()
+    for given, there, what in ((options.family, {row.family for row in rows}, "family"),
+                               (options.rows, {row.name for row in rows}, "row")):
+        for name in given:
+            if name not in there:
+                parser.error(f"no {what} '{name}'; there are {', '.join(sorted(there))}")
+    rows = [row for row in rows if (not options.family or row.family in options.family)
+            and (not options.rows or row.name in options.rows)]
+    binary = measure.find_binary(options.binary)
+    if options.list:
+        for row in rows:
+            print(" ".join(f"'{part}'" if " " in part else part for part in row.call(binary, options.out / row.name)))
+        return
+    options.out.mkdir(parents=True, exist_ok=True)
+    played = []
+    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP s | idle s |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    for number, row in enumerate(rows, 1):
+        print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
+        played.append((row, play(row, binary, options.out, options.again)))
+        print(line_of(*played[-1]), flush=True)
+    print("\n" + summary_of([error for row, result in played if (error := error_of(row, result)) is not None]))
+    if options.plot:
+        plot(options.plot, played)
+
+
+if __name__ == "__main__":
+    main()
