@@ -158,6 +158,9 @@ class Plan {
   virtual std::uint32_t channels() const { return 1; }
   virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
   virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return 0; }
+  // Whether a proxy of the library does its steps, no thread block of the GPU: it has no slices to see
+  // through one after the other. Such a one passes on what comes.
+  virtual bool is_proxy(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
   // Whether steps may wait for those of other thread blocks (Step::after_block); false: none does.
   virtual bool waits_between_blocks() const { return true; }
   virtual std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const = 0;

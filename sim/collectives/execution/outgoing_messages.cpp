@@ -15,7 +15,9 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
   messages_[slot].launch = hop.latency;
-  messages_[slot].traits.gap = hop.gap;
+  const ThreadBlock& from = operation.thread_blocks[block];
+  const bool proxy = operation.plan->is_proxy(from.rank, block % operation.blocks_per_channel);
+  messages_[slot].traits.gap = proxy ? 0 : hop.gap;
   if (hop.latency == 0) {
     hand_over(slot);
   } else {
