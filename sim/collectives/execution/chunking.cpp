@@ -65,7 +65,8 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
   if (request.raw || cutting.farthest == Reach::self || cutting.farthest == Reach::ideal) return {};
   const bool inside = cutting.farthest != Reach::scale_out;
   Chunking chunking;
-  chunking.channels = inside ? std::min(cutting.rings, cutting.channels) : cutting.channels;
+  const bool together = inside && !parameters.channels_apart;
+  chunking.channels = together ? std::min(cutting.rings, cutting.channels) : cutting.channels;
   const Bytes lanes = cutting.channels / chunking.channels;
   const ProtocolParameters& cut = parameters.of(cutting.protocol);
   chunking.slice = cut.slice;

@@ -17,7 +17,8 @@
 // pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each with 1 / 24 of the
 // port; they are timed together, as messages of up to 24 slices, which gives the same times. Where GPUs are
 // joined by links of their own, channels on different rings go different ways (communicator_layout.h): then
-// those of a ring are timed together, and each ring is a channel here.
+// those of a ring are timed together, and each ring is a channel here. With `channels_apart` each channel has
+// messages of its own there too.
 //
 // Of an all_to_all_v each block has a size of its own. A channel has its share of each, and in each round a
 // step takes `slices` whole slices of its block, while there is as much: so a thread block has the rounds of
