@@ -142,6 +142,7 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"nvls", Kind::all_reduce, any, always<2>},
       {"nvls", Kind::all_gather, any, always<1>},
       {"nvls", Kind::reduce_scatter, any, always<1>},
+      {"{kind: nvls_tree, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"direct", Kind::all_to_all_v, any, always<1>},
       {"direct", Kind::dispatch, any, always<1>},
       {"direct", Kind::combine, any, always<1>},
