@@ -35,10 +35,12 @@ using DomainSizes = std::vector<std::uint32_t>;
 
 // How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
 struct OwnKernels {
-  Time base_latency = 0;  // from the start of the kernel to its first step
-  Time hop_latency = 0;   // of each message of a fan
+  Time base_latency = 0;     // from the start of the kernel to its first step
+  Time hop_latency = 0;      // of each message of a fan, or within a host
+  Time hop_latency_net = 0;  // of one between hosts
   std::uint32_t channels = 1;
-  Bytes slice = 0;  // the largest message of a channel, a chunk
+  bool apart = false;  // each channel has messages of its own; else they are timed together
+  Bytes slice = 0;     // the largest message of a channel, a chunk
   std::uint32_t slots = 0;
 };
 
@@ -54,10 +56,15 @@ class CollectiveAlgorithm {
   virtual std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind /*kind*/) const { return {}; }
   // Channels on each ring or chain of a group on several hosts; 0: as the section `collectives` says.
   virtual std::uint32_t scale_out_channels() const { return 0; }
-  // For so many bytes (CollectiveKindInfo::bytes) of so many ranks; nothing: as the library's parameters say.
-  virtual std::optional<OwnKernels> own_kernels(Bytes /*bytes*/, std::uint32_t /*ranks*/) const {
-    return std::nullopt;
-  }
+  // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one; `token`: the
+  // bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.
+  struct Load {
+    Bytes bytes = 0;
+    std::uint32_t ranks = 2;
+    bool several_hosts = false;
+    Bytes token = 0;
+  };
+  virtual std::optional<OwnKernels> own_kernels(const Load& /*load*/) const { return std::nullopt; }
   // What its plans are made for; nothing: they run by whatever protocol the library uses.
   virtual std::optional<Protocol> protocol() const { return std::nullopt; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk

@@ -25,7 +25,9 @@ enum class CollectiveKind : std::uint8_t {
   scatter,
   custom,  // what a program says; nothing else knows it
   all_to_all_v,
-  barrier
+  barrier,
+  dispatch,
+  combine
 };
 
 // Which ranks of the group, said of one chunk of the buffer.
@@ -171,6 +173,26 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      bus_bandwidths::none,
      11,
      ""},
+    // The two halves of a layer of experts: an all-gather and a reduce-scatter of which everybody needs a
+    // part. The bytes are DeepEP's counting (tests/test_intranode.py and test_internode.py there).
+    {CollectiveKind::dispatch,
+     "dispatch",
+     "the most that one rank sends, by the tokens' experts: a token counts once for each host that it goes "
+     "to, "
+     "on a single host for each rank, its own among them",
+     nullptr,
+     {ChunkRanks::owner, ChunkRanks::all},
+     bus_bandwidths::same,
+     12,
+     "direct"},
+    {CollectiveKind::combine,
+     "combine",
+     "the most that one rank gets back: counted as in a dispatch",
+     nullptr,
+     {ChunkRanks::all, ChunkRanks::owner},
+     bus_bandwidths::same,
+     13,
+     "direct"},
 };
 inline constexpr std::size_t kCollectiveKindCount = std::size(kCollectiveKinds);
 
@@ -187,7 +209,14 @@ constexpr bool has_parts(CollectiveKind kind) {
   return one_each(info_of(kind).goal.contributors) || one_each(info_of(kind).goal.holders);
 }
 // Whether its blocks have sizes of their own (block_counts.h) instead of being equal parts of the bytes.
-constexpr bool has_counts(CollectiveKind kind) { return kind == CollectiveKind::all_to_all_v; }
+constexpr bool has_counts(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::dispatch ||
+         kind == CollectiveKind::combine;
+}
+// Whether its blocks are tokens on their way to experts, or back (TokenBytes in block_counts.h).
+constexpr bool has_tokens(CollectiveKind kind) {
+  return kind == CollectiveKind::dispatch || kind == CollectiveKind::combine;
+}
 // What a barrier moves where it is an all-reduce: PyTorch's (ProcessGroupNCCL::barrier) is one of a single
 // float, because NCCL has none.
 inline constexpr Bytes kBarrierBytes = 4;

@@ -20,6 +20,14 @@ const char* to_string(Step::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+// In a combine the receiver's tokens come back.
+Counted Plan::counted(std::uint32_t rank, const Step& step) const {
+  const bool out = sends(step.kind), back = kind() == CollectiveKind::combine;
+  const std::uint32_t partner = out ? step.to.rank : step.from.rank;
+  return out == back ? Counted{Counted::What::block, partner, rank}
+                     : Counted{Counted::What::block, rank, partner};
+}
+
 std::uint32_t chunks_of(const Plan& plan, std::uint32_t rank, Buffer buffer) {
   if (buffer == Buffer::scratch) return plan.scratch_chunks(rank);
   return has_part_in(plan, buffer) ? plan.chunks() / plan.ranks() : plan.chunks();

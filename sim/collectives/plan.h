@@ -112,6 +112,22 @@ constexpr bool reduces(Step::Kind kind) {
 // MSCCL's name of it: "nop", "s", "r", "cpy", "re", "rcs", "rrs", "rrc", "rrcs".
 const char* to_string(Step::Kind kind);
 
+// Of a kind with counts (block_counts.h): how large what a step sends or receives is, so that both ends of a
+// connection know it.
+struct Counted {
+  enum class What : std::uint8_t {
+    block,   // what `owner` has for `other`; of tokens each once
+    copies,  // of tokens each once for each expert
+    host     // what `owner` has for the host of `other`, each token once
+  };
+  What what = What::block;
+  std::uint32_t owner = 0, other = 0;  // ranks: who sends in a dispatch, or an all_to_all_v; and to whom
+  // It goes in the rounds of what `owner` has for the host of `other`, in each as large a part of it as of
+  // that.
+  bool as_host = false;
+  bool operator==(const Counted&) const = default;
+};
+
 class Plan {
  public:
   virtual ~Plan() = default;
@@ -132,12 +148,19 @@ class Plan {
   // Input and output are one buffer. Of an all_gather, the rank's input is its part of the output; of a
   // reduce_scatter, its output is its part of the input.
   virtual bool in_place() const = 0;
+  // Of a step that sends or receives of a kind with counts; one that does both moves one and the same.
+  virtual Counted counted(std::uint32_t rank, const Step& step) const;
+  // Members of a host, as TokenBytes has to have them; 0: it makes no difference.
+  virtual std::uint32_t counted_host() const { return 0; }
   virtual std::uint32_t fans() const { return 0; }
   virtual Fan fan(std::uint32_t /*number*/) const { return {}; }
   // Connections of the same two ranks on different channels are different queue pairs.
   virtual std::uint32_t channels() const { return 1; }
   virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
   virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return 0; }
+  // Whether a proxy of the library does its steps, no thread block of the GPU: it has no slices to see
+  // through one after the other. Such a one passes on what comes.
+  virtual bool is_proxy(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
   // Whether steps may wait for those of other thread blocks (Step::after_block); false: none does.
   virtual bool waits_between_blocks() const { return true; }
   virtual std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const = 0;

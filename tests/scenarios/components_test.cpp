@@ -136,6 +136,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"a100_80gb", "two_dgx.yaml"},            // GPUs of the hosts
       {"v100_sxm2", "topologies/dgx_1v.yaml"},
       {"h200_sxm", "topologies/dgx_h200.yaml"},
+      {"h800_sxm", "topologies/hgx_h800.yaml"},
       {"b200", "topologies/dgx_b200.yaml"},
       {"mi300x", "topologies/full_mesh.yaml"},
       {"csv", "traffic/flows.csv"},

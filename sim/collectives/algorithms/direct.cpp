@@ -13,6 +13,7 @@
 // from, so that a rank that is sent much holds up nobody else, as the sends and receives of one group of NCCL
 // calls run at once.
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/each_peer_plan.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
@@ -127,38 +128,6 @@ class AllPairsPlan final : public RegularPlan {
   }
 };
 
-// Thread block 2 d sends to the rank d + 1 behind the own one, 2 d + 1 receives from the one d + 1 before it,
-// the last one copies the own block.
-class EachPeerPlan final : public RegularPlan {
- public:
-  explicit EachPeerPlan(std::uint32_t ranks) : RegularPlan("direct", CollectiveKind::all_to_all_v, ranks) {}
-  std::uint32_t chunks() const override { return ranks_; }
-  bool in_place() const override { return false; }
-  bool waits_between_blocks() const override { return false; }
-  std::uint32_t blocks(std::uint32_t) const override { return 2 * (ranks_ - 1) + 1; }
-  std::uint32_t steps(std::uint32_t, std::uint32_t) const override { return 1; }
-  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t) const override {
-    const std::uint32_t distance = block / 2 + 1;
-    const std::uint32_t behind = wrap(std::uint64_t{rank} + distance);
-    const std::uint32_t before = wrap(std::uint64_t{rank} + ranks_ - distance);
-    Step step;
-    if (distance == ranks_) {
-      step.kind = Step::Kind::copy;
-      step.source = {Buffer::input, rank};
-      step.destination = {Buffer::output, rank};
-    } else if (block % 2 == 0) {
-      step.kind = Step::Kind::send;
-      step.source = {Buffer::input, behind};
-      step.to = {behind, block + 1};
-    } else {
-      step.kind = Step::Kind::receive;
-      step.destination = {Buffer::output, before};
-      step.from = {before, block - 1};
-    }
-    return step;
-  }
-};
-
 class Direct final : public CollectiveAlgorithm {
  public:
   bool supports(CollectiveKind kind) const override {
@@ -172,7 +141,10 @@ class Direct final : public CollectiveAlgorithm {
     }
     if (has_root(kind)) return std::make_unique<RootedPlan>(kind, ranks, root);
     if (info_of(kind).goal.contributors == ChunkRanks::source) check_all_to_all("direct", kind, ranks);
-    if (kind == CollectiveKind::all_to_all_v) return std::make_unique<EachPeerPlan>(ranks);
+    if (has_counts(kind)) {
+      check_all_to_all("direct", kind, ranks);
+      return std::make_unique<EachPeerPlan>("direct", kind, ranks);
+    }
     return std::make_unique<AllPairsPlan>(kind, ranks);
   }
 };

@@ -126,11 +126,11 @@ class Nvls final : public CollectiveAlgorithm {
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     return std::make_unique<NvlsPlan>(kind, ranks);
   }
-  std::optional<OwnKernels> own_kernels(Bytes bytes, std::uint32_t ranks) const override {
+  std::optional<OwnKernels> own_kernels(const Load& load) const override {
     return OwnKernels{.base_latency = p_.base_latency,
                       .hop_latency = p_.hop_latency,
                       .channels = static_cast<std::uint32_t>(p_.channels),
-                      .slice = chunk(bytes, ranks),
+                      .slice = chunk(load.bytes, load.ranks),
                       .slots = static_cast<std::uint32_t>(p_.slots)};
   }
 

@@ -47,6 +47,17 @@ void cut_as_tree(Chunking& chunking, Bytes bytes, const Cutting& cutting) {
   if (chunking.slots != 0) chunking.slots = static_cast<std::uint32_t>(kBufferSteps);
 }
 
+// Where share `index` of `parts` begins, as share() has them: of tokens with a whole one; 0: there are none.
+Bytes first_of_share(Bytes bytes, Bytes token, std::uint64_t parts, std::uint64_t index) {
+  const Int128 unit = std::max<Bytes>(token, 1);
+  return static_cast<Bytes>(bytes / unit * static_cast<Int128>(index) / static_cast<Int128>(parts) * unit);
+}
+
+std::uint64_t rounds_of_counted(const Chunking& chunking, Bytes bytes) {
+  if (bytes == 0 || chunking.slice == 0) return bytes == 0 ? 0 : 1;
+  return divide_up(bytes, static_cast<Int128>(chunking.slice) * chunking.slices);
+}
+
 }  // namespace
 
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
@@ -54,7 +65,8 @@ Chunking chunking_of(const CommunicationRequest& request, const CollectivesParam
   if (request.raw || cutting.farthest == Reach::self || cutting.farthest == Reach::ideal) return {};
   const bool inside = cutting.farthest != Reach::scale_out;
   Chunking chunking;
-  chunking.channels = inside ? std::min(cutting.rings, cutting.channels) : cutting.channels;
+  const bool together = inside && !parameters.channels_apart;
+  chunking.channels = together ? std::min(cutting.rings, cutting.channels) : cutting.channels;
   const Bytes lanes = cutting.channels / chunking.channels;
   const ProtocolParameters& cut = parameters.of(cutting.protocol);
   chunking.slice = cut.slice;
@@ -74,25 +86,53 @@ std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channe
   return divide_up(channel_bytes, std::max<Int128>(1, step * plan.chunks() / plan.largest_count()));
 }
 
-std::uint64_t rounds_of_block(const Chunking& chunking, Bytes block_bytes) {
-  if (block_bytes == 0 || chunking.slice == 0) return block_bytes == 0 ? 0 : 1;
-  return divide_up(block_bytes, static_cast<Int128>(chunking.slice) * chunking.slices);
+CountedShare share_of_counted(const Plan& plan, const Chunking& chunking, const BlockCounts& counts,
+                              std::uint32_t rank, const Step& step, std::uint32_t channel) {
+  const Counted counted = plan.counted(rank, step);
+  const Bytes token = counts.tokens().token;
+  const auto to_host = [&] { return counts.to_host(counted.owner, counted.other / counts.tokens().host); };
+  Bytes bytes = 0;
+  switch (counted.what) {
+    case Counted::What::block:
+      bytes = counts.of(counted.owner, counted.other);
+      break;
+    case Counted::What::copies:
+      bytes = counts.copies(counted.owner, counted.other);
+      break;
+    case Counted::What::host:
+      bytes = to_host();
+      break;
+  }
+  CountedShare share;
+  if (counted.as_host) {
+    share.part = bytes;
+    share.all = bytes = to_host();
+    share.begin = first_of_share(bytes, token, chunking.channels, channel);
+  }
+  share.bytes = first_of_share(bytes, token, chunking.channels, channel + 1) -
+                first_of_share(bytes, token, chunking.channels, channel);
+  share.rounds = rounds_of_counted(chunking, share.bytes);
+  return share;
 }
 
-Bytes block_in_round(const Chunking& chunking, Bytes block_bytes, std::uint64_t round) {
-  if (chunking.slice == 0) return round == 0 ? block_bytes : 0;
+Bytes counted_in_round(const Chunking& chunking, const CountedShare& share, Bytes token,
+                       std::uint64_t round) {
+  if (round >= share.rounds) return 0;
   const Int128 most = static_cast<Int128>(chunking.slice) * chunking.slices;
-  return static_cast<Bytes>(std::clamp<Int128>(block_bytes - static_cast<Int128>(round) * most, 0, most));
+  const Int128 begin = chunking.slice == 0 ? 0 : static_cast<Int128>(round) * most;
+  const Int128 end = chunking.slice == 0 ? share.bytes : std::min<Int128>(share.bytes, begin + most);
+  if (share.all == 0) return static_cast<Bytes>(end - begin);
+  const Int128 unit = std::max<Bytes>(token, 1);
+  const auto part_before = [&](Int128 at) {
+    return (share.begin + at) / unit * (share.part / unit) / (share.all / unit) * unit;
+  };
+  return static_cast<Bytes>(part_before(end) - part_before(begin));
 }
 
-std::uint32_t slices_of_block(const Chunking& chunking, Bytes bytes) {
+std::uint32_t slices_of_counted(const Chunking& chunking, Bytes bytes) {
   if (bytes == 0 || chunking.slices == 1) return bytes == 0 ? 0 : 1;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(divide_up(bytes, chunking.least_slice), 1, chunking.slices));
-}
-
-Bytes block_of(const BlockCounts& counts, std::uint32_t rank, const Step& step) {
-  return sends(step.kind) ? counts.of(rank, step.to.rank) : counts.of(step.from.rank, rank);
 }
 
 std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count) {
@@ -121,7 +161,7 @@ void ChunkSizes::open(const Plan& plan, const Chunking& chunking, const Communic
 const std::vector<ChunkSizes::Size>& ChunkSizes::of(std::uint32_t rank, const Step& step) {
   if (counts_ != nullptr) {
     several_.clear();
-    find_block(several_, rank, step);
+    find_counted(several_, rank, step);
     return several_;
   }
   std::vector<Size>& sizes = step.count == 1 ? known_[piece_of(*plan_, rank, what_is_sent(step))] : several_;
@@ -143,7 +183,7 @@ std::uint64_t ChunkSizes::received(std::uint32_t rank, const Step& step) {
   std::uint64_t sum = 0;
   if (counts_ != nullptr) {
     several_.clear();
-    find_block(several_, rank, step);
+    find_counted(several_, rank, step);
     for (const Size& size : several_) sum += size.count;
     return sum;
   }
@@ -156,20 +196,22 @@ Bytes ChunkSizes::share_of(Bytes bytes, std::uint32_t channel) const {
   return share(bytes, chunking_.channels, std::uint64_t{channels_.first} + channel * channels_.step);
 }
 
-// All rounds but the last are full ones.
-void ChunkSizes::find_block(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const {
-  const Bytes block = block_of(*counts_, rank, step);
-  for (std::uint32_t channel = 0; channel < channels_.count; ++channel) {
-    const Bytes bytes = share_of(block, channel);
-    const std::uint64_t rounds = rounds_of_block(chunking_, bytes);
+void ChunkSizes::find_counted(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const {
+  for (std::uint32_t i = 0; i < channels_.count; ++i) {
+    const CountedShare all =
+        share_of_counted(*plan_, chunking_, *counts_, rank, step, channels_.first + i * channels_.step);
     const auto add_round = [&](std::uint64_t round, std::uint64_t count) {
-      const Bytes in_round = block_in_round(chunking_, bytes, round);
-      const std::uint32_t slices = slices_of_block(chunking_, in_round);
+      const Bytes in_round = counted_in_round(chunking_, all, counts_->tokens().token, round);
+      const std::uint32_t slices = slices_of_counted(chunking_, in_round);
       for (std::uint32_t index = 0; index < slices; ++index)
         add(sizes, slice_bytes(chunking_.protocol, in_round, slices, index), count);
     };
-    if (rounds > 1) add_round(0, rounds - 1);
-    if (rounds > 0) add_round(rounds - 1, 1);
+    if (all.all != 0) {
+      for (std::uint64_t round = 0; round < all.rounds; ++round) add_round(round, 1);
+      continue;
+    }
+    if (all.rounds > 1) add_round(0, all.rounds - 1);  // full ones
+    if (all.rounds > 0) add_round(all.rounds - 1, 1);
   }
 }
 

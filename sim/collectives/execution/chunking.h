@@ -17,11 +17,14 @@
 // pairs). Within a host NCCL's 24 channels (A100 with NVSwitch) move in lockstep, each with 1 / 24 of the
 // port; they are timed together, as messages of up to 24 slices, which gives the same times. Where GPUs are
 // joined by links of their own, channels on different rings go different ways (communicator_layout.h): then
-// those of a ring are timed together, and each ring is a channel here.
+// those of a ring are timed together, and each ring is a channel here. With `channels_apart` each channel has
+// messages of its own there too.
 //
 // Of an all_to_all_v each block has a size of its own. A channel has its share of each, and in each round a
 // step takes `slices` whole slices of its block, while there is as much: so a thread block has the rounds of
-// its largest block, and a step whose block is through has no message, at both ends.
+// its largest block, and a step whose block is through has no message, at both ends. Of tokens channels and
+// messages have whole ones. What a host forwards of what came there goes in the rounds in which that came, in
+// each as large a part of it as of the whole.
 //
 // The two trees of NCCL's tree have a channel each, so one pass through such a plan is two channels. Its
 // chunks are one of the 8 steps of a connection's buffer and less, the smaller the fewer there are of them
@@ -77,13 +80,20 @@ inline constexpr std::int64_t kBufferSteps = 8;
 // Rounds of a channel that carries `channel_bytes`; 0 for none.
 std::uint64_t rounds_of(const Plan& plan, const Chunking& chunking, Bytes channel_bytes);
 
-// The same of an all_to_all_v: of a channel that has `block_bytes` of a block; what goes in round `round` of
-// it; and in how many messages, 0 for nothing.
-std::uint64_t rounds_of_block(const Chunking& chunking, Bytes block_bytes);
-Bytes block_in_round(const Chunking& chunking, Bytes block_bytes, std::uint64_t round);
-std::uint32_t slices_of_block(const Chunking& chunking, Bytes bytes);
-// How large the block is that a step of `rank` sends or receives.
-Bytes block_of(const BlockCounts& counts, std::uint32_t rank, const Step& step);
+// The same of kinds with counts: what a channel has of what a step of `rank` sends or receives.
+struct CountedShare {
+  Bytes bytes = 0;  // whole slices in all rounds but the last
+  std::uint64_t rounds = 0;
+  // Of what goes with all that its owner has for the host (Counted::as_host): the whole of both, over all
+  // channels, and where this channel's share of the latter, which is `bytes`, begins. Of each piece of that
+  // it has its part.
+  Bytes part = 0, all = 0, begin = 0;  // all: 0 for what goes by itself
+};
+CountedShare share_of_counted(const Plan& plan, const Chunking& chunking, const BlockCounts& counts,
+                              std::uint32_t rank, const Step& step, std::uint32_t channel);
+// What goes in round `round` of it, and in how many messages so much goes, 0 for nothing.
+Bytes counted_in_round(const Chunking& chunking, const CountedShare& share, Bytes token, std::uint64_t round);
+std::uint32_t slices_of_counted(const Chunking& chunking, Bytes bytes);
 
 // Messages of a step of `count` chunks in a round over `round_bytes`: the same at both ends.
 std::uint32_t slices_of(const Plan& plan, const Chunking& chunking, Bytes round_bytes, std::uint32_t count);
@@ -116,7 +126,7 @@ class ChunkSizes {
   static void add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count);
   void find_rounds();
   void find(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
-  void find_block(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
+  void find_counted(std::vector<Size>& sizes, std::uint32_t rank, const Step& step) const;
   Bytes share_of(Bytes bytes, std::uint32_t channel) const;
 
   const Plan* plan_ = nullptr;

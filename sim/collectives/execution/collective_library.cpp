@@ -245,6 +245,23 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   chunking.nic_rate = layout.rate_of_nic;
 }
 
+void use(const OwnKernels& kernels, Chunking& chunking) {
+  chunking.channels = kernels.apart ? kernels.channels : 1;
+  chunking.slice = kernels.slice * (kernels.apart ? 1 : kernels.channels);
+  chunking.slices = 1;
+  chunking.least_slice = 1;
+  chunking.slots = kernels.slots;
+}
+
+// Whether plan and counts mean the same by a host.
+void check_host(const Plan& plan, const CommunicationRequest& request) {
+  const std::uint32_t host = plan.counted_host();
+  if (host == 0 || host == request.counts->tokens().host) return;
+  throw InputError(
+      fmt::format("{}: '{}' sends each token once to {} ranks, the workload counts it once for {}",
+                  to_string(request.kind), plan.algorithm(), host, request.counts->tokens().host));
+}
+
 }  // namespace
 
 CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& network)
@@ -321,12 +338,11 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
   course.chunking = chunking_of(request, library_.parameters, cutting);
   set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,
             cutting.channels);
-  course.kernels = choice.algorithm->own_kernels(request.bytes, cutting.ranks);
-  if (course.kernels && layout.farthest != Reach::ideal) {
-    course.chunking.slice = course.kernels->slice * course.kernels->channels;
-    course.chunking.slices = 1;
-    course.chunking.slots = course.kernels->slots;
-  }
+  check_host(*course.plan, request);
+  const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
+  course.kernels = choice.algorithm->own_kernels(
+      {request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, token});
+  if (course.kernels && layout.farthest != Reach::ideal) use(*course.kernels, course.chunking);
   return course;
 }
 

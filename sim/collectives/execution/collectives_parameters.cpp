@@ -107,7 +107,10 @@ void add_channels(Parameters<C>& p) {
             "channels of a group within one host (NCCL on A100 with NVSwitch: 24), those of a ring timed "
             "together, at least one for each ring")
       .integer("scale_out_channels", &C::scale_out_channels, channels,
-               "channels of a group on several hosts, each a message chain of its own");
+               "channels of a group on several hosts, each a message chain of its own")
+      .flag("channels_apart", &C::channels_apart,
+            "channels of a group within one host are message chains of their own, too: as many times more "
+            "messages");
 }
 
 void check_slots(const ConfigNode& section, const ProtocolParameters& parameters) {

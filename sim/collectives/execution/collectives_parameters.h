@@ -78,6 +78,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
   std::int64_t scale_up_channels = 24;
   std::int64_t scale_out_channels = 4;
+  // Those of a group within one host are not timed together (chunking.h).
+  bool channels_apart = false;
 
   const ProtocolParameters& of(Protocol of_protocol) const;
 };

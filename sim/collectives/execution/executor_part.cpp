@@ -102,11 +102,11 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.base_latency =
       library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
   operation.fans = {};
-  operation.fan_latency = 0;
+  operation.kernels.reset();
   if (operation.plan->fans() > 0) operation.fans = fans_.get(*operation.plan, *request.members).fans;
   if (course.kernels && course.farthest != Reach::ideal) {
     operation.base_latency = library_.parameters.launch_latency + course.kernels->base_latency;
-    operation.fan_latency = course.kernels->hop_latency;
+    operation.kernels = course.kernels;
   }
   StepRunner::reset(operation);
 }

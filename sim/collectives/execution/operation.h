@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct Operation {
   Chunking chunking;
   ChannelOrders orders;
   std::span<const SwitchFan> fans;  // of the plan, by number
-  Time fan_latency = 0;             // of each message of those
+  // Of kernels that do not run by the parameters of their protocol; nothing: these do.
+  std::optional<OwnKernels> kernels;
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
   bool blocks_wait = false;              // thread blocks of a channel may wait for each other

@@ -7,20 +7,29 @@ namespace netsim {
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
-  const LatencyModel::Hop hop = to.fan != kNoIndex
-                                    ? LatencyModel::Hop{operation.fan_latency, 0}
+  const LatencyModel::Hop hop = operation.kernels
+                                    ? own_hop(operation, block, to)
                                     : latency_.hop(operation.request, operation.chunking, operation.family,
                                                    operation.gpu, operation.gpu_of(to.rank, block), bytes);
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
   messages_[slot].launch = hop.latency;
-  messages_[slot].traits.gap = hop.gap;
+  const ThreadBlock& from = operation.thread_blocks[block];
+  const bool proxy = operation.plan->is_proxy(from.rank, block % operation.blocks_per_channel);
+  messages_[slot].traits.gap = proxy ? 0 : hop.gap;
   if (hop.latency == 0) {
     hand_over(slot);
   } else {
     events_.schedule(events_.now() + hop.latency, operation.gpu, ExecutorEvent::send, slot);
   }
+}
+
+LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
+                                            const Partner& to) const {
+  const bool net = to.fan == kNoIndex &&
+                   endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
+  return {net ? operation.kernels->hop_latency_net : operation.kernels->hop_latency, 0};
 }
 
 void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {

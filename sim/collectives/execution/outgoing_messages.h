@@ -26,6 +26,7 @@ class OutgoingMessages {
   void hand_over(std::uint32_t slot);
 
  private:
+  LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to) const;
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
                       const Partner& to);

@@ -5,10 +5,10 @@
 namespace netsim {
 namespace {
 
-// Of a block with a size of its own, what the channel has of it.
-Bytes share_of_block(const Operation& operation, std::uint32_t number, const Step& step) {
-  const Bytes block = block_of(*operation.request.counts, operation.thread_blocks[number].rank, step);
-  return share(block, operation.chunking.channels, number / operation.blocks_per_channel);
+// Of what has a size of its own, what the channel has of it.
+CountedShare counted_share(const Operation& operation, std::uint32_t number, const Step& step) {
+  return share_of_counted(*operation.plan, operation.chunking, *operation.request.counts,
+                          operation.thread_blocks[number].rank, step, number / operation.blocks_per_channel);
 }
 
 // False for a step without a message: there is nothing left of its block.
@@ -19,9 +19,9 @@ bool load_step(Operation& operation, std::uint32_t number) {
   block.slices = 1;
   if (!sends(block.step.kind) && !receives(block.step.kind)) return true;
   if (operation.request.counts != nullptr) {
-    const Bytes of_channel = share_of_block(operation, number, block.step);
-    block.step_bytes = block_in_round(operation.chunking, of_channel, block.round);
-    block.slices = slices_of_block(operation.chunking, block.step_bytes);
+    block.step_bytes = counted_in_round(operation.chunking, counted_share(operation, number, block.step),
+                                        operation.request.counts->tokens().token, block.round);
+    block.slices = slices_of_counted(operation.chunking, block.step_bytes);
     return block.slices > 0;
   }
   block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
@@ -45,14 +45,14 @@ void open_next_step(Operation& operation, std::uint32_t number) {
   } while (!load_step(operation, number));
 }
 
-// Of a thread block whose blocks have sizes of their own: as many as the largest one needs.
-std::uint64_t rounds_of_blocks(const Operation& operation, std::uint32_t number) {
+// Of a thread block whose messages have sizes of their own: as many as the largest one needs.
+std::uint64_t rounds_of_counted(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   std::uint64_t rounds = 0;
   for (std::uint32_t index = 0; index < block.steps; ++index) {
     const Step step = operation.plan->step(block.rank, number % operation.blocks_per_channel, index);
     if (!sends(step.kind) && !receives(step.kind)) continue;
-    rounds = std::max(rounds, rounds_of_block(operation.chunking, share_of_block(operation, number, step)));
+    rounds = std::max(rounds, counted_share(operation, number, step).rounds);
   }
   return rounds;
 }
@@ -62,7 +62,7 @@ std::uint64_t rounds_of_blocks(const Operation& operation, std::uint32_t number)
 // Puts a thread block before its first step that has something to do.
 void StepRunner::open(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
-  if (operation.request.counts != nullptr) block.rounds = rounds_of_blocks(operation, number);
+  if (operation.request.counts != nullptr) block.rounds = rounds_of_counted(operation, number);
   block.round = block.steps == 0 ? block.rounds : 0;
   if (block.done()) return;
   ++operation.open_thread_blocks;

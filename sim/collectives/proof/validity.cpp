@@ -52,10 +52,14 @@ class StepCheck {
       wrong = overlap(rank, step);
     if (wrong.empty() && sends(step.kind)) wrong = partner(rank, block, step.to);
     if (wrong.empty() && receives(step.kind)) wrong = sender(rank, block, step.from);
-    return wrong.empty() && moves && has_counts(plan_.kind()) ? straight(step) : wrong;
+    if (wrong.empty() && moves && has_tokens(plan_.kind()) && sends(step.kind) && receives(step.kind))
+      wrong = "what comes and what goes have sizes of their own, so they are two steps";
+    const bool by_ranks = plan_.kind() == CollectiveKind::all_to_all_v &&
+                          plan_.counted(rank, step) == plan_.Plan::counted(rank, step);
+    return wrong.empty() && moves && by_ranks ? straight(step) : wrong;
   }
 
-  // What blocks with sizes of their own are moved by: both ends know the size from who they are.
+  // What blocks with sizes of their own are moved by where both ends know the size from who they are.
   static std::string straight(const Step& step) {
     const bool sent = step.kind == Step::Kind::send && step.source.buffer == Buffer::input &&
                       step.source.chunk == step.to.rank;

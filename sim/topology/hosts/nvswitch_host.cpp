@@ -8,6 +8,9 @@
 //   NIC under one PCIe switch of Gen4 x16 (NVIDIA DGX A100 data sheet and user guide).
 // - dgx_h100, dgx_h200: 8 GPUs, 18 NVLink4 of 25 GB/s over 4 NVSwitches, 8 ConnectX-7 (400 Gb/s), PCIe Gen5
 //   (NVIDIA DGX H100/H200 user guide).
+// - hgx_h800: a DGX H100 with 8 of the 18 NVLinks of a GPU, 400 GB/s of both directions (DeepSeek, "Insights
+//   into DeepSeek-V3", ISCA 2025, section 2: 200 GB/s each way, about 160 of them usable; the NICs, one of
+//   400 Gb/s a GPU, in figure 3).
 // - dgx_b200: 8 B200, 18 NVLink5 of 50 GB/s over 2 NVSwitches, 8 ConnectX-7, PCIe Gen5 (NVIDIA DGX B200 user
 //   guide).
 // - dgx_2: 16 V100, 6 NVLink2 of 25 GB/s: one into each of the 6 NVSwitches of its board of 8 GPUs; the
@@ -70,6 +73,8 @@ constexpr Preset kDgxH100{.gpu_model = "h100_sxm",
                           .storage = true,
                           .defaults = figures(18 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
 constexpr Preset kDgxH200{.gpu_model = "h200_sxm", .storage = true, .defaults = kDgxH100.defaults};
+constexpr Preset kHgxH800{.gpu_model = "h800_sxm",
+                          .defaults = figures(8 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
 constexpr Preset kDgxB200{.gpu_model = "b200",
                           .storage = true,
                           .defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16, kNvlsBlackwell)};
@@ -212,6 +217,7 @@ const Registration<Host> kRegistrations[] = {
     registration<kDgxH100>("dgx_h100",
                            "DGX H100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgxH200>("dgx_h200", "DGX H200: the links of a DGX H100"),
+    registration<kHgxH800>("hgx_h800", "HGX H800: a DGX H100 with 8 NVLinks a GPU instead of 18"),
     registration<kDgxB200>("dgx_b200",
                            "DGX B200: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgx2>("dgx_2",

@@ -41,6 +41,8 @@ constexpr RooflineParameters kH100{.peak_tflops = 989.4,
                                    .sustained = 794.5 / 989.4,
                                    .fp8_sustained = 1402.6 / 1978.9,
                                    .hbm_bandwidth = 3350 * kGBps};
+// The same chip with fewer NVLinks: its data sheet for matrices and memory.
+constexpr RooflineParameters kH800 = kH100;
 // The same chip with more and faster memory (NVIDIA H200 data sheet).
 constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwidth) {
   gpu.hbm_bandwidth = bandwidth;
@@ -95,6 +97,7 @@ const Registration<ComputeModel> kRegistrations[] = {
     registration<kA100>("a100_80gb", "NVIDIA A100 SXM 80 GB: the roofline model with its data sheet"),
     registration<kV100>("v100_sxm2", "NVIDIA V100 SXM2: the roofline model with its data sheet"),
     registration<kH100>("h100_sxm", "NVIDIA H100 SXM5: the roofline model with its data sheet"),
+    registration<kH800>("h800_sxm", "NVIDIA H800 SXM5: the roofline model with the H100's data sheet"),
     registration<kH200>("h200_sxm", "NVIDIA H200 SXM5: the roofline model with its data sheet"),
     registration<kB200>("b200", "NVIDIA B200 (HGX): the roofline model with its data sheet"),
     registration<kGb200>("gb200", "a GPU of NVIDIA's GB200: the roofline model with its data sheet"),

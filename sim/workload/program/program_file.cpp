@@ -368,9 +368,42 @@ class Reader {
       rows.push_back(
           in_range(message.values(i), 0, ProgramLimits::kBytes, path + ".values[" + std::to_string(i) + "]"));
     }
-    BlockCounts counts(members, std::move(rows));
+    BlockCounts counts(members, std::move(rows), tokens(message, members, path));
     if (counts.busiest() == 0) fail(path, "no rank sends anything to another");
     return counts;
+  }
+
+  TokenBytes tokens(const pb::Counts& message, std::uint32_t members, const std::string& path) const {
+    TokenBytes tokens;
+    tokens.token = in_range(message.token(), 0, ProgramLimits::kBytes, path + ".token");
+    if (tokens.token == 0) {
+      if (message.host() != 0 || message.copies_size() != 0 || message.to_hosts_size() != 0)
+        fail(path + ".token", "is 0, and there are counts of tokens");
+      return tokens;
+    }
+    tokens.host = static_cast<std::uint32_t>(
+        in_range(message.host(), 1, ProgramLimits::kCountsMembers, path + ".host"));
+    const std::size_t hosts = (members + tokens.host - 1) / tokens.host;
+    tokens.copies =
+        of_tokens(message.copies(), std::size_t{members} * members, tokens.token, path + ".copies");
+    tokens.to_hosts = of_tokens(message.to_hosts(), members * hosts, tokens.token, path + ".to_hosts");
+    of_tokens(message.values(), std::size_t{members} * members, tokens.token, path + ".values");
+    return tokens;
+  }
+  template <class Values>
+  std::vector<Bytes> of_tokens(const Values& values, std::size_t size, Bytes token,
+                               const std::string& path) const {
+    if (static_cast<std::size_t>(values.size()) != size)
+      fail(path, count_of(static_cast<std::uint64_t>(values.size()), "values") + " instead of " +
+                     std::to_string(size));
+    std::vector<Bytes> bytes;
+    bytes.reserve(size);
+    for (int i = 0; i < values.size(); ++i) {
+      const std::string at = path + "[" + std::to_string(i) + "]";
+      bytes.push_back(in_range(values[i], 0, ProgramLimits::kBytes, at));
+      if (bytes.back() % token != 0) fail(at, std::to_string(bytes.back()) + " bytes are no whole tokens");
+    }
+    return bytes;
   }
 
   ProgramOp collective(const pb::Op& message, const Program& program, const std::string& path,
@@ -384,6 +417,11 @@ class Reader {
     if (has_counts(result.collective) != (result.counts_plus_one != 0)) {
       fail(path + ".counts_plus_one",
            name + (result.counts_plus_one == 0 ? " needs counts" : " has no counts of blocks"));
+    }
+    if (has_counts(result.collective) &&
+        program.counts[result.counts_plus_one - 1].has_tokens() != has_tokens(result.collective)) {
+      fail(path + ".counts_plus_one",
+           name + (has_tokens(result.collective) ? " needs counts of tokens" : " has no tokens"));
     }
     if (has_bytes(result.collective)) return result;
     if (result.table_plus_one != 0 || message.bytes() != 0) {
@@ -494,7 +532,14 @@ class Writer {
     }
     for (const BlockCounts& counts : program_.counts) {
       const std::span<const Bytes> rows = counts.rows();
-      message.add_counts()->mutable_values()->Add(rows.begin(), rows.end());
+      pb::Counts& out = *message.add_counts();
+      out.mutable_values()->Add(rows.begin(), rows.end());
+      if (!counts.has_tokens()) continue;
+      const TokenBytes& tokens = counts.tokens();
+      out.set_token(tokens.token);
+      out.set_host(tokens.host);
+      out.mutable_copies()->Add(tokens.copies.begin(), tokens.copies.end());
+      out.mutable_to_hosts()->Add(tokens.to_hosts.begin(), tokens.to_hosts.end());
     }
     for (const GroupExpression& group : program_.groups) write_group(group, *message.add_groups());
     for (const ProgramBlock& block : program_.blocks) write_block(block, *message.add_blocks());

@@ -74,13 +74,18 @@ std::vector<Bytes> of_file(const std::string& path, std::uint32_t members) {
 void check_bytes(CollectiveKind kind, const ConfigNode& section) {
   const auto given = [&](const char* key) { return section.is_map() ? section.find(key) : nullptr; };
   const std::string name = to_string(kind);
-  if (has_counts(kind) && given("counts") == nullptr)
+  const bool needs_counts = has_counts(kind) && !has_tokens(kind);
+  if (needs_counts && given("counts") == nullptr)
     section.fail("'counts' is missing: " + name + " has " + kCountsDoc);
-  if (const ConfigNode* counts = given("counts"); counts != nullptr && !has_counts(kind))
+  if (const ConfigNode* counts = given("counts"); counts != nullptr && !needs_counts)
     counts->fail("only all_to_all_v has counts, not " + name);
+  if (const ConfigNode* tokens = given("tokens"); tokens != nullptr && !has_tokens(kind))
+    tokens->fail("only dispatch and combine have tokens, not " + name);
   for (const char* key : {"bytes", "sizes"}) {
     if (const ConfigNode* node = given(key); node != nullptr && !has_bytes(kind))
-      node->fail(name + (has_counts(kind) ? " has its bytes from 'counts'" : " has no bytes"));
+      node->fail(name + (has_tokens(kind)   ? " has its bytes from 'tokens'"
+                         : has_counts(kind) ? " has its bytes from 'counts'"
+                                            : " has no bytes"));
   }
 }
 

@@ -24,7 +24,8 @@ inline constexpr const char* kCountsDoc =
 // file, for counts of other groups, what is no size, and counts by which nobody sends anything.
 BlockCounts read_counts(const ConfigNode& node, std::uint32_t members);
 
-// Whether the section of a collective gives what its kind has: counts or bytes, or neither. ConfigError.
+// Whether the section of a collective gives what its kind has: counts, tokens or bytes, or none of them.
+// ConfigError.
 void check_bytes(CollectiveKind kind, const ConfigNode& section);
 
 }  // namespace netsim

@@ -10,6 +10,7 @@
 #include "sim/core/registry.h"
 #include "sim/workload/traffic/counts.h"
 #include "sim/workload/traffic/simple_source.h"
+#include "sim/workload/traffic/token_routing.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
 
@@ -32,6 +33,7 @@ struct CollectiveParameters {
   std::int64_t repeat = 1;
   std::int64_t root = 0;
   ConfigNode counts;
+  TokenRoutingParameters tokens;
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -74,14 +76,15 @@ const Parameters<CollectiveParameters>& parameters() {
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
-          .list("counts", &P::counts, kCountsDoc);
+          .list("counts", &P::counts, kCountsDoc)
+          .section("tokens", &P::tokens, token_routing_parameters(), kTokensDoc);
   return p;
 }
 
 class CollectiveBenchmark final : public WorkloadKind {
  public:
   CollectiveBenchmark(const CollectiveParameters& p, const ConfigNode& where)
-      : p_(p), ranks_place_(place_of(where, "ranks")), root_place_(place_of(where, "root")) {
+      : p_(p), where_(where), ranks_place_(place_of(where, "ranks")), root_place_(place_of(where, "root")) {
     if (p.root != 0 && !has_root(p.collective)) {
       throw ConfigError(root_place_, std::string(to_string(p.collective)) +
                                          " has no root; these have: " + each_kind(&CollectiveKindInfo::root));
@@ -107,7 +110,12 @@ class CollectiveBenchmark final : public WorkloadKind {
     task.root = static_cast<std::uint32_t>(p_.root);
     task.group = source->add_group(std::move(everybody));
     task.name = source->add_name(name);
-    if (has_counts(p_.collective)) task.counts = source->add_counts(read_counts(p_.counts, ranks));
+    if (has_tokens(p_.collective)) {
+      task.counts =
+          source->add_counts(TokenRouter(p_.tokens, ranks, context.seed, tokens_node(where_)).counts());
+    } else if (has_counts(p_.collective)) {
+      task.counts = source->add_counts(read_counts(p_.counts, ranks));
+    }
     for (const Bytes size : sizes(task)) {
       task.bytes = size;
       for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration) source->add_task_everywhere(task);
@@ -136,6 +144,7 @@ class CollectiveBenchmark final : public WorkloadKind {
   }
 
   CollectiveParameters p_;
+  ConfigNode where_;
   Place ranks_place_, root_place_;
 };
 

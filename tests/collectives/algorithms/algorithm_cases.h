@@ -87,6 +87,10 @@ inline std::uint32_t square_steps(std::uint32_t p) {
   return 2 * (smaller + p / smaller - 2);
 }
 template <std::uint32_t group>
+std::uint32_t once_or_twice(std::uint32_t p) {
+  return p <= group ? 1 : 2;
+}
+template <std::uint32_t group>
 std::uint32_t leader_steps(std::uint32_t p) {
   return p <= group ? 2 * (p - 1) : 2 * (group - 1) + 2 * (p / group - 1);
 }
@@ -138,13 +142,25 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"nvls", Kind::all_reduce, any, always<2>},
       {"nvls", Kind::all_gather, any, always<1>},
       {"nvls", Kind::reduce_scatter, any, always<1>},
+      {"{kind: nvls_tree, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"direct", Kind::all_to_all_v, any, always<1>},
+      {"direct", Kind::dispatch, any, always<1>},
+      {"direct", Kind::combine, any, always<1>},
+      {"{kind: deepep, group: 4}", Kind::dispatch, multiple_of<4>, once_or_twice<4>},
+      {"{kind: deepep, group: 4}", Kind::combine, multiple_of<4>, once_or_twice<4>},
+      {"{kind: deepep, group: 1}", Kind::dispatch, any, always<1>},
+      {"{kind: deepep, group: 1}", Kind::combine, any, always<1>},
+      {"deepep_low_latency", Kind::dispatch, any, always<1>},
+      {"deepep_low_latency", Kind::combine, any, always<1>},
       {"pairwise", Kind::all_to_all, any, ring_steps_of},
       {"pairwise", Kind::all_to_all_v, any, ring_steps_of},
       {"bruck", Kind::barrier, any, ceil_log2},
-      {"{kind: two_step, group: 4}", Kind::all_to_all, multiple_of<4>,
-       [](std::uint32_t p) { return p <= 4 ? 1U : 2U; }},
+      {"{kind: two_step, group: 4}", Kind::all_to_all, multiple_of<4>, once_or_twice<4>},
       {"{kind: two_step, group: 1}", Kind::all_to_all, any, always<1>},
+      {"{kind: nccl_p2p, group: 4}", Kind::all_to_all, multiple_of<4>, once_or_twice<4>},
+      {"{kind: nccl_p2p, group: 4}", Kind::all_to_all_v, multiple_of<4>, once_or_twice<4>},
+      {"{kind: nccl_p2p, group: 4, pxn: false}", Kind::all_to_all, multiple_of<4>, always<1>},
+      {"{kind: nccl_p2p, group: 1, channels: 1, per_peer: 8}", Kind::all_to_all, any, ring_steps_of},
       {"binomial_tree", Kind::broadcast, any, binomial_depth},
       {"binomial_tree", Kind::reduce, any, binomial_depth},
       {"binomial_tree", Kind::all_reduce, any, [](std::uint32_t p) { return 2 * binomial_depth(p); }},

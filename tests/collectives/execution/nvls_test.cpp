@@ -223,5 +223,67 @@ TEST(Nvls, AnAllReduceOfAnH100TakesWhatNcclTakes) {
   EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.08);
 }
 
+// ---- NVLS tree
+
+std::string h100_hosts(std::uint32_t hosts, const std::string& all_reduce) {
+  const std::string number = std::to_string(hosts);
+  return "topology: {kind: rail_optimized, hosts_per_leaf: " + number + ", units: 1, spines: " + number +
+         ", link: infiniband, rate: 400 Gbps}\nhost: {kind: dgx_h100, nvls_efficiency: 1}\nhosts: " + number +
+         "\nnetwork: {switch: {flow_control: credits, marker: none}}\ntransport: {framing: infiniband, "
+         "congestion_control: none}\ncollectives: {all_reduce: " +
+         all_reduce + "}\n";
+}
+
+// A host of a tree sends its sum up, and the result to each of those below: over both trees, N - 1 of each.
+// Over NVLink n(1 + 1/k), as within a host. Credits are 64 B of each message.
+TEST(NvlsTree, EachNicCarriesItsHeadsPart) {
+  for (const std::uint32_t hosts : {2U, 3U, 4U, 5U}) {
+    PacketCollectives cluster(h100_hosts(hosts, "nvls_tree"));
+    const auto members = every(1, 8 * hosts);
+    const Bytes n = 256 * kMebibyte;
+    auto request = request_of(CollectiveKind::all_reduce, members, n);
+    Bytes data = 0;
+    for (request.index = 0; request.index < members.size(); ++request.index) {
+      cluster.executor->for_each_batch(members[request.index], request, [&](const MessageBatch& batch) {
+        if (batch.credit || batch.reach != Reach::scale_out) return;
+        EXPECT_EQ(batch.destination % 8, members[request.index] % 8);  // on its rail
+        data += batch.bytes * static_cast<Bytes>(batch.count);
+      });
+    }
+    EXPECT_EQ(data, 2 * (hosts - 1) * n);
+    cluster.run(request);
+    for (std::uint32_t gpu = 0; gpu < 8 * hosts; ++gpu) {
+      const std::string host = "host" + std::to_string(gpu / 8),
+                        name = host + "/gpu" + std::to_string(gpu % 8);
+      const auto out = static_cast<double>(cluster.packets.at(name, host + "/nvswitch").wire_bytes);
+      EXPECT_NEAR(out, 1.125 * n, 0.01 * n) << name;
+    }
+  }
+}
+
+// On two hosts n/8 crosses each NIC, and NVLink takes the longer. The ring has 30 steps that follow from each
+// other.
+TEST(NvlsTree, IsLimitedByNvlinkOnTwoHostsAndHasFewSteps) {
+  const Bytes n = kGibibyte;
+  const auto members = every(1, 16);
+  const auto time_of = [&](const std::string& all_reduce, Bytes bytes) {
+    PacketCollectives cluster(h100_hosts(2, all_reduce));
+    return static_cast<double>(cluster.run(request_of(CollectiveKind::all_reduce, members, bytes)));
+  };
+  const double port = 1.125 * n / (0.824 * 18 * 25e9) * 1e12;
+  EXPECT_GE(time_of("nvls_tree", n), port);
+  EXPECT_LE(time_of("nvls_tree", n), 1.4 * port);
+  EXPECT_LT(time_of("nvls_tree", 16 * kMebibyte), 0.5 * time_of("ring", 16 * kMebibyte));
+}
+
+TEST(NvlsTree, NeedsSwitchesThatAddUp) {
+  PacketCollectives hosts(
+      "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhosts: 2\nhost: dgx_a100\n"
+      "collectives: {all_reduce: nvls_tree}\n");
+  const auto members = every(1, 16);
+  EXPECT_THAT([&] { hosts.run(request_of(CollectiveKind::all_reduce, members, kMebibyte)); },
+              ThrowsMessage<InputError>(HasSubstr("all_reduce of 16 GPUs by nvls_tree")));
+}
+
 }  // namespace
 }  // namespace netsim

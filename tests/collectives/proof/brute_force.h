@@ -88,8 +88,10 @@ class BruteForce {
 
   // --- The kinds, as MPI and NCCL define them.
   bool is(const char* name) const { return name_ == name; }
-  bool has_part_as_input() const { return is("all_gather") || is("gather") || is("barrier"); }
-  bool has_part_as_output() const { return is("reduce_scatter") || is("scatter"); }
+  bool has_part_as_input() const {
+    return is("all_gather") || is("gather") || is("barrier") || is("dispatch");
+  }
+  bool has_part_as_output() const { return is("reduce_scatter") || is("scatter") || is("combine"); }
   bool has_input(std::uint32_t rank) const {
     return rank == plan_.root() || !(is("broadcast") || is("point_to_point") || is("scatter"));
   }
@@ -99,11 +101,12 @@ class BruteForce {
     const std::uint32_t chunk_of_part = rank * part_ + (part_ == 0 ? 0 : chunk % part_);
     if (is("broadcast") || is("point_to_point")) return {{plan_.root(), chunk}};
     if (is("scatter")) return {{plan_.root(), rank * part_ + chunk}};
-    if (is("all_gather") || is("gather") || is("barrier")) return {{chunk / part_, chunk % part_}};
+    if (is("all_gather") || is("gather") || is("barrier") || is("dispatch"))
+      return {{chunk / part_, chunk % part_}};
     if (is("all_to_all") || is("all_to_all_v")) return {{chunk / part_, chunk_of_part}};
     Contributions sum;
     for (std::uint32_t r = 0; r < plan_.ranks(); ++r)
-      sum.insert({r, is("reduce_scatter") ? rank * part_ + chunk : chunk});
+      sum.insert({r, has_part_as_output() ? rank * part_ + chunk : chunk});
     return sum;
   }
   std::uint32_t size(std::uint32_t rank, Buffer buffer) const {
@@ -228,7 +231,8 @@ class BruteForce {
   // A sum of two contributions of one rank, or of different chunks, is of no collective; nor is any sum where
   // there is nothing to reduce.
   Contributions sum(Contributions a, const Contributions& b) {
-    const bool adds = !a.empty(), may = is("all_reduce") || is("reduce") || is("reduce_scatter");
+    const bool adds = !a.empty();
+    const bool may = is("all_reduce") || is("reduce") || is("reduce_scatter") || is("combine");
     for (const Contribution& one : b) {
       if (adds && (!may || a.count(one) != 0 || a.begin()->second != one.second)) wrong_ = "a wrong sum";
       a.insert(one);

@@ -156,6 +156,49 @@ TEST(ProgramFile, KeepsChoicesAndRefusesThoseOfOthers) {
   EXPECT_THAT(changed(1, [](ProgramOp& op) { op.choice_plus_one = 1; }), HasSubstr("an all-to-all-v choose"));
 }
 
+// The same two with tokens of 10 bytes for their experts.
+Program dispatching_ranks() {
+  Program program = two_ranks();
+  program.counts.emplace_back(2, std::vector<Bytes>{10, 20, 300, 40},
+                              TokenBytes{10, 1, {10, 30, 310, 40}, {10, 20, 300, 40}});
+  for (ProgramBlock& block : program.blocks) {
+    auto& op = std::get<ProgramOp>(block.items[3]);
+    op.collective = CollectiveKind::dispatch;
+    op.bytes = 0;
+    op.counts_plus_one = 1;
+  }
+  return program;
+}
+
+TEST(ProgramFile, KeepsTokens) {
+  const Program program = dispatching_ranks();
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  EXPECT_EQ(read.counts, program.counts);
+  EXPECT_EQ(serialize_program(read), serialize_program(program));
+  const auto changed = [&](auto change) {
+    pb::Workload workload;
+    EXPECT_TRUE(workload.ParseFromString(serialize_program(program)));
+    change(*workload.mutable_counts(0), *workload.mutable_blocks(0)->mutable_items(3)->mutable_op());
+    return refusal(workload.SerializeAsString());
+  };
+  using Counts = pb::Counts;
+  using Op = pb::Op;
+  EXPECT_EQ(changed([](Counts&, Op&) {}), "accepted");
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.set_token(0); }),
+              HasSubstr("counts[0].token: is 0, and there are counts of tokens"));
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.set_host(0); }), HasSubstr("counts[0].host"));
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.set_host(2); }),
+              HasSubstr("counts[0].to_hosts: 4 values instead of 2"));
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.add_copies(10); }),
+              HasSubstr("counts[0].copies: 5 values instead of 4"));
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.set_values(0, 15); }),
+              HasSubstr("counts[0].values[0]: 15 bytes are no whole tokens"));
+  EXPECT_THAT(changed([](Counts& counts, Op&) { counts.set_copies(2, -10); }),
+              HasSubstr("counts[0].copies[2]"));
+  EXPECT_THAT(changed([](Counts&, Op& op) { op.set_collective(Op::ALL_TO_ALL_V); }),
+              HasSubstr("all_to_all_v has no tokens"));
+}
+
 TEST(ProgramFile, RefusesWrongCountsAndCallsWithTheirPath) {
   const auto changed = [](auto change) {
     pb::Workload workload;

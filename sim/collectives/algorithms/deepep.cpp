@@ -1,0 +1,265 @@
+// DeepEP's normal kernels (csrc/kernels/internode.cu and intranode.cu in DeepSeek's DeepEP, v1): each token
+// crosses the fabric once for each host that has experts of its own, from its GPU to the GPU of the same
+// number there, which passes it on over NVLink to the GPUs that have these experts. A combine is the way
+// back, with a sum wherever ways meet: at the GPU that passes on, and at the token's own.
+//
+// Ranks follow each other host by host. With N hosts of k ranks thread blocks of a dispatch are, t counting
+// hosts: N - 1 that send to host t + 1 behind the own one; N - 1 that take what comes from host t + 1 before
+// it; for each host and each other rank of the own one a block that passes on (last of all for the own host,
+// out of the input), and as many that take that. What passes through a GPU goes on in the rounds in which it
+// came. Of a combine each of them is its counterpart.
+//
+// A channel is two thread blocks of CUDA there, with a warp for each connection; here each connection is a
+// thread block.
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/each_peer_plan.h"
+#include "sim/collectives/algorithms/grouping.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+// - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128 are what
+//   tests/test_internode.py of DeepEP begins with; it then takes the best of chunks of 4 to 32.
+// - hop_latency, hop_latency_net: what DeepSeek measured of 64 bytes, from end to end ("Insights into
+//   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). The fabric's own delays
+//   come on top here, a microsecond between hosts.
+// - barriers: a kernel before the main one makes all GPUs meet twice, between hosts and then within
+//   (cached_notify in internode.cu), or once where there is only one (intranode.cu).
+struct DeepepParameters : GroupParameters {
+  std::int64_t channels = 12;
+  std::int64_t chunk = 16;
+  std::int64_t buffer = 128;
+  Time hop_latency = 3'330 * kNanosecond;
+  Time hop_latency_net = 2'800 * kNanosecond;
+};
+
+Parameters<DeepepParameters> parameters() {
+  using P = DeepepParameters;
+  const Range<Time> latency{0, kSecond};
+  return Parameters<P>()
+      .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
+               "ranks of a host; the number of ranks is a multiple of it, or less")
+      .integer("channels", &P::channels, {1, 1024}, "each has its share of the tokens (two SMs each; 24 SMs)")
+      .integer("chunk", &P::chunk, {1, 4096}, "tokens that are sent to another host at a time")
+      .integer("buffer", &P::buffer, {1, 1 << 20},
+               "tokens that the receiver of a connection has room for; at least two chunks")
+      .time("hop_latency", &P::hop_latency, latency, "of a message over NVLink (DeepSeek: 3.33 us)")
+      .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)");
+}
+
+class ForwardingPlan : public RegularPlan {
+ public:
+  ForwardingPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group)
+      : RegularPlan("deepep", kind, ranks), group_(group) {}
+  std::uint32_t chunks() const override { return ranks_; }
+  bool in_place() const override { return false; }
+  std::uint32_t counted_host() const override { return group_; }
+
+ protected:
+  std::uint32_t hosts() const { return ranks_ / group_; }
+  std::uint32_t host_of(std::uint32_t rank) const { return rank / group_; }
+  std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
+  std::uint32_t rank_of(std::uint32_t host, std::uint32_t inside) const { return host * group_ + inside; }
+  // Turn t is about the host t + 1 behind, or before; the last turn about the own one.
+  std::uint32_t counterpart_behind(std::uint32_t rank, std::uint32_t turn) const {
+    return rank_of((host_of(rank) + turn + 1) % hosts(), inside(rank));
+  }
+  std::uint32_t counterpart_before(std::uint32_t rank, std::uint32_t turn) const {
+    return rank_of((host_of(rank) + hosts() - 1 - turn) % hosts(), inside(rank));
+  }
+  // The rank `distance` behind, or before, in the own host.
+  std::uint32_t peer_behind(std::uint32_t rank, std::uint32_t distance) const {
+    return rank_of(host_of(rank), (inside(rank) + distance) % group_);
+  }
+  std::uint32_t peer_before(std::uint32_t rank, std::uint32_t distance) const {
+    return rank_of(host_of(rank), (inside(rank) + group_ - distance) % group_);
+  }
+  bool same_host(std::uint32_t a, std::uint32_t b) const { return host_of(a) == host_of(b); }
+
+  // Of what `owner` has for a rank of a host, between that and another rank of the host.
+  static Counted in_host(std::uint32_t owner, std::uint32_t rank) {
+    return {Counted::What::block, owner, rank, true};
+  }
+  static Counted to_host(std::uint32_t owner, std::uint32_t rank) {
+    return {Counted::What::host, owner, rank};
+  }
+
+  std::uint32_t group_;
+};
+
+class DispatchPlan final : public ForwardingPlan {
+ public:
+  DispatchPlan(std::uint32_t ranks, std::uint32_t group)
+      : ForwardingPlan(CollectiveKind::dispatch, ranks, group) {}
+  std::uint32_t blocks(std::uint32_t) const override { return takes(hosts()) + 1; }
+  std::uint32_t steps(std::uint32_t, std::uint32_t) const override { return 1; }
+  Counted counted(std::uint32_t rank, const Step& step) const override {
+    if (sends(step.kind)) {
+      if (!same_host(rank, step.to.rank)) return to_host(rank, step.to.rank);
+      return in_host(step.source.buffer == Buffer::input ? rank : step.source.chunk, step.to.rank);
+    }
+    if (!same_host(rank, step.from.rank)) return to_host(step.from.rank, rank);
+    return in_host(step.destination.chunk, rank);
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t) const override {
+    if (block < comes(0)) return send_out(rank, block);
+    if (block < passes(0)) return take_in(rank, block - comes(0));
+    const std::uint32_t others = group_ - 1;
+    if (block < takes(0)) return pass_on(rank, (block - passes(0)) / others, (block - passes(0)) % others);
+    if (block < takes(hosts())) return take(rank, (block - takes(0)) / others, (block - takes(0)) % others);
+    Step step;
+    step.kind = Step::Kind::copy;
+    step.destination = {Buffer::output, rank};
+    return step;
+  }
+
+ private:
+  // The first thread block about turn t that takes from another host, passes on, takes what is passed on.
+  std::uint32_t comes(std::uint32_t turn) const { return hosts() - 1 + turn; }
+  std::uint32_t passes(std::uint32_t turn) const { return 2 * (hosts() - 1) + turn * (group_ - 1); }
+  std::uint32_t takes(std::uint32_t turn) const { return passes(hosts()) + turn * (group_ - 1); }
+  bool is_own(std::uint32_t turn) const { return turn + 1 == hosts(); }
+
+  Step send_out(std::uint32_t rank, std::uint32_t turn) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.source = {Buffer::input, 0};
+    step.to = {counterpart_behind(rank, turn), comes(turn)};
+    return step;
+  }
+  Step take_in(std::uint32_t rank, std::uint32_t turn) const {
+    Step step;
+    step.kind = Step::Kind::receive;
+    step.from = {counterpart_before(rank, turn), turn};
+    step.destination = {Buffer::output, step.from.rank};
+    return step;
+  }
+  Step pass_on(std::uint32_t rank, std::uint32_t turn, std::uint32_t peer) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.to = {peer_behind(rank, peer + 1), takes(turn) + peer};
+    if (is_own(turn)) {
+      step.source = {Buffer::input, 0};
+    } else {
+      step.source = {Buffer::output, counterpart_before(rank, turn)};
+      step.after_block = comes(turn);
+    }
+    return step;
+  }
+  Step take(std::uint32_t rank, std::uint32_t turn, std::uint32_t peer) const {
+    Step step;
+    step.kind = Step::Kind::receive;
+    step.from = {peer_before(rank, peer + 1), passes(turn) + peer};
+    step.destination = {Buffer::output, counterpart_before(step.from.rank, turn)};
+    return step;
+  }
+};
+
+// Thread blocks of turn t: the ones that give to the peers of the own host what is for their counterparts
+// before, and one that adds up what these give for the own counterpart, sends it there, and of the own host
+// goes on with what comes from the others.
+class CombinePlan final : public ForwardingPlan {
+ public:
+  CombinePlan(std::uint32_t ranks, std::uint32_t group)
+      : ForwardingPlan(CollectiveKind::combine, ranks, group) {}
+  std::uint32_t scratch_chunks(std::uint32_t) const override { return ranks_; }
+  bool waits_between_blocks() const override { return false; }
+  std::uint32_t blocks(std::uint32_t) const override { return adds(hosts()); }
+  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
+    if (block < adds(0)) return 1;
+    // Its own contribution, those of the peers, and then to the other host, or from them.
+    return group_ + (is_own(block - adds(0)) ? hosts() - 1 : 1);
+  }
+  Counted counted(std::uint32_t rank, const Step& step) const override {
+    if (sends(step.kind)) {
+      if (!same_host(rank, step.to.rank)) return to_host(step.to.rank, rank);
+      return in_host(step.source.chunk, rank);
+    }
+    if (!same_host(rank, step.from.rank)) return to_host(rank, step.from.rank);
+    return in_host(step.destination.buffer == Buffer::output ? rank : step.destination.chunk, step.from.rank);
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    const std::uint32_t others = group_ - 1;
+    if (block < adds(0)) return give(rank, block / others, block % others);
+    return add_up(rank, block - adds(0), index);
+  }
+
+ private:
+  std::uint32_t gives(std::uint32_t turn) const { return turn * (group_ - 1); }
+  std::uint32_t adds(std::uint32_t turn) const { return gives(hosts()) + turn; }
+  bool is_own(std::uint32_t turn) const { return turn + 1 == hosts(); }
+
+  Step give(std::uint32_t rank, std::uint32_t turn, std::uint32_t peer) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.to = {peer_before(rank, peer + 1), adds(turn)};
+    step.source = {Buffer::input, counterpart_before(step.to.rank, turn)};
+    return step;
+  }
+  Step add_up(std::uint32_t rank, std::uint32_t turn, std::uint32_t index) const {
+    const std::uint32_t owner = counterpart_before(rank, turn);
+    const ChunkAt sum = is_own(turn) ? ChunkAt{Buffer::output, 0} : ChunkAt{Buffer::scratch, owner};
+    Step step;
+    step.source = step.destination = sum;
+    if (index == 0) {
+      step.kind = Step::Kind::copy;
+      step.source = {Buffer::input, owner};
+    } else if (index < group_) {
+      step.kind = Step::Kind::receive_reduce_copy;
+      step.from = {peer_behind(rank, index), gives(turn) + index - 1};
+    } else if (!is_own(turn)) {
+      step.kind = Step::Kind::send;
+      step.to = {owner, adds(hosts() - 1)};
+    } else {
+      const std::uint32_t there = index - group_;
+      step.kind = Step::Kind::receive_reduce_copy;
+      step.from = {counterpart_behind(rank, there), adds(there)};
+    }
+    return step;
+  }
+};
+
+class Deepep final : public CollectiveAlgorithm {
+ public:
+  explicit Deepep(const DeepepParameters& p) : p_(p) {}
+  bool supports(CollectiveKind kind) const override { return has_tokens(kind); }
+  std::optional<Protocol> protocol() const override { return Protocol::simple; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    check_all_to_all("deepep", kind, ranks);
+    const std::uint32_t group = group_of(p_, "deepep", kind, ranks);
+    if (group == ranks) return std::make_unique<EachPeerPlan>("deepep", kind, ranks);
+    if (kind == CollectiveKind::combine) return std::make_unique<CombinePlan>(ranks, group);
+    return std::make_unique<DispatchPlan>(ranks, group);
+  }
+  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    OwnKernels kernels{.base_latency = p_.hop_latency,
+                       .hop_latency = p_.hop_latency,
+                       .hop_latency_net = p_.hop_latency_net,
+                       .channels = static_cast<std::uint32_t>(p_.channels),
+                       .apart = true,
+                       .slice = p_.chunk * load.token,
+                       .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
+    if (load.several_hosts) kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
+    return kernels;
+  }
+
+ private:
+  DeepepParameters p_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "deepep",
+    "tokens to their experts and back as DeepEP's normal kernels do it: once to each host, and from there "
+    "over "
+    "NVLink",
+    parameters(), [](const DeepepParameters& p, const ConfigNode& where) {
+      if (p.buffer < kSlots * p.chunk) {
+        where.fail("buffer: " + std::to_string(p.buffer) + " tokens are too few for chunks of " +
+                   std::to_string(p.chunk) + " (allowed: " + std::to_string(kSlots * p.chunk) + " and more)");
+      }
+      return std::make_unique<Deepep>(p);
+    }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,213 @@
+// What NCCL makes of an all-to-all, which its users write as a send to each rank and a receive from each in
+// one group: point-to-point operations in rounds, so many at a time, and between hosts by way of another GPU
+// (PXN).
+//
+// Rounds (p2pSchedule in src/init.cc of NCCL): in each a rank sends to one rank and receives from one. Rounds
+// go from host to host and within a host from rank to rank, by distances that grow by 1, 2, 3, ... modulo the
+// next power of two; distances beyond the number of hosts, or ranks, are left out.
+//
+// Channel limits: a channel of NCCL runs up to 8 operations at once (NCCL_MAX_DEV_WORK_P2P_PER_BATCH) and
+// takes the next ones when these have ended, and a peer has `per_peer` of the `channels`
+// (NCCL_MIN_P2P_NCHANNELS, NCCL_MAX_P2P_NCHANNELS, NCCL_NCHANNELS_PER_NET_PEER). So 8 channels / per_peer
+// rounds are under way at once; here each of those is a lane, which takes the rounds in turns.
+//
+// PXN (NCCL 2.12; Ingvarsson and Jeaugey, "Doubling all2all Performance with NVIDIA Collective Communication
+// Library 2.12", 2022): what goes to a GPU of another host leaves by the NIC of its own rail: the sender
+// writes it over NVLink into the memory of the GPU of the same number in its own host, whose proxy sends it.
+// Nothing crosses from rail to rail outside of hosts.
+//
+// Thread blocks: the lanes, which send; one for each round, which receives; one that copies the own block;
+// and the proxies that pass on, one for each other rank of the host and each other host. A lane begins a
+// round when its round before has ended, in both directions.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/grouping.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+// NCCL's own on hosts of H100: 32 channels, two of them for a peer in another host.
+struct NcclP2pParameters : GroupParameters {
+  bool pxn = true;
+  std::int64_t channels = 32;
+  std::int64_t per_peer = 2;
+};
+
+Parameters<NcclP2pParameters> parameters() {
+  using P = NcclP2pParameters;
+  return Parameters<P>()
+      .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
+               "ranks of a host; the number of ranks is a multiple of it, or less")
+      .flag("pxn", &P::pxn, "between hosts over the NIC of the receiver's rail (false: NCCL_PXN_DISABLE=1)")
+      .integer("channels", &P::channels, {1, 1024},
+               "of all peers together (between NCCL_MIN_P2P_NCHANNELS and NCCL_MAX_P2P_NCHANNELS)")
+      .integer("per_peer", &P::per_peer, {1, 1024},
+               "channels that share what goes to a rank of another host (NCCL_NCHANNELS_PER_NET_PEER)");
+}
+
+// Distances below `count` in the order of NCCL's rounds.
+std::vector<std::uint32_t> distances(std::uint32_t count) {
+  std::vector<std::uint32_t> all;
+  all.reserve(count);
+  const std::uint32_t power = std::bit_ceil(count);
+  for (std::uint32_t round = 0, distance = 0; round < power; distance = (distance + ++round) & (power - 1)) {
+    if (distance < count) all.push_back(distance);
+  }
+  return all;
+}
+
+class NcclP2pPlan final : public RegularPlan {
+ public:
+  NcclP2pPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group, bool pxn, std::uint32_t lanes)
+      : RegularPlan("nccl_p2p", kind, ranks),
+        group_(group),
+        pxn_(pxn),
+        lanes_(std::min(lanes, ranks - 1)),
+        host_distances_(distances(ranks / group)),
+        distances_(distances(group)) {}
+
+  std::uint32_t chunks() const override { return ranks_; }
+  // What passes through is as large as it is in the sender's input.
+  std::uint32_t scratch_chunks(std::uint32_t) const override { return relays() == 0 ? 0 : group_ * ranks_; }
+  bool in_place() const override { return false; }
+  // Chunks say whose block it is, and for whom, wherever it passes.
+  Counted counted(std::uint32_t rank, const Step& step) const override {
+    switch (step.kind) {
+      case Step::Kind::send:
+        return {Counted::What::block, rank, step.source.chunk};
+      case Step::Kind::receive:
+        return {Counted::What::block, step.destination.chunk, rank};
+      default: {
+        const std::uint32_t from = step.destination.chunk / ranks_;
+        return {Counted::What::block, rank_of(host_of(rank), from), step.destination.chunk % ranks_};
+      }
+    }
+  }
+  bool waits_between_blocks() const override { return lanes_ < ranks_ - 1; }
+  std::uint32_t blocks(std::uint32_t) const override { return proxies() + relays(); }
+  bool is_proxy(std::uint32_t, std::uint32_t block) const override { return block >= proxies(); }
+  // Round 0 is the own block, the others are dealt out to the lanes.
+  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
+    return block < lanes_ ? (ranks_ - 1 - block + lanes_ - 1) / lanes_ : 1;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    if (block >= proxies()) return pass_on(rank, block - proxies());
+    Step step;
+    if (block + 1 == proxies()) {
+      step.kind = Step::Kind::copy;
+      step.source = {Buffer::input, rank};
+      step.destination = {Buffer::output, rank};
+      return step;
+    }
+    if (block >= lanes_) return receive(rank, block - lanes_ + 1);
+    const std::uint32_t round = 1 + block + index * lanes_;
+    step = send(rank, round);
+    if (index > 0) step.after_block = receiver(round - lanes_);
+    return step;
+  }
+
+ private:
+  std::uint32_t hosts() const { return ranks_ / group_; }
+  std::uint32_t host_of(std::uint32_t rank) const { return rank / group_; }
+  std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
+  std::uint32_t rank_of(std::uint32_t host, std::uint32_t inside) const { return host * group_ + inside; }
+  std::uint32_t relays() const { return pxn_ ? (group_ - 1) * (hosts() - 1) : 0; }
+  std::uint32_t lane(std::uint32_t round) const { return (round - 1) % lanes_; }
+  std::uint32_t receiver(std::uint32_t round) const { return lanes_ + round - 1; }
+  std::uint32_t proxies() const { return lanes_ + ranks_; }
+
+  std::uint32_t behind(std::uint32_t rank, std::uint32_t round) const {
+    return rank_of((host_of(rank) + host_distances_[round / group_]) % hosts(),
+                   (inside(rank) + distances_[round % group_]) % group_);
+  }
+  std::uint32_t before(std::uint32_t rank, std::uint32_t round) const {
+    return rank_of((host_of(rank) + hosts() - host_distances_[round / group_]) % hosts(),
+                   (inside(rank) + group_ - distances_[round % group_]) % group_);
+  }
+  bool is_relayed(std::uint32_t from, std::uint32_t to) const {
+    return pxn_ && host_of(from) != host_of(to) && inside(from) != inside(to);
+  }
+  // The GPU of the host that has the NIC of the receiver's rail, and the thread block that passes on there.
+  Partner relay(std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t by = rank_of(host_of(from), inside(to));
+    const std::uint32_t peer = (inside(from) + group_ - inside(by)) % group_ - 1;
+    const std::uint32_t host = (host_of(to) + hosts() - host_of(from)) % hosts() - 1;
+    return {by, proxies() + peer * (hosts() - 1) + host};
+  }
+  // The round in which a rank sends to another.
+  std::uint32_t round_of(std::uint32_t from, std::uint32_t to) const {
+    return place(host_distances_, (host_of(to) + hosts() - host_of(from)) % hosts()) * group_ +
+           place(distances_, (inside(to) + group_ - inside(from)) % group_);
+  }
+  static std::uint32_t place(const std::vector<std::uint32_t>& order, std::uint32_t distance) {
+    return static_cast<std::uint32_t>(std::find(order.begin(), order.end(), distance) - order.begin());
+  }
+
+  Step send(std::uint32_t rank, std::uint32_t round) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    const std::uint32_t to = behind(rank, round);
+    step.source = {Buffer::input, to};
+    step.to = is_relayed(rank, to) ? relay(rank, to) : Partner{to, receiver(round)};
+    return step;
+  }
+  Step receive(std::uint32_t rank, std::uint32_t round) const {
+    Step step;
+    step.kind = Step::Kind::receive;
+    const std::uint32_t from = before(rank, round);
+    step.destination = {Buffer::output, from};
+    step.from = is_relayed(from, rank) ? relay(from, rank) : Partner{from, lane(round)};
+    return step;
+  }
+  Step pass_on(std::uint32_t rank, std::uint32_t relay) const {
+    const std::uint32_t from = rank_of(host_of(rank), (inside(rank) + 1 + relay / (hosts() - 1)) % group_);
+    const std::uint32_t to = rank_of((host_of(rank) + 1 + relay % (hosts() - 1)) % hosts(), inside(rank));
+    const std::uint32_t round = round_of(from, to);
+    Step step;
+    step.kind = Step::Kind::receive_copy_send;
+    step.from = {from, lane(round)};
+    step.destination = {Buffer::scratch, inside(from) * ranks_ + to};
+    step.to = {to, receiver(round)};
+    return step;
+  }
+
+  std::uint32_t group_;
+  bool pxn_;
+  std::uint32_t lanes_;
+  std::vector<std::uint32_t> host_distances_, distances_;
+};
+
+class NcclP2p final : public CollectiveAlgorithm {
+ public:
+  explicit NcclP2p(const NcclP2pParameters& p) : p_(p) {}
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  }
+  std::uint32_t scale_out_channels() const override { return static_cast<std::uint32_t>(p_.per_peer); }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    constexpr std::int64_t kAtOnce = 8;
+    check_all_to_all("nccl_p2p", kind, ranks);
+    const std::uint32_t group = group_of(p_, "nccl_p2p", kind, ranks);
+    if (p_.pxn) check_chunks("nccl_p2p", kind, ranks, std::uint64_t{group} * ranks);
+    const auto lanes =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(1, kAtOnce * p_.channels / p_.per_peer));
+    return std::make_unique<NcclP2pPlan>(kind, ranks, group, p_.pxn, lanes);
+  }
+
+ private:
+  NcclP2pParameters p_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "nccl_p2p",
+    "all-to-all (v) as NCCL does grouped sends and receives: in rounds, so many at a time, between hosts "
+    "over the "
+    "NIC of the receiver's rail (PXN)",
+    parameters(), [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,208 @@
+// NVLS tree: NCCL's all-reduce over several hosts whose NVSwitches add up and copy (src/device/all_reduce.h,
+// NVLS_TREE, from 2.18 on). In each host every rank is the head of its part of the buffer, as with nvls;
+// heads of the same number are joined by two binary trees over the hosts, half of the part each. A sum that
+// the switches have made goes up its tree, the result comes down, and each head's switches copy it to all
+// ranks of its host. So of n bytes n/k cross each NIC of k about once each way, and n(1 + 1/k) each port.
+//
+// Thread blocks: the first ones give the heads what they have of their parts; then for each tree one that
+// takes the host's sum, adds those of the hosts below and passes it up, and one that passes the result down,
+// to the hosts below and to the host's ranks; the last one takes what heads send.
+//
+// - latencies: NCCL's model (tuning.cc, hwLatencies, NVLS_TREE) has 25 us for the hosts, as for nvls and
+// divided
+//   as there, and 20.9 us for each step between hosts.
+// - chunk: NCCL_NVLS_CHUNKSIZE, from four hosts on at most 64 KiB (NCCL_NVLSTREE_MAX_CHUNKSIZE); 64 or 32 KiB
+//   where less than 4 or 1 of them would come for each channel and head (calcCollChunking in src/enqueue.cc).
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/algorithms/grouping.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+struct NvlsTreeParameters : GroupParameters {
+  Time base_latency = 17'600 * kNanosecond;
+  Time hop_latency = 3'700 * kNanosecond;
+  Time hop_latency_net = 20'900 * kNanosecond;
+  std::int64_t channels = 16;
+  Bytes chunk = 128 * kKibibyte;
+  std::int64_t slots = 8;
+};
+
+Parameters<NvlsTreeParameters> parameters() {
+  using P = NvlsTreeParameters;
+  const Range<Time> latency{0, kSecond};
+  return Parameters<P>()
+      .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
+               "ranks of a host; the number of ranks is a multiple of it, or less")
+      .time("base_latency", &P::base_latency, latency,
+            "before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
+      .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
+      .time("hop_latency_net", &P::hop_latency_net, latency,
+            "of each message between hosts (NCCL tuning.cc hwLatencies, NET NVLS_TREE)")
+      .integer("channels", &P::channels, {1, 1024}, "timed together (NCCL_NVLS_NCHANNELS)")
+      .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
+             "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers and many hosts")
+      .integer("slots", &P::slots, {kSlots, 1 << 20},
+               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+}
+
+class NvlsTreePlan final : public RegularPlan {
+ public:
+  NvlsTreePlan(std::uint32_t ranks, std::uint32_t group)
+      : RegularPlan("nvls_tree", CollectiveKind::all_reduce, ranks),
+        group_(group),
+        scatters_(std::min(kTrees * group, kMostScatters)) {}
+  // Of each head one for each tree.
+  std::uint32_t chunks() const override { return kTrees * group_; }
+  bool in_place() const override { return true; }
+  std::uint32_t blocks(std::uint32_t) const override { return gather() + 1; }
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
+    if (block < scatters_) return (chunks() - block + scatters_ - 1) / scatters_;
+    if (block == gather()) return chunks();
+    const TreeNode node = node_of(rank, tree_of(block));
+    return node.child_count + (node.is_root() ? 1 : 2);
+  }
+  // Reductions come first.
+  std::uint32_t fans() const override { return 2 * kTrees * ranks_; }
+  Fan fan(std::uint32_t number) const override {
+    const bool reduces = number < kTrees * ranks_;
+    const std::uint32_t tree = number % kTrees;
+    Fan fan;
+    fan.head = number % (kTrees * ranks_) / kTrees;
+    fan.head_block = reduces ? up(tree) : down(tree);
+    fan.first = fan.head / group_ * group_;
+    fan.members = group_;
+    fan.block = reduces ? chunk_of(fan.head, tree) % scatters_ : gather();
+    return fan;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    Step step;
+    if (block < scatters_ || block == gather()) {
+      const std::uint32_t chunk = block == gather() ? index : block + index * scatters_;
+      const std::uint32_t head = rank / group_ * group_ + chunk / kTrees;
+      step.source = step.destination = {Buffer::input, chunk};
+      if (block == gather()) {
+        step.kind = Step::Kind::receive;
+        step.from = multicast(head, chunk % kTrees);
+      } else {
+        step.kind = Step::Kind::send;
+        step.to = reduction(head, chunk % kTrees);
+      }
+      return step;
+    }
+    const std::uint32_t tree = tree_of(block);
+    step.source = step.destination = {Buffer::input, chunk_of(rank, tree)};
+    return block == up(tree) ? go_up(rank, tree, index, step) : go_down(rank, tree, index, step);
+  }
+
+ private:
+  static constexpr std::uint32_t kTrees = 2, kMostScatters = 16;
+  std::uint32_t up(std::uint32_t tree) const { return scatters_ + 2 * tree; }
+  std::uint32_t down(std::uint32_t tree) const { return up(tree) + 1; }
+  std::uint32_t tree_of(std::uint32_t block) const { return (block - scatters_) / 2; }
+  std::uint32_t gather() const { return scatters_ + 2 * kTrees; }
+  std::uint32_t chunk_of(std::uint32_t head, std::uint32_t tree) const {
+    return head % group_ * kTrees + tree;
+  }
+  Partner reduction(std::uint32_t head, std::uint32_t tree) const {
+    return Partner::of_fan(head * kTrees + tree);
+  }
+  Partner multicast(std::uint32_t head, std::uint32_t tree) const {
+    return Partner::of_fan((ranks_ + head) * kTrees + tree);
+  }
+
+  // The node of a rank's host in a tree over all hosts.
+  TreeNode node_of(std::uint32_t rank, std::uint32_t tree) const {
+    const std::uint32_t hosts = ranks_ / group_;
+    return hosts == 1 ? TreeNode() : double_binary_node(hosts, rank / group_, tree);
+  }
+  // The rank of the same number in another host.
+  std::uint32_t counterpart(std::uint32_t rank, std::uint32_t host) const {
+    return host * group_ + rank % group_;
+  }
+
+  Step go_up(std::uint32_t rank, std::uint32_t tree, std::uint32_t index, Step step) const {
+    const TreeNode node = node_of(rank, tree);
+    if (index == 0) {
+      step.kind = Step::Kind::receive;
+      step.from = reduction(rank, tree);
+    } else if (index <= node.child_count) {
+      step.kind = Step::Kind::receive_reduce_copy;
+      step.from = {counterpart(rank, node.children[index - 1]), up(tree)};
+    } else {
+      step.kind = Step::Kind::send;
+      step.to = {counterpart(rank, node.parent), up(tree)};
+    }
+    return step;
+  }
+  // The result overwrites the sum that has gone up, or is it.
+  Step go_down(std::uint32_t rank, std::uint32_t tree, std::uint32_t index, Step step) const {
+    const TreeNode node = node_of(rank, tree);
+    if (index == 0) {
+      step.after_block = up(tree);
+      step.after_step = steps(rank, up(tree)) - 1;
+    }
+    const std::uint32_t received = node.is_root() ? 0 : 1;
+    if (index < received) {
+      step.kind = Step::Kind::receive;
+      step.from = {counterpart(rank, node.parent), down(tree)};
+      return step;
+    }
+    step.kind = Step::Kind::send;
+    const std::uint32_t child = index - received;
+    step.to = child < node.child_count ? Partner{counterpart(rank, node.children[child]), down(tree)}
+                                       : multicast(rank, tree);
+    return step;
+  }
+
+  std::uint32_t group_;
+  std::uint32_t scatters_;  // thread blocks
+};
+
+class NvlsTree final : public CollectiveAlgorithm {
+ public:
+  explicit NvlsTree(const NvlsTreeParameters& p) : p_(p) {}
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  CostFamily cost_family() const override { return CostFamily::nvls; }
+  std::optional<Protocol> protocol() const override { return Protocol::simple; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    return std::make_unique<NvlsTreePlan>(ranks, group_of(p_, "nvls_tree", kind, ranks));
+  }
+  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    return OwnKernels{.base_latency = p_.base_latency,
+                      .hop_latency = p_.hop_latency,
+                      .hop_latency_net = p_.hop_latency_net,
+                      .channels = static_cast<std::uint32_t>(p_.channels),
+                      .slice = chunk(load),
+                      .slots = static_cast<std::uint32_t>(p_.slots)};
+  }
+
+ private:
+  Bytes chunk(const Load& load) const {
+    const Bytes heads = std::min<Bytes>(p_.group, load.ranks), hosts = load.ranks / heads;
+    Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
+    for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{32, 256}, {16, 128}, {4, 64}, {1, 32}}) {
+      const Bytes smaller = most * kKibibyte;
+      if (load.bytes < fewest * p_.channels * heads * chunk && chunk > smaller) chunk = smaller;
+    }
+    return chunk;
+  }
+
+  NvlsTreeParameters p_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "nvls_tree",
+    "all-reduce over hosts with NVLink SHARP: switches add up in each host, binary trees join the hosts "
+    "(NCCL "
+    "NVLS tree)",
+    parameters(),
+    [](const NvlsTreeParameters& p, const ConfigNode&) { return std::make_unique<NvlsTree>(p); }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,274 @@
+// Do dispatch and combine move exactly the tokens that their counts say, each once where the algorithm says
+// once; do both ends of every connection mean the same by it; and do they take what the slowest ports need?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "sim/collectives/execution/executor.h"
+#include "sim/core/errors.h"
+#include "sim/workload/traffic/token_routing.h"
+#include "tests/collectives/algorithms/algorithm_cases.h"
+#include "tests/collectives/fake_endpoint.h"
+#include "tests/collectives/packet_collectives.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_plan;
+using testing::PacketCollectives;
+using testing::request_of;
+using ::testing::ThrowsMessage;
+
+constexpr BitRate kRate = 8 * kGbps;  // 1 ns a byte
+constexpr std::uint32_t kPerHost = 4;
+
+struct Tokens {
+  std::int64_t per_rank = 100;
+  std::int64_t experts = 0;  // 0: three a rank
+  std::uint32_t seed = 1;
+};
+BlockCounts counts_of(std::uint32_t ranks, const Tokens& tokens) {
+  TokenRoutingParameters p;
+  p.per_rank = tokens.per_rank;
+  p.bytes = 1000;
+  p.experts = tokens.experts == 0 ? 3 * ranks : tokens.experts;
+  p.top_k = std::min<std::int64_t>(p.experts, 4);
+  p.ranks_per_host = kPerHost;
+  p.host_limit = 0;
+  return TokenRouter(p, ranks, tokens.seed, ConfigNode()).counts();
+}
+
+std::string section_of(const std::string& algorithm) {
+  return "dispatch: " + algorithm + "\ncombine: " + algorithm + "\n";
+}
+
+struct Played {
+  Played(const BlockCounts& counts, CollectiveKind kind, const std::string& section,
+         FakeEndpoint::Link inside, FakeEndpoint::Link between)
+      : members(everyone(counts.members())),
+        endpoint(loop, counts.members(), kPerHost, inside, between),
+        done(loop),
+        executor(Executor::create(loop, endpoint, parse_config(section, "test.yaml"), 100'000)) {
+    executor->set_listener(&done);
+    auto request = request_of(kind, members, counts.busiest());
+    request.counts = &counts;
+    for (request.index = 0; request.index < members.size(); ++request.index) {
+      executor->start(members[request.index], request);
+      promised.push_back(executor->scale_out_bytes(members[request.index], request));
+    }
+    loop.run();
+  }
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> moved() const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> bytes;
+    for (const auto& [message, time] : endpoint.sent) {
+      if (!message.credit) bytes[{message.source, message.destination}] += message.bytes;
+    }
+    return bytes;
+  }
+
+  EventLoop loop;
+  std::vector<std::uint32_t> members;
+  FakeEndpoint endpoint;
+  Completions done;
+  std::unique_ptr<Executor> executor;
+  std::vector<Bytes> promised;
+};
+
+// Between hosts each token once, and only between ranks of one number; within a host what the rank gets from
+// all hosts by way of its neighbours.
+TEST(Deepep, SendsEachTokenOnceToAHostAndThereToItsRanks) {
+  EXPECT_TRUE(rc::check("bytes between any two ranks are as counted", [] {
+    const std::uint32_t hosts = *rc::gen::inRange<std::uint32_t>(2, 5), ranks = hosts * kPerHost;
+    const BlockCounts counts = counts_of(
+        ranks, {*rc::gen::element<std::int64_t>(1, 7, 300), 0, *rc::gen::inRange<std::uint32_t>(1, 1000)});
+    const auto kind = *rc::gen::element(CollectiveKind::dispatch, CollectiveKind::combine);
+    const std::string channels = std::to_string(*rc::gen::element(1, 3, 12));
+    const std::string buffer = *rc::gen::element<std::string>("32", "128");
+    const Played played(
+        counts, kind,
+        section_of("{kind: deepep, group: 4, channels: " + channels + ", buffer: " + buffer + "}"),
+        {kRate, 0}, {kRate, 1000});
+    RC_ASSERT(played.done.done.size() == ranks);
+    RC_ASSERT(played.executor->waiting(1).empty());
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> expected;
+    const auto add = [&](std::uint32_t from, std::uint32_t to, Bytes bytes) {
+      if (from == to || bytes == 0) return;
+      expected[kind == CollectiveKind::dispatch ? std::pair(from, to) : std::pair(to, from)] += bytes;
+    };
+    for (std::uint32_t owner = 0; owner < ranks; ++owner) {
+      for (std::uint32_t host = 0; host < hosts; ++host) {
+        const std::uint32_t counterpart = host * kPerHost + owner % kPerHost;
+        add(owner, counterpart, counts.to_host(owner, host));
+        for (std::uint32_t to = host * kPerHost; to < (host + 1) * kPerHost; ++to) {
+          if (to != counterpart) add(counterpart, to, counts.of(owner, to));
+        }
+      }
+    }
+    RC_ASSERT(played.moved() == expected);
+    std::vector<Bytes> out(ranks, 0);
+    for (const auto& [message, time] : played.endpoint.sent) {
+      RC_ASSERT(message.credit || message.bytes % 1000 == 0);  // whole tokens
+      if (played.endpoint.reach(message.source, message.destination) == Reach::scale_out)
+        out[message.source] += message.bytes;
+    }
+    RC_ASSERT(out == played.promised);
+  }));
+}
+
+TEST(Deepep, OnOneHostSendsEachTokenOnceToARank) {
+  const BlockCounts counts = counts_of(4, {});
+  for (const auto kind : {CollectiveKind::dispatch, CollectiveKind::combine}) {
+    const Played played(counts, kind, section_of("deepep"), {kRate, 0}, {});
+    const auto moved = played.moved();
+    for (std::uint32_t from = 0; from < 4; ++from) {
+      for (std::uint32_t to = 0; to < 4; ++to) {
+        if (from == to) continue;
+        const bool out = kind == CollectiveKind::dispatch;
+        EXPECT_EQ(moved.at(out ? std::pair(from, to) : std::pair(to, from)), counts.of(from, to));
+      }
+    }
+  }
+}
+
+TEST(DeepepLowLatency, SendsAMessageForEachTokenAndExpert) {
+  const BlockCounts counts = counts_of(8, {50, 16});
+  for (const auto kind : {CollectiveKind::dispatch, CollectiveKind::combine}) {
+    const Played played(counts, kind, section_of("deepep_low_latency"), {kRate, 0}, {kRate, 1000});
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> copies;
+    for (const auto& [message, time] : played.endpoint.sent) {
+      EXPECT_EQ(message.bytes, 1000);
+      copies[{message.source, message.destination}] += 1000;
+    }
+    Bytes more = 0;  // than once to a rank
+    for (std::uint32_t from = 0; from < 8; ++from) {
+      for (std::uint32_t to = 0; to < 8; ++to) {
+        if (from == to) continue;
+        const bool out = kind == CollectiveKind::dispatch;
+        EXPECT_EQ((copies[out ? std::pair(from, to) : std::pair(to, from)]), counts.copies(from, to));
+        more += counts.copies(from, to) - counts.of(from, to);
+      }
+    }
+    EXPECT_GT(more, 0);
+  }
+}
+
+// Where NVLink costs nothing, the NICs are never idle: the busiest sends all it has, and its latencies come
+// on top, the last chunk's way over NVLink too.
+TEST(Deepep, TakesTheTimeOfTheBusiestNic) {
+  const BlockCounts counts = counts_of(16, {2000});
+  Bytes most = 0;
+  for (std::uint32_t owner = 0; owner < 16; ++owner) {
+    Bytes sum = 0;
+    for (std::uint32_t host = 0; host < 4; ++host) sum += host == owner / 4 ? 0 : counts.to_host(owner, host);
+    most = std::max(most, sum);
+  }
+  const Played dispatched(
+      counts, CollectiveKind::dispatch,
+      section_of("{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, buffer: "
+                 "100000}"),
+      {0, 0}, {kRate, 0});
+  EXPECT_EQ(dispatched.done.last(), most * kNanosecond);
+  const Played late(counts, CollectiveKind::dispatch,
+                    section_of("{kind: deepep, group: 4, hop_latency: 1 us, hop_latency_net: 10 us, buffer: "
+                               "100000}"),
+                    {0, 0}, {kRate, 0});
+  // The barriers before, one message between hosts and one within.
+  EXPECT_EQ(late.done.last(), most * kNanosecond + 2 * 11 * kMicrosecond + 11 * kMicrosecond);
+}
+
+// Sizes and numbers of messages agree only where both ends count the same.
+TEST(Tokens, BothEndsOfAConnectionCountTheSame) {
+  for (const char* algorithm : {"direct", "{kind: deepep, group: 4}", "{kind: deepep, group: 1}",
+                                "{kind: deepep, group: 8}", "deepep_low_latency"}) {
+    for (const auto kind : {CollectiveKind::dispatch, CollectiveKind::combine}) {
+      for (const std::uint32_t ranks : {4U, 8U, 24U}) {
+        const auto plan = make_plan(algorithm, kind, ranks);
+        using End = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+        std::map<End, std::vector<Counted>> sent, received;
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+          for (std::uint32_t block = 0; block < plan->blocks(rank); ++block) {
+            for (std::uint32_t index = 0; index < plan->steps(rank, block); ++index) {
+              const Step step = plan->step(rank, block, index);
+              if (sends(step.kind))
+                sent[{rank, block, step.to.rank, step.to.block}].push_back(plan->counted(rank, step));
+              if (receives(step.kind))
+                received[{step.from.rank, step.from.block, rank, block}].push_back(plan->counted(rank, step));
+            }
+          }
+        }
+        EXPECT_EQ(sent, received) << algorithm << " " << to_string(kind) << " " << ranks;
+      }
+    }
+  }
+}
+
+// H800 on rails of 400 Gb/s, as configs/collectives/deepep.yaml has them. Seconds of the whole.
+double seconds_on_h800(std::uint32_t hosts, CollectiveKind kind, const std::string& algorithm,
+                       const BlockCounts& counts) {
+  const std::string leaves = std::to_string(std::max(hosts, 2U));
+  PacketCollectives h800(
+      "topology: {kind: rail_optimized, hosts_per_leaf: " + leaves + ", units: 1, spines: " + leaves +
+      ", link: infiniband, rate: 400 Gbps}\nhost: hgx_h800\nhosts: " + std::to_string(hosts) +
+      "\nnetwork: {switch: {flow_control: credits, marker: none}}\ntransport: {framing: "
+      "infiniband, congestion_control: none, acknowledge: {every: 1}, queue_pairs: 12}\n"
+      "collectives: {dispatch: " +
+      algorithm + ", combine: " + algorithm + "}\n");
+  const auto members = everyone(8 * hosts);
+  auto request = request_of(kind, members, counts.busiest());
+  request.counts = &counts;
+  return static_cast<double>(h800.run(request)) / kSecond;
+}
+
+BlockCounts deepseek_tokens(std::uint32_t hosts, std::int64_t per_rank, Bytes bytes, std::int64_t experts,
+                            std::int64_t host_limit) {
+  TokenRoutingParameters p;
+  p.per_rank = per_rank;
+  p.bytes = bytes;
+  p.experts = experts;
+  p.host_limit = host_limit;
+  return TokenRouter(p, 8 * hosts, 1, ConfigNode()).counts();
+}
+
+// DeepEP's README: 128 tokens, us. What the kernel takes besides is from the first of them.
+TEST(DeepepLowLatency, TakesWhatDeepepMeasured) {
+  const struct {
+    std::uint32_t hosts;
+    double dispatch, combine;
+  } measured[] = {{1, 77, 114}, {2, 118, 195}, {4, 155, 273}};
+  for (const auto& one : measured) {
+    const auto time_of = [&](CollectiveKind kind, Bytes bytes) {
+      return 1e6 * seconds_on_h800(one.hosts, kind, "deepep_low_latency",
+                                   deepseek_tokens(one.hosts, 128, bytes, 288, 0));
+    };
+    EXPECT_NEAR(time_of(CollectiveKind::dispatch, 7408) / one.dispatch, 1, .1) << one.hosts;
+    EXPECT_NEAR(time_of(CollectiveKind::combine, 14336) / one.combine, 1, .1) << one.hosts;
+  }
+}
+
+// The same: 4,096 tokens over 4 hosts, in GB/s of pairs of token and host. Where NVLink is the bottleneck
+// netsim is too fast (docs/validation.md).
+TEST(Deepep, TakesWhatDeepepMeasuredWhereNicsAreTheBottleneck) {
+  const BlockCounts counts = deepseek_tokens(4, 4096, 7392, 256, 4);
+  const double seconds = seconds_on_h800(4, CollectiveKind::dispatch, "deepep", counts);
+  EXPECT_NEAR(static_cast<double>(counts.busiest()) / seconds / 58e9, 1, .15);
+}
+
+TEST(Deepep, RefusesCountsOfOtherHosts) {
+  const BlockCounts counts = counts_of(16, {});
+  EXPECT_THAT(
+      [&] { Played(counts, CollectiveKind::dispatch, section_of("{kind: deepep, group: 8}"), {}, {}); },
+      ThrowsMessage<InputError>(
+          HasSubstr("'deepep' sends each token once to 8 ranks, the workload counts it once for 4")));
+  EXPECT_THAT([] { make_plan("{kind: deepep, group: 8}", CollectiveKind::combine, 12); },
+              ThrowsMessage<InputError>(HasSubstr("needs a multiple of its group, 8")));
+  EXPECT_THAT([] { testing::make_algorithm("{kind: deepep, chunk: 16, buffer: 31}"); },
+              ThrowsMessage<ConfigError>(HasSubstr("31 tokens are too few for chunks of 16 (allowed: 32")));
+}
+
+}  // namespace
+}  // namespace netsim
