@@ -160,9 +160,9 @@ TEST(ReportNotes, SayWhyPacketsWereDropped) {
 // Of several fabrics each has marks, drops and knobs of its own.
 TEST(ReportNotes, SayWhichFabricTheyAreOf) {
   Results results = two_rank_results();
-  FabricResult quiet{.name = "scale_out", .knobs = {"none", "none", "ecmp", "credits", "go_back_n", false}};
+  FabricResult quiet{.name = "scale_out", .knobs = {"none", "none", "credits", "go_back_n", false}};
   quiet.packet_hops = 400;
-  FabricResult lossy{.name = "storage", .knobs = {"dcqcn", "red", "ecmp", "none", "go_back_n", true}};
+  FabricResult lossy{.name = "storage", .knobs = {"dcqcn", "red", "none", "go_back_n", true}};
   lossy.packet_hops = 20;
   lossy.drops = results.network.drops = 3;
   results.network.retransmissions = 7;
