@@ -200,6 +200,11 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
         continue;
       }
       const std::string name = plan->algorithm();
+      if (name == "nvls_tree") {  // the same in each host of 4, and between N of them N - 1 sums up and down
+        const std::uint32_t k = std::min(p, 4U), hosts = p / k;
+        EXPECT_EQ(total(*plan, n), p * (n + n / k) + 2 * (hosts - 1) * n) << p;
+        continue;
+      }
       if (plan->fans() > 0) {  // switches add up and copy: n, and the sum of the own part
         const Bytes part = n / p;
         EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce       ? n + part
@@ -209,7 +214,7 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
       }
       const bool butterfly = name == "halving_doubling" || name == "recursive_doubling";
       const bool least = !(more.contains(name) && c.kind == CollectiveKind::all_reduce) &&
-                         name != "hierarchical" && !(name == "two_step") &&
+                         name != "hierarchical" && name != "two_step" && name != "nccl_p2p" &&
                          !(name == "bruck" && c.kind == CollectiveKind::all_to_all) &&
                          (!butterfly || std::has_single_bit(p));
       if (name != "chained_trees" && name != "double_binary_tree" && name != "binary_tree" &&
@@ -250,6 +255,10 @@ TEST(Bytes, EqualTheClosedForms) {
   EXPECT_EQ(busiest_of("binary_tree", CollectiveKind::broadcast, 15, 1'000), 2'000);
   // In the group 3/4 of n, between groups 12/16.
   EXPECT_EQ(busiest_of("{kind: two_step, group: 4}", CollectiveKind::all_to_all, 16, 16'000), 24'000);
+  // 15/16 of n, and by PXN what the three others of the host send by its rail to 3 hosts, 9/16.
+  EXPECT_EQ(busiest_of("{kind: nccl_p2p, group: 4}", CollectiveKind::all_to_all, 16, 16'000), 24'000);
+  EXPECT_EQ(busiest_of("{kind: nccl_p2p, group: 4, pxn: false}", CollectiveKind::all_to_all, 16, 16'000),
+            15'000);
   // A leader: k parts down its chain, and the ring of 4.
   EXPECT_EQ(busiest_of("{kind: hierarchical, group: 4}", CollectiveKind::all_reduce, 16, 16'000),
             16'000 + 24'000);
@@ -267,7 +276,8 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     const std::string name = plan->algorithm();
     if (plan->fans() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
-        name == "pat" || c.kind == CollectiveKind::gather || c.kind == CollectiveKind::scatter)
+        name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
+        c.kind == CollectiveKind::scatter)
       return;  // by way of others, or in scratch, whose chunks are as large as others
     const Bytes times = c.kind == CollectiveKind::all_reduce ? 2 : 1;
     RC_ASSERT(total(*plan, n) == times * (p - 1) * n);
