@@ -155,8 +155,8 @@ const Parameters<PipelineDivision>& pipeline_division_parameters() {
                 "the embedding counts as a layer: the first part has one less of the body")
           .flag("count_loss", &P::count_loss,
                 "logits and loss count as a layer: the last part has one less of the body")
-          .integer("first_stage", &P::first_stage, {0, 100'000}, "as the others", "layers of the first stage")
-          .integer("last_stage", &P::last_stage, {0, 100'000}, "as the others", "layers of the last stage")
+          .integer("first_stage", &P::first_stage, {0, 100'000}, "as the rest", "layers of the first stage")
+          .integer("last_stage", &P::last_stage, {0, 100'000}, "as the rest", "layers of the last stage")
           .list("stages", &P::stages,
                 "layers of each stage; of one with several chunks a list with those of each");
   return p;

@@ -672,7 +672,7 @@ TEST(ExpertParallel, EveryProductOfStrategiesEnds) {
       for (std::size_t i = 0; i < one.size(); ++i) {
         RC_ASSERT(one[i].bytes == other[i].bytes && one[i].work == other[i].work);
         RC_ASSERT((one[i].counts == nullptr) == (other[i].counts == nullptr));
-        RC_ASSERT(one[i].counts == nullptr || *one[i].counts == *other[i].counts);
+        RC_ASSERT((one[i].counts == nullptr || *one[i].counts == *other[i].counts));
       }
     }
   }));
@@ -743,7 +743,7 @@ TEST(ExpertParallel, RefusesWhatDoesNotDivide) {
   EXPECT_THAT(refusal("kind: ptdp\nmodel: {kind: llama, experts: {count: 8}}\nparallel:\n  expert: 3\n"),
               AllOf(HasSubstr("test.yaml:4:"), HasSubstr("model.experts.count (8) cannot be divided by 3")));
   EXPECT_THAT(refusal(yaml("parallel: {data: 2, expert: 4}")),
-              HasSubstr("tensor x data (2) cannot be divided by 4"));
+              HasSubstr("tensor x context x data (2) cannot be divided by 4"));
   EXPECT_THAT(refusal(yaml("parallel: {tensor: 2, data: 2, expert: 2}")),
               HasSubstr("sequence has to be true"));
   EXPECT_THAT(refusal(yaml("parallel: {tensor: 2, sequence: true, expert_tensor: 4}")),
