@@ -85,10 +85,9 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
   if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0 || network.no_route > 0) return;
   notes.push_back(fmt::format(
       "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
-      network.timeouts == 0
-          ? std::string("reordering was taken for loss")
-          : fmt::format("{} retransmission timeouts were shorter than what they waited for",
-                        network.timeouts)));
+      network.timeouts == 0 ? std::string("reordering was taken for loss")
+                            : fmt::format("{} retransmission timeouts were shorter than what they waited for",
+                                          network.timeouts)));
 }
 
 void note_full_links(const Results& results, std::vector<std::string>& notes) {
