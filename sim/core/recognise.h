@@ -11,7 +11,10 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "sim/core/config.h"
 
 namespace netsim {
 
@@ -66,6 +69,12 @@ bool is_integer_word(std::string_view word);  // decimal digits, at least one
 bool is_number_word(std::string_view word);   // 1, 2.5, 1e-6, -1
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words);
 
+// Some of the hosts that a file describes: parameters of its host component, and how many there are.
+struct HostsOfFile {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::uint32_t count = 1;
+};
+
 struct Format {
   enum class Use : std::uint8_t {
     workload,       // --workload
@@ -81,6 +90,9 @@ struct Format {
   std::string component;  // workload: the reader's name ("": netsim's own); topology: the kind's name
   std::string advice;     // what to do with it; "": by its use
   std::vector<std::string> endings;  // of files' names, for the tie break
+  // topology: where hosts of a file are of several kinds, a group of each, in the order of the fabric's
+  // ports; else nothing. `component`: {kind: ..., file: ...}. InputError where the file is wrong.
+  std::vector<HostsOfFile> (*groups)(const ConfigNode& component) = nullptr;
 };
 
 // Adds a format; before main() only.

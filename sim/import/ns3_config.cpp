@@ -660,6 +660,20 @@ ConfigNode component_of_file(const Format& format, const std::string& path, cons
   return node;
 }
 
+// A group of each kind of hosts.
+ConfigNode groups_of_file(const ConfigNode& host, const std::vector<HostsOfFile>& groups) {
+  const std::string& file = host.place().file;
+  ConfigNode list = ConfigNode::sequence(Place{file, 0, 0, "hosts"});
+  for (const HostsOfFile& group : groups) {
+    const Place place{file, 0, 0, "hosts[" + std::to_string(list.items().size()) + "]"};
+    ConfigNode item = host;
+    for (const auto& [key, value] : group.parameters) item.at_or_add(key) = ConfigNode::scalar(value, place);
+    item.at_or_add("count") = ConfigNode::scalar(std::to_string(group.count), place);
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
 // A file that describes the hosts too has a host kind of its topology's name.
 ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
   const Format* format = recognise_file(path);
@@ -674,8 +688,12 @@ ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
   run.config = ConfigNode::map(Place{path, 0, 0, ""});
   run.config.at_or_add("topology") = component_of_file(*format, path, "topology");
   const std::vector<std::string> hosts = Registry<Host>::instance().names();
-  if (std::find(hosts.begin(), hosts.end(), format->component) != hosts.end())
-    run.config.at_or_add("host") = component_of_file(*format, path, "host");
+  if (std::find(hosts.begin(), hosts.end(), format->component) == hosts.end()) return run;
+  const ConfigNode host = component_of_file(*format, path, "host");
+  const std::vector<HostsOfFile> groups =
+      format->groups == nullptr ? std::vector<HostsOfFile>() : format->groups(host);
+  if (groups.empty()) run.config.at_or_add("host") = host;
+  if (!groups.empty()) run.config.at_or_add("hosts") = groups_of_file(host, groups);
   return run;
 }
 

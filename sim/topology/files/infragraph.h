@@ -21,8 +21,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/recognise.h"
 #include "sim/topology/files/described_cluster.h"
 
 namespace netsim {
@@ -34,5 +36,7 @@ DescribedCluster read_infragraph(const ConfigNode& document, const std::string& 
 ConfigNode parse_infragraph_message(std::string_view bytes, const std::string& file);
 // Of the file that the entry `file` of a component's configuration names. InputError for what is wrong in it.
 DescribedCluster read_infragraph_file(const ConfigNode& where);
+// As Format::groups: where hosts are linked differently, an instance of each kind.
+std::vector<HostsOfFile> infragraph_groups(const ConfigNode& component);
 
 }  // namespace netsim

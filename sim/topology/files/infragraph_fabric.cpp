@@ -23,6 +23,23 @@ Parameters<InfragraphParameters> parameters() {
   return with_link_kind(with_channels(std::move(p)));
 }
 
+}  // namespace
+
+std::vector<HostsOfFile> infragraph_groups(const ConfigNode& component) {
+  const DescribedCluster cluster = read_infragraph_file(component);
+  const std::vector<DescribedHosts> kinds = hosts_of(cluster);
+  std::vector<HostsOfFile> groups;
+  if (kinds.size() == 1) return groups;
+  groups.reserve(kinds.size());
+  for (const DescribedHosts& hosts : kinds) {
+    groups.push_back({{{"instance", cluster.units[hosts.units.front()].name}},
+                      static_cast<std::uint32_t>(hosts.units.size())});
+  }
+  return groups;
+}
+
+namespace {
+
 bool is_infragraph(const Excerpt& file) {
   if (file.has_any_key({"infrastructure", "devices"})) return true;
   if (file.has_key("components") && file.has_any_key({"edges", "links"})) return true;
@@ -36,7 +53,8 @@ const FormatRegistration kFormat{{.name = "infragraph",
                                   .matches = is_infragraph,
                                   .component = "infragraph",
                                   .advice = {},
-                                  .endings = {".yaml", ".json"}}};
+                                  .endings = {".yaml", ".json"},
+                                  .groups = infragraph_groups}};
 
 const Registration<Topology> kRegistration{
     "infragraph", "the switches and links of an InfraGraph document; for its hosts, the host infragraph",

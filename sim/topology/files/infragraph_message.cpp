@@ -166,7 +166,8 @@ const FormatRegistration kFormat{{.name = "infragraph_pb",
                                   .matches = is_infragraph_message,
                                   .component = "infragraph",
                                   .advice = {},
-                                  .endings = {".pb"}}};
+                                  .endings = {".pb"},
+                                  .groups = infragraph_groups}};
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "sim/core/output.h"
+#include "sim/import/ns3_config.h"
 #include "sim/scheduling/placement.h"
 #include "sim/simulation.h"
 #include "sim/topology/channel_dependencies.h"
@@ -692,6 +693,12 @@ TEST_F(InfraGraphFiles, TheSampleOfAllIndexFormsCarriesTraffic) {
   EXPECT_EQ(cluster.groups.size(), 3u);
   // Xpu 3 of host.2 has no NIC that PCIe leads to: over NVLink and another xpu.
   EXPECT_GE(cluster.nic_ends(11, 0, 0).from.ports.size(), 2u);
+  // As a configuration of its own the document is the same.
+  const Cluster own = build_cluster(load_run(file, {}).config);
+  EXPECT_EQ(own.gpus.size(), 16u);
+  EXPECT_EQ(own.nics.size(), 10u);
+  EXPECT_EQ(own.groups.size(), 3u);
+  for (std::uint32_t gpu = 0; gpu < 16; ++gpu) EXPECT_EQ(own.gpus[gpu].node, cluster.gpus[gpu].node);
 }
 
 }  // namespace
