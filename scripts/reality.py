@@ -128,8 +128,9 @@ def plot(path, played):
     for precision in sorted({row.precision for row, _ in measured}):
         points = [(row, result) for row, result in measured if row.precision == precision]
         axes.scatter([row.measured for row, _ in points], [result["step_s"] for _, result in points], label=precision)
-    for row, result in measured:
-        axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, xytext=(4, -4), textcoords="offset points")
+    for place, (row, result) in enumerate(sorted(measured, key=lambda entry: entry[0].measured)):  # names left and right in turn
+        axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, textcoords="offset points",
+                      **({"xytext": (5, -6)} if place % 2 else {"xytext": (-5, 4), "ha": "right"}))
     ends = [0, 1.1 * max(max(row.measured, result["step_s"]) for row, result in measured)]
     axes.plot(ends, ends, color="black", linewidth=0.8)
     axes.fill_between(ends, [0.95 * end for end in ends], [1.05 * end for end in ends], alpha=0.15, color="grey", label="5 %")
