@@ -378,8 +378,9 @@ TEST(SelectiveRecomputation, ComputesTheCoreOfTheAttentionAgain) {
   }
   const auto source = job("gpt", "recompute: selective", 1);
   double operations = 0;
+  const auto of_rank = kernels(*source, 0);
   for (const char* name : {"attention_scores", "attention_context"}) {
-    for (const Kernel& k : kernels(*source, 0).at(name))
+    for (const Kernel& k : of_rank.at(name))
       operations += 2.0 * static_cast<double>(k.m * k.n) * static_cast<double>(k.k * k.batch);
   }
   EXPECT_DOUBLE_EQ(operations, 2 * 4.0 * kLayers * kSequence * kSequence * kHidden);
