@@ -13,9 +13,12 @@
 namespace netsim {
 
 // Which of the latencies in NCCL's tuning.cc an algorithm is charged, and by which of its bandwidths NCCL
-// chooses it: those of rings, of trees, or of switches that add up and copy (NVLS), whose kernels are its
-// own.
-enum class CostFamily : std::uint8_t { ring, tree, nvls };
+// chooses it: those of rings, of trees, or of switches that add up and copy (NVLS, and NVLS tree over several
+// hosts), whose kernels are their own.
+enum class CostFamily : std::uint8_t { ring, tree, nvls, nvls_tree };
+constexpr bool by_switches(CostFamily family) {
+  return family == CostFamily::nvls || family == CostFamily::nvls_tree;
+}
 
 // Which members of a group are rank 0, 1, ... of an algorithm's plans (execution/communicator_layout.h).
 enum class RankOrder : std::uint8_t {
@@ -56,12 +59,13 @@ class CollectiveAlgorithm {
   virtual std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind /*kind*/) const { return {}; }
   // Channels on each ring or chain of a group on several hosts; 0: as the section `collectives` says.
   virtual std::uint32_t scale_out_channels() const { return 0; }
-  // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one; `token`: the
-  // bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.
+  // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one, in so many
+  // domains; `token`: the bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.
   struct Load {
     Bytes bytes = 0;
     std::uint32_t ranks = 2;
     bool several_hosts = false;
+    std::uint32_t domains = 1;
     Bytes token = 0;
   };
   virtual std::optional<OwnKernels> own_kernels(const Load& /*load*/) const { return std::nullopt; }
@@ -70,7 +74,8 @@ class CollectiveAlgorithm {
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
-  // The same over domains of which something is known, where order() is chains.
+  // The same over domains of which something is known, where plans depend on them.
+  virtual bool depends_on_domains() const { return order() == RankOrder::chains; }
   virtual std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
                                           const DomainSizes& /*domains*/) const {
     return plan(kind, ranks, root);

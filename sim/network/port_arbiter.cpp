@@ -95,30 +95,26 @@ void PortArbiter::on_fan(const Event& event) {
   witness(k.ingress ^ 1U, event);
   if (!fans_.branches(fan).empty()) return copy(fan, packet);
   if (!fans_.completes(fan, k.ingress)) return discard(packet);
+  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
   leave(packet, {port_of_step(forwarding_.next_step(k)), k.path + 1});
 }
 
-// The packet itself takes the place of the copy that leaves last, and so keeps its room in the buffer until
-// then; the others came from nowhere.
 void PortArbiter::copy(std::uint32_t fan, std::uint32_t packet) {
   const std::vector<SwitchFans::Branch>& branches = fans_.branches(fan);
-  const auto busiest = std::max_element(
-      branches.begin(), branches.end(), [&](const SwitchFans::Branch& a, const SwitchFans::Branch& b) {
-        return load(a.port, packets_[packet].priority) < load(b.port, packets_[packet].priority);
-      });
-  for (auto branch = branches.begin(); branch != branches.end(); ++branch) {
-    if (branch == busiest) continue;
+  back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].came_in, packets_[packet].bytes);
+  for (std::size_t i = 1; i < branches.size(); ++i) {
     const std::uint32_t other = packets_.allocate();
     packets_[other] = packets_[packet];
-    packets_[other].ingress = branch->port;  // whose link has no credits to be given back
     if (packets_[other].traced) packets_.trace(other) = packets_.trace(packet);
-    leave(other, *branch);
+    leave(other, branches[i]);
   }
-  leave(packet, *busiest);
+  leave(packet, branches[0]);
 }
 
+// What leaves came from nowhere: its room in the buffer has been given back.
 void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch) {
   packets_[packet].path = branch.path;
+  packets_[packet].ingress = branch.port;  // whose link has no credits to be given back
   enqueue(branch.port, packet);
 }
 

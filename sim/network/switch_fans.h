@@ -3,8 +3,12 @@
 //
 // The packets of a reduction come from several members in equal number, of equal sizes and each member's in
 // order: the n-th of each is added to the n-th of all others, and the last one of them that comes goes on, by
-// its own path, as their sum. Until then the sum waits in the switch, which has room for any number (what
-// real ones have is not published); so a member's packet gives its room in the port's buffer back at once.
+// its own path, as their sum. Until then the sum waits in the switch.
+//
+// What is copied and added up gives its room in the port's buffer back as soon as it has come, and waits in
+// the switch, which has room for any number (what real ones have is not published). For a copy is a write and
+// an addend the answer to a read: on NVLink these have virtual channels of their own, so neither stands in the
+// other's way, as it would if both were credited to one buffer.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What NCCL does: of its algorithms the one that its cost model estimates to take least, by size and group
 // (src/graph/tuning.cc; execution/nccl_tuning.h). All-reduce is a ring or a tree, or where switches add up
-// and copy NVLS; all-gather and reduce-scatter are rings or NVLS, broadcast and reduce the chain that passes
-// a ring.
+// and copy NVLS in one host, NVLS tree over several; all-gather and reduce-scatter are rings or NVLS,
+// broadcast and reduce the chain that passes a ring.
 #include <array>
 
 #include "sim/collectives/algorithm.h"
@@ -27,6 +27,7 @@ class Nccl final : public CollectiveAlgorithm {
     if (p.ring) own_.push_back(registry.create("chain"));
     if (p.tree) own_.push_back(registry.create("tree"));
     if (p.nvls) own_.push_back(registry.create("nvls"));
+    if (p.nvls) own_.push_back(registry.create("nvls_tree"));
   }
   bool supports(CollectiveKind kind) const override { return !candidates(kind).empty(); }
   std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind kind) const override {
@@ -48,11 +49,11 @@ class Nccl final : public CollectiveAlgorithm {
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
-    "nccl", "what NCCL's cost model chooses for the size and the group: ring, tree or NVLS",
+    "nccl", "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS or NVLS tree",
     Parameters<NcclParameters>()
         .flag("ring", &NcclParameters::ring, "rings may be chosen; false: NCCL_ALGO=^Ring")
         .flag("tree", &NcclParameters::tree, "trees may be chosen; false: NCCL_ALGO=^Tree")
-        .flag("nvls", &NcclParameters::nvls, "NVLS may be chosen; false: NCCL_NVLS_ENABLE=0")
+        .flag("nvls", &NcclParameters::nvls, "NVLS and NVLS tree may be chosen; false: NCCL_NVLS_ENABLE=0")
         .integer("scale_out_channels", &NcclParameters::scale_out_channels, {1, 32},
                  "channels on each ring or chain of a group on several hosts (ncclTopoPostset doubles those "
                  "of the search)"),

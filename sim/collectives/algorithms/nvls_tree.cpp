@@ -9,22 +9,23 @@
 // to the hosts below and to the host's ranks; the last one takes what heads send.
 //
 // - latencies: NCCL's model (tuning.cc, hwLatencies, NVLS_TREE) has 25 us for the hosts, as for nvls and
-// divided
-//   as there, and 20.9 us for each step between hosts.
+//   divided as there, and 20.9 us for each step between hosts.
 // - chunk: NCCL_NVLS_CHUNKSIZE, from four hosts on at most 64 KiB (NCCL_NVLSTREE_MAX_CHUNKSIZE); 64 or 32 KiB
 //   where less than 4 or 1 of them would come for each channel and head (calcCollChunking in src/enqueue.cc).
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
-#include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-struct NvlsTreeParameters : GroupParameters {
+struct NvlsTreeParameters {
+  std::int64_t group = 0;
   Time base_latency = 17'600 * kNanosecond;
   Time hop_latency = 3'700 * kNanosecond;
   Time hop_latency_net = 20'900 * kNanosecond;
@@ -37,8 +38,8 @@ Parameters<NvlsTreeParameters> parameters() {
   using P = NvlsTreeParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
-               "ranks of a host; the number of ranks is a multiple of it, or less")
+      .integer("group", &P::group, {0, 1 << 20},
+               "ranks that switches join; 0: as the hosts are, and 8 where no hosts are known")
       .time("base_latency", &P::base_latency, latency,
             "before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
       .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
@@ -168,10 +169,17 @@ class NvlsTree final : public CollectiveAlgorithm {
  public:
   explicit NvlsTree(const NvlsTreeParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::nvls; }
+  CostFamily cost_family() const override { return CostFamily::nvls_tree; }
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
+  bool depends_on_domains() const override { return p_.group == 0; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<NvlsTreePlan>(ranks, group_of(p_, "nvls_tree", kind, ranks));
+    constexpr std::int64_t kUsual = 8;
+    return over(kind, ranks, static_cast<std::uint32_t>(p_.group == 0 ? kUsual : p_.group));
+  }
+  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
+                                  const DomainSizes& domains) const override {
+    if (domains.size() > 1) refuse("nvls_tree", kind, ranks, "needs as many of them in each host");
+    return over(kind, ranks, domains.front());
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
     return OwnKernels{.base_latency = p_.base_latency,
@@ -183,8 +191,16 @@ class NvlsTree final : public CollectiveAlgorithm {
   }
 
  private:
+  static std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group) {
+    const std::uint32_t each = std::min(ranks, group);
+    if (ranks % each != 0)
+      refuse("nvls_tree", kind, ranks, "needs a multiple of its group, " + std::to_string(group));
+    return std::make_unique<NvlsTreePlan>(ranks, each);
+  }
   Bytes chunk(const Load& load) const {
-    const Bytes heads = std::min<Bytes>(p_.group, load.ranks), hosts = load.ranks / heads;
+    const Bytes ranks = load.ranks;
+    const Bytes heads = p_.group == 0 ? ranks / load.domains : std::min<Bytes>(p_.group, ranks);
+    const Bytes hosts = ranks / heads;
     Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
     for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{32, 256}, {16, 128}, {4, 64}, {1, 32}}) {
       const Bytes smaller = most * kKibibyte;
@@ -198,9 +214,8 @@ class NvlsTree final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "nvls_tree",
-    "all-reduce over hosts with NVLink SHARP: switches add up in each host, binary trees join the hosts "
-    "(NCCL "
-    "NVLS tree)",
+    "all-reduce over hosts with NVLink SHARP: switches add up in each, binary trees join them (NCCL NVLS "
+    "tree)",
     parameters(),
     [](const NvlsTreeParameters& p, const ConfigNode&) { return std::make_unique<NvlsTree>(p); }};
 

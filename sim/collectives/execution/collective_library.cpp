@@ -136,15 +136,15 @@ class Chooser {
       choice.channels = tuned_channels(as_tuned(*choice.algorithm), choice.protocol, choice.of_channels);
     }
     for (const CollectiveAlgorithm* algorithm : candidates) {
-      if (algorithm->cost_family() == CostFamily::nvls) choice.reason.without_nvls = without_nvls();
+      if (algorithm->cost_family() == family_of_switches()) choice.reason.without_nvls = without_nvls();
     }
     return choice;
   }
 
   bool allows(const CollectiveAlgorithm& algorithm) const {
-    const bool nvls = algorithm.cost_family() == CostFamily::nvls;
-    return (!nvls || without_nvls() == nullptr) &&
-           library_.parameters.rules.allows(request_.kind, nccl_algorithm(algorithm.cost_family()));
+    const CostFamily family = algorithm.cost_family();
+    if (by_switches(family) && (family != family_of_switches() || without_nvls() != nullptr)) return false;
+    return library_.parameters.rules.allows(request_.kind, nccl_algorithm(family));
   }
 
   // The least of what is allowed; of equal ones the first.
@@ -203,11 +203,21 @@ class Chooser {
     return false;
   }
 
+  CostFamily family_of_switches() const {
+    return layout_.domains == 1 ? CostFamily::nvls : CostFamily::nvls_tree;
+  }
   // Null: switches can do it. They take part in kinds other than all-reduce for so many GPUs at the most
-  // (NCCL_MAX_NVLS_ARITY).
+  // (NCCL_MAX_NVLS_ARITY). Trees join as many heads in each host.
   const char* without_nvls() const {
     constexpr std::uint32_t kMostMembers = 32;
-    if (!layout_.switches_reduce) return "no switch that adds up joins the group";
+    const bool several = layout_.domains > 1;
+    if (!layout_.switches_reduce)
+      return several ? "no switches that add up join the GPUs of each host"
+                     : "no switch that adds up joins the group";
+    if (several)
+      return layout_.sizes.size() > 1 ? "not as many GPUs of each host"
+             : !layout_.by_domain     ? "the GPUs of a host do not follow each other"
+                                      : nullptr;
     if (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostMembers) return nullptr;
     return "more than 32 GPUs";
   }
@@ -217,9 +227,11 @@ class Chooser {
     one.nodes = layout_.domains;
     one.nvlink = layout_.nearest == Reach::scale_up;
     one.generation = generation_in(library_.parameters, layout_).value();  // checked
+    one.grace = layout_.gpu_model.rfind("gb", 0) == 0;
     one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
-    one.channels =
-        one.family == CostFamily::nvls ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
+    one.channels = by_switches(one.family) ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
+    if (one.family == CostFamily::nvls_tree)
+      one.bandwidth_between = nvls_tree_bandwidth_between(layout_, one.generation);
     return one;
   }
 
@@ -235,7 +247,7 @@ class Chooser {
 // Channels that are timed together move together; rings in a host share its links.
 void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneration> generation,
                const CommunicatorLayout& layout, std::uint32_t channels) {
-  if (!generation || layout.farthest == Reach::ideal || family == CostFamily::nvls) return;
+  if (!generation || layout.farthest == Reach::ideal || by_switches(family)) return;
   const BitRate each = thread_block_rate(family, chunking.protocol, *generation, layout.domains);
   constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
@@ -341,7 +353,7 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
   check_host(*course.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
   course.kernels = choice.algorithm->own_kernels(
-      {request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, token});
+      {request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token});
   if (course.kernels && layout.farthest != Reach::ideal) use(*course.kernels, course.chunking);
   return course;
 }

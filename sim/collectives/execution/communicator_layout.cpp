@@ -213,6 +213,23 @@ Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
   return all;
 }
 
+bool follow_each_other(const std::vector<Domain>& domains) {
+  return std::all_of(domains.begin(), domains.end(), [](const Domain& domain) {
+    return domain.places.back() - domain.places.front() + 1 == domain.places.size();
+  });
+}
+
+bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vector<std::uint32_t>& members,
+                             const Endpoint& endpoint) {
+  return std::all_of(domains.begin(), domains.end(), [&](const Domain& domain) {
+    if (domain.places.size() < 2) return false;
+    std::vector<std::uint32_t> joined;
+    joined.reserve(domain.places.size());
+    for (const std::uint32_t place : domain.places) joined.push_back(members[place]);
+    return endpoint.objection({joined.front(), joined}).empty();
+  });
+}
+
 }  // namespace
 
 std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place) {
@@ -261,7 +278,8 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   const GpuSite first = endpoint.site(members[0]);
   layout.rate_of_nic = first.nic_rate;
   layout.gpu_model = first.gpu_model;
-  layout.switches_reduce = endpoint.objection({members[0], members}).empty();
+  layout.switches_reduce = all_reduced_by_switches(domains, members, endpoint);
+  layout.by_domain = follow_each_other(domains);
   layout.sizes = sizes_of(domains);
   const Sites sites{members, endpoint, orders};
   if (domains.size() == 1) {

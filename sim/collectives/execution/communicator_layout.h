@@ -47,9 +47,11 @@ struct CommunicatorLayout {
   // Of a member's links to the others of its domain, and of the NICs near the members of a domain, all
   // together; the least there is. 0: none, or the endpoint does not say.
   BitRate local_rate = 0, nic_rate = 0;
-  BitRate rate_of_nic = 0;       // of a single one of the first member
-  bool switches_reduce = false;  // switches join all members and add up and copy what they send
-  std::string gpu_model;         // of the first member; "": the endpoint does not say
+  BitRate rate_of_nic = 0;  // of a single one of the first member
+  // Switches join the members of each domain and add up and copy what they send.
+  bool switches_reduce = false;
+  bool by_domain = true;  // the members of a domain follow each other in the group
+  std::string gpu_model;  // of the first member; "": the endpoint does not say
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain without rings along links, or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;

@@ -217,6 +217,8 @@ NcclAlgorithm nccl_algorithm(CostFamily family) {
       return NcclAlgorithm::tree;
     case CostFamily::nvls:
       return NcclAlgorithm::nvls;
+    case CostFamily::nvls_tree:
+      return NcclAlgorithm::nvls_tree;
     case CostFamily::ring:
       break;
   }

@@ -16,14 +16,24 @@ constexpr std::array kMaxLlInside = {39.0, 87.7, 141.0, 282.0};
 constexpr std::array<std::array<double, 2>, 2> kMaxLlBetween = {{{39, 20.4}, {22.5, 19}}};
 constexpr Caps kMaxRingLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
 constexpr Caps kMaxTreeLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
+// (perChMaxNVLSTreeBws)
+constexpr Caps kMaxNvlsTree = {{{0, 0, 0}, {0, 0, 0}, {0, 57.7, 45.5}, {0, 96, 80}}};
 constexpr Caps kMaxTree = {{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
 
 // What trees give of their bandwidth, by powers of two from 64 B on.
-constexpr std::size_t kTreeSizes = 23;
+constexpr std::size_t kTreeSizes = 24;
 constexpr std::array<std::array<double, kTreeSizes>, 3> kTreeCorrection = {
-    {{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},  // Simple
-     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},          // LL
-     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1}}};       // LL128
+    {{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
+      .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},                                            // Simple
+     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},     // LL
+     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1}}};  // LL128
+
+double tree_correction(Bytes size, Protocol protocol) {
+  const auto lines = static_cast<std::uint64_t>(size / 64);
+  const int index = static_cast<int>(std::bit_width(lines)) - 1;
+  if (index < 0 || index >= static_cast<int>(kTreeSizes)) return 1;
+  return kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(index)];
+}
 
 double cap(const Caps& caps, const TuningCase& one) {
   return caps[static_cast<std::size_t>(one.generation)][std::min<std::size_t>(one.nodes, 3) - 1];
@@ -51,11 +61,7 @@ double tree_bandwidth(const TuningCase& one, Protocol protocol) {
   if (protocol == Protocol::ll128)
     bandwidth =
         std::min(whole * (one.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0), channels * cap(kMaxTreeLl128, one));
-  const auto lines = static_cast<std::uint64_t>(one.bytes / 64);
-  const int size = static_cast<int>(std::bit_width(lines)) - 1;
-  if (size >= 0 && size < static_cast<int>(kTreeSizes))
-    bandwidth *= kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
-  return bandwidth * all_by_one / 2;
+  return bandwidth * tree_correction(one.bytes, protocol) * all_by_one / 2;
 }
 
 double steps_of(const TuningCase& one) {
@@ -80,13 +86,21 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
 }
 
 // What NVSwitch gives of a port, by generation (nvlsEfficiency), but for one head; an all-reduce uses both
-// directions.
+// directions. Over several nodes a channel has a limit, and on two of them a byte crosses the NICs once.
 double nvls_bandwidth(const TuningCase& one) {
   constexpr std::array kEfficiency = {0.0, 0.0, 0.85, 0.74};
   const double heads = one.channels, ranks = one.ranks;
   const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (ranks - 1) / ranks;
-  return one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads *
-         factor * ranks / steps_of(one);
+  const double inside =
+      one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads * factor;
+  double bandwidth = inside;
+  if (one.family == CostFamily::nvls_tree) {
+    const double between = one.bandwidth_between * (one.nodes == 2 ? 2 : 1);
+    bandwidth = std::min({inside, between, heads * cap(kMaxNvlsTree, one)});
+    if (one.generation == GpuGeneration::blackwell && !one.grace)
+      bandwidth *= tree_correction(one.bytes, Protocol::simple);
+  }
+  return bandwidth * ranks / steps_of(one);
 }
 
 double microseconds(Time time) { return static_cast<double>(time) / static_cast<double>(kMicrosecond); }
@@ -158,10 +172,13 @@ constexpr std::array kHopperSpeedsInside = {60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 
 constexpr std::array kBlackwellSpeedsInside = {90.0, 80.0, 70.0, 60.0, 50.0, 45.0,
                                                40.0, 30.0, 24.0, 20.0, 19.0, 18.0};
 
+std::span<const double> speeds_inside(GpuGeneration generation) {
+  if (generation == GpuGeneration::blackwell) return kBlackwellSpeedsInside;
+  return kHopperSpeedsInside;
+}
+
 // The highest that there is.
-double speed_of_search(double there_is, GpuGeneration generation) {
-  std::span<const double> speeds = kHopperSpeedsInside;
-  if (generation == GpuGeneration::blackwell) speeds = kBlackwellSpeedsInside;
+double speed_of_search(double there_is, std::span<const double> speeds) {
   const auto found =
       std::find_if(speeds.begin(), speeds.end(), [&](double speed) { return speed <= there_is; });
   return found == speeds.end() ? 0 : *found;
@@ -179,16 +196,26 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
   return found;
 }
 
+constexpr double kBitsPerGigabyte = 8e9;
+
+// GB/s of a domain's NICs as the model counts them.
+double model_nics(const CommunicatorLayout& layout) {
+  return static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
+}
+
 }  // namespace
 
 std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters) {
   if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
-  if (one.family == CostFamily::nvls) {
-    constexpr double kLatency = 25;  // hwLatencies, NVLINK, NVLS
+  if (by_switches(one.family)) {
+    constexpr double kLatency = 25, kLatencyBetween = 20.9;  // hwLatencies, NVLINK and NET NVLS_TREE
     const double bandwidth = nvls_bandwidth(one);
-    if (protocol != Protocol::simple || one.nodes > 1 || bandwidth == 0) return std::nullopt;
-    return kLatency + static_cast<double>(one.bytes) / (1000 * bandwidth);
+    const bool several = one.family == CostFamily::nvls_tree;
+    if (protocol != Protocol::simple || (one.nodes > 1) != several || bandwidth == 0) return std::nullopt;
+    const double levels = static_cast<double>(std::bit_width(one.nodes)) - 1;
+    const double between = kLatencyBetween + 2 * microseconds(parameters.plugin_latency);
+    return kLatency + 2 * levels * between + static_cast<double>(one.bytes) / (1000 * bandwidth);
   }
   const bool tree = is_tree(one);
   const double latency = tree ? tree_latency(one, protocol, parameters)
@@ -236,19 +263,28 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 }
 
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
-  constexpr double kBitsPerGigabyte = 8e9;
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
-  if (family == CostFamily::nvls) {
+  if (by_switches(family)) {
     const double heads = nvls_heads(layout);
-    return heads * speed_of_search(local / heads, generation);
+    const bool nics = family == CostFamily::nvls_tree;
+    const double there_is = nics ? std::min(local, model_nics(layout)) : local;
+    return heads *
+           speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
   }
   if (layout.domains == 1) return local;
-  const double nics = static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
+  const double nics = model_nics(layout);
   if (layout.nearest == Reach::scale_out || local == 0) return nics;
   const double ring = std::min(local, nics);
   if (family != CostFamily::tree || layout.domains > 2) return ring;
   const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
   return chains * speed_inside(ring / chains, local / chains, generation);
+}
+
+double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation) {
+  const double heads = nvls_heads(layout);
+  const double inside = model_bandwidth(layout, CostFamily::nvls_tree, generation);
+  const double most = std::min(model_nics(layout), 2 * inside);
+  return std::max(inside, heads * speed_of_search(most / heads, speeds_of(generation)));
 }
 
 std::uint32_t nvls_heads(const CommunicatorLayout& layout) { return std::min(16U, layout.sizes.front()); }

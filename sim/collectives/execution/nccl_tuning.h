@@ -25,9 +25,11 @@ struct TuningCase {
   // Of the search's graph; the library runs twice as many.
   std::uint32_t channels = 1;
   bool nvlink = true;  // within a node
-  // GB/s of all channels together: the model's bus bandwidth.
+  // GB/s of all channels together: the model's bus bandwidth; of NVLS tree within a node...
   double bandwidth = 0;
+  double bandwidth_between = 0;  // ... and between nodes
   GpuGeneration generation = GpuGeneration::ampere;
+  bool grace = false;  // the hosts' CPUs are NVIDIA's own (GB200), and not of x86
 };
 
 // Microseconds; nothing where NCCL does not use the protocol.
@@ -56,9 +58,11 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 // model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels
 // get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
 // src/graph/search.cc). NVLS counts a channel for each member that is a head, 16 at the most, at a speed that
-// the search knows.
+// the search knows. NVLS tree counts the same of what speeds there are where NICs matter...
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
-// Channels of that.
+// ... and this between nodes: as much as its NICs give, but at most twice what it has within one.
+double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation);
+// Channels of both.
 std::uint32_t nvls_heads(const CommunicatorLayout& layout);
 // Of a GPU by its model's name in the configuration, such as a100_80gb; nothing if that is not known.
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model);

@@ -23,7 +23,7 @@ std::unique_ptr<Plan> make(const PlanCache::Key& key) {
 PlanCache::Key PlanCache::key(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
                               std::uint32_t root, const DomainSizes& domains) {
   return {&algorithm, kind, ranks, has_root(kind) ? root : 0,
-          algorithm.order() == RankOrder::chains ? domains : DomainSizes()};
+          algorithm.depends_on_domains() ? domains : DomainSizes()};
 }
 
 const Plan& PlanCache::get(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,

@@ -514,7 +514,7 @@ TEST(Nccl, OffersWhatItWasGiven) {
       all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
     return all;
   };
-  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls nvls_tree ");
   EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls ");
   EXPECT_EQ(names("nccl", CollectiveKind::broadcast), "chain ");
   EXPECT_EQ(names("{kind: nccl, ring: false, nvls: false}", CollectiveKind::all_reduce), "tree ");

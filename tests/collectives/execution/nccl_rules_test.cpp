@@ -160,7 +160,7 @@ TEST(NcclChoice, SaysWhy) {
   EXPECT_EQ(choice_of("all_reduce: halving_doubling", kMebibyte).why, "configured");
   EXPECT_THAT(choice_of("all_reduce: nccl, protocol: auto", kMebibyte).why,
               AllOf(StartsWith("configured; NCCL's cost model: "), HasSubstr(" us; next "),
-                    HasSubstr("; no NVLS: no switch that adds up joins the group")));
+                    HasSubstr("; no NVLS: no switches that add up join the GPUs of each host")));
   EXPECT_THAT(choice_of("protocol: auto", kMebibyte).why, StartsWith("default; NCCL's cost model: "));
 }
 

@@ -163,6 +163,34 @@ TEST(NcclTuning, TimesSwitchesThatAddUp) {
   EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
 }
 
+// Eight heads of 45 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once; at most
+// 57.7 a channel on two nodes and 45.5 on more. 25 us, and 20.9 up and down each level of the trees.
+TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
+  CommunicatorLayout layout;
+  layout.sizes = {8};
+  layout.local_rate = 2'966'400 * (kGbps / 1000);
+  layout.nic_rate = 3200 * kGbps;
+  TuningCase one = dgx_a100_hosts(2, 64 << 20);
+  one.generation = GpuGeneration::hopper;
+  one.family = CostFamily::nvls_tree;
+  one.channels = nvls_heads(layout);
+  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
+  one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
+  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
+  EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
+  expect_time(one, Protocol::simple, 25 + 2 * 20.9 + 67'108.864 / (8 * 57.7 * 16 / 30));
+  EXPECT_FALSE(estimated_time(one, Protocol::ll128, nccl()).has_value());
+  one.nodes = 8;
+  one.ranks = 64;
+  expect_time(one, Protocol::simple, 25 + 6 * 20.9 + 67'108.864 / (8 * 45.5 * 64 / 126));
+  one.generation = GpuGeneration::blackwell;  // the NICs of 48; with CPUs of x86 .7 of it at 64 MiB
+  expect_time(one, Protocol::simple, 25 + 6 * 20.9 + 67'108.864 / (.8 * 8 * 48 * 64 / 126));
+  one.grace = true;
+  expect_time(one, Protocol::simple, 25 + 6 * 20.9 + 67'108.864 / (8 * 48 * 64 / 126.0));
+  one.nodes = 1;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+}
+
 TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
   CommunicatorLayout layout;
   layout.local_rate = 2'966'400 * (kGbps / 1000);  // 18 NVLinks of 20.6 GB/s
