@@ -1,31 +1,29 @@
 #!/usr/bin/env python3
-"""PTD-P's table 1 (Narayanan et al., SC'21) beside what netsim's parts say, over the choices that the paper leaves open.
+"""PTD-P's table 1 (Narayanan et al., SC'21) beside whole jobs, over the choices that the paper leaves open.
 
-    scripts/ptdp_table.py                 # the span of TFLOP/s over microbatches and interleaving, row by row
-    scripts/ptdp_table.py --rows 1 3 --all    # some rows, every choice
+    scripts/ptdp_table.py                      # the span of TFLOP/s over microbatches and interleaving, row by row
+    scripts/ptdp_table.py --rows 1 3 --all     # some rows, every choice
+    scripts/ptdp_table.py --rows 5 --exact     # without either shortcut, beside what they give
 
 The paper gives neither the microbatch size b nor the model chunks per stage v for this table: all of b = 1, 2, 4, 8 and
-v = 1, 2, 3 that divide are simulated. Whole jobs of up to 3,072 GPUs would take days, so what repeats is simulated once:
+v = 1, 2, 3 that divide are simulated. Each is a job of all GPUs of its row, packet by packet, with two shortcuts where it is large:
 
-- a layer, and what is not in the layers (embedding, logits, loss), of one microbatch, and the optimizer: `ptdp` on one
-  DGX A100, packet by packet, with one and two layers and one and two microbatches; time is linear in both;
-- with a pipeline, what the last stage has beyond its layers, for which the others wait: `ptdp` with two stages of one layer on
-  two DGX A100, and two and four microbatches;
-- the pipeline: `pipeline` with p stages of the layers' duration and their messages over 200 Gb/s, with p and 2 p microbatches;
-  every further one takes as long as those in between. A backward, which recomputes, is three forwards;
-- data parallelism: `ptdp` with t x d GPUs on DGX A100 and two small sizes of gradients; time is linear in the size.
+- microbatches: a step is affine in their number from some on (`Choice.number`). The job of all GPUs has as many as that;
+  what one more takes is what jobs of one replica (t x p GPUs) take with as many and with twice as many, whose difference is
+  that of whole rounds of the pipeline;
+- packets: a job above 15 G packet-hops (by --dry-run) carries what leaves hosts in packets of 64 KiB.
 
-Rows 1 and 10 are the two that `sustained` of the compute model was calibrated on (with b = 4 and b = 1, v = 2).
+The first and the last row are those that `sustained` of the compute model was calibrated on.
 """
 import argparse
 import concurrent.futures
-import csv
 import dataclasses
-import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 
 import measure
@@ -45,6 +43,8 @@ ROWS = [
 ]
 SEQUENCE, VOCABULARY = 2048, 51200
 MICROBATCHES, CHUNKS = (1, 2, 4, 8), (1, 2, 3)
+MOST_HOPS = 15e9
+COLLECTIVES = "{all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, protocol: auto}"
 
 
 @dataclasses.dataclass
@@ -64,136 +64,133 @@ class Row:
         return self.gpus // (self.tensor * self.pipeline)
 
     def choices(self):
-        """(b, v) that divide: the batch, the layers, and with v > 1 the microbatches by the stages."""
+        """Those that divide: the batch, the layers, and with v > 1 the microbatches by the stages."""
         for size in MICROBATCHES:
             if self.batch % (self.data * size) != 0:
                 continue
             for chunks in CHUNKS if self.pipeline > 1 else (1,):
+                choice = Choice(self, size, chunks)
                 whole = self.layers % (self.pipeline * chunks) == 0
-                if whole and (chunks == 1 or self.number(size) % self.pipeline == 0):
-                    yield size, chunks
-
-    def number(self, size):
-        return self.batch // (self.data * size)
+                if whole and (chunks == 1 or choice.microbatches % self.pipeline == 0):
+                    yield choice
 
     def flops(self):
         s, h = SEQUENCE, self.hidden
         return 96 * self.batch * s * self.layers * h**2 * (1 + s / (6 * h) + VOCABULARY / (16 * self.layers * h))
 
 
-class Netsim:
-    """Plays small jobs; each once."""
+@dataclasses.dataclass
+class Choice:
+    row: Row
+    size: int  # b
+    chunks: int  # v
 
-    def __init__(self, binary, sustained):
-        self.binary = str(binary)
+    @property
+    def microbatches(self):
+        return self.row.batch // (self.row.data * self.size)
+
+    @property
+    def number(self):
+        """Microbatches from which on every further round of the pipeline takes as long as the one before."""
+        return max(2, self.row.pipeline)
+
+    def __str__(self):
+        return f"{self.row.params}B, b = {self.size}, v = {self.chunks}"
+
+
+@dataclasses.dataclass
+class Played:
+    step: float  # seconds
+    data: float  # of it exposed communication of data parallelism
+
+
+class Netsim:
+    """Plays jobs."""
+
+    def __init__(self, binary, sustained=None, report=lambda text: None):
+        self.binary, self.report = str(binary), report
         self.compute = ["--set", f"compute={{kind: a100_80gb, sustained: {sustained}}}"] if sustained else []
 
-    def play(self, config, workload, *options):
-        """Seconds of an iteration, and (seconds, bytes) of the slowest data-parallel collective, if there is one."""
+    def play(self, choice, microbatches, data, packets=None):
+        """With so many microbatches and replicas; packets of `packets` (None: as large as the job is small enough for)."""
+        row, gpus = choice.row, choice.row.tensor * choice.row.pipeline * data
+        hosts = -(-gpus // 8)
+        job = (f"kind: ptdp\nmodel: {{layers: {row.layers}, hidden: {row.hidden}, heads: {row.heads}, sequence: {SEQUENCE}, "
+               f"vocabulary: {VOCABULARY}}}\nparallel: {{tensor: {row.tensor}, pipeline: {row.pipeline}, data: {data}, "
+               f"virtual_stages: {choice.chunks}}}\nmicrobatch: {choice.size}\nmicrobatches: {microbatches}\n")
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            (folder / "config.yaml").write_text(config)
-            (folder / "workload.yaml").write_text(workload)
-            call = [self.binary, "--config", folder / "config.yaml", "--workload", folder / "workload.yaml", "--threads", "1",
-                    "--out", folder / "out", "--quiet", *options]
-            answer = subprocess.run(call, capture_output=True, text=True, check=False)
-            if answer.returncode != 0:
-                raise SystemExit(answer.stderr)
-            with open(folder / "out" / "collectives.csv", encoding="utf-8") as file:
-                reduced = [(1e-12 * (int(line["end_ps"]) - int(line["last_start_ps"])), int(line["bytes"]))
-                           for line in csv.DictReader(file) if line["stream"] == "dp"]
-            summary = json.loads((folder / "out" / "summary.json").read_text())
-            return summary["jobs"][0]["iteration_time_s"], max(reduced, default=None)
+            (folder / "workload.yaml").write_text(job)
 
-    @functools.cache
-    def microbatch(self, hidden, heads, tensor, size):
-        """Seconds of a microbatch's layer, of the rest of it, of the optimizer per layer, and of its rest."""
-        times = {(layers, number): self.job(hidden, heads, tensor, size, 1, layers, number)
-                 for layers in (1, 2) for number in (1, 2)}
-        one, two = (times[layers, 2] - times[layers, 1] for layers in (1, 2))
-        once = [times[layers, 1] - each for layers, each in ((1, one), (2, two))]
-        return two - one, 2 * one - two, once[1] - once[0], 2 * once[0] - once[1]
+            def call(packets, *options):
+                (folder / "config.yaml").write_text(
+                    f"topology: {{kind: rail_optimized, units: {-(-hosts // 32)}, rate: 200 Gbps}}\nhost: dgx_a100\nhosts: {hosts}\n"
+                    f"collectives: {COLLECTIVES}\ntransport: {{mtu: {packets or '4 KiB'}}}\n")
+                done = subprocess.run([self.binary, "--config", folder / "config.yaml", "--workload", folder / "workload.yaml",
+                                       *self.compute, *options], capture_output=True, text=True, check=False)
+                if done.returncode != 0:
+                    raise SystemExit(f"{choice}, {microbatches} microbatches, {data} replicas: {done.stderr}")
+                return done.stdout
 
-    @functools.cache
-    def last_stage(self, hidden, heads, tensor, size):
-        """Seconds that a microbatch takes in the last of two stages of one layer, which is the slower one."""
-        two, four = (self.job(hidden, heads, tensor, size, 2, 2, number) for number in (2, 4))
-        return (four - two) / 2
+            if packets is None and packet_hops(call(None, "--dry-run")) > MOST_HOPS:
+                packets = "64 KiB"
+            call(packets, "--threads", "1", "--out", folder / "out", "--quiet")
+            done = json.loads((folder / "out" / "summary.json").read_text())["jobs"][0]
+        self.report(f"{choice}: {microbatches} microbatches, {data} replicas, {packets or '4 KiB'} packets: "
+                    f"{done['iteration_time_s']:.3f} s")
+        return Played(done["iteration_time_s"], done["exposed_by"]["dp"])
 
-    def job(self, hidden, heads, tensor, size, stages, layers, number):
-        """Seconds of an iteration of a small job, a DGX A100 for each stage."""
-        config = f"topology: {{kind: star, hosts: {8 * stages}, rate: 200 Gbps}}\nhosts: {stages}\nhost: dgx_a100\n"
-        job = (f"kind: ptdp\nmodel: {{layers: {layers}, hidden: {hidden}, heads: {heads}, sequence: {SEQUENCE}, "
-               f"vocabulary: {VOCABULARY}}}\nparallel: {{tensor: {tensor}, pipeline: {stages}, data: 1}}\n"
-               f"microbatch: {size}\nmicrobatches: {number}\n")
-        return self.play(config, job, *self.compute)[0]
-
-    @functools.cache
-    def pipeline(self, stages, chunks, number, stage, size):
-        """Seconds of `number` microbatches through equal stages."""
-        forward = 6 * round(stage * 1e12 / 4 / 6)  # ps that any number of chunks divides
-        def seconds(number):
-            config = (f"topology: {{kind: star, hosts: {stages}, rate: 200 Gbps}}\nhost: single_nic\n"
-                      "transport: {mtu: 64 KiB, congestion_control: none}\n")
-            job = (f"kind: pipeline\nstages: {stages}\nvirtual_stages: {chunks}\nmicrobatches: {number}\n"
-                   f"forward: {forward} ps\nbackward: {3 * forward} ps\nbytes: {size} B\n")
-            return self.play(config, job)[0]
-        if number <= 2 * stages:
-            return seconds(number)
-        once, twice = seconds(stages), seconds(2 * stages)
-        return once + (twice - once) / stages * (number - stages)
-
-    @functools.cache
-    def data_parallel(self, tensor, data):
-        """(seconds per byte, seconds) of the all-reduce of gradients."""
-        def measured(layers):
-            nodes = -(-tensor * data // 8)
-            config = f"topology: {{kind: star, hosts: {8 * nodes}, rate: 200 Gbps}}\nhosts: {nodes}\nhost: dgx_a100\n"
-            job = (f"kind: ptdp\nmodel: {{layers: {layers}, hidden: 1024, heads: 8, sequence: 8, vocabulary: 1024}}\n"
-                   f"parallel: {{tensor: {tensor}, pipeline: 1, data: {data}}}\noptimizer: none\n")
-            return self.play(config, job)[1]
-        (less, small), (more, large) = measured(2 * tensor), measured(4 * tensor)
-        slope = (more - less) / (large - small)
-        return slope, less - slope * small
+    def step(self, choice):
+        """Of the whole job; by the shortcuts where it has more microbatches than they need."""
+        row, number, every = choice.row, choice.number, choice.microbatches
+        if every <= 2 * number:
+            return self.play(choice, every, row.data)
+        some, more = (self.play(choice, count, 1).step for count in (number, 2 * number))
+        begun = self.play(choice, number, row.data)
+        return Played(begun.step + (more - some) / number * (every - number), begun.data)
 
 
-def simulate(netsim, row, size, chunks):
-    """(seconds of an iteration, of it data parallelism's)."""
-    layer, ends, optimizer, optimizer_ends = netsim.microbatch(row.hidden, row.heads, row.tensor, size)
-    number, layers = row.number(size), row.layers / row.pipeline
-    if row.pipeline == 1:
-        compute = number * (layers * layer + ends)
-    else:
-        message = size * SEQUENCE * row.hidden * 2 // row.tensor
-        last = netsim.last_stage(row.hidden, row.heads, row.tensor, size) - layer
-        compute = netsim.pipeline(row.pipeline, chunks, number, layers * layer, message) + number * last
-    slope, constant = netsim.data_parallel(row.tensor, row.data)
-    data = slope * 2 * row.params * 1e9 / (row.tensor * row.pipeline) + constant
-    return compute + data + optimizer * layers + optimizer_ends, data
+def packet_hops(prediction):
+    """As --dry-run prints them."""
+    found = re.search(r"([\d.]+) ?([kMGT]?) packet-hops", prediction)
+    if not found:
+        raise SystemExit(f"no packet-hops in what --dry-run says:\n{prediction}")
+    return float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
 
 
-def rated(netsim, row):
-    """(TFLOP/s per GPU, b, v, iteration s, data parallelism s) of all choices, the slowest first."""
-    found = []
-    for size, chunks in row.choices():
-        iteration, data = simulate(netsim, row, size, chunks)
-        found.append((row.flops() / iteration / row.gpus / 1e12, size, chunks, iteration, data))
-    return sorted(found)
+def rate_of(choice, played):
+    """TFLOP/s per GPU."""
+    return choice.row.flops() / played.step / choice.row.gpus / 1e12
 
 
-def line(row, rate, size, chunks, iteration, data):
+def rated(netsim, choices):
+    """(TFLOP/s per GPU, choice, played) of each, the slowest first."""
+    played = [(choice, netsim.step(choice)) for choice in choices]
+    return sorted(((rate_of(*each), *each) for each in played), key=lambda entry: entry[0])
+
+
+def line(rate, choice, played):
+    row = choice.row
     error = f"{(rate / row.paper - 1) * 100:+.1f} %" if row.paper else ""
-    return (f"| {row.params}B | {row.tensor}, {row.pipeline}, {row.data} | {size} x {row.number(size)} | {chunks} | {data:.2f} | "
-            f"{iteration:.2f} | {rate:.1f} | {row.paper or ''} | {error} |")
+    return (f"| {row.params}B | {row.tensor}, {row.pipeline}, {row.data} | {choice.size} x {choice.microbatches} | {choice.chunks} | "
+            f"{played.data:.2f} | {played.step:.2f} | {rate:.1f} | {row.paper or ''} | {error} |")
 
 
 def span_line(row, found):
-    low, high = found[0], found[-1]
-    choice = " to ".join(f"{each[1]}, {each[2]}" for each in (low, high))
-    error = " to ".join(f"{(each[0] / row.paper - 1) * 100:+.1f}" for each in (low, high)) + " %" if row.paper else ""
-    return (f"| {row.params}B | {row.tensor}, {row.pipeline}, {row.data} | {low[4]:.2f} | {100 * low[4] / low[3]:.1f} to "
-            f"{100 * high[4] / high[3]:.1f} % | {choice} | {low[3]:.2f} to {high[3]:.2f} | {low[0]:.1f} to {high[0]:.1f} | "
-            f"{row.paper or ''} | {error} |")
+    (low, slowest, most), (high, fastest, least) = found[0], found[-1]
+    choice = " to ".join(f"{each.size}, {each.chunks}" for each in (slowest, fastest))
+    error = " to ".join(f"{(each / row.paper - 1) * 100:+.1f}" for each in (low, high)) + " %" if row.paper else ""
+    return (f"| {row.params}B | {row.tensor}, {row.pipeline}, {row.data} | {most.data:.2f}, {least.data:.2f} | {choice} | "
+            f"{most.step:.2f} to {least.step:.2f} | {low:.1f} to {high:.1f} | {row.paper or ''} | {error} |")
+
+
+def exact_line(netsim, choice):
+    """The step without shortcuts, beside the one with both."""
+    short = netsim.step(choice).step
+    whole = netsim.play(choice, choice.microbatches, choice.row.data, packets="4 KiB").step
+    large = netsim.play(choice, choice.microbatches, choice.row.data, packets="64 KiB").step
+    return (f"| {choice.row.params}B | {choice.size} x {choice.microbatches} | {choice.chunks} | {whole:.3f} | {large:.3f} | "
+            f"{(large / whole - 1) * 100:+.2f} % | {short:.3f} | {(short / whole - 1) * 100:+.2f} % |")
 
 
 def main():
@@ -202,20 +199,39 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", choices=range(1, len(ROWS) + 1), default=range(1, len(ROWS) + 1),
                         metavar="N", help="1 to 10")
     parser.add_argument("--all", action="store_true", help="every choice instead of the slowest and the fastest")
-    parser.add_argument("--sustained", type=float)
+    parser.add_argument("--exact", action="store_true", help="what the shortcuts change, for every choice of the rows")
+    parser.add_argument("--sizes", type=int, nargs="+", choices=MICROBATCHES, metavar="B", help="these sizes of a microbatch only")
+    parser.add_argument("--chunks", type=int, nargs="+", choices=CHUNKS, metavar="V", help="these numbers of chunks only")
+    parser.add_argument("--sustained", type=float, help="of the GPU's compute model (default: the model's)")
     parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="rows at a time")
     options = parser.parse_args()
-    netsim = Netsim(measure.find_binary(options.binary), options.sustained)
+    netsim = Netsim(measure.find_binary(options.binary), options.sustained,
+                    lambda text: print(text, file=sys.stderr, flush=True))
     rows = [Row(*ROWS[number - 1]) for number in options.rows]
-    if options.all:
-        print("| model | t, p, d | b x m | v | DP s | iteration s | TFLOP/s | paper | error |\n|---|---|---|---|---|---|---|---|---|")
+
+    def chosen(row):
+        return [choice for choice in row.choices() if choice.size in (options.sizes or MICROBATCHES)
+                and choice.chunks in (options.chunks or CHUNKS)]
+
+    def lines(row):
+        choices = chosen(row)
+        if options.exact:
+            return [exact_line(netsim, choice) for choice in choices]
+        found = rated(netsim, choices)
+        if not found:
+            return []
+        return [line(*each) for each in found] if options.all else [span_line(row, found)]
+
+    if options.exact:
+        print("| model | b x m | v | whole s | 64 KiB packets | | fewer microbatches, too | |\n|---|---|---|---|---|---|---|---|")
+    elif options.all:
+        print("| model | t, p, d | b x m | v | exposed DP s | step s | TFLOP/s | paper | error |\n|---|---|---|---|---|---|---|---|---|")
     else:
-        print("| model | t, p, d | DP s | DP of all | b, v: slowest to fastest | iteration s | TFLOP/s | paper | error |\n"
-              "|---|---|---|---|---|---|---|---|---|")
+        print("| model | t, p, d | exposed DP s | b, v: slowest to fastest | step s | TFLOP/s | paper | error |\n"
+              "|---|---|---|---|---|---|---|---|")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for row, found in zip(rows, pool.map(lambda row: rated(netsim, row), rows)):
-            lines = [line(row, *each) for each in found] if options.all else [span_line(row, found)]
-            print("\n".join(lines), flush=True)
+        for found in pool.map(lines, rows):
+            print("\n".join(found), flush=True)
 
 
 if __name__ == "__main__":

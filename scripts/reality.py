@@ -7,6 +7,10 @@ A row that DIR (results/reality) has already for the same files and the same pro
 stopped goes on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time
 went: computing, exposed communication by stream, idle. Compute is calibrated by one constant for each GPU and precision,
 taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too.
+
+A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16, and what one
+more takes is what a single replica of it takes with 32 and with 16, which is the same from some rounds of the pipeline on. So
+the step of 288 is that of 16 and 272 times this. In its column `set` it may have larger packets (transport.mtu).
 """
 import argparse
 import csv
@@ -36,10 +40,26 @@ class Row:
     overlays: list
     calibrates: bool
     measured: float  # seconds; None: not published
+    microbatches: tuple  # few, more, all; (): as the workload says
 
-    def call(self, binary, out):
-        overlays = [part for overlay in self.overlays for part in ("--set", overlay)]
+    def parts(self):
+        """(name, overlays) of the jobs that are played for it, the first of them with all GPUs."""
+        if not self.microbatches:
+            return [(self.name, [])]
+        few, more, _ = (f"workload.microbatches={number}" for number in self.microbatches)
+        alone = "workload.parallel.data=1"
+        return [(self.name, [few]), (f"{self.name}_few", [few, alone]), (f"{self.name}_more", [more, alone])]
+
+    def call(self, binary, out, also=()):
+        overlays = [part for overlay in [*self.overlays, *also] for part in ("--set", overlay)]
         return [str(binary), "--config", str(self.config), "--workload", str(self.workload), *overlays, "--out", str(out)]
+
+
+def microbatches_of(text):
+    numbers = tuple(int(word) for word in text.split())
+    if numbers and not (len(numbers) == 3 and 0 < numbers[0] < numbers[1] <= numbers[2]):
+        raise ValueError(f"microbatches: '{text}' was given; few, more and all are expected")
+    return numbers
 
 
 def read_rows(path=TABLE):
@@ -54,7 +74,7 @@ def read_rows(path=TABLE):
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
             rows.append(Row(entry["row"], entry["family"], int(entry["gpus"]), entry["precision"],
                             path.parent / entry["config"], path.parent / entry["workload"], overlays,
-                            entry["calibrates"] == "yes", measured))
+                            entry["calibrates"] == "yes", measured, microbatches_of(entry["microbatches"])))
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
@@ -67,9 +87,37 @@ def key_of(row, binary):
     """What a result depends on: the files, the overlays and the program."""
     version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
     digest = hashlib.sha256(version.encode())
-    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays):
+    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays, str(row.microbatches)):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()
+
+
+def play_part(row, name, also, binary, out):
+    """Where the time of one job goes, and its packet-hops."""
+    done = subprocess.run(row.call(binary, out / name, also), stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{name}: netsim ended with {done.returncode}")
+    summary = json.loads((out / name / "summary.json").read_text())
+    job = summary["jobs"][0]
+    if name == row.name and job["ranks"] != row.gpus:
+        raise SystemExit(f"{name}: {row.workload} is for {job['ranks']} GPUs, the table says {row.gpus}")
+    times = {"step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
+             "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS}}
+    return times, summary["packet_hops"]["total"]
+
+
+def extended(row, times):
+    """Of the whole step: the times of the first job, and as many microbatches more as it lacks."""
+    if not row.microbatches:
+        return times[0]
+    few, more, every = row.microbatches
+    share = (every - few) / (more - few)
+
+    def of(whole, less, longer):
+        if isinstance(whole, dict):
+            return {key: of(whole[key], less[key], longer[key]) for key in whole}
+        return whole + share * (longer - less)
+    return of(*times)
 
 
 def play(row, binary, out, again):
@@ -80,16 +128,9 @@ def play(row, binary, out, again):
         if result["key"] == key:
             return result
     begin = time.monotonic()
-    done = subprocess.run(row.call(binary, out / row.name), stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{row.name}: netsim ended with {done.returncode}")
-    summary = json.loads((out / row.name / "summary.json").read_text())
-    job = summary["jobs"][0]
-    if job["ranks"] != row.gpus:
-        raise SystemExit(f"{row.name}: {row.workload} is for {job['ranks']} GPUs, the table says {row.gpus}")
-    result = {"key": key, "step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
-              "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
-              "packet_hops": summary["packet_hops"]["total"], "wall_s": round(time.monotonic() - begin, 1)}
+    played = [play_part(row, name, also, binary, out) for name, also in row.parts()]
+    result = {"key": key, **extended(row, [times for times, _ in played]), "packet_hops": sum(hops for _, hops in played),
+              "wall_s": round(time.monotonic() - begin, 1)}
     kept.write_text(json.dumps(result, indent=1) + "\n")
     return result
 
@@ -162,7 +203,8 @@ def main():
     binary = measure.find_binary(options.binary)
     if options.list:
         for row in rows:
-            print(" ".join(f"'{part}'" if " " in part else part for part in row.call(binary, options.out / row.name)))
+            for name, also in row.parts():
+                print(" ".join(f"'{part}'" if " " in part else part for part in row.call(binary, options.out / name, also)))
         return
     options.out.mkdir(parents=True, exist_ok=True)
     played = []

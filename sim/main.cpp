@@ -123,7 +123,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void compile(const Options& options) {
-  const std::string bytes = compile_workload(options.workload);
+  const std::string bytes = compile_workload(options.workload, options.workload_assignments);
   write_file(options.subject, bytes);
   if (!options.quiet) print(fmt::format("{}: {} bytes\n", printable(options.subject), bytes.size()));
 }
@@ -137,6 +137,7 @@ SimulationSetup setup_of(Options& options) {
   SimulationSetup setup;
   setup.config = std::move(run.config);
   setup.workload = options.workload;
+  setup.workload_assignments = options.workload_assignments;
   setup.seed = options.seed;
   setup.threads = options.threads;
   setup.output_directory = options.output;

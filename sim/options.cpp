@@ -26,7 +26,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   add("workload", text()->value_name("W"),
       "what runs on it: a .pb, a .yaml that describes it, a flow list (--list workload_reader)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "overlay one value of the configuration, e.g. network.switch.buffer=16MB; may be repeated");
+      "overlay one value of the configuration, e.g. network.switch.buffer=16MB, or of the workload's "
+      "description, e.g. workload.microbatches=16; may be repeated");
   add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
       "load a shared library with components of yours; may be repeated");
   add("out", text()->value_name("DIR"),
@@ -190,6 +191,22 @@ bool has_subject(Options::Action action) {
          action == Action::prove || is_of_a_plan(action);
 }
 
+void read_assignments(const std::vector<std::string>& given, Options& options) {
+  constexpr std::string_view kWorkload = "workload.";
+  for (const std::string& assignment : given) {
+    const bool of_workload = assignment.starts_with(kWorkload);
+    if (of_workload) {
+      options.workload_assignments.push_back(assignment.substr(kWorkload.size()));
+    } else {
+      options.assignments.push_back(assignment);
+    }
+    if (of_workload && is_of_a_plan(options.action))
+      throw ConfigError("--set " + assignment + ": --show-schedule and --write-program read no workload");
+    if (!of_workload && options.action == Options::Action::compile)
+      throw ConfigError("--set " + assignment + ": --compile reads no configuration, only workload.*");
+  }
+}
+
 // What says which plan of an algorithm is meant.
 void read_plan_options(const po::variables_map& values, Options& options) {
   for (const char* name : {"kind", "ranks", "root"}) {
@@ -255,7 +272,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.workload = text_of(values, "workload");
   options.output = text_of(values, "out");
   read_plan_options(values, options);
-  if (values.count("set") != 0) options.assignments = values["set"].as<std::vector<std::string>>();
+  if (values.count("set") != 0) read_assignments(values["set"].as<std::vector<std::string>>(), options);
   if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
   if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
   if (const auto threads = text_of(values, "threads"); !threads.empty())

@@ -204,9 +204,11 @@ Simulation::Simulation(SimulationSetup setup)
       system_(setup_.config, setup_.seed, setup_.threads,
               [this](const FlowRecord& flow) { recorder_->record(flow); }) {
   descriptions_ = std::move(setup_.jobs);
-  if (descriptions_.empty())
-    descriptions_ =
-        load_jobs(setup_.workload, workload_context(setup_.config, system_.cluster(), setup_.seed));
+  if (descriptions_.empty()) {
+    WorkloadContext context = workload_context(setup_.config, system_.cluster(), setup_.seed);
+    context.assignments = setup_.workload_assignments;
+    descriptions_ = load_jobs(setup_.workload, context);
+  }
   create_jobs();
   if (!setup_.output_directory.empty()) {
     const Cluster& cluster = system_.cluster();

@@ -88,8 +88,9 @@ class System {
 
 struct SimulationSetup {
   ConfigNode config;
-  std::string workload;              // path; "" where `jobs` are given
-  std::vector<JobDescription> jobs;  // made by the caller instead of read
+  std::string workload;                           // path; "" where `jobs` are given
+  std::vector<std::string> workload_assignments;  // laid over its description
+  std::vector<JobDescription> jobs;               // made by the caller instead of read
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;       // 0: as many as the machine has cores
   std::string output_directory;    // "" = no files

@@ -80,17 +80,31 @@ struct WorkloadFile {
   const Format* format = nullptr;
 };
 
-std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const std::string& path) {
+ConfigNode parse_overlaid(const std::string& text, const std::string& path,
+                          const std::vector<std::string>& assignments) {
+  ConfigNode root = parse_config(text, path);
+  for (const std::string& assignment : assignments) overlay_config(root, assignment);
+  return root;
+}
+
+// Those that are given where there is no description to lay them over.
+void refuse_assignments(const std::vector<std::string>& assignments, const std::string& path) {
+  if (assignments.empty()) return;
+  refuse(path, "--set workload." + assignments.front() +
+                   ": the values of a YAML description can be set, and this is none");
+}
+
+std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const std::string& path,
+                                                const std::vector<std::string>& assignments) {
   if (std::all_of(text.begin(), text.end(), is_space)) {
     refuse(path, "is empty: a workload (.pb or .yaml) was expected");
   }
-  const ConfigNode root = parse_config(text, path);
-  if (!root.is_map()) {
+  if (!parse_config(text, path).is_map()) {
     refuse(path,
            "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor a flow list "
            "(netsim --list workload_reader)");
   }
-  return Registry<WorkloadKind>::instance().create(root, "");
+  return Registry<WorkloadKind>::instance().create(parse_overlaid(text, path, assignments), "");
 }
 
 const FormatRegistration kDescription{{.name = "netsim_workload",
@@ -149,6 +163,7 @@ JobDescription read_job(const ConfigNode& node, const WorkloadContext& context, 
   if (workload == nullptr || workload->is_null())
     node.fail("'workload' is missing: a file, or {kind: ...} (netsim --list workload)");
   WorkloadContext own = context;
+  own.assignments.clear();
   if (p.seed != 0) own.seed = static_cast<std::uint64_t>(p.seed);
   JobDescription job;
   job.name = p.name;
@@ -181,7 +196,8 @@ std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadCont
 std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const std::string& path,
                                                const WorkloadContext& context) {
   if (file.format == nullptr || file.format->component.empty())
-    return as_input([&] { return parse_description(file.bytes, path)->tasks(context); });
+    return as_input([&] { return parse_description(file.bytes, path, context.assignments)->tasks(context); });
+  refuse_assignments(context.assignments, path);
   return Registry<WorkloadReader>::instance().create(file.format->component)->read(file.bytes, path, context);
 }
 
@@ -193,6 +209,7 @@ std::unique_ptr<TaskSource> load_workload(const std::string& path, const Workloa
     refuse(path, "is a list of jobs: a job itself cannot be one");
   std::unique_ptr<TaskSource> source;
   if (!is_text(file.bytes)) {
+    refuse_assignments(context.assignments, path);
     source = make_role_program_source(parse_program(file.bytes, path), path);
   } else {
     check_text(file.bytes, path);
@@ -208,7 +225,7 @@ std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadCon
     const std::string text = read_workload_file(path);
     check_text(text, path);
     std::vector<JobDescription> jobs =
-        as_input([&] { return read_jobs(parse_config(text, path), context, path); });
+        as_input([&] { return read_jobs(parse_overlaid(text, path, context.assignments), context, path); });
     for (const JobDescription& job : jobs) check_names(*job.source, job.file);
     return jobs;
   }
@@ -219,12 +236,13 @@ std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadCon
   return jobs;
 }
 
-std::string compile_workload(const std::string& yaml_path) {
+std::string compile_workload(const std::string& yaml_path, const std::vector<std::string>& assignments) {
   const WorkloadFile file(yaml_path);
   if (!is_text(file.bytes) || (file.format != nullptr && !file.format->component.empty())) {
     refuse(yaml_path, "is not a YAML description: only those are compiled");
   }
-  const std::string bytes = as_input([&] { return parse_description(file.bytes, yaml_path)->compile(); });
+  const std::string bytes =
+      as_input([&] { return parse_description(file.bytes, yaml_path, assignments)->compile(); });
   if (bytes.empty()) refuse(yaml_path, "this kind of workload has no .pb form: run it as it is");
   return bytes;
 }

@@ -23,6 +23,8 @@ struct WorkloadContext {
   // Cluster::host_numbers: what flow files of other tools call the hosts.
   std::vector<std::uint32_t> host_numbers;
   std::int64_t classes = 6;  // data classes that the network has: flows name 0 to classes - 1
+  // Laid over the description that is read (overlay_config()), not over those that it names.
+  std::vector<std::string> assignments;
 };
 
 // Reads `path`. InputError (place: the file; line or offset where there is one) for what cannot be
@@ -56,7 +58,8 @@ struct JobDescription {
 std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadContext& context);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb, deterministically.
-std::string compile_workload(const std::string& yaml_path);
+// `assignments`: as WorkloadContext's.
+std::string compile_workload(const std::string& yaml_path, const std::vector<std::string>& assignments = {});
 
 // YAML workload kinds: a file `{kind: NAME, ...}` with one reader each.
 class WorkloadKind {

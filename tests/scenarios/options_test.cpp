@@ -32,12 +32,26 @@ TEST(CommandLine, OfARun) {
   EXPECT_EQ(options.config, "c.yaml");
   EXPECT_EQ(options.workload, "w.pb");
   EXPECT_EQ(options.assignments, (std::vector<std::string>{"a=1", "b.c=2 MB"}));
+  EXPECT_TRUE(options.workload_assignments.empty());
   EXPECT_EQ(options.output, "results");
   EXPECT_EQ(options.seed, 7u);
   EXPECT_EQ(options.threads, 3u);
   EXPECT_EQ(options.until, 2 * kMillisecond);
   EXPECT_TRUE(options.quiet);
   EXPECT_FALSE(options.json);
+}
+
+TEST(CommandLine, SetsValuesOfConfigurationAndWorkload) {
+  const Options run = parse_options(
+      {"--config", "c", "--workload", "w", "--set", "workload.parallel.data=1", "--set", "workloads=1"});
+  EXPECT_EQ(run.assignments, std::vector<std::string>{"workloads=1"});
+  EXPECT_EQ(run.workload_assignments, std::vector<std::string>{"parallel.data=1"});
+  EXPECT_EQ(
+      parse_options({"--compile", "o.pb", "--workload", "w", "--set", "workload.a=1"}).workload_assignments,
+      std::vector<std::string>{"a=1"});
+  EXPECT_THAT(error_of({"--compile", "o.pb", "--workload", "w", "--set", "a=1"}),
+              HasSubstr("--compile reads no configuration, only workload.*"));
+  EXPECT_THAT(error_of({"--show-schedule", "ring", "--set", "workload.a=1"}), HasSubstr("read no workload"));
 }
 
 TEST(CommandLine, OfTheOtherActions) {

@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 import reality
 
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
-HEAD = "row,family,gpus,precision,config,workload,set,gpu,clock,calibrates,measured_s\n"
+HEAD = "row,family,gpus,precision,config,workload,set,microbatches,gpu,clock,calibrates,measured_s\n"
 CLUSTER = "topology: {kind: star, hosts: 16, rate: 400 Gbps}\nhost: dgx_h100\n"
 JOB = ("kind: ptdp\nmodel: {kind: llama, layers: 2, hidden: 1024, heads: 8, groups: 8, inner: 2048, sequence: 1024, vocabulary: 32000}\n"
        "parallel: {tensor: 2}\nrecompute: none\n")
@@ -31,8 +31,8 @@ class Table(unittest.TestCase):
         return reality.read_rows(self.path / "reference.csv")
 
     def test_a_row_is_played_once(self):
-        slow, fast = self.rows("slow,f,2,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,h100_sxm,0.5,yes,1.0",
-                               "fast,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1.0,,0.001")
+        slow, fast = self.rows("slow,f,2,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,h100_sxm,0.5,yes,1.0",
+                               "fast,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1.0,,0.001")
         first = reality.play(slow, pathlib.Path(BINARY), self.path, False)
         other = reality.play(fast, pathlib.Path(BINARY), self.path, False)
         self.assertGreater(first["compute_s"], 1.1 * other["compute_s"])
@@ -44,9 +44,22 @@ class Table(unittest.TestCase):
         again = reality.play(slow, pathlib.Path(BINARY), self.path, False)
         self.assertGreater(again["step_s"], 1.5 * first["step_s"])
 
+    def test_few_microbatches_are_enough(self):
+        (self.path / "many.yaml").write_text(JOB.replace("{tensor: 2}", "{tensor: 2, pipeline: 2, data: 2}") + "microbatches: 24\n")
+        whole, short = self.rows("whole,f,8,BF16,cluster.yaml,many.yaml,,,h100_sxm,1,,1.0",
+                                 "short,f,8,BF16,cluster.yaml,many.yaml,,4 8 24,h100_sxm,1,,1.0")
+        exact, extended = (reality.play(row, pathlib.Path(BINARY), self.path, False) for row in (whole, short))
+        self.assertAlmostEqual(extended["step_s"] / exact["step_s"], 1, delta=0.005)
+        self.assertAlmostEqual(sum(extended["exposed_s"].values()) + extended["compute_s"] + extended["idle_s"], extended["step_s"],
+                               delta=1e-6)
+        for wrong in ("8 4 24", "4 8", "0 1 2"):
+            with self.assertRaises(SystemExit) as refused:
+                self.rows(f"short,f,8,BF16,cluster.yaml,many.yaml,,{wrong},h100_sxm,1,,1.0")
+            self.assertIn("few, more and all", str(refused.exception))
+
     def test_errors_are_of_predictions(self):
-        rows = self.rows("a,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,yes,1.0", "b,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,2.0",
-                         "c,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,?")
+        rows = self.rows("a,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,yes,1.0", "b,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,2.0",
+                         "c,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,?")
         errors = [reality.error_of(row, {"step_s": 1.9}) for row in rows]
         self.assertIsNone(errors[0])
         self.assertAlmostEqual(errors[1], -0.05)
@@ -54,13 +67,13 @@ class Table(unittest.TestCase):
         self.assertIn("largest -6.0 %, 1 within", reality.summary_of([0.02, -0.06]))
 
     def test_wrong_rows_are_named(self):
-        for line, message in (("a,f,two,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,1.0", "reference.csv:3"),
-                              ("a,f,2,BF16,cluster.yaml,no.yaml,,h100_sxm,1,,1.0", "there is no"),
+        for line, message in (("a,f,two,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,1.0", "reference.csv:3"),
+                              ("a,f,2,BF16,cluster.yaml,no.yaml,,,h100_sxm,1,,1.0", "there is no"),
                               ("a,f,2,BF16,cluster.yaml", "reference.csv:3")):
             with self.assertRaises(SystemExit) as refused:
                 self.rows(line)
             self.assertIn(message, str(refused.exception))
-        row = self.rows("a,f,4,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,1.0")[0]
+        row = self.rows("a,f,4,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,1.0")[0]
         with self.assertRaises(SystemExit) as refused:
             reality.play(row, pathlib.Path(BINARY), self.path, False)
         self.assertIn("is for 2 GPUs, the table says 4", str(refused.exception))

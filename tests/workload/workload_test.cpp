@@ -74,6 +74,31 @@ TEST_F(WorkloadFiles, RecognisesBothFormsByContent) {
   EXPECT_EQ(load_workload(misnamed, 128)->ranks(), 128U);
 }
 
+// --set workload.PATH=VALUE: of the file that is named, not of those that it names.
+TEST_F(WorkloadFiles, LaysValuesOverTheDescription) {
+  const std::string ring = "kind: ring\nranks: 4\nbytes: 1 MB\n";
+  WorkloadContext context(16);
+  context.assignments = {"ranks=6"};
+  EXPECT_EQ(load_workload(write("ring.yaml", ring), context)->ranks(), 6U);
+  const std::string jobs = write("jobs.yaml", "jobs:\n  - {name: a, workload: ring.yaml}\n");
+  EXPECT_EQ(load_jobs(jobs, WorkloadContext(16))[0].source->ranks(), 4U);
+  context.assignments = {"jobs=[{name: b, workload: ring.yaml}]"};
+  EXPECT_EQ(load_jobs(jobs, context)[0].name, "b");
+  EXPECT_EQ(load_jobs(jobs, context)[0].source->ranks(), 4U);
+  const auto refusal = [&](const std::string& path, const std::string& assignment) {
+    context.assignments = {assignment};
+    try {
+      load_jobs(path, context);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal(write("ring.yaml", ring), "rank=6"), AllOf(HasSubstr("--set"), HasSubstr("'rank'")));
+  EXPECT_THAT(refusal(kRoot + "/traces/gpt3_ptdp.pb", "microbatches=1"),
+              AllOf(HasSubstr("--set workload.microbatches=1"), HasSubstr("this is none")));
+}
+
 TEST_F(WorkloadFiles, RefusesWhatIsNotAWorkload) {
   expect("", ExitCode::input, "is empty");
   expect(" \n\n", ExitCode::input, "is empty");
