@@ -82,7 +82,7 @@ TEST_F(WorkloadFiles, LaysValuesOverTheDescription) {
   EXPECT_EQ(load_workload(write("ring.yaml", ring), context)->ranks(), 6U);
   const std::string jobs = write("jobs.yaml", "jobs:\n  - {name: a, workload: ring.yaml}\n");
   EXPECT_EQ(load_jobs(jobs, WorkloadContext(16))[0].source->ranks(), 4U);
-  context.assignments = {"jobs=[{name: b, workload: ring.yaml}]"};
+  context.assignments = {"jobs=[{name: b, workload: {kind: ring, ranks: 4, bytes: 1 MB}}]"};
   EXPECT_EQ(load_jobs(jobs, context)[0].name, "b");
   EXPECT_EQ(load_jobs(jobs, context)[0].source->ranks(), 4U);
   const auto refusal = [&](const std::string& path, const std::string& assignment) {
