@@ -1,4 +1,4 @@
-// ptdp: a transformer under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
+// ptdp: a model under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
 // al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21: PTD-P). What
 // a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
 // what the user may ask for.
@@ -35,6 +35,7 @@ struct ParallelParameters {
   std::int64_t virtual_stages = 1;
   std::int64_t expert = 1;
   std::optional<std::int64_t> expert_tensor;
+  TableDivision embedding = TableDivision::tables;
   bool sequence = false;
   TensorOverlap tensor_overlap;
   PipelineDivision layers;
@@ -128,6 +129,9 @@ const Parameters<ParallelParameters>& parallel_parameters() {
                    "ranks that divide the routed experts of a layer among them")
           .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "tensor",
                    "ranks that divide each of these experts: as many as tensor, or fewer")
+          .choice(
+              "embedding", &P::embedding, {{"tables", TableDivision::tables}, {"rows", TableDivision::rows}},
+              "what replicas divide of a recommendation model's embedding: whole tables, or the rows of each")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
           .section("tensor_overlap", &P::tensor_overlap, tensor_overlap_parameters(),
@@ -329,10 +333,13 @@ class Ptdp : public WorkloadKind {
              std::to_string(pieces) + " pieces x tensor");
   }
   void check(const ConfigNode& where) const {
+    check_divisions(where);
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
-    if (p_.parallel.sequence)
-      require_divides(where, "tensor", p_.parallel.tensor, "model.sequence", model_->sequence());
+    for (const auto& [key, value] : model_->sequences()) {
+      if (p_.parallel.sequence)
+        require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
+    }
     const ConfigNode* parallel = where.find("parallel");
     if (parallel == nullptr || parallel->find("layers") == nullptr) {
       require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
@@ -348,6 +355,44 @@ class Ptdp : public WorkloadKind {
     check_context(where);
     check_experts(where);
     check_overlap(where);
+  }
+
+  // What the model as a whole cannot be divided by, and what would do nothing for it.
+  void check_divisions(const ConfigNode& where) const {
+    const auto refuse = [&](Division division, const char* key, bool asked) {
+      const std::string refusal = asked ? model_->refuse(division) : std::string();
+      if (!refusal.empty()) node(where, "parallel", key).fail(refusal);
+    };
+    refuse(Division::tensor, "tensor", p_.parallel.tensor > 1);
+    refuse(Division::tensor, "sequence", p_.parallel.sequence);
+    refuse(Division::context, "context", p_.parallel.context > 1);
+    refuse(Division::pipeline, "pipeline", p_.parallel.pipeline > 1);
+    if (model_->tables() == 0) {
+      const ConfigNode* parallel = where.find("parallel");
+      if (parallel != nullptr && parallel->find("embedding") != nullptr)
+        parallel->find("embedding")->fail("the model has no embedding tables of sparse features");
+    } else if (p_.parallel.embedding == TableDivision::tables && model_->tables() % p_.parallel.data != 0) {
+      node(where, "parallel", "data")
+          .fail("model.tables (" + std::to_string(model_->tables()) + ") cannot be divided by " +
+                std::to_string(p_.parallel.data) +
+                " replicas: parallel.embedding: rows divides the rows of each");
+    }
+    const auto has = [this](auto&& property) {
+      const Model model = model_->make(1, 2);
+      const auto in = [&](const std::vector<ModelPart>& parts) {
+        return std::any_of(parts.begin(), parts.end(), [&](const ModelPart& part) {
+          return std::any_of(part.operators.begin(), part.operators.end(), property);
+        });
+      };
+      return std::any_of(model.kinds.begin(), model.kinds.end(),
+                         [&](const ModelLayer& layer) { return in(layer.forward); });
+    };
+    if (p_.recompute == Recompute::selective && !has([](const Operator& op) { return op.core.has_value(); }))
+      where.find("recompute")
+          ->fail("selective computes the attention's core again, and no layer of the model has one");
+    if (p_.precision != Precision::half && !has([](const Operator& op) { return op.linear; }))
+      where.find("precision")
+          ->fail("no layer of the model has GEMMs that are computed in it: it has to be half");
   }
 
   void check_experts(const ConfigNode& where) const {
@@ -490,6 +535,7 @@ class Ptdp : public WorkloadKind {
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
     all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
+    if (model_->tables() > 0) all.push_back(embedding_parallel(p_.parallel.embedding));
     const bool experts = model_->experts() != nullptr;
     if (experts) {
       all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.pieces,
@@ -594,8 +640,8 @@ class Ptdp : public WorkloadKind {
 
 const Registration<WorkloadKind> kRegistration{
     "ptdp",
-    "one training iteration of a transformer under pipeline, tensor and data parallelism (Megatron-LM's "
-    "PTD-P)",
+    "training of a model under any product of data, tensor, pipeline, context and expert parallelism, as "
+    "Megatron-LM's PTD-P",
     parameters(),
     [](const PtdpParameters& p, const ConfigNode& where) { return std::make_unique<Ptdp>(p, where); }};
 

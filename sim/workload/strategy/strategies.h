@@ -39,6 +39,15 @@ std::string refuse_context(const Model& model, ContextExchange exchange);
 // anything else is computed.
 std::unique_ptr<Strategy> tensor_parallel();
 
+// Embedding tables of a recommendation model over axis "replicas", which has copies of all else (Naumov et
+// al., arXiv 1906.00091, section 3; Mudigere et al., arXiv 2104.05158): each rank has whole tables, and
+// all-to-alls take indices to them and rows back, and gradients of rows; or each has some rows of every
+// table, and indices are all-gathered, sums of rows reduce-scattered, and their gradients all-gathered
+// (stream ep). What does not need them is computed meanwhile (Exchange::beside). What a rank with a part of
+// the rows writes of other ranks' sums is not counted. Does nothing for a model without tables.
+enum class TableDivision : std::uint8_t { tables, rows };
+std::unique_ptr<Strategy> embedding_parallel(TableDivision division);
+
 // GEMMs of the body's weight matrices, forward and backward, in FP8 or less, as NVIDIA's Transformer Engine
 // runs them: attention, embedding, logits and everything between the GEMMs stay in half precision. The
 // operand of a GEMM is written in the reduced precision by the kernel before it where that is bound by memory
