@@ -110,6 +110,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_even.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
+INSTANTIATE_TEST_SUITE_P(
+    Models, ShippedConfigs,
+    ::testing::Values(
+        Case{"two_dgx.yaml", "workloads/resnet_50.yaml"}, Case{"two_dgx.yaml", "workloads/vgg_16.yaml"},
+        Case{"two_dgx.yaml", "workloads/bert_large.yaml"}, Case{"two_dgx.yaml", "workloads/vit_l_16.yaml"},
+        Case{"two_dgx.yaml", "workloads/dlrm.yaml"}, Case{"two_dgx.yaml", "workloads/local_sgd.yaml"},
+        Case{"compute/parameter_server.yaml", "workloads/parameter_server.yaml"},
+        Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml"}));
 
 std::string all_configs() {
   std::ostringstream text;

@@ -31,6 +31,8 @@ class TaskPlayer {
 
   // How long a communication takes.
   std::function<Time(const Task&)> transfer_time = [](const Task&) { return Time{0}; };
+  // How long a computation takes, where `durations` is not all: by rank.
+  std::function<Time(std::uint32_t, const Task&)> compute_time = {};
 
   void run() {
     for (std::uint32_t rank = 0; rank < source_.ranks(); ++rank) {
@@ -73,7 +75,9 @@ class TaskPlayer {
     open_.push_back({rank, task, now_, 0});
     switch (task.kind) {
       case TaskKind::compute:
-        schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work]));
+        schedule(index, now_ + (compute_time         ? compute_time(rank, task)
+                                : durations_.empty() ? 0
+                                                     : durations_[task.work]));
         break;
       case TaskKind::send:
         schedule(index, now_ + transfer_time(task));

@@ -59,8 +59,9 @@ class Roofline final : public ComputeModel {
   }
   double memory_time(double bytes) const { return bytes / bytes_per_ps_; }
 
-  // Each operand once: caches and tiles reuse the rest.
+  // Each operand once: caches and tiles reuse the rest; or what the kernel says.
   static double traffic(const Kernel& g) {
+    if (g.bytes > 0) return static_cast<double>(g.bytes);
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     const double read = (m * k + k * n) * (static_cast<double>(operand_bits(g.precision)) / 8);
     return (read + m * n * static_cast<double>(g.element_bytes)) * static_cast<double>(g.batch);

@@ -23,7 +23,9 @@ std::unique_ptr<ModelKind> read_model(const FileParameters& p, const ConfigNode&
   if (kind == nullptr || !kind->is_scalar() || kind->text() == "file")
     where.fail(input.path + " describes no model: it has no 'kind' of one (netsim --list model)");
   auto model = Registry<ModelKind>::instance().create(root, "");
-  model->resize(p.layers.value_or(model->layers()), p.sequence.value_or(model->sequence()));
+  if (!p.layers && !p.sequence) return model;
+  const std::string refusal = model->resize(p.layers, p.sequence);
+  if (!refusal.empty()) where.find(p.layers ? "layers" : "sequence")->fail(refusal);
   return model;
 }
 

@@ -37,9 +37,10 @@ class Gpt final : public ModelKind {
     const double scores = 8.0 * b * static_cast<double>(m_.heads) * s * s;
     return std::max({tensor, scores, 120.0 * h * h * static_cast<double>(m_.layers)});
   }
-  void resize(std::int64_t layers, std::int64_t sequence) override {
-    m_.layers = layers;
-    m_.sequence = sequence;
+  std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {
+    m_.layers = layers.value_or(m_.layers);
+    m_.sequence = sequence.value_or(m_.sequence);
+    return {};
   }
 
  private:

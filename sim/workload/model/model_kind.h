@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "sim/workload/model/operators.h"
 
 namespace netsim {
+
+// Ways to divide a model that not every kind can be divided by.
+enum class Division : std::uint8_t { tensor, context, pipeline };
 
 class ModelKind {
  public:
@@ -26,9 +30,19 @@ class ModelKind {
   // An upper bound for the bytes of the largest tensor or of all weights, for microbatches of so many
   // sequences: beyond ProgramLimits::kBytes it is refused.
   virtual double largest_bytes(std::int64_t microbatch) const = 0;
-  // The same model of another length, for parts of a model.
-  virtual void resize(std::int64_t layers, std::int64_t sequence) = 0;
+  // The same model of another length, for parts of a model. Why it cannot be resized so, in words for the
+  // user; "" if it was.
+  virtual std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) = 0;
+  // Tokens of a sequence, which context and sequence parallelism divide.
   virtual std::int64_t sequence() const = 0;
+  // All sequences that sequence parallelism divides, with their keys.
+  virtual std::vector<std::pair<std::string, std::int64_t>> sequences() const {
+    return {{"sequence", sequence()}};
+  }
+  // Embedding tables that replicas divide among them (ModelLayer::tables); 0: it has none.
+  virtual std::int64_t tables() const { return 0; }
+  // Why it cannot be divided so, in words for the user; "" if it can.
+  virtual std::string refuse(Division) const { return {}; }
   // The routed experts of its layers (Model::routed), with their inner size; null: no layer has any.
   virtual const ExpertsModel* experts() const { return nullptr; }
 };

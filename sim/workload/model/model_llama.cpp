@@ -55,9 +55,10 @@ class LlamaKind final : public ModelKind {
     const double weights = static_cast<double>(m_.layers) * (4.0 * h * h + 3.0 * h * f + experts);
     return std::max(32.0 * tokens * widest, 10.0 * weights);
   }
-  void resize(std::int64_t layers, std::int64_t sequence) override {
-    m_.layers = layers;
-    m_.sequence = sequence;
+  std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {
+    m_.layers = layers.value_or(m_.layers);
+    m_.sequence = sequence.value_or(m_.sequence);
+    return {};
   }
 
  private:

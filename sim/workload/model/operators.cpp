@@ -89,6 +89,57 @@ std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& s
   return parameters;
 }
 
+namespace {
+
+// Of the whole model: calls `visit` with each layer, the body's as often as they are there.
+template <class Visit>
+void for_each_layer(const Model& model, Visit visit) {
+  visit(model.first);
+  for (const std::uint32_t kind : model.body) visit(model.kinds[kind]);
+  visit(model.last);
+}
+
+double elements(const Tensor& tensor) {
+  double product = 1;
+  for (const Extent& extent : tensor) product *= static_cast<double>(extent.size);
+  return product;
+}
+
+double operations(const Operator& op) { return 2 * elements({op.m, op.n, op.k, op.batch}); }
+
+}  // namespace
+
+double forward_flops(const Model& model) {
+  double all = 0;
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    for (const ModelPart& part : layer.forward) {
+      for (const Operator& op : part.operators) all += op.kind == Kernel::Kind::memory ? 0 : operations(op);
+    }
+  });
+  return all;
+}
+
+double largest_bytes(const Model& model) {
+  double largest = 0, parameters = model.shared.empty() ? 0 : elements(model.shared);
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    for (const std::vector<Tensor>* tensors : {&layer.parameters, &layer.tables}) {
+      for (const Tensor& tensor : *tensors) parameters += elements(tensor);
+    }
+    for (const std::vector<ModelPart>* parts : {&layer.forward, &layer.backward}) {
+      for (const ModelPart& part : *parts) {
+        for (const Operator& op : part.operators) {
+          for (const Tensor& matrix : {Tensor{op.m, op.n, op.batch}, Tensor{op.m, op.k, op.batch}})
+            largest = std::max(largest, 4 * elements(matrix));
+          for (const Traffic& traffic : op.traffic)
+            largest =
+                std::max(largest, static_cast<double>(traffic.bytes_per_element) * elements(traffic.tensor));
+        }
+      }
+    }
+  });
+  return std::max(largest, 54 * parameters);
+}
+
 bool of_routed_experts(const Tensor& parameters) {
   return std::any_of(parameters.begin(), parameters.end(),
                      [](const Extent& extent) { return extent.along == Dimension::experts; });
@@ -96,10 +147,10 @@ bool of_routed_experts(const Tensor& parameters) {
 
 std::int64_t parameters_of(const Model& model) {
   const Sharding whole;
-  std::int64_t parameters =
-      parameters_of(model.first.parameters, whole) + parameters_of(model.last.parameters, whole);
-  for (const std::uint32_t kind : model.body)
-    parameters += parameters_of(model.kinds[kind].parameters, whole);
+  std::int64_t parameters = 0;
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    parameters += parameters_of(layer.parameters, whole) + parameters_of(layer.tables, whole);
+  });
   return parameters + (model.shared.empty() ? 0 : whole.local(model.shared));
 }
 

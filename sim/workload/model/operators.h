@@ -25,6 +25,7 @@ namespace netsim {
 // `expert_inner`: of each; `routed`: copies of tokens that the experts of a rank take. These are dealt out to
 // the experts in a batch of kernels; how many they are depends on the router, and dividing experts does not
 // change their number where all get as many: a rank has fewer experts, and each gets tokens of more ranks.
+// `tables`: embedding tables of a recommendation model, or rows of each.
 enum class Dimension : std::uint8_t {
   whole,
   heads,
@@ -35,9 +36,10 @@ enum class Dimension : std::uint8_t {
   keys,
   experts,
   expert_inner,
-  routed
+  routed,
+  tables
 };
-inline constexpr std::size_t kDimensions = 10;
+inline constexpr std::size_t kDimensions = 11;
 
 struct Extent {
   std::int64_t size = 1;
@@ -93,7 +95,8 @@ struct AttentionCore {
 };
 
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
-// kernel bound by memory.
+// kernel bound by memory. A GEMM with `traffic` of its own moves that through the memory instead of its
+// operands (a convolution, whose matrix of patches is never written).
 struct Operator {
   Kernel::Kind kind = Kernel::Kind::memory;
   std::string name;
@@ -136,11 +139,16 @@ struct PartialSum {
 };
 
 // Copies of tokens, or gradients of theirs, go to the ranks of their experts or come back, where experts are
-// divided.
+// divided; or what is looked up in embedding tables, where these are.
 struct Exchange {
   std::string name;  // of the communication, behind the axis: "dispatch_forward" of "ep_dispatch_forward"
   bool to_experts = true;
-  bool asks = false;  // ranks have to tell each other first how many copies come
+  bool asks = false;                    // ranks have to tell each other first how many copies come
+  Dimension over = Dimension::experts;  // or tables, whose ranks exchange `tensor`
+  Tensor tensor = {};                   // of a rank's own samples, of all tables
+  std::int64_t element_bytes = 2;
+  // So many of the parts behind it do not need what it brings, but what it waits for itself.
+  std::uint32_t beside = 0;
 };
 
 // Operators that run one after the other, and what is to be summed up after them, and exchanged then.
@@ -155,6 +163,11 @@ struct ModelLayer {
   std::string name;  // "layer"
   std::vector<ModelPart> forward, backward;
   std::vector<Tensor> parameters;  // without those that the model shares between its ends
+  // Activations that it gives to the next layer; empty: Model::boundary.
+  Tensor output = {};
+  // Embedding tables, of which an iteration reads and updates few rows: the layer's operators update them, no
+  // optimizer does, and their gradients are not summed up among replicas.
+  std::vector<Tensor> tables = {};
 };
 
 // The first layer turns tokens into activations, the last one activations into a loss; the body lies between
@@ -181,6 +194,10 @@ std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& s
 bool of_routed_experts(const Tensor& parameters);
 // Of the whole model, undivided; what its ends share counts once.
 std::int64_t parameters_of(const Model& model);
+// FLOPs of GEMMs and attention in the forward of a whole microbatch, twice their multiply-adds.
+double forward_flops(const Model& model);
+// The most bytes that a tensor of the model, or all its parameters, may take; an upper bound.
+double largest_bytes(const Model& model);
 
 // Adam in mixed precision over this many parameters; bytes per parameter in operators.cpp.
 Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes);

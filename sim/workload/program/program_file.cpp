@@ -294,8 +294,8 @@ class Reader {
         result.pieces =
             in_range(std::max<std::int64_t>(1, message.pieces()), 1, kDimension, path + ".pieces");
         check_operations(result, path);
-        if (result.kind == Kernel::Kind::attention)
-          result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
+        result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
+                                ProgramLimits::kBytes, path + ".bytes");
         break;
       case Kernel::Kind::memory:
         result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
@@ -581,7 +581,7 @@ class Writer {
         k.set_element_bytes(kernel.element_bytes);
         k.set_precision(static_cast<pb::Kernel::Precision>(theirs(precisions(), kernel.precision)));
         if (kernel.pieces > 1) k.set_pieces(kernel.pieces);
-        if (kernel.kind == Kernel::Kind::attention) k.set_bytes(kernel.bytes);
+        k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);
       } else {

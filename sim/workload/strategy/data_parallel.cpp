@@ -27,26 +27,41 @@ class DataParallel final : public Strategy {
   }
 
  private:
-  // Layers of the body fill buckets in the order in which the last backward comes to them; returns the bytes
-  // of all buckets.
   Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
     Bytes all = 0;
-    for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
-      chunk->reductions.resize(chunk->layers.size());
-      for (std::size_t i = 0; i < chunk->layers.size(); ++i) {
-        const LayerGraph& layer = graph.layers[chunk->layers[chunk->layers.size() - 1 - i]];
-        if (!layer.repeats) continue;
-        node.bytes += parameters_of(layer, graph, p_.set) * graph.model.gradient_bytes;
-        if (node.bytes < p_.bucket) continue;
-        all += node.bytes;
-        chunk->reductions[i].push_back(node);
-        node.bytes = 0;
-      }
+    for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, p_.set)) {
+      node.bytes = bucket.bytes;
+      all += node.bytes;
+      std::vector<std::vector<GraphNode>>& reductions = stage.chunks[bucket.chunk].reductions;
+      reductions.resize(stage.chunks[bucket.chunk].layers.size());
+      reductions[bucket.layer].push_back(node);
     }
     return all;
   }
 
   DataParallelism p_;
+};
+
+class LocalStepsStrategy final : public Strategy {
+ public:
+  explicit LocalStepsStrategy(const LocalSteps& p) : p_(p) {}
+
+  void apply(TrainingGraph& graph) const override {
+    graph.local_steps = p_.steps;
+    if (replica_count(graph, p_.set) == 1) return;
+    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
+      StageGraph& stage = graph.stages[s];
+      GraphNode node = among_replicas(graph, s, "average", CollectiveKind::all_reduce, p_.set);
+      Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
+      for (; left > 0; left -= node.bytes) {
+        node.bytes = p_.bucket == 0 ? left : std::min(left, p_.bucket);
+        stage.average.push_back(node);
+      }
+    }
+  }
+
+ private:
+  LocalSteps p_;
 };
 
 // The ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline and the
@@ -89,6 +104,28 @@ GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::str
   GraphNode node = among_replicas(graph, stage, name, kind, set);
   if (unsharded_count(graph, set) > 1) node.group = graph.builder.group(graph.mesh.along({"shards"}));
   return node;
+}
+
+std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
+                                             ParameterSet set) {
+  std::vector<GradientBucket> buckets;
+  Bytes bytes = 0;
+  for (std::size_t chunk = stage.chunks.size(); chunk-- > 0;) {
+    const std::vector<std::uint32_t>& layers = stage.chunks[chunk].layers;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const LayerGraph& layer = graph.layers[layers[layers.size() - 1 - i]];
+      if (!layer.repeats) continue;
+      bytes += parameters_of(layer, graph, set) * graph.model.gradient_bytes;
+      if (bytes < size || bytes == 0) continue;
+      buckets.push_back({chunk, i, bytes});
+      bytes = 0;
+    }
+  }
+  return buckets;
+}
+
+std::unique_ptr<Strategy> local_steps(const LocalSteps& parameters) {
+  return std::make_unique<LocalStepsStrategy>(parameters);
 }
 
 std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters) {

@@ -120,11 +120,27 @@ class Pipeline final : public Strategy {
     }
   }
 
+  // Of models whose layers do not all give as much to the next one: what lies behind each part of the
+  // pipeline.
+  void divide_messages(TrainingGraph& graph) const {
+    const Model& model = graph.model;
+    const auto own = [&](std::uint32_t kind) { return !model.kinds[kind].output.empty(); };
+    if (std::none_of(model.body.begin(), model.body.end(), own)) return;
+    std::size_t end = 0;
+    for (const std::uint32_t layers : p_.layers) {
+      end += layers;
+      const Tensor& output = end == 0 ? model.boundary : model.kinds[model.body[end - 1]].output;
+      graph.transfers.messages.push_back(model.boundary_bytes *
+                                         graph.sharding.local(output.empty() ? model.boundary : output));
+    }
+  }
+
   // The gathers of the two directions have communicators of their own: their order may differ between the
   // ranks.
   void make_transfers(TrainingGraph& graph) const {
     PipelineTransfers& transfers = graph.transfers;
     transfers.message = graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary);
+    divide_messages(graph);
     const std::uint32_t tensor = graph.mesh.size("tp");
     // Each rank of axis "tp" has a part already.
     const bool divided = graph.sharding.parts(Dimension::sequence) > graph.sharding.parts(Dimension::tokens);

@@ -110,7 +110,9 @@ bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool so
   const bool before = forward == source;
   if (before ? part == 0 : part + 1 == plan_.parts()) return false;
   const auto [stage, chunk] = plan_.placement.at(route, before ? part - 1 : part + 1);
-  transfer = {forward, stage, chunk};
+  const std::uint32_t boundary = before ? part - 1 : part;  // behind this part
+  transfer = {forward, stage, chunk,
+              transfers_.messages.empty() ? transfers_.message : transfers_.messages[boundary]};
   return stage != step.stage;
 }
 
@@ -136,9 +138,8 @@ std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
-  Position received =
-      block.receive(forward ? "receive_forward" : "receive_backward", queue,
-                    peer(step.stage, from, forward ? -1 : 1), number, transfers_.message, after);
+  Position received = block.receive(forward ? "receive_forward" : "receive_backward", queue,
+                                    peer(step.stage, from, forward ? -1 : 1), number, from.bytes, after);
   if (transfers_.gathered == 0) return {received};
   received = block.collective(forward ? "gather_forward" : "gather_backward", CollectiveKind::all_gather,
                               Stream::pp, forward ? kGatherForward : kGatherBackward,
@@ -151,7 +152,7 @@ bool PipelineProgram::send(BlockBuilder& block, const StageStep& step, bool forw
   Transfer to;
   if (!has_neighbour(step, forward, false, to)) return false;
   block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1),
-             line(forward, to.chunk), transfers_.message, {result});
+             line(forward, to.chunk), to.bytes, {result});
   return true;
 }
 

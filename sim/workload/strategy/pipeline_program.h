@@ -54,6 +54,7 @@ class StageComputation {
 struct PipelineTransfers {
   std::uint32_t axis = 0;                               // the pipeline's
   Bytes message = 0;                                    // of one rank
+  std::vector<Bytes> messages = {};                     // where they differ: behind each part of the model
   Bytes gathered = 0;                                   // size of the gathered tensor; 0 = no gather
   std::uint32_t forward_group = 0, backward_group = 0;  // where it is gathered
   bool overlap = true;                                  // the stage does not wait for its sends
@@ -85,6 +86,7 @@ class PipelineProgram {
   struct Transfer {
     bool forward = true;
     std::uint32_t stage = 0, chunk = 0;  // of the other end
+    Bytes bytes = 0;
   };
   Step make_step(const StageStep& step, std::uint32_t sends_before) const;
   std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward,

@@ -1,4 +1,4 @@
-// ptdp: a transformer under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
+// ptdp: a model under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
 // al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21: PTD-P). What
 // a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
 // what the user may ask for.
@@ -29,12 +29,14 @@ struct ParallelParameters {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
+  std::int64_t servers = 0;
   std::int64_t context = 1;
   ContextExchange context_exchange = ContextExchange::ring;
   std::int64_t context_heads = 2;
   std::int64_t virtual_stages = 1;
   std::int64_t expert = 1;
   std::optional<std::int64_t> expert_tensor;
+  TableDivision embedding = TableDivision::tables;
   bool sequence = false;
   TensorOverlap tensor_overlap;
   PipelineDivision layers;
@@ -49,6 +51,9 @@ struct GradientParameters {
   GradientType dtype = GradientType::fp16;
   Bytes bucket = 0;
   bool overlap = false;
+  std::int64_t local_steps = 1;
+  std::optional<std::int64_t> staleness;
+  bool asynchronous = false;
 };
 
 struct DispatchParameters {
@@ -109,6 +114,8 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .integer("tensor", &P::tensor, {1, 65'536}, "tensor-parallel ranks (t)")
           .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
           .integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)")
+          .integer("servers", &P::servers, {0, 65'536},
+                   "parameter servers: ranks beside those of data, that compute no part of the model")
           .integer("context", &P::context, {1, 65'536},
                    "context-parallel ranks, each with its part of every sequence")
           .choice(
@@ -128,6 +135,9 @@ const Parameters<ParallelParameters>& parallel_parameters() {
                    "ranks that divide the routed experts of a layer among them")
           .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "tensor",
                    "ranks that divide each of these experts: as many as tensor, or fewer")
+          .choice(
+              "embedding", &P::embedding, {{"tables", TableDivision::tables}, {"rows", TableDivision::rows}},
+              "what replicas divide of a recommendation model's embedding: whole tables, or the rows of each")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
           .section("tensor_overlap", &P::tensor_overlap, tensor_overlap_parameters(),
@@ -147,7 +157,18 @@ const Parameters<GradientParameters>& gradient_parameters() {
                   "type in which gradients are summed and all-reduced")
           .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
                  "size of one all-reduce; 0: all gradients in one")
-          .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward");
+          .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward")
+          .integer("local_steps", &P::local_steps, {1, 100'000},
+                   "steps that each replica takes alone, in an iteration, before all average their "
+                   "parameters (local "
+                   "SGD); 1: gradients are summed in each step")
+          .integer(
+              "staleness", &P::staleness, {0, 10'000}, "synchronous all-reduces",
+              "parallel.servers: gradients are pushed and parameters pulled, and a worker may be so many "
+              "iterations ahead of the slowest (stale synchronous parallel)")
+          .flag("asynchronous", &P::asynchronous,
+                "parallel.servers: gradients are pushed and parameters pulled, and no worker waits for "
+                "another");
   return p;
 }
 
@@ -253,11 +274,64 @@ class Ptdp : public WorkloadKind {
 
   std::string compile() const override { return serialize_program(build()); }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_, {},
-                                    p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_));
+    return make_role_program_source(build(), file_, {}, notes());
   }
 
  private:
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes = p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_);
+    if (p_.parallel.servers > 0 && consistency() == ParameterServers::Consistency::collective) {
+      notes.push_back("the last " + std::to_string(p_.parallel.servers) + " ranks of '" + p_.name +
+                      "' are servers, which collectives.all_reduce has to know: {kind: parameter_server, "
+                      "servers: " +
+                      std::to_string(p_.parallel.servers) + "}");
+    }
+    return notes;
+  }
+  ParameterServers::Consistency consistency() const {
+    return p_.gradient.asynchronous ? ParameterServers::Consistency::asynchronous
+           : p_.gradient.staleness  ? ParameterServers::Consistency::stale
+                                    : ParameterServers::Consistency::collective;
+  }
+  // Strategies of data parallelism that do not combine with all else.
+  void check_replicas(const ConfigNode& where) const {
+    const GradientParameters& g = p_.gradient;
+    if (g.asynchronous && g.staleness)
+      node(where, "gradient", "staleness")
+          .fail("asynchronous workers have no bound of staleness: give one of the two");
+    const char* pushing = g.asynchronous ? "asynchronous" : "staleness";
+    if (p_.parallel.servers == 0 && (g.asynchronous || g.staleness)) {
+      node(where, "gradient", pushing)
+          .fail(std::string(pushing) +
+                " is for parameter servers, to which workers push: it needs parallel.servers");
+    }
+    if (g.local_steps > 1) {
+      const ConfigNode& steps = node(where, "gradient", "local_steps");
+      if (p_.parallel.servers > 0)
+        steps.fail("replicas that step alone average among themselves: no parallel.servers");
+      if (p_.optimizer == Optimizer::distributed_adam)
+        steps.fail("replicas that step alone need an optimizer of their own: adam, not distributed_adam");
+      if (g.overlap)
+        steps.fail("parameters are averaged after the last step: gradient.overlap has nothing to overlap");
+      if (plan_ && plan_->placement.routes() > 1)
+        steps.fail(
+            "a bidirectional pipeline has two copies of the model, whose gradients are summed in each step");
+    }
+    if (p_.parallel.servers == 0) return;
+    const ConfigNode& servers = node(where, "parallel", "servers");
+    if (p_.parallel.tensor > 1 || p_.parallel.pipeline > 1 || p_.parallel.virtual_stages > 1 ||
+        p_.parallel.context > 1 || model_->experts() != nullptr || model_->tables() > 0) {
+      servers.fail(
+          "parameter servers are for data parallelism alone: no tensor, context, pipeline or expert "
+          "parallelism, and no "
+          "embedding tables");
+    }
+    if (p_.optimizer == Optimizer::distributed_adam)
+      servers.fail("an optimizer divided among replicas (distributed_adam) has no use for parameter servers");
+    if (p_.parallel.data < 2)
+      node(where, "parallel", "data").fail("parameter servers need 2 workers at least");
+  }
+
   static const ConfigNode& node(const ConfigNode& where, const char* section, const char* key) {
     const ConfigNode* outer = where.find(section);
     const ConfigNode* inner = outer != nullptr ? outer->find(key) : nullptr;
@@ -329,10 +403,14 @@ class Ptdp : public WorkloadKind {
              std::to_string(pieces) + " pieces x tensor");
   }
   void check(const ConfigNode& where) const {
+    check_divisions(where);
+    check_replicas(where);
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
-    if (p_.parallel.sequence)
-      require_divides(where, "tensor", p_.parallel.tensor, "model.sequence", model_->sequence());
+    for (const auto& [key, value] : model_->sequences()) {
+      if (p_.parallel.sequence)
+        require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
+    }
     const ConfigNode* parallel = where.find("parallel");
     if (parallel == nullptr || parallel->find("layers") == nullptr) {
       require_divides(where, "pipeline", p_.parallel.pipeline * p_.parallel.virtual_stages, "model.layers",
@@ -348,6 +426,44 @@ class Ptdp : public WorkloadKind {
     check_context(where);
     check_experts(where);
     check_overlap(where);
+  }
+
+  // What the model as a whole cannot be divided by, and what would do nothing for it.
+  void check_divisions(const ConfigNode& where) const {
+    const auto refuse = [&](Division division, const char* key, bool asked) {
+      const std::string refusal = asked ? model_->refuse(division) : std::string();
+      if (!refusal.empty()) node(where, "parallel", key).fail(refusal);
+    };
+    refuse(Division::tensor, "tensor", p_.parallel.tensor > 1);
+    refuse(Division::tensor, "sequence", p_.parallel.sequence);
+    refuse(Division::context, "context", p_.parallel.context > 1);
+    refuse(Division::pipeline, "pipeline", p_.parallel.pipeline > 1);
+    if (model_->tables() == 0) {
+      const ConfigNode* parallel = where.find("parallel");
+      if (parallel != nullptr && parallel->find("embedding") != nullptr)
+        parallel->find("embedding")->fail("the model has no embedding tables of sparse features");
+    } else if (p_.parallel.embedding == TableDivision::tables && model_->tables() % p_.parallel.data != 0) {
+      node(where, "parallel", "data")
+          .fail("model.tables (" + std::to_string(model_->tables()) + ") cannot be divided by " +
+                std::to_string(p_.parallel.data) +
+                " replicas: parallel.embedding: rows divides the rows of each");
+    }
+    const auto has = [this](auto&& property) {
+      const Model model = model_->make(1, 2);
+      const auto in = [&](const std::vector<ModelPart>& parts) {
+        return std::any_of(parts.begin(), parts.end(), [&](const ModelPart& part) {
+          return std::any_of(part.operators.begin(), part.operators.end(), property);
+        });
+      };
+      return std::any_of(model.kinds.begin(), model.kinds.end(),
+                         [&](const ModelLayer& layer) { return in(layer.forward); });
+    };
+    if (p_.recompute == Recompute::selective && !has([](const Operator& op) { return op.core.has_value(); }))
+      where.find("recompute")
+          ->fail("selective computes the attention's core again, and no layer of the model has one");
+    if (p_.precision != Precision::half && !has([](const Operator& op) { return op.linear; }))
+      where.find("precision")
+          ->fail("no layer of the model has GEMMs that are computed in it: it has to be half");
   }
 
   void check_experts(const ConfigNode& where) const {
@@ -439,7 +555,8 @@ class Ptdp : public WorkloadKind {
 
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
-                         static_cast<double>(p_.parallel.data) * static_cast<double>(p_.parallel.context);
+                         static_cast<double>(p_.parallel.data + p_.parallel.servers) *
+                         static_cast<double>(p_.parallel.context);
     if (ranks > static_cast<double>(ProgramLimits::kRanks)) {
       node(where, "parallel", "data")
           .fail("tensor x context x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) +
@@ -449,7 +566,8 @@ class Ptdp : public WorkloadKind {
     const double operations = (operations_of_layer() * static_cast<double>(model_->layers()) /
                                    static_cast<double>(p_.parallel.pipeline) +
                                20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
-                              static_cast<double>(p_.microbatches);
+                              static_cast<double>(p_.microbatches) *
+                              static_cast<double>(p_.gradient.local_steps);
     if (operations * static_cast<double>(p_.parallel.pipeline) >
         static_cast<double>(ProgramLimits::kUnrolled)) {
       where.fail("layers x microbatches is too much: the programs of all stages may have " +
@@ -470,6 +588,7 @@ class Ptdp : public WorkloadKind {
 
   // What a schedule asks of the model, beyond what its shape does.
   void check_plan(const ConfigNode& where) const {
+    check_replicas(where);
     if (!plan_->trains) {
       node(where, "parallel", "schedule")
           .fail("ptdp trains: a schedule without backwards has nothing to reduce");
@@ -490,6 +609,7 @@ class Ptdp : public WorkloadKind {
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
     all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
+    if (model_->tables() > 0) all.push_back(embedding_parallel(p_.parallel.embedding));
     const bool experts = model_->experts() != nullptr;
     if (experts) {
       all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.pieces,
@@ -505,12 +625,21 @@ class Ptdp : public WorkloadKind {
     if (experts) sets.push_back(ParameterSet::experts);
     const bool parameters = p_.sharding.what == Sharded::parameters;
     for (const ParameterSet set : sets) {
-      all.push_back(shards_gradients()
-                        ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead), set})
-                        : data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded, set}));
+      all.push_back(
+          shards_gradients()
+              ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead), set})
+          : p_.gradient.local_steps > 1
+              ? local_steps({narrow(p_.gradient.local_steps), p_.gradient.bucket, set})
+          : p_.parallel.servers > 0
+              ? parameter_servers({narrow(p_.parallel.servers), p_.gradient.bucket, p_.gradient.overlap,
+                                   consistency(), narrow(p_.gradient.staleness.value_or(0)),
+                                   p_.optimizer != Optimizer::none})
+              : data_parallel({p_.gradient.bucket, p_.gradient.overlap, sharded, set}));
     }
     if (p_.parallel.sequence) all.push_back(sequence_gradients());
-    if (p_.optimizer != Optimizer::none) all.push_back(optimizer(sharded));
+    const bool at_servers =
+        p_.parallel.servers > 0 && consistency() != ParameterServers::Consistency::collective;
+    if (p_.optimizer != Optimizer::none && !at_servers) all.push_back(optimizer(sharded));
     for (const ParameterSet set : sets) {
       if (sharded && !parameters)
         all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather, set));
@@ -528,7 +657,7 @@ class Ptdp : public WorkloadKind {
       axes.push_back({"cp", narrow(p_.parallel.context)});
     }
     if (p_.sharding.group == 0) {
-      axes.push_back({"dp", narrow(p_.parallel.data)});
+      axes.push_back({"dp", narrow(p_.parallel.data + p_.parallel.servers)});
     } else {
       axes.push_back({"dp_shards", narrow(p_.sharding.group)});
       axes.push_back({"dp_unsharded", narrow(p_.parallel.data / p_.sharding.group)});
@@ -578,7 +707,8 @@ class Ptdp : public WorkloadKind {
     Program program = make_program(std::move(graph));
     program.iterations = narrow(p_.iterations);
     program.model_flops =
-        model_->flops(p_.microbatch * p_.microbatches * p_.parallel.data, p_.recompute == Recompute::full);
+        model_->flops(p_.microbatch * p_.microbatches * p_.gradient.local_steps * p_.parallel.data,
+                      p_.recompute == Recompute::full);
     return program;
   }
 
@@ -594,8 +724,8 @@ class Ptdp : public WorkloadKind {
 
 const Registration<WorkloadKind> kRegistration{
     "ptdp",
-    "one training iteration of a transformer under pipeline, tensor and data parallelism (Megatron-LM's "
-    "PTD-P)",
+    "training of a model under any product of data, tensor, pipeline, context and expert parallelism, as "
+    "Megatron-LM's PTD-P",
     parameters(),
     [](const PtdpParameters& p, const ConfigNode& where) { return std::make_unique<Ptdp>(p, where); }};
 

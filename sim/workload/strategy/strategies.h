@@ -39,6 +39,15 @@ std::string refuse_context(const Model& model, ContextExchange exchange);
 // anything else is computed.
 std::unique_ptr<Strategy> tensor_parallel();
 
+// Embedding tables of a recommendation model over axis "replicas", which has copies of all else (Naumov et
+// al., arXiv 1906.00091, section 3; Mudigere et al., arXiv 2104.05158): each rank has whole tables, and
+// all-to-alls take indices to them and rows back, and gradients of rows; or each has some rows of every
+// table, and indices are all-gathered, sums of rows reduce-scattered, and their gradients all-gathered
+// (stream ep). What does not need them is computed meanwhile (Exchange::beside). What a rank with a part of
+// the rows writes of other ranks' sums is not counted. Does nothing for a model without tables.
+enum class TableDivision : std::uint8_t { tables, rows };
+std::unique_ptr<Strategy> embedding_parallel(TableDivision division);
+
 // GEMMs of the body's weight matrices, forward and backward, in FP8 or less, as NVIDIA's Transformer Engine
 // runs them: attention, embedding, logits and everything between the GEMMs stay in half precision. The
 // operand of a GEMM is written in the reduced precision by the kernel before it where that is bound by memory
@@ -140,6 +149,54 @@ struct DataParallelism {
   ParameterSet set = ParameterSet::common;  // whose gradients
 };
 std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters);
+// The buckets that overlap with the last backward: layers of the body fill them in the order in which it
+// comes to them; what does not fill one is in none. Each is due behind a layer of a chunk, as in
+// ChunkGraph::reductions.
+struct GradientBucket {
+  std::size_t chunk = 0, layer = 0;
+  Bytes bytes = 0;
+};
+std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
+                                             ParameterSet set);
+// Local SGD (Stich, arXiv 1805.09767; federated averaging: McMahan et al., AISTATS 2017): replicas take
+// `steps` steps of their own, each with an optimizer, and then all-reduce their parameters, in the type of
+// gradients (stream dp), to their mean. An iteration is a round of so many steps. In the place of
+// data_parallel(); optimizers are not divided.
+struct LocalSteps {
+  std::uint32_t steps = 1;
+  Bytes bucket = 0;  // of one all-reduce; 0: all in one
+  ParameterSet set = ParameterSet::common;
+};
+std::unique_ptr<Strategy> local_steps(const LocalSteps& parameters);
+
+// Parameter servers: the last `servers` coordinates of axis "dp" are ranks that compute no part of the model.
+// In the place of data_parallel(), of jobs that have no other parallelism.
+//
+// Synchronous, without `staleness`: gradients are all-reduced among workers and servers as data_parallel()
+// has it; the servers contribute nothing, which the all-reduce's algorithm has to know (parameter_server:
+// Jiang et al., BytePS, OSDI 2020).
+//
+// With a staleness s: each server has its part of all parameters. An iteration is a clock of each worker: it
+// pulls the parameters, computes, and pushes its gradients, in buckets during its last backward with
+// `overlap`; a server applies a push when it is there. It answers a pull when it has applied the worker's
+// pushes before, and those of all workers of the clock s + 1 before: so a worker is at most s clocks ahead of
+// the slowest (stale synchronous parallel: Ho et al., NIPS 2013; bounded delay: Li et al., OSDI 2014,
+// section 3.4; s = 0 is bulk synchronous). Asynchronous: all other workers' pushes are not waited for
+// (Downpour SGD: Dean et al., NIPS 2012, with n_push = n_fetch = 1).
+struct ParameterServers {
+  std::uint32_t servers = 1;
+  Bytes bucket = 0;  // of pushes and of pulls; 0: all in one
+  bool overlap = false;
+  enum class Consistency : std::uint8_t {
+    collective,
+    stale,
+    asynchronous
+  } consistency = Consistency::collective;
+  std::uint32_t staleness = 0;
+  bool optimizer = true;  // Adam for each push, else its sum only; not of `collective`
+};
+std::unique_ptr<Strategy> parameter_servers(const ParameterServers& parameters);
+
 // How many ranks hold the same parameters of a set as a rank, and a collective of them for the ranks of a
 // stage (stream dp, no bytes yet; `name` follows the axis). After pipeline_parallel().
 std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set);

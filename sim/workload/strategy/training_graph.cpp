@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -64,8 +65,8 @@ class ChainWriter {
                      "a strategy divides what none of them sums up");
         break;
       case GraphNode::Kind::exchange:
-        NETSIM_CHECK(graph_.sharding.parts(Dimension::experts) == 1,
-                     "a strategy divides experts, and none exchanges");
+        NETSIM_CHECK(graph_.sharding.parts(node.exchange.over) == 1,
+                     "a strategy divides experts or tables, and none exchanges");
         break;
       case GraphNode::Kind::send:
       case GraphNode::Kind::receive:
@@ -369,15 +370,26 @@ class GraphComputation final : public StageComputation {
   ChainWriter writer_;
 };
 
-void append_finish(BlockBuilder& main, const StageGraph& stage, const PipelineProgram::End& end,
-                   const ChainWriter& writer) {
+// Returns what is done then.
+std::vector<Position> append_finish(BlockBuilder& main, const StageGraph& stage,
+                                    const PipelineProgram::End& end, const ChainWriter& writer) {
   std::vector<Position> done{end.computed};
-  for (const FinishNode& next : stage.finish) {
-    std::vector<Position> after;
-    for (const std::uint32_t i : next.after)
-      after.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
-    done.push_back(writer.append(main, next.node, after));
-  }
+  const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
+    std::vector<Position> all;
+    all.reserve(nodes.size());
+    for (const std::uint32_t i : nodes)
+      all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+    return all;
+  };
+  for (const FinishNode& next : stage.finish)
+    done.push_back(writer.append(main, next.node, positions(next.after)));
+  return positions(stage.finished);
+}
+
+std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
+  std::vector<std::uint32_t> all(end - begin);
+  std::iota(all.begin(), all.end(), begin);
+  return all;
 }
 
 }  // namespace
@@ -416,8 +428,18 @@ Program make_program(TrainingGraph graph) {
   for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
     const std::string name = "stage_" + std::to_string(stage);
     BlockBuilder main(graph.builder, name);
-    append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
-    graph.builder.role({name, {{graph.transfers.axis, {stage}}}, main.finish()});
+    std::vector<Position> done;
+    for (std::uint32_t step = 0; step < graph.local_steps; ++step)
+      done = append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
+    for (const GraphNode& node : graph.stages[stage].average) done = {writer.append(main, node, done)};
+    ProgramRole role{name, {{graph.transfers.axis, {stage}}}, main.finish()};
+    if (graph.servers) role.where.push_back({graph.mesh.index("dp"), coordinates(0, graph.servers->first)});
+    graph.builder.role(std::move(role));
+  }
+  if (graph.servers) {
+    graph.builder.role({"server",
+                        {{graph.mesh.index("dp"), coordinates(graph.servers->first, graph.mesh.size("dp"))}},
+                        graph.servers->block});
   }
   return graph.builder.finish();
 }

@@ -107,6 +107,9 @@ struct FinishNode {
 struct StageGraph {
   std::vector<ChunkGraph> chunks;
   std::vector<FinishNode> finish;
+  // What it does, one after the other, when TrainingGraph::local_steps times all of its steps and `finish`
+  // are done.
+  std::vector<GraphNode> average;
   std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
   std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
 
@@ -146,6 +149,16 @@ struct TrainingGraph {
   std::vector<StageGraph> stages;
 
   ReplicaTraffic replica_traffic;
+
+  // How often the stages' programs are run in an iteration.
+  std::uint32_t local_steps = 1;
+  // Ranks of axis "dp" from this coordinate on are servers, which compute no part of the model but play this
+  // block.
+  struct Servers {
+    std::uint32_t first = 0;
+    std::uint32_t block = 0;
+  };
+  std::optional<Servers> servers;
 };
 
 // Of a layer, on one rank.
