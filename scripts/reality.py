@@ -8,9 +8,9 @@ stopped goes on where it was. The table has the measured and the simulated step 
 went: computing, exposed communication by stream, idle. Compute is calibrated by one constant for each GPU and precision,
 taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too.
 
-A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16, and what one
-more takes is what a single replica of it takes with 32 and with 16, which is the same from some rounds of the pipeline on. So
-the step of 288 is that of 16 and 272 times this. In its column `set` it may have larger packets (transport.mtu).
+A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
+and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
+`replica` behind them what more take is played with one data-parallel replica. The column `set` may have larger packets (transport.mtu).
 """
 import argparse
 import csv
@@ -41,12 +41,15 @@ class Row:
     calibrates: bool
     measured: float  # seconds; None: not published
     microbatches: tuple  # few, more, all; (): as the workload says
+    by_replica: bool  # what more take is that of one replica
 
     def parts(self):
         """(name, overlays) of the jobs that are played for it, the first of them with all GPUs."""
         if not self.microbatches:
             return [(self.name, [])]
         few, more, _ = (f"workload.microbatches={number}" for number in self.microbatches)
+        if not self.by_replica:
+            return [(self.name, [few]), (f"{self.name}_more", [more])]
         alone = "workload.parallel.data=1"
         return [(self.name, [few]), (f"{self.name}_few", [few, alone]), (f"{self.name}_more", [more, alone])]
 
@@ -56,10 +59,13 @@ class Row:
 
 
 def microbatches_of(text):
-    numbers = tuple(int(word) for word in text.split())
+    """Row.microbatches and Row.by_replica."""
+    words = text.split()
+    by_replica = words[3:] == ["replica"]
+    numbers = tuple(int(word) for word in (words[:3] if by_replica else words))
     if numbers and not (len(numbers) == 3 and 0 < numbers[0] < numbers[1] <= numbers[2]):
-        raise ValueError(f"microbatches: '{text}' was given; few, more and all are expected")
-    return numbers
+        raise ValueError(f"microbatches: '{text}' was given; few, more, all and perhaps 'replica' are expected")
+    return numbers, by_replica
 
 
 def read_rows(path=TABLE):
@@ -74,7 +80,7 @@ def read_rows(path=TABLE):
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
             rows.append(Row(entry["row"], entry["family"], int(entry["gpus"]), entry["precision"],
                             path.parent / entry["config"], path.parent / entry["workload"], overlays,
-                            entry["calibrates"] == "yes", measured, microbatches_of(entry["microbatches"])))
+                            entry["calibrates"] == "yes", measured, *microbatches_of(entry["microbatches"])))
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
@@ -87,7 +93,7 @@ def key_of(row, binary):
     """What a result depends on: the files, the overlays and the program."""
     version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
     digest = hashlib.sha256(version.encode())
-    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays, str(row.microbatches)):
+    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays, str((row.microbatches, row.by_replica))):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()
 
@@ -117,7 +123,7 @@ def extended(row, times):
         if isinstance(whole, dict):
             return {key: of(whole[key], less[key], longer[key]) for key in whole}
         return whole + share * (longer - less)
-    return of(*times)
+    return of(times[0], times[-2], times[-1])
 
 
 def play(row, binary, out, again):

@@ -46,16 +46,18 @@ class Table(unittest.TestCase):
 
     def test_few_microbatches_are_enough(self):
         (self.path / "many.yaml").write_text(JOB.replace("{tensor: 2}", "{tensor: 2, pipeline: 2, data: 2}") + "microbatches: 24\n")
-        whole, short = self.rows("whole,f,8,BF16,cluster.yaml,many.yaml,,,h100_sxm,1,,1.0",
-                                 "short,f,8,BF16,cluster.yaml,many.yaml,,4 8 24,h100_sxm,1,,1.0")
-        exact, extended = (reality.play(row, pathlib.Path(BINARY), self.path, False) for row in (whole, short))
-        self.assertAlmostEqual(extended["step_s"] / exact["step_s"], 1, delta=0.005)
-        self.assertAlmostEqual(sum(extended["exposed_s"].values()) + extended["compute_s"] + extended["idle_s"], extended["step_s"],
-                               delta=1e-6)
-        for wrong in ("8 4 24", "4 8", "0 1 2"):
+        rows = self.rows("whole,f,8,BF16,cluster.yaml,many.yaml,,,h100_sxm,1,,1.0",
+                         "all,f,8,BF16,cluster.yaml,many.yaml,,4 8 24,h100_sxm,1,,1.0",
+                         "one,f,8,BF16,cluster.yaml,many.yaml,,4 8 24 replica,h100_sxm,1,,1.0")
+        whole, *short = (reality.play(row, pathlib.Path(BINARY), self.path, False) for row in rows)
+        for extended in short:
+            self.assertAlmostEqual(extended["step_s"] / whole["step_s"], 1, delta=0.005)
+            self.assertAlmostEqual(sum(extended["exposed_s"].values()) + extended["compute_s"] + extended["idle_s"],
+                                   extended["step_s"], delta=1e-6)
+        for wrong in ("8 4 24", "4 8", "0 1 2", "4 8 24 x"):
             with self.assertRaises(SystemExit) as refused:
                 self.rows(f"short,f,8,BF16,cluster.yaml,many.yaml,,{wrong},h100_sxm,1,,1.0")
-            self.assertIn("few, more and all", str(refused.exception))
+            self.assertIn("microbatches" if wrong[-1] != "x" else "x", str(refused.exception))
 
     def test_errors_are_of_predictions(self):
         rows = self.rows("a,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,yes,1.0", "b,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,2.0",
