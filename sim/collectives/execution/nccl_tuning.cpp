@@ -242,6 +242,9 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
     const double heads = nvls_heads(layout);
     return heads * speed_of_search(local / heads, generation);
   }
+  const CommunicatorLayout::Given& given =
+      layout.given(family == CostFamily::tree ? RankOrder::chains : RankOrder::rings);
+  if (given.channels > 0) return given.bandwidth;
   if (layout.domains == 1) return local;
   const double nics = static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
   if (layout.nearest == Reach::scale_out || local == 0) return nics;

@@ -39,8 +39,10 @@ CollectiveProgram program_of(const Schedule& schedule) {
 // In one pass; without what starting a kernel costs.
 PacketCollectives dgx1(const std::string& all_gather, const char* protocol) {
   return PacketCollectives(
-      "topology: {kind: star, hosts: 4, rate: 100 Gbps}\nhost: {kind: dgx_1v, nvlink_piece: 16 MiB}\nhosts: 1\n"
-      "collectives: {base_latency_ring: 0, slice: 1 GiB, slices_per_chunk: 1, ll: {base_latency_ring: 0, slice: "
+      "topology: {kind: star, hosts: 4, rate: 100 Gbps}\nhost: {kind: dgx_1v, nvlink_piece: 16 MiB}\nhosts: "
+      "1\n"
+      "collectives: {base_latency_ring: 0, slice: 1 GiB, slices_per_chunk: 1, ll: {base_latency_ring: 0, "
+      "slice: "
       "1 GiB}, protocol: " +
       std::string(protocol) + ", all_gather: " + all_gather + "}\n");
 }
