@@ -12,6 +12,7 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <numeric>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -183,6 +184,21 @@ void write_program(const Options& options) {
     print(printable(options.output) + ": " + describe(read_program(text, options.output)) + "\n");
 }
 
+void write_graph(const Options& options) {
+  require_ending("--write-graph", options.subject, ".xml");
+  const ConfiguredRun run = read_configuration(options);
+  System system(run.config, options.seed, 1, nullptr);
+  const auto gpus = static_cast<std::uint32_t>(system.cluster().gpus.size());
+  const std::uint32_t ranks = options.ranks.value_or(gpus);
+  if (ranks < 2 || ranks > gpus) {
+    throw ConfigError(
+        fmt::format("--ranks: {} for a graph of a cluster of {} GPUs (allowed: 2 to {})", ranks, gpus, gpus));
+  }
+  std::vector<std::uint32_t> members(ranks);
+  std::iota(members.begin(), members.end(), 0U);
+  write_file(options.subject, system.executor().nccl_graph(members));
+}
+
 // The cluster alone: nothing was said of what runs on it.
 void show_structure(const Options& options, const ConfigNode& config) {
   const System system(config, options.seed, 1, nullptr);
@@ -337,6 +353,9 @@ ExitCode act(const Options& options, Call& call) {
       break;
     case Action::write_program:
       write_program(options);
+      break;
+    case Action::write_graph:
+      write_graph(options);
       break;
     case Action::print_config:
       options.json ? print_manifest(options, call) : print_configuration(options);

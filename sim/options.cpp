@@ -57,9 +57,12 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "a program's file: a table, with --out a picture too");
   add("write-program", text()->value_name("PLAN"),
       "the same plan as MSCCL XML, into the file of --out or to stdout");
+  add("write-graph", text()->value_name("OUT.xml"),
+      "the rings and trees of all GPUs that the configuration describes, or of the first --ranks, as NCCL "
+      "writes them (NCCL_GRAPH_DUMP_FILE)");
   add("kind", text()->value_name("K"),
       "collective of that algorithm, e.g. all_gather (default: the first one that it does)");
-  add("ranks", text()->value_name("P"), "ranks of that algorithm");
+  add("ranks", text()->value_name("P"), "ranks of that algorithm, or of that graph");
   add("root", text()->value_name("R"), "root of its broadcast, reduce, gather or scatter (default 0)");
   add("print-config",
       "every value of the configuration and where it came from; with --json - and a workload: the manifest "
@@ -168,6 +171,7 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
                                                                 {"prove", Action::prove},
                                                                 {"show-schedule", Action::show_schedule},
                                                                 {"write-program", Action::write_program},
+                                                                {"write-graph", Action::write_graph},
                                                                 {"print-config", Action::print_config}};
   std::pair<Action, std::string> chosen{Action::run, ""};
   for (const auto& [name, action] : kActions) {
@@ -188,7 +192,7 @@ bool is_of_a_plan(Options::Action action) {
 bool has_subject(Options::Action action) {
   using Action = Options::Action;
   return action == Action::describe || action == Action::compile || action == Action::draw ||
-         action == Action::prove || is_of_a_plan(action);
+         action == Action::prove || action == Action::write_graph || is_of_a_plan(action);
 }
 
 void read_assignments(const std::vector<std::string>& given, Options& options) {
@@ -210,7 +214,8 @@ void read_assignments(const std::vector<std::string>& given, Options& options) {
 // What says which plan of an algorithm is meant.
 void read_plan_options(const po::variables_map& values, Options& options) {
   for (const char* name : {"kind", "ranks", "root"}) {
-    if (values.count(name) != 0 && !is_of_a_plan(options.action)) {
+    const bool of_graph = options.action == Options::Action::write_graph && std::string(name) == "ranks";
+    if (values.count(name) != 0 && !is_of_a_plan(options.action) && !of_graph) {
       throw ConfigError(
           std::string("--") + name +
           " belongs to --show-schedule and --write-program; a run's collectives are in its workload");
@@ -235,6 +240,7 @@ void check_complete(const Options& options) {
     case Action::run:
     case Action::dry_run:
     case Action::draw:
+    case Action::write_graph:
     case Action::print_config:
       return require_config(options);
     case Action::compile:

@@ -21,6 +21,7 @@ struct Options {
     prove,
     show_schedule,
     write_program,
+    write_graph,
     print_config,
     list,
     describe,
@@ -46,9 +47,10 @@ struct Options {
   bool json = false;                // --json -: the summary goes to stdout instead of the screen
   LogLevels log;                    // --log
   std::string subject;              // --list KIND ("" = all), --describe NAME, --compile OUT.pb,
-                        // --draw OUT.svg, --prove FILE, --show-schedule PLAN, --write-program PLAN
+                        // --draw OUT.svg, --prove FILE, --show-schedule PLAN, --write-program PLAN,
+                        // --write-graph OUT.xml
   std::string kind;                          // --kind, of a plan's collective; "" = not given
-  std::optional<std::uint32_t> ranks, root;  // --ranks, --root, of a plan
+  std::optional<std::uint32_t> ranks, root;  // --ranks, --root, of a plan; --ranks of a graph
 };
 
 // Reads the command line (without the program's name). ConfigError for an unknown option (with the nearest

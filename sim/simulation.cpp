@@ -272,6 +272,7 @@ void Simulation::record(const CommunicationRecord& communication) {
     request.root = communication.root;
     request.bytes = communication.bytes;
     request.counts = communication.counts;
+    request.grouped = communication.grouped;
     choice = system_.executor().choice(request);
   }
   recorder_->record(communication, choice);

@@ -1,10 +1,12 @@
 // CollectiveAlgorithm: makes plans. One .cpp each (ring.cpp, double_binary_tree.cpp, ...).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/plan.h"
@@ -35,6 +37,27 @@ enum class RankOrder : std::uint8_t {
 // How many members of a group each domain has (what NVLink or PCIe joins: a host, a rack), in the order of
 // the ranks; one number: all domains have as many.
 using DomainSizes = std::vector<std::uint32_t>;
+
+// Which ranks of a domain's chain talk to those of other domains in a tree (NCCL_TOPO_PATTERN_* in
+// src/include/graph.h). All talk to the parent by the first one.
+enum class TreePattern : std::uint8_t {
+  balanced,  // to one child by the first, to the other by the second
+  split,     // to both by the second
+  plain      // to both by the first
+};
+
+// What plans may depend on besides the number of their ranks (CollectiveAlgorithm::depends_on_shape()).
+struct GroupShape {
+  // NOLINTNEXTLINE(google-explicit-constructor): domains are most of what there is
+  GroupShape(DomainSizes of = {}, TreePattern trees = TreePattern::balanced)
+      : sizes(std::move(of)), pattern(trees) {}
+  DomainSizes sizes;
+  TreePattern pattern = TreePattern::balanced;
+  // Of sends and receives: channels of all together, and those that share what goes to one rank, as NCCL
+  // derives them (execution/communicator_layout.h); 0: not known.
+  std::uint32_t peers_channels = 0, channels_per_peer = 0;
+  auto operator<=>(const GroupShape&) const = default;
+};
 
 // How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
 struct OwnKernels {
@@ -76,12 +99,18 @@ class CollectiveAlgorithm {
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
   // numbers.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
-  // The same over domains of which something is known, where plans depend on them.
-  virtual bool depends_on_domains() const { return order() == RankOrder::chains; }
+  // Whether plans depend on the shape of the group: then they are made by plan_over().
+  virtual bool depends_on_shape() const { return order() == RankOrder::chains; }
+  // The same for a group of which something is known.
   virtual std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                                          const DomainSizes& /*domains*/) const {
+                                          const GroupShape& /*shape*/) const {
     return plan(kind, ranks, root);
   }
+  // Whether it is sends and receives as NCCL has them: then a rank's channels to another one are those of
+  // GroupShape::channels_per_peer, unless scale_out_channels() says a number.
+  virtual bool sends_and_receives() const { return false; }
+  // Whether a lone send leaves its host by the NIC of the receiver's rail (PXN; execution/peer_channels.h).
+  virtual bool uses_pxn() const { return false; }
 };
 
 }  // namespace netsim

@@ -4,6 +4,7 @@
 // value of workload.proto's Collective, and an algorithm that supports it.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -222,6 +223,17 @@ constexpr bool has_tokens(CollectiveKind kind) {
 inline constexpr Bytes kBarrierBytes = 4;
 // Whether the workload says how many bytes it has.
 constexpr bool has_bytes(CollectiveKind kind) { return !has_counts(kind) && kind != CollectiveKind::barrier; }
+// What a collective moves, as NCCL deals the channels of a kernel out by it (ncclFuncTrafficPerByte in
+// src/include/info.h): an all-reduce its bytes twice.
+constexpr Bytes traffic_of(CollectiveKind kind, Bytes bytes) {
+  return kind == CollectiveKind::all_reduce ? 2 * bytes : bytes;
+}
+// Where a collective stands in a grouped call: the traffic of those of the same communicator that are called
+// before it, and of all of them. 0 of all: it is called alone.
+struct GroupedTraffic {
+  Bytes before = 0, all = 0;
+  auto operator<=>(const GroupedTraffic&) const = default;
+};
 // Of a group that calls it together; not the send and receive of two ranks.
 constexpr bool is_collective(CollectiveKind kind) { return kind != CollectiveKind::point_to_point; }
 

@@ -6,7 +6,6 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/core/errors.h"
 #include "sim/core/input_file.h"
 
 namespace netsim {
@@ -61,6 +60,12 @@ std::vector<XmlElement> XmlElement::children(const char* name) const {
   return result;
 }
 
+Place XmlElement::place() const {
+  Place place = file_->place(element(node_).offset_debug());
+  place.path = "<" + name() + ">";
+  return place;
+}
+
 void XmlElement::fail(const std::string& message) const {
   file_->fail(element(node_).offset_debug(), "<" + name() + ">: " + message);
 }
@@ -83,9 +88,12 @@ XmlElement XmlFile::root(const char* name) const {
   return {this, node.internal_object()};
 }
 
+Place XmlFile::place(std::ptrdiff_t offset) const {
+  return place_in(text_, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)), path_);
+}
+
 void XmlFile::fail(std::ptrdiff_t offset, const std::string& message) const {
-  const auto at = static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0));
-  throw InputError(place_in(text_, at, path_), message);
+  throw InputError(place(offset), message);
 }
 
 }  // namespace netsim

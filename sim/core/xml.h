@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 
 namespace pugi {
@@ -42,6 +43,8 @@ class XmlElement {
   std::vector<XmlElement> children() const;
   std::vector<XmlElement> children(const char* name) const;
 
+  // Where it begins, for messages about it later on.
+  Place place() const;
   // The InputError "file:line:column: <name>: message".
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -65,6 +68,7 @@ class XmlFile {
   XmlElement root(const char* name) const;
   // The InputError at a byte of the text.
   [[noreturn]] void fail(std::ptrdiff_t offset, const std::string& message) const;
+  Place place(std::ptrdiff_t offset) const;
 
  private:
   std::string text_, path_;

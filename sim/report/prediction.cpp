@@ -59,6 +59,7 @@ CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, con
   request.kind = task.collective;
   request.root = task.root;
   request.counts = task.counts;
+  request.grouped = task.grouped;
   for (const std::uint32_t member : job.source.group(task.group)) {
     if (member == rank) request.index = static_cast<std::uint32_t>(members.size());
     members.push_back(job.gpus[member]);
@@ -82,11 +83,12 @@ class RankCalls {
   }
 
  private:
-  using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes, std::uint64_t>;
+  using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes, std::uint64_t,
+                         GroupedTraffic>;
   static Key key(const Task& task) {
     const std::uint32_t with = task.kind == TaskKind::collective ? task.group : task.peer;
     const std::uint64_t counts = task.counts != nullptr ? task.counts->digest() : 0;
-    return {task.kind, task.collective, with, task.root, task.bytes, counts};
+    return {task.kind, task.collective, with, task.root, task.bytes, counts, task.grouped};
   }
 
   PlacedSource job_;

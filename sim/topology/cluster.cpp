@@ -633,6 +633,13 @@ BitRate Cluster::local_rate(std::uint32_t gpu) const {
                     : rate_of_links(graph, node, [](LinkKind kind) { return kind == LinkKind::pcie; });
 }
 
+bool Cluster::is_beside_cpu(std::uint32_t gpu) const {
+  const auto ports = graph.ports_of(gpus[gpu].node);
+  return std::any_of(ports.begin(), ports.end(), [this](PortId port) {
+    return graph.node(graph.port(port).peer_node).kind == NodeKind::cpu;
+  });
+}
+
 BitRate Cluster::direct_rate(std::uint32_t from, std::uint32_t to) const {
   if (!same_host(from, to)) return 0;
   const HostWays::GpuWay& way = group_of(from).ways.between(gpus[from].local, gpus[to].local);

@@ -181,6 +181,8 @@ struct Cluster {
   // Of a GPU's NVLinks together, or of its PCIe link if it has none; of a NIC's links to its fabric together.
   BitRate local_rate(std::uint32_t gpu) const;
   BitRate nic_rate(NodeId nic) const;
+  // Whether a link joins the GPU with a CPU, without a PCIe switch between.
+  bool is_beside_cpu(std::uint32_t gpu) const;
 
  private:
   [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;

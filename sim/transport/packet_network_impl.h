@@ -47,8 +47,9 @@ class PacketNetworkImpl final : public PacketNetwork {
   }
   GpuSite site(std::uint32_t gpu) const override {
     const std::vector<NodeId> nics = cluster_.nearest_nics(gpu);
-    return {cluster_.gpus[gpu].host, nics, cluster_.local_rate(gpu),
-            nics.empty() ? 0 : cluster_.nic_rate(nics.front()), cluster_.group_of(gpu).gpu_model};
+    return {cluster_.gpus[gpu].host,          nics,
+            cluster_.local_rate(gpu),         nics.empty() ? 0 : cluster_.nic_rate(nics.front()),
+            cluster_.group_of(gpu).gpu_model, cluster_.is_beside_cpu(gpu)};
   }
   BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
     return cluster_.direct_rate(source, destination);

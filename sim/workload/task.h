@@ -101,6 +101,7 @@ struct Task {
   std::uint32_t tag = 0;    // send, receive: both ends name the same
   TransferTraits traits;    // of its messages; channel and only_message: of raw ones
   Bytes bytes = 0;
+  GroupedTraffic grouped;               // of collectives: those of the same group in a grouped call
   const BlockCounts* counts = nullptr;  // of collectives with counts; as long as the source
   std::uint32_t name = 0;               // for TaskSource::name()
   Time not_before = 0;                  // earliest start, from the start of the job (flow lists); 0 = none

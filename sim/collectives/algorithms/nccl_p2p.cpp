@@ -7,8 +7,9 @@
 // next power of two; distances beyond the number of hosts, or ranks, are left out.
 //
 // Channel limits: a channel of NCCL runs up to 8 operations at once (NCCL_MAX_DEV_WORK_P2P_PER_BATCH) and
-// takes the next ones when these have ended, and a peer has `per_peer` of the `channels`
-// (NCCL_MIN_P2P_NCHANNELS, NCCL_MAX_P2P_NCHANNELS, NCCL_NCHANNELS_PER_NET_PEER). So 8 channels / per_peer
+// takes the next ones when these have ended, and a peer has `per_peer` of the `channels`, which NCCL derives
+// from the topology (execution/peer_channels.h) or is told (NCCL_MIN_P2P_NCHANNELS, NCCL_MAX_P2P_NCHANNELS,
+// NCCL_NCHANNELS_PER_NET_PEER). So 8 channels / per_peer
 // rounds are under way at once; here each of those is a lane, which takes the rounds in turns.
 //
 // PXN (NCCL 2.12; Ingvarsson and Jeaugey, "Doubling all2all Performance with NVIDIA Collective Communication
@@ -16,11 +17,16 @@
 // writes it over NVLink into the memory of the GPU of the same number in its own host, whose proxy sends it.
 // Nothing crosses from rail to rail outside of hosts.
 //
+// A lone send and receive (point_to_point) is one message chain on the channels of a peer, by PXN too: there
+// the plan is that of `direct`, and the executor passes messages on (execution/outgoing_messages.h).
+//
 // Thread blocks: the lanes, which send; one for each round, which receives; one that copies the own block;
 // and the proxies that pass on, one for each other rank of the host and each other host. A lane begins a
 // round when its round before has ended, in both directions.
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
@@ -30,11 +36,9 @@
 namespace netsim {
 namespace {
 
-// NCCL's own on hosts of H100: 32 channels, two of them for a peer in another host.
 struct NcclP2pParameters : GroupParameters {
   bool pxn = true;
-  std::int64_t channels = 32;
-  std::int64_t per_peer = 2;
+  std::optional<std::int64_t> channels, per_peer;
 };
 
 Parameters<NcclP2pParameters> parameters() {
@@ -43,9 +47,9 @@ Parameters<NcclP2pParameters> parameters() {
       .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
                "ranks of a host; the number of ranks is a multiple of it, or less")
       .flag("pxn", &P::pxn, "between hosts over the NIC of the receiver's rail (false: NCCL_PXN_DISABLE=1)")
-      .integer("channels", &P::channels, {1, 1024},
+      .integer("channels", &P::channels, {1, 1024}, "as NCCL derives them from the topology",
                "of all peers together (between NCCL_MIN_P2P_NCHANNELS and NCCL_MAX_P2P_NCHANNELS)")
-      .integer("per_peer", &P::per_peer, {1, 1024},
+      .integer("per_peer", &P::per_peer, {1, 1024}, "as NCCL derives them from the topology",
                "channels that share what goes to a rank of another host (NCCL_NCHANNELS_PER_NET_PEER)");
 }
 
@@ -183,30 +187,47 @@ class NcclP2pPlan final : public RegularPlan {
 
 class NcclP2p final : public CollectiveAlgorithm {
  public:
-  explicit NcclP2p(const NcclP2pParameters& p) : p_(p) {}
+  explicit NcclP2p(const NcclP2pParameters& p)
+      : p_(p), direct_(Registry<CollectiveAlgorithm>::instance().create("direct")) {}
   bool supports(CollectiveKind kind) const override {
-    return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+    return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v ||
+           kind == CollectiveKind::point_to_point;
   }
-  std::uint32_t scale_out_channels() const override { return static_cast<std::uint32_t>(p_.per_peer); }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+  std::uint32_t scale_out_channels() const override {
+    return static_cast<std::uint32_t>(p_.per_peer.value_or(0));
+  }
+  bool sends_and_receives() const override { return true; }
+  bool uses_pxn() const override { return p_.pxn; }
+  bool depends_on_shape() const override { return !p_.channels || !p_.per_peer; }
+  // By itself: as NCCL has it between hosts with eight NICs behind PCIe switches.
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    GroupShape shape;
+    shape.peers_channels = 16;
+    shape.channels_per_peer = 2;
+    return plan_over(kind, ranks, root, shape);
+  }
+  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
+                                  const GroupShape& shape) const override {
+    if (kind == CollectiveKind::point_to_point) return direct_->plan(kind, ranks, root);
     constexpr std::int64_t kAtOnce = 8;
     check_all_to_all("nccl_p2p", kind, ranks);
     const std::uint32_t group = group_of(p_, "nccl_p2p", kind, ranks);
     if (p_.pxn) check_chunks("nccl_p2p", kind, ranks, std::uint64_t{group} * ranks);
-    const auto lanes =
-        static_cast<std::uint32_t>(std::max<std::int64_t>(1, kAtOnce * p_.channels / p_.per_peer));
+    const std::int64_t channels = p_.channels.value_or(shape.peers_channels);
+    const std::int64_t per_peer = p_.per_peer.value_or(shape.channels_per_peer);
+    const auto lanes = static_cast<std::uint32_t>(std::max<std::int64_t>(1, kAtOnce * channels / per_peer));
     return std::make_unique<NcclP2pPlan>(kind, ranks, group, p_.pxn, lanes);
   }
 
  private:
   NcclP2pParameters p_;
+  std::unique_ptr<CollectiveAlgorithm> direct_;
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "nccl_p2p",
-    "all-to-all (v) as NCCL does grouped sends and receives: in rounds, so many at a time, between hosts "
-    "over the "
-    "NIC of the receiver's rail (PXN)",
+    "sends and receives as NCCL does them, alone or grouped into an all-to-all (v): in rounds, so many at a "
+    "time, between hosts over the NIC of the receiver's rail (PXN)",
     parameters(), [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
 
 }  // namespace

@@ -171,15 +171,15 @@ class NvlsTree final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   CostFamily cost_family() const override { return CostFamily::nvls_tree; }
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  bool depends_on_domains() const override { return p_.group == 0; }
+  bool depends_on_shape() const override { return p_.group == 0; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     constexpr std::int64_t kUsual = 8;
     return over(kind, ranks, static_cast<std::uint32_t>(p_.group == 0 ? kUsual : p_.group));
   }
   std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
-                                  const DomainSizes& domains) const override {
-    if (domains.size() > 1) refuse("nvls_tree", kind, ranks, "needs as many of them in each host");
-    return over(kind, ranks, domains.front());
+                                  const GroupShape& shape) const override {
+    if (shape.sizes.size() > 1) refuse("nvls_tree", kind, ranks, "needs as many of them in each host");
+    return over(kind, ranks, shape.sizes.front());
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
     return OwnKernels{.base_latency = p_.base_latency,

@@ -1,8 +1,8 @@
 // NCCL's tree (src/graph/connect.cc, trees.cc): within each domain (a host, a rack) the ranks are a chain,
 // and the chains are joined by a binary tree. A chain's first rank talks to its parent domain and to the
 // child domain above its position; the one below is the second rank's, so that two NICs share the work
-// (NCCL_TOPO_PATTERN_BALANCED_TREE). Sums go up, the result comes down: an all-reduce of n over N domains of
-// k ranks takes 2 (k - 1 + log2 N) steps.
+// (NCCL_TOPO_PATTERN_BALANCED_TREE), unless a graph of NCCL's says that one rank talks to both. Sums go up,
+// the result comes down: an all-reduce of n over N domains of k ranks takes 2 (k - 1 + log2 N) steps.
 //
 // It is the first tree of a double binary tree. Half of the channels run it over the domains in another
 // order, which makes it the second one (execution/communicator_layout.h): over both, a domain sends at most
@@ -18,8 +18,9 @@ namespace {
 
 class NcclTreePlan final : public TreePlan {
  public:
-  NcclTreePlan(std::uint32_t ranks, const DomainSizes& domains)
-      : TreePlan("tree", CollectiveKind::all_reduce, ranks, 0, {.last_child_first = false}) {
+  NcclTreePlan(std::uint32_t ranks, const DomainSizes& domains, TreePattern pattern)
+      : TreePlan("tree", CollectiveKind::all_reduce, ranks, 0, {.last_child_first = false}),
+        pattern_(pattern) {
     std::uint32_t first = 0;
     for (std::size_t domain = 0; first < ranks; ++domain) {
       firsts_.push_back(first);
@@ -39,7 +40,8 @@ class NcclTreePlan final : public TreePlan {
   // The rank to which child `index` of a domain in a tree belongs. The only child of a root is above it.
   std::uint32_t rank_for_child(std::uint32_t domain, const TreeNode& in_tree, std::uint32_t index) const {
     const bool below = index == 0 && !in_tree.is_root();
-    return firsts_[domain] + (below && size_of(domain) > 1 ? 1 : 0);
+    const bool second = pattern_ == TreePattern::split || (pattern_ == TreePattern::balanced && below);
+    return firsts_[domain] + (second && size_of(domain) > 1 ? 1 : 0);
   }
   std::uint32_t parent_of_chain(std::uint32_t domain, const TreeNode& in_tree) const {
     if (in_tree.is_root()) return kNoIndex;
@@ -60,6 +62,7 @@ class NcclTreePlan final : public TreePlan {
     return node;
   }
 
+  TreePattern pattern_;
   std::vector<std::uint32_t> firsts_;  // ranks of the domains, and the end
 };
 
@@ -70,11 +73,11 @@ class Tree final : public CollectiveAlgorithm {
   RankOrder order() const override { return RankOrder::chains; }
   // As of a rank a domain.
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    return plan_over(kind, ranks, root, {1});
+    return plan_over(kind, ranks, root, DomainSizes{1});
   }
   std::unique_ptr<Plan> plan_over(CollectiveKind, std::uint32_t ranks, std::uint32_t,
-                                  const DomainSizes& domains) const override {
-    return std::make_unique<NcclTreePlan>(ranks, domains);
+                                  const GroupShape& shape) const override {
+    return std::make_unique<NcclTreePlan>(ranks, shape.sizes, shape.pattern);
   }
 };
 

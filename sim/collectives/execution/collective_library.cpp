@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 #include "sim/collectives/execution/nccl_tuning.h"
+#include "sim/collectives/execution/peer_channels.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 
@@ -49,10 +51,34 @@ void check_generations(const ConfigNode& section, const CollectiveLibrary& libra
   }
 }
 
+// A graph is of the GPUs of a host, or of several that NVLink joins.
+void check_graph(const CollectiveLibrary& library) {
+  if (!library.parameters.nccl_graph) return;
+  const NcclGraph::Graph& graph = library.parameters.nccl_graph->graphs.front();
+  std::map<std::uint32_t, std::uint32_t> gpus;  // of hosts
+  for (std::uint32_t gpu = 0; gpu < library.endpoint.gpu_count(); ++gpu)
+    ++gpus[library.endpoint.site(gpu).host];
+  std::uint32_t most = 0;
+  for (const auto& [host, count] : gpus) most = std::max(most, count);
+  for (const NcclGraph::Channel& channel : graph.channels) {
+    for (const NcclGraph::Device& gpu : channel.gpus) {
+      if (gpu.number < most) continue;
+      throw InputError(channel.place, fmt::format("GPU {:#x}, and the hosts have {} GPUs at most (from 0 on)",
+                                                  gpu.number, most));
+    }
+  }
+}
+
 // As given, or else as the hosts say.
 std::optional<GpuGeneration> generation_in(const CollectivesParameters& parameters,
                                            const CommunicatorLayout& layout) {
   return parameters.gpu_generation ? parameters.gpu_generation : generation_of(layout.gpu_model);
+}
+
+PeerChannels peer_channels_of(const CollectivesParameters& parameters, const CommunicatorLayout& layout,
+                              std::uint32_t ranks) {
+  return peer_channels(layout, ranks, static_cast<std::uint32_t>(parameters.scale_up_channels),
+                       generation_in(parameters, layout));
 }
 
 // What runs a collective.
@@ -60,7 +86,8 @@ struct Choice {
   const CollectiveAlgorithm* algorithm = nullptr;
   Protocol protocol = Protocol::simple;
   std::uint32_t of_channels = 1;  // that the group has with the algorithm
-  std::uint32_t channels = 1;     // that are used
+  std::uint32_t channels = 1;     // that are used...
+  std::uint32_t first = 0;        // ... from this one on
   CourseReason reason;
 };
 
@@ -80,6 +107,7 @@ class Chooser {
     const auto candidates = configured_.candidates(request_.kind);
     Choice choice = candidates.empty() ? only_one() : of_several(candidates);
     choice.reason.configured = library_.algorithms.is_configured(asked_);
+    if (request_.grouped.all > 0) deal_channels(choice);
     return choice;
   }
 
@@ -87,14 +115,19 @@ class Chooser {
   // As the configuration has them: of a group in one host all, else those of a ring.
   std::size_t configured_channels() const {
     if (inside()) return static_cast<std::size_t>(library_.parameters.scale_up_channels);
-    const std::uint32_t own = configured_.scale_out_channels();
-    return own != 0 ? own : static_cast<std::size_t>(library_.parameters.scale_out_channels);
+    if (const std::uint32_t own = configured_.scale_out_channels(); own != 0) return own;
+    if (configured_.sends_and_receives())
+      return peer_channels_of(library_.parameters, layout_, ranks()).per_peer;
+    return static_cast<std::size_t>(library_.parameters.scale_out_channels);
   }
   bool inside() const { return layout_.farthest != Reach::scale_out; }
 
   std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
     const bool group = algorithm.order() == RankOrder::group;
-    const std::size_t orders = group ? 1 : std::max<std::size_t>(1, layout_.rings.size());
+    const std::uint32_t given = layout_.given(algorithm.order()).channels;
+    if (given > 0 && inside()) return std::min<std::uint32_t>(2 * kMaxRings, 2 * given);
+    const std::size_t of_search = given > 0 ? given : layout_.rings.size();
+    const std::size_t orders = group ? 1 : std::max<std::size_t>(1, of_search);
     const std::size_t channels = configured_channels();
     if (orders == 1) return static_cast<std::uint32_t>(channels);
     const std::size_t each = inside() ? channels / orders : std::min(kMaxRings / orders, channels);
@@ -139,6 +172,22 @@ class Chooser {
       if (algorithm->cost_family() == family_of_switches()) choice.reason.without_nvls = without_nvls();
     }
     return choice;
+  }
+
+  // The collectives of a grouped call take channels one behind the other, each as many as it has of their
+  // traffic, and for each 32 KiB one at the most (scheduleCollTasksToPlan and MinTrafficPerChannel in
+  // src/enqueue.cc). There a channel may have a part of two of them, here it has the larger one.
+  void deal_channels(Choice& choice) const {
+    constexpr Bytes kLeastTraffic = 32 * kKibibyte;
+    const Bytes each =
+        std::max(kLeastTraffic, (request_.grouped.all + choice.of_channels - 1) / choice.of_channels);
+    const auto channel_at = [&](Bytes traffic) {
+      const Bytes channel = (2 * traffic + each) / (2 * each);
+      return static_cast<std::uint32_t>(std::min<Bytes>(channel, choice.of_channels));
+    };
+    choice.first = std::min(channel_at(request_.grouped.before), choice.of_channels - 1);
+    const std::uint32_t end = channel_at(request_.grouped.before + traffic_of(request_.kind, request_.bytes));
+    choice.channels = std::min(choice.channels, std::max(end, choice.first + 1) - choice.first);
   }
 
   bool allows(const CollectiveAlgorithm& algorithm) const {
@@ -280,10 +329,11 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
     : parameters(parse_collectives(section)),
       algorithms(parameters),
       latency(parameters, network),
-      layouts(network),
+      layouts(network, parameters.nccl_graph ? &*parameters.nccl_graph : nullptr),
       fans(network),
       endpoint(network) {
   check_generations(section, *this);
+  check_graph(*this);
   for (const ConfigNode* rules : {&parameters.nccl_algo, &parameters.tuner}) {
     if (!rules->is_null() && !algorithms.has_candidates())
       rules->fail("no collective is left to NCCL's choice: of one at least the algorithm has to be 'nccl'");
@@ -301,6 +351,7 @@ std::string text_of(const CourseReason& reason) {
                           to_string(reason.next->protocol), reason.next->estimate);
     }
   }
+  if (reason.graph) text += "; along the graph of the configuration";
   if (reason.without_nvls != nullptr) text += fmt::format("; no NVLS: {}", reason.without_nvls);
   return text;
 }
@@ -312,12 +363,33 @@ Course LibraryLookup::course(const CommunicationRequest& request) {
   return collective(planned, request.kind);
 }
 
+std::string LibraryLookup::nccl_graph(const std::vector<std::uint32_t>& members) {
+  const CollectivesParameters& parameters = library_.parameters;
+  CommunicatorLayout layout = layouts_.get(members);
+  NcclGraph graph =
+      graph_of(members, library_.endpoint, layout, static_cast<std::uint32_t>(parameters.scale_up_channels));
+  const std::uint32_t domains = layout.domains;
+  for (NcclGraph::Graph& one : graph.graphs) {
+    const bool tree = one.id == NcclGraph::kTree;
+    const auto speed = [&](std::uint32_t nodes) {
+      layout.domains = domains == 1 ? 1 : nodes;
+      const auto generation = generation_in(parameters, layout);
+      const CostFamily family = tree && generation ? CostFamily::tree : CostFamily::ring;
+      return model_bandwidth(layout, family, generation.value_or(GpuGeneration::ampere)) /
+             static_cast<double>(one.channels.size());
+    };
+    one.speed_intra = speed(2);
+    one.speed_inter = speed(3);
+  }
+  return write_nccl_graph(graph);
+}
+
 Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
   const std::vector<std::uint32_t>& members = *request.members;
   const CollectivesParameters& parameters = library_.parameters;
   const CollectiveAlgorithm& algorithm = library_.algorithms.of(request.kind);
   Course course;
-  course.plan = &plans_.get(algorithm, request.kind, 2U, 0U, DomainSizes());
+  course.plan = &plans_.get(algorithm, request.kind, 2U, 0U, GroupShape());
   course.family = algorithm.cost_family();
   course.farthest = library_.endpoint.reach(members[0], members[1]);
   Cutting cutting;
@@ -326,6 +398,11 @@ Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
       parameters.protocol.value_or(request.bytes <= kPointToPointLl ? Protocol::ll : Protocol::simple);
   cutting.channels = static_cast<std::uint32_t>(
       course.farthest == Reach::scale_out ? parameters.scale_out_channels : parameters.scale_up_channels);
+  if (algorithm.sends_and_receives() && !request.raw) {
+    const std::uint32_t own = course.farthest == Reach::scale_out ? algorithm.scale_out_channels() : 0;
+    cutting.channels = own != 0 ? own : peer_channels_of(parameters, layouts_.get(members), 2).per_peer;
+    if (algorithm.uses_pxn()) course.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
+  }
   course.chunking = chunking_of(request, parameters, cutting);
   return course;
 }
@@ -341,11 +418,19 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
   cutting.channels = choice.channels;
   cutting.as_tree = choice.algorithm->order() == RankOrder::chains;
   Course course;
-  course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, layout.sizes);
+  GroupShape shape(layout.sizes, layout.trees);
+  if (choice.algorithm->sends_and_receives()) {
+    const PeerChannels peers = peer_channels_of(library_.parameters, layout, cutting.ranks);
+    shape = GroupShape();
+    shape.peers_channels = peers.all;
+    shape.channels_per_peer = layout.farthest == Reach::scale_out ? peers.per_peer : 2;
+  }
+  course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, shape);
   course.reason = choice.reason;
+  course.reason.graph = layout.given(choice.algorithm->order()).channels > 0;
   course.family = choice.algorithm->cost_family();
   course.farthest = layout.farthest;
-  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels);
+  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels, choice.first);
   cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
   set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,

@@ -29,6 +29,7 @@ struct CourseReason {
   };
   std::optional<Next> next;               // the second best
   const NcclRules::Line* rule = nullptr;  // of a tuner, instead of the model
+  bool graph = false;                     // its orders are those of a graph of NCCL's
   const char* without_nvls = nullptr;     // why NVLS was no candidate, where it is one of the algorithm's
 };
 std::string text_of(const CourseReason& reason);
@@ -38,6 +39,9 @@ struct Course {
   const Plan* plan = nullptr;
   CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // of a member from the first one
+  // Of a lone send: the GPU beside the sender that passes its messages on, and the credits for them;
+  // kNoIndex: none does.
+  std::uint32_t passed_by = kNoIndex;
   Chunking chunking;
   ChannelOrders orders;
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
@@ -67,6 +71,8 @@ class LibraryLookup {
       : library_(library), layouts_(library.layouts), plans_(library.plans) {}
   // Of a group of two and more.
   Course course(const CommunicationRequest& request);
+  // As Executor has it.
+  std::string nccl_graph(const std::vector<std::uint32_t>& members);
 
  private:
   Course point_to_point(const CommunicationRequest& request);

@@ -6,6 +6,9 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/core/errors.h"
+#include "sim/core/input_file.h"
+#include "sim/core/named_file.h"
+#include "sim/core/output.h"
 
 namespace netsim {
 namespace {
@@ -14,13 +17,14 @@ using C = CollectivesParameters;
 
 void add_algorithms(Parameters<C>& p) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    if (!is_collective(info.kind)) continue;
     p.component(
         info.name, C::member(info.kind), CollectiveAlgorithm::kComponentKind, info.default_algorithm,
         info.kind == CollectiveKind::barrier
             ? "algorithm of barrier, or of an all-reduce of one element that does for it; default: that "
               "of all_reduce"
-            : std::string("algorithm of ") + info.name);
+        : is_collective(info.kind)
+            ? std::string("algorithm of ") + info.name
+            : "what lone sends and receives are: direct, or nccl_p2p with NCCL's channels and PXN");
   }
 }
 
@@ -87,6 +91,10 @@ void add_protocols(Parameters<C>& p) {
       .list("tuner", &C::tuner,
             "a file of rules for NCCL's choice, as its example tuner plug-in reads it (ext-tuner/example): "
             "collective_type, min_bytes, max_bytes, algorithm, protocol, channels, nNodes, nRanks, ...")
+      .list("graph", &C::graph,
+            "a file of rings and trees that NCCL found (NCCL_GRAPH_FILE; --write-graph writes one): groups "
+            "with "
+            "all GPUs of it in each host take these instead of their own search")
       .choice("gpu_generation", &C::gpu_generation,
               {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},
@@ -168,6 +176,10 @@ CollectivesParameters parse_collectives(const ConfigNode& section) {
   if (!parameters.nccl_algo.is_null()) parameters.rules.set_algorithms(parameters.nccl_algo);
   if (!parameters.nccl_proto.is_null()) parameters.rules.set_protocols(parameters.nccl_proto);
   if (!parameters.tuner.is_null()) parameters.rules.read_tuner(parameters.tuner);
+  if (!parameters.graph.is_null()) {
+    const std::string path = find_input_file(read_text(parameters.graph), parameters.graph.place().file);
+    parameters.nccl_graph = read_nccl_graph(read_file(path, kLargestDescription), path);
+  }
   if (parameters.rules.lists_protocols() && parameters.protocol)
     parameters.nccl_proto.fail("it lists what may be chosen: 'protocol: auto' lets NCCL choose");
   check_slots(section, parameters);

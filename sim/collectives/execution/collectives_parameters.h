@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/collectives/collective_kind.h"
+#include "sim/collectives/execution/nccl_graph.h"
 #include "sim/collectives/execution/nccl_rules.h"
 #include "sim/collectives/protocol.h"
 #include "sim/core/config.h"
@@ -71,6 +72,9 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   // What users of NCCL say to its choice (nccl_rules.h): read from the three nodes.
   ConfigNode nccl_algo, nccl_proto, tuner;
   NcclRules rules;
+  // NCCL_GRAPH_FILE: the node that names the file, and what is in it.
+  ConfigNode graph;
+  std::optional<NcclGraph> nccl_graph;
   // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
   Time launch_latency = 0;
   // What the machine's network plug-in reports (ncclNetProperties_t::latency): for the cost model.

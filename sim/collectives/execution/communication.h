@@ -31,6 +31,8 @@ struct CommunicationRequest {
   std::uint64_t communication = 0;
   std::uint32_t handle = 0;  // the caller's own: CommunicationListener is given it back
   std::uint32_t name = 0;    // SendRequest::name
+  // Of a collective: it has the channels of its part of the traffic. The same at all members.
+  GroupedTraffic grouped;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
   // Of its messages. What is not raw has channels of the library's choice.

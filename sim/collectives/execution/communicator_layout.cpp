@@ -1,6 +1,9 @@
 #include "sim/collectives/execution/communicator_layout.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "sim/core/errors.h"
 
 namespace netsim {
 namespace {
@@ -122,6 +125,14 @@ LinkLanes links_between(const std::vector<std::uint32_t>& places, const Sites& s
   return links;
 }
 
+// NVLinks from the first GPU to another one of its domain.
+bool has_direct_links(const Domain& domain, const std::vector<std::uint32_t>& members,
+                      const Endpoint& endpoint) {
+  return std::any_of(domain.places.begin() + 1, domain.places.end(), [&](std::uint32_t place) {
+    return endpoint.direct_rate(members[domain.places.front()], members[place]) > 0;
+  });
+}
+
 // Of a member's direct links to all others.
 BitRate least_direct_rate(const Sites& sites) {
   BitRate least = INT64_MAX;
@@ -193,20 +204,13 @@ std::size_t in_second_tree(std::size_t domains, std::size_t position) {
   return domains % 2 == 0 ? domains - 1 - position : (position + 1) % domains;
 }
 
-Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
-  const std::size_t count = rings_over(domains);
-  const bool alike = sizes_of(domains).size() == 1;
-  std::vector<Orders> of_domain;  // a chain for each one of all
-  for (const Domain& domain : domains) {
-    Orders visits;
-    for (std::size_t c = 0; c < 2 * count; ++c)
-      visits.push_back(places_from(domain, near_nic(domain, c % count).front()));
-    of_domain.push_back(along_links(domain, std::move(visits), true, sites));
-  }
+// `of_domain`: a chain for each one of all.
+Orders joined_chains(const std::vector<Orders>& of_domain, bool alike) {
+  const std::size_t domains = of_domain.size(), count = of_domain.front().size() / 2;
   Orders all(2 * count);
   for (std::size_t c = 0; c < all.size(); ++c) {
-    for (std::size_t i = 0; i < domains.size(); ++i) {
-      const std::size_t at = c >= count && alike ? in_second_tree(domains.size(), i) : i;
+    for (std::size_t i = 0; i < domains; ++i) {
+      const std::size_t at = c >= count && alike ? in_second_tree(domains, i) : i;
       all[c].insert(all[c].end(), of_domain[at][c].begin(), of_domain[at][c].end());
     }
   }
@@ -230,14 +234,217 @@ bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vect
   });
 }
 
+Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
+  const std::size_t count = rings_over(domains);
+  std::vector<Orders> of_domain;
+  for (const Domain& domain : domains) {
+    Orders visits;
+    for (std::size_t c = 0; c < 2 * count; ++c)
+      visits.push_back(places_from(domain, near_nic(domain, c % count).front()));
+    of_domain.push_back(along_links(domain, std::move(visits), true, sites));
+  }
+  return joined_chains(of_domain, sizes_of(domains).size() == 1);
+}
+
+// ---- By a graph of NCCL's
+
+// Of the domain at each of its places, by the hosts of the domain in the order of their first members.
+std::vector<NcclGraph::Device> devices_of(const Domain& domain, const Sites& sites) {
+  std::vector<NcclGraph::Device> devices;
+  devices.reserve(domain.places.size());
+  std::map<std::uint32_t, std::uint32_t> hosts;
+  for (const std::uint32_t place : domain.places) {
+    const std::uint32_t gpu = sites.members[place];
+    const auto host = hosts.try_emplace(sites.endpoint.site(gpu).host, hosts.size()).first->second;
+    devices.push_back({host, device_number(sites.endpoint, gpu)});
+  }
+  return devices;
+}
+
+// The numbers of NICs in the domain, from 0, that are nearest to a place.
+std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place) {
+  std::vector<std::uint32_t> nets;
+  std::uint32_t net = 0;
+  for (const auto& [nic, places] : domain.near) {
+    if (std::find(places.begin(), places.end(), place) != places.end()) nets.push_back(net);
+    ++net;
+  }
+  return nets;
+}
+
+// Ways of a graph through the domains of a group.
+class Given {
+ public:
+  Given(const std::vector<Domain>& domains, const Sites& sites, const NcclGraph& file)
+      : domains_(domains), file_(file) {
+    for (const Domain& domain : domains) {
+      std::map<NcclGraph::Device, std::uint32_t>& places = places_.emplace_back();
+      const std::vector<NcclGraph::Device> devices = devices_of(domain, sites);
+      for (std::size_t i = 0; i < devices.size(); ++i) places.emplace(devices[i], domain.places[i]);
+    }
+  }
+
+  // Null: there is none, or it is of other GPUs than each domain has in the group.
+  const NcclGraph::Graph* find(std::uint32_t id) const {
+    const NcclGraph::Graph* graph = file_.find(id);
+    if (graph == nullptr) return nullptr;
+    const std::vector<NcclGraph::Device>& gpus = graph->channels.front().gpus;
+    for (const auto& places : places_) {
+      const bool all = std::all_of(gpus.begin(), gpus.end(),
+                                   [&](const NcclGraph::Device& gpu) { return places.contains(gpu); });
+      if (!all || gpus.size() != places.size()) return nullptr;
+    }
+    return graph;
+  }
+
+  Orders rings(const NcclGraph::Graph& graph) const {
+    Orders all(graph.channels.size());
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      for (std::size_t i = 0; i < domains_.size(); ++i) {
+        const NcclGraph::Channel& channel = graph.channel(c, i);
+        const std::vector<std::uint32_t> way = way_of(channel, i);
+        if (domains_.size() > 1) check_nets(channel, i, way);
+        all[c].insert(all[c].end(), way.begin(), way.end());
+      }
+    }
+    return all;
+  }
+  // Both trees have the same ways.
+  Orders chains(const NcclGraph::Graph& graph) const {
+    std::vector<Orders> of_domain;
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      Orders& ways = of_domain.emplace_back();
+      for (std::size_t c = 0; c < 2 * graph.channels.size(); ++c)
+        ways.push_back(way_of(graph.channel(c % graph.channels.size(), i), i));
+    }
+    return joined_chains(of_domain, sizes_of(domains_).size() == 1);
+  }
+
+ private:
+  std::vector<std::uint32_t> way_of(const NcclGraph::Channel& channel, std::size_t domain) const {
+    std::vector<std::uint32_t> way;
+    way.reserve(channel.gpus.size());
+    for (const NcclGraph::Device& gpu : channel.gpus) way.push_back(places_[domain].at(gpu));
+    return way;
+  }
+
+  // A GPU's messages leave by the NICs that are nearest to it.
+  void check_nets(const NcclGraph::Channel& channel, std::size_t domain,
+                  const std::vector<std::uint32_t>& way) const {
+    for (std::size_t end = 0; end < channel.nets.size(); ++end) {
+      const std::vector<std::uint32_t> near =
+          nets_near(domains_[domain], end == 0 ? way.front() : way.back());
+      if (near.empty() || std::find(near.begin(), near.end(), channel.nets[end]) != near.end()) continue;
+      std::string allowed;
+      for (const std::uint32_t net : near) allowed += (allowed.empty() ? "" : ", ") + std::to_string(net);
+      throw InputError(
+          channel.place,
+          std::string(end == 0 ? "it begins" : "it ends") + " with net " + std::to_string(channel.nets[end]) +
+              ", which is not nearest to the GPU beside it; a GPU uses the nearest (here " + allowed + ")");
+    }
+  }
+
+  const std::vector<Domain>& domains_;
+  const NcclGraph& file_;
+  std::vector<std::map<NcclGraph::Device, std::uint32_t>> places_;  // by domain
+};
+
+CommunicatorLayout::Given given_of(const NcclGraph::Graph& graph, std::size_t domains) {
+  const auto channels = static_cast<std::uint32_t>(graph.channels.size());
+  return {channels, channels * (domains <= 2 ? graph.speed_intra : graph.speed_inter)};
+}
+
+// One order for what is the same on all channels, none for the order of the group.
+Orders without_copies(Orders orders) {
+  if (std::any_of(orders.begin(), orders.end(), [&](const auto& order) { return order != orders.front(); }))
+    return orders;
+  orders.resize(1);
+  if (std::is_sorted(orders.front().begin(), orders.front().end())) orders.clear();
+  return orders;
+}
+
+void take_given(const Given& file, std::size_t domains, CommunicatorLayout& layout) {
+  if (const NcclGraph::Graph* rings = file.find(NcclGraph::kRing)) {
+    layout.given_rings = given_of(*rings, domains);
+    layout.rings = file.rings(*rings);
+    if (domains == 1) layout.rings = without_copies(std::move(layout.rings));
+  }
+  if (const NcclGraph::Graph* trees = file.find(NcclGraph::kTree)) {
+    layout.given_trees = given_of(*trees, domains);
+    layout.trees = trees->tree_pattern();
+    layout.chains = file.chains(*trees);
+    if (domains == 1 && without_copies(layout.chains).empty()) layout.chains.clear();
+  }
+}
+
+// ---- As a graph of NCCL's
+
+// Places of the first domain in an order; in none, as they are in the group.
+std::vector<std::uint32_t> first_part(const Domain& domain, const Orders& orders, std::size_t index) {
+  if (orders.empty()) return domain.places;
+  const std::vector<std::uint32_t>& order = orders[index];
+  return {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(domain.places.size())};
+}
+
+NcclGraph::Graph graph_along(const Domain& domain, const Sites& sites, const Orders& orders,
+                             std::size_t channels, bool several) {
+  NcclGraph::Graph graph;
+  const std::vector<NcclGraph::Device> devices = devices_of(domain, sites);
+  const auto at = [&](std::uint32_t place) {
+    return static_cast<std::size_t>(std::find(domain.places.begin(), domain.places.end(), place) -
+                                    domain.places.begin());
+  };
+  for (std::size_t c = 0; c < channels; ++c) {
+    const std::vector<std::uint32_t> way = first_part(domain, orders, c);
+    NcclGraph::Channel& channel = graph.channels.emplace_back();
+    for (const std::uint32_t place : way) channel.gpus.push_back(devices[at(place)]);
+    for (const std::uint32_t place : {way.front(), way.back()}) {
+      const std::vector<std::uint32_t> near = nets_near(domain, place);
+      if (several && !near.empty()) channel.nets.push_back(near[c % near.size()]);
+    }
+  }
+  graph.same_channels = std::all_of(
+      graph.channels.begin(), graph.channels.end(),
+      [&](const NcclGraph::Channel& channel) { return channel.gpus == graph.channels.front().gpus; });
+  return graph;
+}
+
 }  // namespace
+
+std::uint32_t device_number(const Endpoint& endpoint, std::uint32_t gpu) {
+  const std::uint32_t host = endpoint.site(gpu).host;
+  std::uint32_t first = gpu;
+  while (first > 0 && endpoint.site(first - 1).host == host) --first;
+  return gpu - first;
+}
+
+NcclGraph graph_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+                   const CommunicatorLayout& layout, std::uint32_t inside) {
+  LinkOrders orders;
+  const Sites sites{members, endpoint, orders};
+  const Domain first = domains_of(members, endpoint).front();
+  const bool several = layout.domains > 1;
+  const std::size_t alone = several ? 1 : std::max(1U, inside / 2);
+  NcclGraph graph;
+  NcclGraph::Graph& rings = graph.graphs.emplace_back(
+      graph_along(first, sites, layout.rings, layout.rings.empty() ? alone : layout.rings.size(), several));
+  if (several && layout.rings.size() % 2 == 0 && !layout.rings.empty()) rings.cross_nic = 2;
+  NcclGraph::Graph& trees = graph.graphs.emplace_back(graph_along(
+      first, sites, layout.chains, layout.chains.empty() ? alone : layout.chains.size() / 2, several));
+  trees.id = NcclGraph::kTree;
+  trees.pattern = layout.trees == TreePattern::split ? 2 : layout.trees == TreePattern::plain ? 3 : 1;
+  for (NcclGraph::Graph& one : graph.graphs) one.type_intra = layout.nearest == Reach::pcie ? "PHB" : "NVL";
+  return graph;
+}
 
 std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place) {
   if (order.empty()) return place;
   return static_cast<std::uint32_t>(std::find(order.begin(), order.end(), place) - order.begin());
 }
 
-ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels) {
+ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels,
+                             std::uint32_t first)
+    : first_(first) {
   if (order == RankOrder::rings) orders_ = layout.rings;
   if (order == RankOrder::chains) orders_ = layout.chains;
   if (orders_.empty()) return;
@@ -254,16 +461,18 @@ std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels)
   std::vector<Channels> sets;
   for (std::uint32_t i = 0; i < orders_.size(); ++i) {
     const bool second = i >= each_;
-    Channels set{second ? half_ + i - each_ : i, each_, 0, orders_[i]};
-    const std::uint32_t end = second ? channels : std::min(channels, half_);
-    if (set.first < end) set.count = (end - set.first + each_ - 1) / each_;
-    if (set.count > 0) sets.push_back(set);
+    // Channels of the group.
+    std::uint32_t begin = second ? half_ + i - each_ : i;
+    const std::uint32_t end = second ? first_ + channels : std::min(first_ + channels, half_);
+    if (begin < first_) begin += (first_ - begin + each_ - 1) / each_ * each_;
+    if (begin >= end) continue;
+    sets.push_back({begin - first_, each_, (end - begin + each_ - 1) / each_, orders_[i]});
   }
   return sets;
 }
 
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
-                           LinkOrders& orders) {
+                           LinkOrders& orders, const NcclGraph* graph) {
   CommunicatorLayout layout;
   layout.farthest = farthest_of(members, endpoint);
   const std::vector<Domain> domains = domains_of(members, endpoint);
@@ -278,19 +487,24 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   const GpuSite first = endpoint.site(members[0]);
   layout.rate_of_nic = first.nic_rate;
   layout.gpu_model = first.gpu_model;
+  layout.nics_near = static_cast<std::uint32_t>(first.nics.size());
+  layout.beside_cpu = first.beside_cpu;
+  layout.direct_links = has_direct_links(domains.front(), members, endpoint);
   layout.switches_reduce = all_reduced_by_switches(domains, members, endpoint);
   layout.by_domain = follow_each_other(domains);
   layout.sizes = sizes_of(domains);
   const Sites sites{members, endpoint, orders};
   if (domains.size() == 1) {
     layout.rings = rings_along_links(domains.front(), sites);
-    if (layout.rings.empty()) return layout;
-    layout.nearest = Reach::scale_up;
-    layout.local_rate = least_direct_rate(sites);
-    return layout;
+    if (!layout.rings.empty()) {
+      layout.nearest = Reach::scale_up;
+      layout.local_rate = least_direct_rate(sites);
+    }
+  } else {
+    layout.chains = chains_of(domains, sites);
+    if (domains.size() < members.size()) layout.rings = rings_of(domains, sites);
   }
-  layout.chains = chains_of(domains, sites);
-  if (domains.size() < members.size()) layout.rings = rings_of(domains, sites);
+  if (graph != nullptr) take_given(Given(domains, sites, *graph), domains.size(), layout);
   return layout;
 }
 
@@ -299,7 +513,7 @@ const CommunicatorLayout& LayoutCache::get(const std::vector<std::uint32_t>& mem
   const auto known = layouts_.find(members);
   return known != layouts_.end()
              ? known->second
-             : layouts_.emplace(members, lay_out(members, endpoint_, orders_)).first->second;
+             : layouts_.emplace(members, lay_out(members, endpoint_, orders_, graph_)).first->second;
 }
 
 }  // namespace netsim

@@ -13,6 +13,9 @@
 // Trees run along chains: chain c begins in each domain near NIC c, so that what goes between domains stays
 // on its rail.
 //
+// A graph of NCCL's (nccl_graph.h) says these orders instead, for groups with exactly its GPUs in each
+// domain.
+//
 // Within a domain rings and chains pass the others in the order of the group, or where GPUs are joined by
 // links of their own, without a switch, along these links (link_orders.h). In a single domain of such GPUs
 // there are as many rings as use the links best; without such links the order of the group is as good as any.
@@ -27,6 +30,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/execution/link_orders.h"
+#include "sim/collectives/execution/nccl_graph.h"
 #include "sim/core/index.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
@@ -47,7 +51,10 @@ struct CommunicatorLayout {
   // Of a member's links to the others of its domain, and of the NICs near the members of a domain, all
   // together; the least there is. 0: none, or the endpoint does not say.
   BitRate local_rate = 0, nic_rate = 0;
-  BitRate rate_of_nic = 0;  // of a single one of the first member
+  BitRate rate_of_nic = 0;      // of a single one of the first member
+  std::uint32_t nics_near = 0;  // to the first member
+  bool beside_cpu = false;      // GpuSite's, of the first member
+  bool direct_links = false;    // GPUs of a host are joined by links of their own
   // Switches join the members of each domain and add up and copy what they send.
   bool switches_reduce = false;
   bool by_domain = true;  // the members of a domain follow each other in the group
@@ -55,8 +62,19 @@ struct CommunicatorLayout {
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain without rings along links, or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
-  // The same in the order of the chains, twice as many; empty in a single domain.
+  // The same in the order of the chains, twice as many; empty in a single domain without a graph of NCCL's.
   std::vector<std::vector<std::uint32_t>> chains;
+  TreePattern trees = TreePattern::balanced;
+  // What a graph of NCCL's said of rings, or trees; no channels: there was none for this group.
+  struct Given {
+    std::uint32_t channels = 0;
+    double bandwidth = 0;  // GB/s of all, as NCCL's cost model counts it
+  };
+  Given given_rings, given_trees;
+  const Given& given(RankOrder order) const {
+    static constexpr Given kNone;
+    return order == RankOrder::rings ? given_rings : order == RankOrder::chains ? given_trees : kNone;
+  }
 };
 
 // The place in the group of rank `rank` in an order of places; in an empty one the same.
@@ -72,8 +90,10 @@ class ChannelOrders {
  public:
   // The order of the group on all.
   ChannelOrders() = default;
-  // `layout` lives as long.
-  ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels);
+  // Of `channels` of a group those from `first` on: channel 0 here is the group's channel `first`. `layout`
+  // lives as long.
+  ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels,
+                std::uint32_t first = 0);
 
   // Orders that the channels take in turns.
   std::uint32_t count() const { return orders_.empty() ? 1 : static_cast<std::uint32_t>(orders_.size()); }
@@ -81,6 +101,7 @@ class ChannelOrders {
   // Of rank r the place in the group at [r]; empty: place r.
   std::span<const std::uint32_t> of(std::uint32_t channel) const {
     if (orders_.empty()) return {};
+    channel += first_;
     const std::uint32_t tree = channel < half_ ? 0 : 1;
     return orders_[tree * each_ + (channel - tree * half_) % each_];
   }
@@ -88,6 +109,7 @@ class ChannelOrders {
   // What the endpoint calls a channel (TransferTraits::channel): those that may join the same two members
   // follow each other, so that they are on different queue pairs.
   std::uint32_t number(std::uint32_t channel) const {
+    channel += first_;
     if (orders_.empty()) return channel;
     const std::uint32_t tree = channel < half_ ? 0 : 1;
     const std::uint32_t in_tree = channel - tree * half_;
@@ -108,14 +130,23 @@ class ChannelOrders {
   std::uint32_t trees() const { return half_ == kNoIndex ? 1 : 2; }
 
   std::span<const std::vector<std::uint32_t>> orders_;
+  std::uint32_t first_ = 0;
   std::uint32_t each_ = 1;           // orders of a tree; all of rings
   std::uint32_t channels_each_ = 1;  // of an order, at the most
   std::uint32_t half_ = kNoIndex;    // the first channel of the second tree
 };
 
 // `members`: GPUs, in the order of the group; 2 and more. `orders`: what has been found for other groups.
+// `graph`: null for none. InputError where it leaves a host by a NIC that is not near.
 CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
-                           LinkOrders& orders);
+                           LinkOrders& orders, const NcclGraph* graph = nullptr);
+
+// Rings and trees of the group as a graph of NCCL's: what its first domain has of them. `inside`: channels of
+// a group in one host. Speeds are left 0.
+NcclGraph graph_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+                   const CommunicatorLayout& layout, std::uint32_t inside);
+// The number of a GPU among those of its host.
+std::uint32_t device_number(const Endpoint& endpoint, std::uint32_t gpu);
 
 // Layouts of the groups of a run, made when they are first asked for. Any thread may ask; they live as long
 // as the cache.
@@ -123,12 +154,14 @@ class LayoutCache {
  public:
   using Key = std::vector<std::uint32_t>;
   using Value = CommunicatorLayout;
-  explicit LayoutCache(const Endpoint& endpoint) : endpoint_(endpoint) {}
+  // `graph`: null for none.
+  LayoutCache(const Endpoint& endpoint, const NcclGraph* graph) : endpoint_(endpoint), graph_(graph) {}
   static const Key& key(const std::vector<std::uint32_t>& members) { return members; }
   const CommunicatorLayout& get(const std::vector<std::uint32_t>& members);
 
  private:
   const Endpoint& endpoint_;
+  const NcclGraph* const graph_;
   std::mutex mutex_;
   LinkOrders orders_;
   std::map<Key, CommunicatorLayout> layouts_;

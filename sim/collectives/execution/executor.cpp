@@ -40,6 +40,9 @@ class ScheduleExecutor final : public Executor {
     return {course.plan->algorithm(), course.chunking.protocol,
             course.chunking.channels * course.plan->channels(), text_of(course.reason)};
   }
+  std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
+    return lookup_.nccl_graph(members);
+  }
   void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                       const BatchVisitor& visit) override {
     batches_.for_each(gpu, request, visit);

@@ -69,6 +69,9 @@ class Executor : public MessageListener {
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
   // Of a group of two and more; `index` of the request does not matter. One thread at a time.
   virtual LibraryChoice choice(const CommunicationRequest& request) = 0;
+  // The rings and trees of a group of two and more, as NCCL writes what it has found (nccl_graph.h): those of
+  // its first host, or hosts that NVLink joins. One thread at a time.
+  virtual std::string nccl_graph(const std::vector<std::uint32_t>& members) = 0;
   // The messages that this rank's operation will send, to wherever, size by size: exactly those of start().
   // Costs as much as scale_out_bytes(). One thread at a time.
   using BatchVisitor = std::function<void(const MessageBatch&)>;

@@ -101,6 +101,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
   operation.base_latency =
       library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
+  operation.passed_by = course.passed_by;
   operation.fans = {};
   operation.kernels.reset();
   if (operation.plan->fans() > 0) operation.fans = fans_.get(*operation.plan, *request.members).fans;
@@ -139,6 +140,10 @@ void ExecutorPart::finish(std::uint32_t slot) {
 }
 
 void ExecutorPart::message_delivered(const SendRequest& message) {
+  if (PassedOn::is(message.tag)) {
+    ++passed_on_;
+    return outgoing_.pass_on(message);
+  }
   if (message.credit) return credit_delivered(message);
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
@@ -158,6 +163,10 @@ void ExecutorPart::credit_delivered(const SendRequest& message) {
 
 void ExecutorPart::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
+  if (slot == kNoIndex && passed_on_ > 0) {  // it was another GPU's, whose operation does not wait for it
+    --passed_on_;
+    return;
+  }
   NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight > 0,
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];

@@ -42,6 +42,7 @@ class alignas(64) ExecutorPart {
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;
+  std::uint64_t passed_on_ = 0;  // messages of others on their way, which GPUs of the set have passed on
   LibraryLookup lookup_;
   FanLookup fans_;
   CommunicationListener* const& listener_;

@@ -49,4 +49,9 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
   return {};
 }
 
+Time LatencyModel::proxy(Protocol protocol, std::uint32_t source, std::uint32_t destination) const {
+  const bool net = endpoint_.reach(source, destination) == Reach::scale_out;
+  return net ? parameters_.of(protocol).hop_latency_net_ring : 0;
+}
+
 }  // namespace netsim

@@ -36,6 +36,8 @@ class LatencyModel {
   // Of a message of `bytes` from GPU to GPU.
   Hop hop(const CommunicationRequest& request, const Chunking& chunking, CostFamily family,
           std::uint32_t source, std::uint32_t destination, Bytes bytes) const;
+  // Of a message that a proxy passes on from one GPU to another.
+  Time proxy(Protocol protocol, std::uint32_t source, std::uint32_t destination) const;
 
  private:
   const CollectivesParameters& parameters_;

@@ -57,13 +57,24 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
     batch.channel_step = course.orders.number_step() * plan.channels();
     return batch;
   };
+  // What another GPU passes on counts as the sender's on both ways.
+  const auto visit_ways = [&](MessageBatch batch) {
+    if (course.passed_by != kNoIndex) {
+      MessageBatch first = batch;
+      first.destination = course.passed_by;
+      first.reach = library_.endpoint.reach(gpu, first.destination);
+      visit(first);
+      batch.reach = library_.endpoint.reach(course.passed_by, batch.destination);
+    }
+    visit(batch);
+  };
   for_each_step(plan, rank, [&](const Step& step, std::uint32_t block) {
     if (sends(step.kind)) {
       MessageBatch batch = batch_to(step.to, block);
       for (const ChunkSizes::Size& size : sizes_.of(rank, step)) {
         batch.bytes = size.bytes;
         batch.count = size.count;
-        visit(batch);
+        visit_ways(batch);
       }
     }
     if (receives(step.kind) && course.chunking.slots != 0) {
@@ -71,7 +82,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
       batch.credit = true;
       batch.bytes = kCreditBytes;
       batch.count = sizes_.received(rank, step);
-      if (batch.count > 0) visit(batch);
+      if (batch.count > 0) visit_ways(batch);
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
+#include "sim/collectives/protocol.h"
 
 namespace netsim {
 
@@ -24,6 +25,23 @@ struct PeerAndThreadBlock {
   constexpr std::uint64_t packed() const { return static_cast<std::uint64_t>(peer) << 32 | block; }
   static constexpr PeerAndThreadBlock unpack(std::uint64_t packed) {
     return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
+  }
+};
+
+// The tag of a message that goes to a GPU which is to pass it on: to whom, by which protocol, and to which
+// thread block there. Ranks and fans leave its bit free.
+struct PassedOn {
+  std::uint32_t gpu = 0;  // < 2^28
+  Protocol protocol = Protocol::simple;
+  std::uint32_t block = 0;
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 62;
+  static constexpr bool is(std::uint64_t tag) { return (tag >> 62) == 1; }
+  constexpr std::uint64_t packed() const {
+    return kMark | static_cast<std::uint64_t>(protocol) << 60 | static_cast<std::uint64_t>(gpu) << 32 | block;
+  }
+  static constexpr PassedOn unpack(std::uint64_t tag) {
+    return {static_cast<std::uint32_t>(tag >> 32) & ((1U << 28) - 1), static_cast<Protocol>(tag >> 60 & 3),
+            static_cast<std::uint32_t>(tag)};
   }
 };
 

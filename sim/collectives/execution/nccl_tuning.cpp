@@ -271,6 +271,9 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
     return heads *
            speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
   }
+  const CommunicatorLayout::Given& given =
+      layout.given(family == CostFamily::tree ? RankOrder::chains : RankOrder::rings);
+  if (given.channels > 0) return given.bandwidth;
   if (layout.domains == 1) return local;
   const double nics = model_nics(layout);
   if (layout.nearest == Reach::scale_out || local == 0) return nics;

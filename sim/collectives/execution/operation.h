@@ -51,7 +51,8 @@ struct Operation {
   const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
   ChannelOrders orders;
-  std::span<const SwitchFan> fans;  // of the plan, by number
+  std::uint32_t passed_by = kNoIndex;  // Course::passed_by
+  std::span<const SwitchFan> fans;     // of the plan, by number
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
   std::optional<OwnKernels> kernels;
   CostFamily family = CostFamily::ring;

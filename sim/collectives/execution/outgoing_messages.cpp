@@ -5,13 +5,22 @@
 
 namespace netsim {
 
+namespace {
+
+// The GPU that a message to another thread block goes to at first.
+std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Partner& to) {
+  return operation.passed_by != kNoIndex ? operation.passed_by : operation.gpu_of(to.rank, block);
+}
+
+}  // namespace
+
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
   const LatencyModel::Hop hop = operation.kernels
                                     ? own_hop(operation, block, to, bytes)
                                     : latency_.hop(operation.request, operation.chunking, operation.family,
-                                                   operation.gpu, operation.gpu_of(to.rank, block), bytes);
+                                                   operation.gpu, next_gpu(operation, block, to), bytes);
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
@@ -76,12 +85,14 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
   const std::uint32_t channel = block / operation.blocks_per_channel;
   const Plan& plan = *operation.plan;
   if (to.fan == kNoIndex) {
-    message.destination = operation.gpu_of(to.rank, block);
+    const std::uint32_t there = channel * plan.blocks(to.rank) + to.block;
+    message.destination = next_gpu(operation, block, to);
     message.fan = nullptr;
     message.fan_use = FanUse::none;
     message.tag =
-        PeerAndThreadBlock{operation.thread_blocks[block].rank, channel * plan.blocks(to.rank) + to.block}
-            .packed();
+        operation.passed_by == kNoIndex
+            ? PeerAndThreadBlock{operation.thread_blocks[block].rank, there}.packed()
+            : PassedOn{operation.gpu_of(to.rank, block), operation.chunking.protocol, there}.packed();
     return;
   }
   const Fan fan = plan.fan(to.fan);
@@ -92,6 +103,26 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
   const std::uint32_t there =
       head ? channel * plan.blocks(fan.first) + fan.block : channel * plan.blocks(fan.head) + fan.head_block;
   message.tag = PeerAndThreadBlock{peer_of(to), there}.packed();
+}
+
+// Ranks of a lone send and receive: 0 sends messages, 1 credits.
+void OutgoingMessages::pass_on(const SendRequest& message) {
+  const PassedOn to = PassedOn::unpack(message.tag);
+  const std::uint32_t slot = free_slot();
+  SendRequest& copy = messages_[slot];
+  copy = message;
+  copy.delays = nullptr;
+  copy.source = message.destination;
+  copy.destination = to.gpu;
+  copy.tag = PeerAndThreadBlock{message.credit ? 1U : 0U, to.block}.packed();
+  const Time proxy = message.credit ? 0 : latency_.proxy(to.protocol, copy.source, copy.destination);
+  copy.launch += proxy;
+  copy.traits.gap = 0;
+  if (proxy == 0) {
+    hand_over(slot);
+  } else {
+    events_.schedule(events_.now() + proxy, copy.source, ExecutorEvent::send, slot);
+  }
 }
 
 std::uint32_t OutgoingMessages::free_slot() {

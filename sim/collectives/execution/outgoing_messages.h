@@ -22,6 +22,9 @@ class OutgoingMessages {
   // together the head; at once, and before all other messages
   // that go there.
   void post_credit(Operation& operation, std::uint32_t block);
+  // A message or credit has come to the GPU that passes it on (PassedOn): as a proxy of the library does,
+  // after the latency of a step between hosts, a credit at once.
+  void pass_on(const SendRequest& message);
   // ExecutorEvent::send with this slot.
   void hand_over(std::uint32_t slot);
 

@@ -17,13 +17,15 @@ namespace {
 
 struct MscclParameters {
   std::string file;
+  std::optional<Protocol> protocol;
 };
 
 class Msccl final : public CollectiveAlgorithm {
  public:
   // InputError where the program is wrong.
-  explicit Msccl(InputText input) : path_(std::move(input.path)) {
+  Msccl(InputText input, std::optional<Protocol> protocol) : path_(std::move(input.path)) {
     CollectiveProgram program = read_program(std::move(input.text), path_);
+    if (protocol) program.protocol = *protocol;
     if (const std::string wrong = prove(program); !wrong.empty())
       throw InputError(path_ + ": " + describe(program) + ": refused: " + wrong);
     program_ = std::make_shared<const CollectiveProgram>(std::move(program));
@@ -51,9 +53,15 @@ class Msccl final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
-    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON)"),
-    [](const MscclParameters&, const ConfigNode& where) {
-      return std::make_unique<Msccl>(read_named_file(where, kLargestProgram));
+    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON)")
+        .choice("protocol", &MscclParameters::protocol,
+                {{"of_file", std::nullopt},
+                 {"simple", Protocol::simple},
+                 {"ll", Protocol::ll},
+                 {"ll128", Protocol::ll128}},
+                "what it runs by; of_file: what the file says, Simple where it says nothing"),
+    [](const MscclParameters& p, const ConfigNode& where) {
+      return std::make_unique<Msccl>(read_named_file(where, kLargestProgram), p.protocol);
     }};
 
 }  // namespace

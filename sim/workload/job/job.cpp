@@ -546,6 +546,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.root = active.task.root;
   request.bytes = active.task.bytes;
   request.counts = active.task.counts;
+  request.grouped = active.task.grouped;
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;

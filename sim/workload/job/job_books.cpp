@@ -147,6 +147,8 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
   }
   if (first.counts != task.counts && *first.counts != *task.counts)
     refuse("these counts of the blocks", "others");
+  if (first.grouped != task.grouped)
+    refuse("with these collectives in one grouped call", "with others, or by itself,");
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
@@ -195,6 +197,7 @@ void JobBooks::report(const Operation& operation, Time end) const {
   record.root = operation.task.root;
   record.bytes = operation.task.bytes;
   record.counts = operation.task.counts;
+  record.grouped = operation.task.grouped;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;

@@ -277,11 +277,36 @@ class RoleProgramSource : public TaskSource {
       if (op.collective == CollectiveKind::barrier) task.bytes = kBarrierBytes;
       task.root = op.root;
       task.group = groups_.id(op.group, rank);
+      if (task.together > 1) task.grouped = grouped(rank, index, task.group, task.iteration);
     } else {
       task.peer = *grid_.peer(rank, op.peer);
       task.tag = op.tag;
     }
     return task;
+  }
+
+  Bytes collective_bytes(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+    if (op.collective == CollectiveKind::barrier) return kBarrierBytes;
+    if (op.counts_plus_one != 0) return program_.counts[counts_of(op, rank, iteration)].busiest();
+    return op.table_plus_one == 0
+               ? op.bytes
+               : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, iteration);
+  }
+  // Of the task at `index`, a collective of `group`, among those of its call.
+  GroupedTraffic grouped(std::uint32_t rank, std::uint32_t index, std::uint32_t group,
+                         std::uint32_t iteration) const {
+    const UnrolledRole& program = role(rank);
+    GroupedTraffic traffic;
+    std::uint32_t count = 0;
+    for (const std::uint32_t other : program.call_of(index)) {
+      const ProgramOp& op = operations_[program.operation(other)];
+      if (op.kind != TaskKind::collective || groups_.id(op.group, rank) != group) continue;
+      const Bytes bytes = traffic_of(op.collective, collective_bytes(op, rank, iteration));
+      if (other < index) traffic.before += bytes;
+      traffic.all += bytes;
+      ++count;
+    }
+    return count > 1 ? traffic : GroupedTraffic();
   }
 
   std::uint32_t work_of(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {

@@ -75,6 +75,9 @@ class UnrolledRole {
   std::uint32_t place(std::uint32_t index) const { return place_[index]; }
   // Tasks of its place: more than one are a grouped call.
   std::uint32_t together(std::uint32_t index) const;
+  std::span<const std::uint32_t> call_of(std::uint32_t index) const {
+    return tasks_at(queue_[index], place_[index]);
+  }
   // Of a queue, in an iteration.
   std::uint32_t places(std::uint32_t queue) const { return place_[queues_[queue].back()] + 1; }
   // The tasks of a place, which follow each other.

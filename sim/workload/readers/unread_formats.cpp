@@ -327,8 +327,6 @@ const FormatRegistration kFormats[] = {
                                     [](std::string_view key) { return key.starts_with("NPKIT_EVENT_"); });
                               },
                               {".json"})),
-    FormatRegistration(unread("nccl_graph", "a graph of NCCL's rings and trees (XML)",
-                              [](const Excerpt& f) { return f.xml_root() == "graphs"; }, {".xml"})),
     FormatRegistration(
         unread("nccl_inspector", "a log of NCCL's inspector",
                [](const Excerpt& f) {

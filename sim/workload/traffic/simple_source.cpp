@@ -121,9 +121,22 @@ void SimpleSource::append(Program& program, Task task, bool joins) {
     NETSIM_CHECK(!joins || !queue.empty(), "a task joins none");
     if (!queue.empty()) task.place = program.tasks[queue.back()].place + (joins ? 0 : 1);
     if (joins) task.together = program.tasks[queue.back()].together + 1;
+    const auto shares = [&](const Task& other) {
+      return other.kind == TaskKind::collective && task.kind == TaskKind::collective &&
+             other.group == task.group;
+    };
     for (auto other = queue.rbegin(); joins && other != queue.rend(); ++other) {
       if (program.tasks[*other].place != task.place) break;
       program.tasks[*other].together = task.together;
+      if (shares(program.tasks[*other]))
+        task.grouped.before += traffic_of(program.tasks[*other].collective, program.tasks[*other].bytes);
+    }
+    if (task.grouped.before > 0) {
+      task.grouped.all = task.grouped.before + traffic_of(task.collective, task.bytes);
+      for (auto other = queue.rbegin(); program.tasks[*other].place == task.place; ++other) {
+        if (shares(program.tasks[*other])) program.tasks[*other].grouped.all = task.grouped.all;
+        if (std::next(other) == queue.rend()) break;
+      }
     }
     queue.push_back(task.id);
   }

@@ -459,6 +459,30 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, int> between_domains(const Pla
   return messages;
 }
 
+// A graph of NCCL's may say that a chain's first rank talks to both children, or its second.
+TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
+  const auto algorithm = testing::make_algorithm("tree");
+  std::vector<int> domain_of;
+  for (int rank = 0; rank < 28; ++rank) domain_of.push_back(rank / 4);
+  const struct {
+    TreePattern pattern;
+    std::set<std::uint32_t> senders;
+  } cases[] = {{TreePattern::balanced, {0, 1}}, {TreePattern::split, {0, 1}}, {TreePattern::plain, {0}}};
+  std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, int>> all;
+  for (const auto& one : cases) {
+    const auto plan = algorithm->plan_over(CollectiveKind::all_reduce, 28, 0, GroupShape({4}, one.pattern));
+    EXPECT_EQ(prove(*plan), "");
+    std::set<std::uint32_t> senders;
+    all.push_back(between_domains(*plan, domain_of));
+    for (const auto& [ends, number] : all.back()) senders.insert(ends.first % 4);
+    EXPECT_EQ(senders, one.senders);
+    EXPECT_EQ(all.back().size(), 12U);
+  }
+  EXPECT_NE(all[0], all[1]);
+  // Split: what comes down to a child comes from a second rank, always.
+  for (const auto& [ends, number] : all[1]) EXPECT_NE(ends.first % 4, ends.second % 4);
+}
+
 // Domains of any sizes: each edge of the tree over them is passed up and down once, by the first rank of the
 // child's chain and the first or second one of the parent's.
 TEST(Tree, JoinsChains) {
@@ -490,7 +514,8 @@ TEST(Tree, JoinsChains) {
 
 // Four hosts of four: the inner host of a tree, which has two children, talks by two GPUs.
 TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
-  const auto plan = testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, {4});
+  const auto plan =
+      testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, DomainSizes{4});
   const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   std::map<std::uint32_t, int> sent;
   for (const auto& [ends, number] : between_domains(*plan, host_of)) sent[ends.first] += number;
@@ -499,7 +524,8 @@ TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
 }
 
 TEST(Tree, IsAChainInASingleDomain) {
-  const auto plan = testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, {8});
+  const auto plan =
+      testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
   for (std::uint32_t rank = 1; rank < 8; ++rank) {
     const Step up = plan->step(rank, 0, plan->steps(rank, 0) - 1);
     EXPECT_EQ(up.to.rank, rank - 1);

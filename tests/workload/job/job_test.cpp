@@ -191,6 +191,7 @@ class ScriptedExecutor final : public Executor {
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
   Bytes scale_out_bytes(std::uint32_t, const CommunicationRequest&) override { return 0; }
   LibraryChoice choice(const CommunicationRequest&) override { return {}; }
+  std::string nccl_graph(const std::vector<std::uint32_t>&) override { return {}; }
   void for_each_batch(std::uint32_t, const CommunicationRequest&, const BatchVisitor&) override {}
   void message_delivered(const SendRequest&) override {}
   void message_sent(const SendRequest&) override {}

@@ -76,6 +76,25 @@ TEST(RoleProgramSource, KeepsTheOrderOfStreamsAndQueues) {
   EXPECT_THAT(completed(*source, 1), ElementsAre(5));
 }
 
+// An all-reduce of 64 bytes and an all-gather of 100 in one call, then one by itself.
+TEST(RoleProgramSource, CollectivesOfACallKnowItsTraffic) {
+  Program program = two_ranks();
+  for (ProgramBlock& block : program.blocks) {
+    ProgramOp other = std::get<ProgramOp>(block.items[3]);
+    other.collective = CollectiveKind::all_gather;
+    other.bytes = 100;
+    other.after.clear();
+    other.joins = true;
+    block.items.emplace_back(other);
+    other.joins = false;
+    block.items.emplace_back(other);
+  }
+  const auto source = make_role_program_source(program, "job.pb");
+  EXPECT_EQ(test::task_of(*source, 0, 3).grouped, (GroupedTraffic{0, 228}));
+  EXPECT_EQ(test::task_of(*source, 1, 4).grouped, (GroupedTraffic{128, 228}));
+  EXPECT_EQ(test::task_of(*source, 0, 5).grouped, GroupedTraffic());
+}
+
 TEST(RoleProgramSource, WaitsForAllDependencies) {
   ProgramOp joined = compute_op();
   joined.unordered = true;

@@ -465,6 +465,21 @@ TEST(Phases, CanBeCompiledWhereTheyHaveRanks) {
   EXPECT_THROW(open->compile(), ConfigError);
 }
 
+// Of the same group those of a call know each other's traffic, an all-reduce twice its bytes.
+TEST(Phases, CollectivesOfACallShareItsKernel) {
+  const auto source = source_of(
+      "{kind: phases, ranks: 3, phases: [{together: [{collective: all_reduce, bytes: 8 B}, {collective: "
+      "all_gather, bytes: 6 B, groups: [[1, 2]]}, {collective: all_gather, bytes: 30 B}]}, {collective: "
+      "all_reduce, bytes: 8 B}]}",
+      8);
+  const std::vector<Task> tasks = test::tasks_of(*source, 1);
+  ASSERT_EQ(tasks.size(), 4U);
+  EXPECT_EQ(tasks[0].grouped, (GroupedTraffic{0, 46}));
+  EXPECT_EQ(tasks[1].grouped, GroupedTraffic());
+  EXPECT_EQ(tasks[2].grouped, (GroupedTraffic{16, 46}));
+  EXPECT_EQ(tasks[3].grouped, GroupedTraffic());
+}
+
 // Ranks 1 and 2 are in both calls of the second phase, and in one call only for rank 0.
 TEST(Phases, CallCollectivesTogether) {
   const auto source = source_of(
