@@ -94,20 +94,34 @@ Time modelled_duration(const Work& work, const ComputeModel& model, const std::s
   return model.duration(work);
 }
 
-std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model,
+// `drives`: only what has a duration is done there.
+std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model, bool drives,
                                      const std::string& workload, const Place& config) {
   std::vector<Time> result;
+  const auto is_fixed = [](const Kernel& kernel) { return kernel.kind == Kernel::Kind::fixed; };
   for (const Work& work : source.works()) {
+    if (drives && !std::all_of(work.kernels.begin(), work.kernels.end(), is_fixed)) {
+      result.push_back(0);
+      continue;
+    }
     result.push_back(model != nullptr ? modelled_duration(work, *model, workload, config)
                                       : given_duration(work, workload, config));
   }
   return result;
 }
 
+// What stands for the drives of a storage server.
+bool is_drives(const Cluster& cluster, std::uint32_t gpu) {
+  return cluster.groups[cluster.hosts[cluster.gpus[gpu].host].group].kind == "storage_server";
+}
+
 WorkloadContext workload_context(const ConfigNode& root, const Cluster& cluster, std::uint64_t seed) {
   WorkloadContext context(static_cast<std::uint32_t>(cluster.gpus.size()));
   context.seed = seed;
   context.host_numbers = cluster.host_numbers;
+  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
+    if (is_drives(cluster, gpu)) context.drives.push_back(gpu);
+  }
   if (network_kind(root) != "ideal")
     context.classes = read_integer(ConfigNode::scalar(configured(root, "network.switch.classes"), {}));
   return context;
@@ -159,6 +173,27 @@ TransportFigures first_packet_transport(const System& system) {
     if (!fabrics[i].scale_up) return system.transports()[i];
   }
   return {};
+}
+
+// The most of any role.
+MemoryPeak planned_memory(const MemoryPlan& plan) {
+  const std::vector<MemoryPeak> planned = plan.planned();
+  return *std::max_element(planned.begin(), planned.end(), [](const MemoryPeak& a, const MemoryPeak& b) {
+    return a.use.total() < b.use.total();
+  });
+}
+
+JobMemory memory_of(const MemoryLedger& ledger, const MemoryPlan& plan) {
+  JobMemory memory;
+  memory.planned = planned_memory(plan).use;
+  memory.rank = ledger.fullest();
+  memory.time = ledger.of(memory.rank).peak_time;
+  memory.use = ledger.of(memory.rank).peak;
+  for (std::uint32_t rank = 0; rank < ledger.ranks(); ++rank) {
+    memory.rank_peak.push_back(ledger.of(rank).peak.total());
+    memory.rank_time.push_back(ledger.of(rank).peak_time);
+  }
+  return memory;
 }
 
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
@@ -234,7 +269,8 @@ void Simulation::create_jobs() {
                        [this](std::uint32_t job, std::uint32_t iteration, Time end) {
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
-                       {}};
+                       {},
+                       [this](const MemoryRecord& memory) { recorder_->record(memory); }};
   if (system_.output().critical_path) {
     observer.path = [this](std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
       recorder_->record(job, iteration, step);
@@ -250,6 +286,7 @@ void Simulation::create_jobs() {
   connect_circuits();
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
   jitter_ = gpus.jitter;
+  overcommit_memory_ = gpus.overcommit_memory;
   stragglers_ = read_stragglers(gpus.stragglers, system_.cluster());
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
@@ -297,14 +334,46 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
                                  job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
   }
   const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
-  PlacementView view{cluster, taken, job.source->ranks(), {}, job.name, setup_.seed};
+  const std::uint32_t storage = job.source->storage_ranks();
+  std::vector<bool> not_free = taken;  // drives are no GPUs for a job that knows them
+  for (std::uint32_t gpu = 0; storage > 0 && gpu < not_free.size(); ++gpu)
+    not_free[gpu] = not_free[gpu] || is_drives(cluster, gpu);
+  PlacementView view{cluster, not_free, job.source->ranks() - storage, {}, job.name, setup_.seed};
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
   const auto find = [&] { return place_ranks(node, view, shared); };
-  const PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
+  PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
   for (const std::uint32_t gpu : placed.gpus) (placed.shared ? shared : taken)[gpu] = true;
+  for (std::uint32_t gpu = 0, left = storage; left > 0 && gpu < not_free.size(); ++gpu) {
+    if (!is_drives(cluster, gpu)) continue;
+    placed.gpus.push_back(gpu);
+    --left;
+  }
+  require_memory(job, placed.gpus);
   times_.push_back(compute_times(job, placed.gpus));
   jobs_->add(
       {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
+}
+
+Bytes Simulation::memory_of(std::uint32_t gpu) const {
+  return system_.compute(gpu) != nullptr ? system_.compute(gpu)->memory() : 0;
+}
+
+// A job whose tensors do not fit into the memory of its GPUs cannot run there.
+void Simulation::require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
+  const MemoryPlan* plan = job.source->memory();
+  if (plan == nullptr || overcommit_memory_) return;
+  const std::vector<MemoryPeak> planned = plan->planned();
+  for (std::uint32_t rank = 0; rank < gpus.size() - job.source->storage_ranks(); ++rank) {
+    const MemoryUse& use = planned[plan->role(rank)].use;
+    const Bytes capacity = memory_of(gpus[rank]);
+    if (capacity == 0 || use.total() <= capacity) continue;
+    throw InputError(
+        Place{job.file, 0, 0, ""},
+        fmt::format("rank {} does not fit into the {} of its GPU {}: it needs {} (allowed: less, or "
+                    "gpus.overcommit_memory)",
+                    rank, gibibytes(capacity),
+                    system_.cluster().graph.node(system_.cluster().gpus[gpus[rank]].node).name, use.text()));
+  }
 }
 
 // Of each kind of GPU that the job is on.
@@ -318,7 +387,9 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
     group_of_rank.push_back(group);
     if (known[group]) continue;
     known[group] = true;
-    by_group[group] = durations_of_works(*job.source, system_.compute(gpu), job.file, setup_.config.place());
+    const bool drives = job.source->storage_ranks() > 0 && is_drives(system_.cluster(), gpu);
+    by_group[group] =
+        durations_of_works(*job.source, system_.compute(gpu), drives, job.file, setup_.config.place());
   }
   std::unique_ptr<ComputeTimes> times =
       std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
@@ -397,7 +468,14 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {
   const Calibration calibration = calibrate(seconds, watch);
-  return extrapolate(jobs_->ranks(), whole_volume(), calibration);
+  Prediction prediction = extrapolate(jobs_->ranks(), whole_volume(), calibration);
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    const JobPlan& plan = jobs_->job(job).plan();
+    if (plan.source->memory() == nullptr) continue;
+    const MemoryPeak peak = planned_memory(*plan.source->memory());
+    prediction.gpu_memory.push_back({plan.name, peak, memory_of(plan.gpus[peak.rank])});
+  }
+  return prediction;
 }
 
 // At least a few looks, however long the slices between them are: the first ones are slow in a large network,
@@ -664,10 +742,20 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.iteration_ends = job.iteration_ends();
   result.gpus = job.plan().gpus;
   result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
+  // The drives of storage servers are not what the job runs on.
+  result.gpus.resize(result.gpus.size() - source.storage_ranks());
+  result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = recorder_->path_shares(number, source);
   result.path_ways = recorder_->path_ways(number);
   result.path_ports = recorder_->path_ports(number);
+  result.warm_up = source.warm_up();
+  result.warm_up_times = job.warm_up_times();
+  if (!result.warm_up_times.empty()) result.warm_up_times.resize(result.gpus.size());
+  if (job.memory() != nullptr) {
+    result.memory = netsim::memory_of(*job.memory(), *source.memory());
+    result.memory->capacity = memory_of(result.gpus[result.memory->rank]);
+  }
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();

@@ -190,6 +190,8 @@ class Simulation {
   Volume whole_volume();
   Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
+  void require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
+  Bytes memory_of(std::uint32_t gpu) const;
   double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
   std::vector<FabricResult> fabric_results() const;
   JobResult job_result(std::uint32_t number, Time now) const;
@@ -207,6 +209,7 @@ class Simulation {
   System system_;
   std::vector<JobDescription> descriptions_;  // by job
   double jitter_ = 0;                         // of the section `gpus`, as are the next
+  bool overcommit_memory_ = false;
   std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;

@@ -27,6 +27,9 @@ class Recorder {
   // `choice`: empty where the library had none, of messages and of groups of one rank.
   void record(const CommunicationRecord& communication, const LibraryChoice& choice);
   void record(const FlowRecord& flow);
+  void record(const MemoryRecord& memory) {
+    if (tables_ != nullptr) tables_->add(memory);
+  }
   void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
   std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;

@@ -46,6 +46,18 @@ struct PathPort {
   PortDelay delay;          // added up
 };
 
+// The memory of a job's GPUs, where the workload knows what its tasks need.
+struct JobMemory {
+  MemoryUse planned;  // the most of any rank, in the order of the program
+  // The rank whose GPU is fullest at some time, when, and with what.
+  std::uint32_t rank = 0;
+  Time time = 0;
+  MemoryUse use;
+  Bytes capacity = 0;            // of that GPU; 0: not known
+  std::vector<Bytes> rank_peak;  // by rank, as is the next
+  std::vector<Time> rank_time;
+};
+
 struct JobResult {
   std::string name;
   std::optional<std::uint32_t> iterations =
@@ -63,6 +75,11 @@ struct JobResult {
   std::vector<PathWay> path_ways;      // between which GPUs, the largest first
   std::vector<PathPort> path_ports;    // at which ports, the largest first
   std::vector<PathShare> path_shares;  // what was on them, the largest first
+  // The first iterations, which means leave out, and the times of each rank up to their end; empty: it has not
+  // come.
+  std::uint32_t warm_up = 0;
+  std::vector<RankTimes> warm_up_times;
+  std::optional<JobMemory> memory;
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
@@ -176,7 +193,7 @@ struct Results {
   double wall_seconds = 0;  // of the run itself; not part of the answer
 };
 
-// A job's times as a person asks for them: seconds, means over ranks, per iteration. A job that is not done
+// A job's times as a person asks for them: seconds, means over ranks, per iteration behind warm-up. A job that is not done
 // has no jct; its other times are those of the iterations that ended (iteration_time, tflops; none if none
 // ended) or the totals so far (compute, communication, exposed, idle).
 struct JobSummary {

@@ -53,6 +53,20 @@ void headline(Text out, const JobResult& job, const JobSummary& summary) {
   }
 }
 
+std::string of_capacity(Bytes capacity) {
+  return capacity > 0 ? " of " + gibibytes(capacity) : std::string();
+}
+
+// The fullest GPU.
+void memory(Text out, const JobResult& job, std::size_t width) {
+  if (!job.memory) return;
+  const JobMemory& memory = *job.memory;
+  const std::string text = fmt::format("rank {} at {}{}: {}", memory.rank,
+                                       human_seconds(to_seconds(memory.time - job.begin)),
+                                       of_capacity(memory.capacity), memory.use.text());
+  fmt::format_to(out, "  memory           {}\n", wrapped(text, 19, 19, width));
+}
+
 void bar(Text out, const std::string& label, double seconds, double whole, std::size_t width) {
   const double part = whole > 0 ? seconds / whole : 0;
   const std::size_t longest = std::min(kBarWidth, width - std::min(width, kBesideBar));
@@ -72,7 +86,8 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
                                                               {Stream::pp, "exposed PP"},
                                                               {Stream::dp, "exposed DP"},
                                                               {Stream::ep, "exposed EP"},
-                                                              {Stream::cp, "exposed CP"}};
+                                                              {Stream::cp, "exposed CP"},
+                                                              {Stream::io, "exposed IO"}};
   for (const auto& [stream, label] : kKinds) {
     const double exposed = summary.exposed_by_s[static_cast<std::size_t>(stream)];
     if (exposed > 0) bar(out, label, exposed, whole, width);
@@ -375,6 +390,7 @@ void training(Text out, const Results& results, std::size_t width) {
   const JobSummary summary = summarise(job);
   header(out, results, job);
   headline(out, job, summary);
+  memory(out, job, width);
   breakdown(out, job, summary, width);
   critical_path(out, results, job, summary, width);
 }
@@ -445,6 +461,11 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
   fmt::format_to(out, "this takes, about  {}\n", human_duration(prediction.minutes * 60));
   fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
   fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
+  for (const PlannedMemory& planned : prediction.gpu_memory) {
+    fmt::format_to(out, "memory of a GPU    {}rank {}{}: {}\n",
+                   prediction.gpu_memory.size() > 1 ? printable(planned.job) + ", " : "", planned.peak.rank,
+                   of_capacity(planned.capacity), planned.peak.use.text());
+  }
   fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
   fmt::format_to(out, "over the fabric    {}, {} flows\n",
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));

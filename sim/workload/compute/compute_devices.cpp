@@ -14,6 +14,8 @@ const Parameters<GpuParameters>& gpu_parameters() {
                 "computing takes so many times as long while kernels of a communication run on the same GPU")
           .real("jitter", &P::jitter, {0, 0.15},
                 "standard deviation of a compute task's time, as a share of it; 0: none")
+          .flag("overcommit_memory", &P::overcommit_memory,
+                "jobs that need more memory than their GPUs have run all the same")
           .list(
               "stragglers", &P::stragglers,
               "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "

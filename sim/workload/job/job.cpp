@@ -113,6 +113,8 @@ class SourceJob final : public TaskJob {
   std::uint64_t tasks_done() const override { return books_.tasks_done(); }
   std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
   const std::vector<Time>& iteration_ends() const override { return books_.iteration_ends(); }
+  const std::vector<RankTimes>& warm_up_times() const override { return books_.warm_up_times(); }
+  const MemoryLedger* memory() const override { return books_.memory(); }
   const std::vector<PathSummary>& paths() const override { return books_.paths(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
 
