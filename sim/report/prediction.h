@@ -65,7 +65,7 @@ struct Prediction {
   double minutes = 0;        // of the whole run with this machine to itself, set-up included
   std::uint64_t memory = 0;  // largest resident memory, bytes
   Calibration calibration;
-  double share = 0;  // of the run's work that the calibration did
+  double share = 0;                       // of the run's work that the calibration did
   std::vector<PlannedMemory> gpu_memory;  // of the jobs that know it
 };
 

@@ -23,6 +23,14 @@ class Recorder {
   Recorder(Tables* tables, const Graph& graph, std::size_t jobs)
       : tables_(tables), graph_(graph), ends_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
+  // One more, while the run goes on.
+  void add_job() {
+    ends_.emplace_back();
+    path_.emplace_back();
+    ways_.emplace_back();
+    ports_.emplace_back();
+  }
+
   void record(const TaskRecord& task);
   // `choice`: empty where the library had none, of messages and of groups of one rank.
   void record(const CommunicationRecord& communication, const LibraryChoice& choice);

@@ -116,6 +116,13 @@ Json memory_json(const std::optional<JobMemory>& memory) {
           {"peak_time_s", to_seconds(memory->time)}};
 }
 
+Json recovery_json(const std::optional<JobRecovery>& recovery) {
+  if (!recovery) return nullptr;
+  return {{"restarts", recovery->restarts},        {"whole_s", to_seconds(recovery->whole)},
+          {"lost_s", to_seconds(recovery->lost)},  {"down_s", to_seconds(recovery->down)},
+          {"storage_s", to_seconds(recovery->io)}, {"goodput", recovery->goodput()}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
@@ -125,6 +132,7 @@ Json job_json(const JobResult& job) {
   return {{"name", job.name},
           {"ranks", job.gpus.size()},
           {"done", job.done},
+          {"stopped", job.stopped},
           {"priority", job.priority},
           {"arrival_s", to_seconds(job.arrival)},
           {"start_s", job.begun ? Json(to_seconds(job.begin)) : Json(nullptr)},
@@ -142,6 +150,7 @@ Json job_json(const JobResult& job) {
           {"tflops_per_gpu", or_null(summary.tflops_per_gpu)},
           {"exposed_by", exposed},
           {"memory", memory_json(job.memory)},
+          {"recovery", recovery_json(job.recovery)},
           {"critical_path", critical_path_json(job)}};
 }
 

@@ -114,7 +114,8 @@ constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
 constexpr const char* kMemoryHeader =
-    "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,gathered_bytes,"
+    "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,gathered_"
+    "bytes,"
     "communication_bytes\n";
 constexpr const char* kCriticalPathHeader =
     "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication,"
@@ -145,24 +146,12 @@ const Parameters<OutputParameters>& output_parameters() {
 }
 
 const std::vector<std::string>& output_files() {
-  static const std::vector<std::string> names = {"summary.json",
-                                                 "manifest.json",
-                                                 "jobs.csv",
-                                                 "iterations.csv",
-                                                 "ranks.csv",
-                                                 "tasks.csv",
-                                                 "collectives.csv",
-                                                 "bandwidths.csv",
-                                                 "flows.csv",
-                                                 "links.csv",
-                                                 "memory.csv",
-                                                 "queue_samples.csv",
-                                                 "link_samples.csv",
-                                                 "flow_samples.csv",
-                                                 "critical_path.csv",
-                                                 "critical_path_ports.csv",
-                                                 "fct.txt",
-                                                 "run.log"};
+  static const std::vector<std::string> names = {
+      "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv",
+      "ranks.csv",        "tasks.csv",        "collectives.csv",   "bandwidths.csv",
+      "flows.csv",        "links.csv",        "memory.csv",        "queue_samples.csv",
+      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "critical_path_ports.csv",
+      "fct.txt",          "run.log"};
   return names;
 }
 
@@ -201,10 +190,7 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
                const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics,
                std::unique_ptr<Ns3Fct> fct)
     : directory_(directory, output_files()), fct_(std::move(fct)) {
-  for (const NamedSource& job : jobs) {
-    jobs_.push_back({job.source, csv_cell(job.name), {}});
-    for (const std::string& name : job.source->names()) jobs_.back().names.push_back(csv_cell(name));
-  }
+  for (const NamedSource& job : jobs) add_job(job);
   for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
     return std::make_unique<Rows>(directory_.file(name), header,
@@ -226,6 +212,11 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
   if (sample.queues) queue_samples_ = open("queue_samples.csv", kQueueSamplesHeader);
   if (sample.links) link_samples_ = open("link_samples.csv", kLinkSamplesHeader);
   if (sample.flows) flow_samples_ = open("flow_samples.csv", kFlowSamplesHeader);
+}
+
+void Tables::add_job(const NamedSource& job) {
+  jobs_.push_back({job.source, csv_cell(job.name), {}});
+  for (const std::string& name : job.source->names()) jobs_.back().names.push_back(csv_cell(name));
 }
 
 std::vector<Tables::Rows*> Tables::streamed() const {

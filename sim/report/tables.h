@@ -45,6 +45,9 @@ class Tables {
          const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics = {},
          std::unique_ptr<Ns3Fct> fct = nullptr);
 
+  // One more, while the run goes on.
+  void add_job(const NamedSource& job);
+
   // When nothing can be refused any more: removes the files of earlier runs.
   void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);

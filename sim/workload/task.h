@@ -152,8 +152,8 @@ class TaskSource {
   virtual ~TaskSource() = default;
   virtual const std::string& job_name() const = 0;
   virtual std::uint32_t ranks() const = 0;
-  // The last so many ranks are not GPUs but the drives of storage servers, those of WorkloadContext::drives in
-  // their order: placements are about the others only.
+  // The last so many ranks are not GPUs but the drives of storage servers, those of WorkloadContext::drives
+  // in their order: placements are about the others only.
   virtual std::uint32_t storage_ranks() const { return 0; }
   // The grid that the ranks are numbered by, for placements; empty: a plain list of ranks.
   virtual std::vector<RankAxis> axes() const { return {}; }
@@ -180,8 +180,8 @@ class TaskSource {
 
   // Iterations of the job; nothing where only playing it will tell.
   virtual std::optional<std::uint32_t> iterations() const = 0;
-  // The first iterations, fewer than all, that means leave out: the network's queues, windows and clocks are not
-  // yet what they will be, or the pipeline's ranks not yet apart.
+  // The first iterations, fewer than all, that means leave out: the network's queues, windows and clocks are
+  // not yet what they will be, or the pipeline's ranks not yet apart.
   virtual std::uint32_t warm_up() const { return 0; }
   // Tasks of all ranks and iterations; nothing where only playing it will tell.
   virtual std::optional<std::uint64_t> total_tasks() const = 0;

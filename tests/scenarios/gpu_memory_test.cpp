@@ -1,5 +1,5 @@
-// The memory of GPUs in a run: is its course that of the tasks, is the peak in the report, and is what does not
-// fit refused?
+// The memory of GPUs in a run: is its course that of the tasks, is the peak in the report, and is what does
+// not fit refused?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,8 @@ struct WrittenJob {
 };
 
 constexpr const char* kPipeline =
-    "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 1024}, parallel: {pipeline: "
+    "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 1024}, parallel: "
+    "{pipeline: "
     "4}, microbatches: 8, gradient: {dtype: fp32}, recompute: none, iterations: 2}";
 
 // In one_f_one_b the first stage holds four microbatches when its fourth forward has begun, long before the
@@ -65,7 +66,8 @@ TEST(GpuMemory, PeaksWhereThePipelineDoes) {
   EXPECT_GT(job.memory->time, 0);
   EXPECT_LT(job.memory->time, job.iteration_ends.at(0));
   EXPECT_THAT(render_screen(results, 120), HasSubstr("memory           rank 0 at"));
-  EXPECT_THAT(summary_json(results), AllOf(HasSubstr("\"peak_rank\": 0"), HasSubstr("\"activations_bytes\"")));
+  EXPECT_THAT(summary_json(results),
+              AllOf(HasSubstr("\"peak_rank\": 0"), HasSubstr("\"activations_bytes\"")));
 }
 
 // Of each stage's rank every change, in order of time; at the end what was there at the beginning.
@@ -129,7 +131,8 @@ TEST(GpuMemory, IsPredicted) {
 // Its times are those of the iterations behind it.
 TEST(WarmUp, IsLeftOutOfMeans) {
   const std::string job =
-      "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 1024}, parallel: {pipeline: "
+      "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 1024}, parallel: "
+      "{pipeline: "
       "2, data: 2}, microbatches: 2, iterations: 5, warm_up: ";
   const Results all = WrittenJob(job + "0}").run("a100_80gb"), warm = WrittenJob(job + "2}").run("a100_80gb");
   EXPECT_EQ(all.fingerprints.results, warm.fingerprints.results);

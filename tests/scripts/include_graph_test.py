@@ -24,7 +24,7 @@ DOORS = {
                     "programs/program_file.h", "programs/program_plan.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
                  "compute/compute_devices.h", "compute/compute_times.h", "compute/gpu_variation.h", "readers/ns3_flows.h",
-                 "memory/memory_plan.h", "memory/memory_ledger.h"},
+                 "memory/memory_plan.h", "memory/memory_ledger.h", "checkpoint/checkpoint.h"},
     "import": {"ns3_config.h"},
 }
 

@@ -67,7 +67,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     for (std::uint32_t rank = 0; rank < trainers_.size(); ++rank) {
       if (bytes_[rank] == 0) continue;
       drives_[server_of(rank)].writers.push_back(rank);
-      for (std::int64_t i : {std::int64_t{0}, pieces(rank) - 1}) add_work(write_name_, piece_bytes(rank, i), p_.write_rate);
+      for (std::int64_t i : {std::int64_t{0}, pieces(rank) - 1})
+        add_work(write_name_, piece_bytes(rank, i), p_.write_rate);
       if (p_.asynchronous) add_work(snapshot_name_, bytes_[rank], p_.snapshot_rate);
       trainers_[rank].boundary = boundary_of(0);
     }
@@ -120,7 +121,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     for (std::uint32_t rank = 0; total && rank < trainer_count(); ++rank) {
       if (bytes_[rank] == 0) continue;
       // At both ends pieces and the word that they are written; writes; a snapshot.
-      *total += checkpoints() * (3 * static_cast<std::uint64_t>(pieces(rank)) + 2 + (p_.asynchronous ? 1 : 0));
+      *total +=
+          checkpoints() * (3 * static_cast<std::uint64_t>(pieces(rank)) + 2 + (p_.asynchronous ? 1 : 0));
     }
     return total;
   }
@@ -187,7 +189,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     std::uint32_t open = inner_->open_iteration(rank);
     if (trainer.snapshots) open = std::min(open, boundary_of(trainer.begun) - 1);
     // One that waits for its turn is still to come.
-    if (bytes_[rank] > 0 && trainer.begun < checkpoints()) open = std::min(open, boundary_of(trainer.begun) - 1);
+    if (bytes_[rank] > 0 && trainer.begun < checkpoints())
+      open = std::min(open, boundary_of(trainer.begun) - 1);
     if (trainer.written < trainer.begun) open = std::min(open, label(trainer.written));
     return open;
   }
@@ -279,9 +282,9 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   Task piece(std::uint32_t rank, std::uint32_t checkpoint, std::int64_t i, TaskKind kind) const {
     const bool sends = kind == TaskKind::send;
     const auto number = static_cast<std::uint32_t>(i);
-    Task task = own(sends ? checkpoint * ids_of(rank) + 1 + number
-                          : first_at_drives(rank, checkpoint) + 2 * number,
-                    label(checkpoint), piece_name_);
+    Task task =
+        own(sends ? checkpoint * ids_of(rank) + 1 + number : first_at_drives(rank, checkpoint) + 2 * number,
+            label(checkpoint), piece_name_);
     task.kind = kind;
     task.raw = true;
     task.peer = sends ? trainer_count() + server_of(rank) : rank;
@@ -290,8 +293,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     return task;
   }
   Task write(std::uint32_t writer, std::uint32_t checkpoint, std::int64_t i) const {
-    Task task = own(first_at_drives(writer, checkpoint) + 2 * static_cast<std::uint32_t>(i) + 1, label(checkpoint),
-                    write_name_);
+    Task task = own(first_at_drives(writer, checkpoint) + 2 * static_cast<std::uint32_t>(i) + 1,
+                    label(checkpoint), write_name_);
     task.stream = Stream::compute;
     task.work = work_of_.at({write_name_, piece_bytes(writer, i)});
     return task;
@@ -356,7 +359,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     for (std::size_t i = first; i < ready.size(); ++i) {
       if (later(ready[i])) trainer.held.push_back(ready[i]);
     }
-    ready.erase(std::remove_if(ready.begin() + static_cast<std::ptrdiff_t>(first), ready.end(), later), ready.end());
+    ready.erase(std::remove_if(ready.begin() + static_cast<std::ptrdiff_t>(first), ready.end(), later),
+                ready.end());
   }
 
   // Begins a checkpoint if its iterations are over and the one before is written.
@@ -395,7 +399,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
       begin_writing(rank, ready);
       go_on(rank, ready);
     } else if (place <= pieces(rank)) {
-      if (++trainer.piece < pieces(rank)) ready.push_back(piece(rank, trainer.begun - 1, trainer.piece, TaskKind::send));
+      if (++trainer.piece < pieces(rank))
+        ready.push_back(piece(rank, trainer.begun - 1, trainer.piece, TaskKind::send));
     } else {
       ++trainer.written;
       if (!p_.asynchronous) go_on(rank, ready);
@@ -449,12 +454,12 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::uint32_t servers_;
   std::vector<Work> works_;
   std::vector<std::string> names_;
-  std::uint32_t write_name_ = 0, snapshot_name_ = 0, piece_name_ = 0, written_name_ = 0,
-                read_name_ = 0;
+  std::uint32_t write_name_ = 0, snapshot_name_ = 0, piece_name_ = 0, written_name_ = 0, read_name_ = 0;
   std::map<std::pair<std::uint32_t, Bytes>, std::uint32_t> work_of_;  // by name and bytes
   std::vector<Trainer> trainers_;
   std::vector<Drives> drives_;
-  std::vector<std::int64_t> pieces_written_ = std::vector<std::int64_t>(trainers_.size(), 0);  // of each writer
+  std::vector<std::int64_t> pieces_written_ =
+      std::vector<std::int64_t>(trainers_.size(), 0);  // of each writer
   std::unique_ptr<MemoryPlan> memory_;
 };
 
@@ -464,14 +469,16 @@ const Parameters<CheckpointParameters>& checkpoint_parameters() {
   using P = CheckpointParameters;
   static const auto p =
       Parameters<P>()
-          .integer("every", &P::every, {0, 1'000'000}, "iterations between two checkpoints; 0: there are none")
+          .integer("every", &P::every, {0, 1'000'000},
+                   "iterations between two checkpoints; 0: there are none")
           .flag("asynchronous", &P::asynchronous,
                 "train on while a copy in the hosts' memory is written; false: wait until it is")
           .flag("divided", &P::divided,
                 "replicas write a part each of what they all have; false: the first of them does")
           .integer("servers", &P::servers, {0, 65'536}, "storage servers that they are written to; 0: all")
           .bytes("piece", &P::piece, {4096, 1000 * kGigabyte}, "that is sent and written as one")
-          .rate("write_rate", &P::write_rate, {1 * kMbps, 1'000'000 * kGbps}, "of the drives of a server together")
+          .rate("write_rate", &P::write_rate, {1 * kMbps, 1'000'000 * kGbps},
+                "of the drives of a server together")
           .rate("snapshot_rate", &P::snapshot_rate, {1 * kMbps, 1'000'000 * kGbps},
                 "asynchronous: from a GPU to its host's memory");
   return p;
@@ -479,12 +486,11 @@ const Parameters<CheckpointParameters>& checkpoint_parameters() {
 
 const Parameters<RecoveryParameters>& recovery_parameters() {
   using P = RecoveryParameters;
-  static const auto p =
-      Parameters<P>()
-          .time("detection", &P::detection, {0, 1'000'000 * kSecond},
-                "from the failure of a host until the job is stopped everywhere")
-          .time("restart", &P::restart, {0, 1'000'000 * kSecond},
-                "from then until it begins again, on that host or on a spare one");
+  static const auto p = Parameters<P>()
+                            .time("detection", &P::detection, {0, 1'000'000 * kSecond},
+                                  "from the failure of a host until the job is stopped everywhere")
+                            .time("restart", &P::restart, {0, 1'000'000 * kSecond},
+                                  "from then until it begins again, on that host or on a spare one");
   return p;
 }
 

@@ -1,12 +1,12 @@
-// Checkpoints: at intervals the ranks of a training job write what it needs to go on from there to the drives of
-// storage servers, over the network. A checkpointed job is its source with more ranks behind its own, the
+// Checkpoints: at intervals the ranks of a training job write what it needs to go on from there to the drives
+// of storage servers, over the network. A checkpointed job is its source with more ranks behind its own, the
 // drives, and with more tasks: each rank's part travels in pieces, raw messages one after the other, each of
 // which the drives write when it has come; when all are written the rank is told.
 //
-// Synchronous: a rank begins nothing of its next iteration before its part is written (torch.save). Asynchronous: it
-// waits until its part is copied to the host's memory over PCIe, and trains on while that travels (CheckFreq:
-// Mohan et al., FAST '21, whose snapshot and persist these are; Gemini: Wang et al., SOSP '23); a next snapshot
-// waits until the one before is written.
+// Synchronous: a rank begins nothing of its next iteration before its part is written (torch.save).
+// Asynchronous: it waits until its part is copied to the host's memory over PCIe, and trains on while that
+// travels (CheckFreq: Mohan et al., FAST '21, whose snapshot and persist these are; Gemini: Wang et al., SOSP
+// '23); a next snapshot waits until the one before is written.
 #pragma once
 
 #include <cstdint>

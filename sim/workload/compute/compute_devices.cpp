@@ -19,7 +19,9 @@ const Parameters<GpuParameters>& gpu_parameters() {
           .list(
               "stragglers", &P::stragglers,
               "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "
-              "first_iteration and last_iteration if not always");
+              "first_iteration and last_iteration if not always")
+          .list("failures", &P::failures,
+                "hosts that stop computing at a time: {host: host3, at: 10 s}; see the key recovery of jobs");
   return parameters;
 }
 

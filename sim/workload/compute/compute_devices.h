@@ -26,6 +26,7 @@ struct GpuParameters {
   // Jobs may need more memory than their GPUs have.
   bool overcommit_memory = false;
   ConfigNode stragglers{};
+  ConfigNode failures{};  // of hosts
 };
 const Parameters<GpuParameters>& gpu_parameters();
 

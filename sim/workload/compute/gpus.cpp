@@ -11,9 +11,9 @@
 //   documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which would be 0.765 here.
 // - v100_sxm2: the highest rate that Markidis et al. (arXiv 1803.04014) measured, 83 TFLOP/s.
 //
-// Memory: what data sheets call GB are GiB, because HBM comes in powers of two: 80 GB of an A100 are 85.9 10^9
-// bytes (nvidia-smi: 81920 MiB). Driver and firmware keep some for themselves (an H100 shows 81559 MiB), which is
-// not taken off here.
+// Memory: what data sheets call GB are GiB, because HBM comes in powers of two: 80 GB of an A100 are 85.9
+// 10^9 bytes (nvidia-smi: 81920 MiB). Driver and firmware keep some for themselves (an H100 shows 81559 MiB),
+// which is not taken off here.
 //
 // Attention: 0.6 of the peak everywhere (roofline.h), but for mi300x, whose GEMMs reach less than that: the
 // same share of its GEMM rate as on an h100_sxm. That is no measurement.

@@ -53,9 +53,15 @@ void JobBooks::open(Time begin) {
   }
 }
 
+void JobBooks::stop(Time now) {
+  for (RankLedger& ledger : ledgers_) ledger.halt(now);
+  ranks_left_ = 0;
+  end_ = std::max(end_, now);
+}
+
 void JobBooks::count_memory(const JobRecord& record) {
-  const bool begins = record.kind == JobRecord::Kind::compute_begins ||
-                      record.kind == JobRecord::Kind::communication_begins;
+  const bool begins =
+      record.kind == JobRecord::Kind::compute_begins || record.kind == JobRecord::Kind::communication_begins;
   if (!memory_->apply(record.rank, record.task, begins, record.time)) return;
   if (observer_.memory && memory_->is_first_of_role(record.rank))
     observer_.memory({job_, record.rank, record.time, memory_->of(record.rank).now});
@@ -263,7 +269,7 @@ void JobBooks::close_iterations(Time now) {
 std::vector<RankTimes> JobBooks::rank_times(Time until) const {
   std::vector<RankTimes> times;
   times.reserve(ledgers_.size());
-  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(until));
+  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(std::max(until, ledger.told())));
   return times;
 }
 

@@ -72,6 +72,10 @@ class JobBooks {
   // Records of one rank, and of the ranks of one operation, come in order of time. InputError where members
   // of an operation disagree.
   void apply(const JobRecord& record);
+  // The rank does nothing from now on.
+  void halt(std::uint32_t rank, Time now) { ledgers_[rank].halt(now); }
+  // The job is over, whatever is left of it.
+  void stop(Time now);
   // Only where critical paths are asked for; in the order of what happened, before what it caused.
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
     path_->released(record, ports);
@@ -83,6 +87,7 @@ class JobBooks {
   std::uint64_t tasks_done() const { return tasks_done_; }
   Time begin_time() const { return begin_; }
   Time end_time() const { return end_; }
+  // Up to what a rank was told last where that is later: it may be ahead of the end of an iteration.
   std::vector<RankTimes> rank_times(Time until) const;
   // Of the iterations that all ranks have done, in order: the last end of a task of it or one before.
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }

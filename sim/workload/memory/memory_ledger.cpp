@@ -6,7 +6,8 @@ namespace netsim {
 
 MemoryLedger::MemoryLedger(const MemoryPlan& plan, std::uint32_t ranks)
     : plan_(plan), ranks_(ranks), first_of_role_(ranks, false) {
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) ranks_[rank].now = ranks_[rank].peak = plan.resident(rank);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    ranks_[rank].now = ranks_[rank].peak = plan.resident(rank);
   for (const MemoryPeak& role : plan.planned()) first_of_role_[role.rank] = true;
 }
 
@@ -25,9 +26,9 @@ bool MemoryLedger::apply(std::uint32_t number, const Task& task, bool begins, Ti
 }
 
 std::uint32_t MemoryLedger::fullest() const {
-  const auto most =
-      std::max_element(ranks_.begin(), ranks_.end(),
-                       [](const Rank& a, const Rank& b) { return a.peak.total() < b.peak.total(); });
+  const auto most = std::max_element(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) {
+    return a.peak.total() < b.peak.total();
+  });
   return static_cast<std::uint32_t>(most - ranks_.begin());
 }
 

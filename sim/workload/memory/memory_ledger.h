@@ -1,5 +1,6 @@
 // MemoryLedger: the memory of a job's ranks while it runs: what is allocated and released is told as tasks
-// begin and end, in order of time, and of each rank its most is kept, with the moment and what it was made of.
+// begin and end, in order of time, and of each rank its most is kept, with the moment and what it was made
+// of.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ namespace netsim {
 
 struct Task;
 
-// `gathered`: parameters of other ranks, while a layer is computed (ZeRO-3, FSDP). `communication`: buffers of
-// what is gathered or passed on between ranks.
+// `gathered`: parameters of other ranks, while a layer is computed (ZeRO-3, FSDP). `communication`: buffers
+// of what is gathered or passed on between ranks.
 enum class MemoryKind : std::uint8_t {
   parameters,
   gradients,
@@ -81,8 +81,8 @@ class MemoryPlan {
   virtual bool change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const = 0;
   // Which of planned() a rank's is.
   virtual std::uint32_t role(std::uint32_t rank) const = 0;
-  // By role, where tasks begin and end in the order of the program, and communication lasts until the next one
-  // of its stream queue: what is known before the times are.
+  // By role, where tasks begin and end in the order of the program, and communication lasts until the next
+  // one of its stream queue: what is known before the times are.
   virtual std::vector<MemoryPeak> planned() const = 0;
 };
 

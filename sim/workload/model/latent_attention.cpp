@@ -42,9 +42,9 @@ std::vector<Operator> LatentAttention::forward() const {
   } else {
     ops.push_back(
         gathering(Gather{{tokens_, hidden_}}, weights("query_up_gemm", tokens_, queries_, hidden_)));
-    ops.push_back(saving({key_value},
-                         gathering(Gather{{tokens_, down_}}, weights("key_value_up_gemm", tokens_,
-                                                                     keys_values_, {m_.key_value}))));
+    ops.push_back(
+        saving({key_value}, gathering(Gather{{tokens_, down_}},
+                                      weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
   }
   ops.push_back(memory_bound("rotary", 4, {tokens_, queries_}));
   ops.push_back(attention(true));

@@ -98,8 +98,8 @@ struct AttentionCore {
 struct Saved {
   // `operand`: what a GEMM of weights reads, which is kept as it is multiplied, in reduced precision too;
   // `also_operand`: the same of a tensor that another operator keeps in half precision anyway, so that it
-  // takes memory of its own only where the GEMM's precision is another one; `of_core`: made inside the core of
-  // the attention, which can be computed again of queries, keys and values.
+  // takes memory of its own only where the GEMM's precision is another one; `of_core`: made inside the core
+  // of the attention, which can be computed again of queries, keys and values.
   enum class Kind : std::uint8_t { plain, operand, also_operand, of_core };
   std::int64_t bits_per_element = 16;
   Tensor tensor;

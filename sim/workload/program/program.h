@@ -205,8 +205,8 @@ class BlockBuilder {
   Position size() const { return size_; }
   // Of the block itself, in which what is repeated is one item.
   std::size_t items() const { return block_.items.size(); }
-  // From one of the items on, all of them operations: what memory they need together, allocated when the first
-  // begins and released when the last ends.
+  // From one of the items on, all of them operations: what memory they need together, allocated when the
+  // first begins and released when the last ends.
   void add_memory(std::size_t first_item, const TaskMemory& memory);
   // What a block that is appended next calls the operation at `position` of this one.
   Position seen_from_next(Position position) const;

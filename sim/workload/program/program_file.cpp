@@ -51,11 +51,13 @@ const EnumTable<TaskKind, int>& task_kinds() {
   return table;
 }
 const EnumTable<Stream, int>& streams() {
-  static const EnumTable<Stream, int> table = {
-      {Stream::compute, pb::Op::STREAM_COMPUTE}, {Stream::tp, pb::Op::STREAM_TP},
-      {Stream::pp, pb::Op::STREAM_PP},           {Stream::dp, pb::Op::STREAM_DP},
-      {Stream::ep, pb::Op::STREAM_EP},           {Stream::cp, pb::Op::STREAM_CP},
-      {Stream::io, pb::Op::STREAM_IO}};
+  static const EnumTable<Stream, int> table = {{Stream::compute, pb::Op::STREAM_COMPUTE},
+                                               {Stream::tp, pb::Op::STREAM_TP},
+                                               {Stream::pp, pb::Op::STREAM_PP},
+                                               {Stream::dp, pb::Op::STREAM_DP},
+                                               {Stream::ep, pb::Op::STREAM_EP},
+                                               {Stream::cp, pb::Op::STREAM_CP},
+                                               {Stream::io, pb::Op::STREAM_IO}};
   return table;
 }
 const EnumTable<CollectiveKind, int>& collectives() {

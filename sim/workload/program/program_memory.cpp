@@ -50,8 +50,7 @@ MemoryUse ProgramMemory::planned_peak(std::uint32_t number) const {
   std::map<std::pair<Stream, std::uint32_t>, const TaskMemory*> under_way;
   for (std::uint32_t i = 0; i < role.size(); ++i) {
     const ProgramOp& op = operations_[role.operation(i)];
-    const TaskMemory* memory =
-        op.memory_plus_one != 0 ? &program_.memory[op.memory_plus_one - 1] : nullptr;
+    const TaskMemory* memory = op.memory_plus_one != 0 ? &program_.memory[op.memory_plus_one - 1] : nullptr;
     if (is_communication(op.kind)) {
       const TaskMemory*& before = under_way[{op.stream, op.queue}];
       if (before != nullptr) add_largest(before->end, now);

@@ -30,8 +30,7 @@ Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool d
 
 Bytes restored(const TrainingGraph& graph, const MemoryAccounting& memory, std::uint32_t rank,
                ParameterSet set) {
-  const std::int64_t parameters =
-      graph.stages[graph.mesh.coordinate(rank, "pp")].parameters_of(set);
+  const std::int64_t parameters = graph.stages[graph.mesh.coordinate(rank, "pp")].parameters_of(set);
   const std::int64_t part = divide_up(parameters, shard_count(graph, set));
   return (memory.parameters ? part : parameters) * kParameterBytes +
          (memory.optimizer ? (memory.states ? part : parameters) * kOptimizerBytes : 0);
@@ -49,7 +48,8 @@ std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const MemoryAccoun
   return bytes;
 }
 
-std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided) {
+std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory,
+                                    bool divided) {
   std::vector<Bytes> bytes;
   bytes.reserve(graph.mesh.ranks());
   for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {

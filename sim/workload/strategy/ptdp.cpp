@@ -284,10 +284,12 @@ class Ptdp : public WorkloadKind {
   // That checkpoints are written to.
   std::uint32_t servers(const WorkloadContext& context) const {
     const auto all = static_cast<std::int64_t>(context.drives.size());
-    if (all == 0) node(where_, "checkpoint", "every").fail("the cluster has no storage_server to write checkpoints to");
+    if (all == 0)
+      node(where_, "checkpoint", "every").fail("the cluster has no storage_server to write checkpoints to");
     if (p_.checkpoint.servers > all) {
       node(where_, "checkpoint", "servers")
-          .fail(std::to_string(p_.checkpoint.servers) + " were asked for, the cluster has " + std::to_string(all));
+          .fail(std::to_string(p_.checkpoint.servers) + " were asked for, the cluster has " +
+                std::to_string(all));
     }
     return narrow(p_.checkpoint.servers == 0 ? all : p_.checkpoint.servers);
   }

@@ -180,10 +180,10 @@ struct ShardedReplicas {
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);
 
 // Says what memory the job needs (LayerMemory, StageGraph::resident, GraphNode::memory): parameters in half
-// precision, and in reduced precision a copy and its transpose; sums of gradients; for Adam in mixed precision
-// 12 bytes a parameter, a copy in fp32 and two moments (Rajbhandari et al., SC'20); activations from a layer's
-// forward to its backward, by what its operators save. Does nothing for a model whose layers do not say what
-// they save. Behind all others.
+// precision, and in reduced precision a copy and its transpose; sums of gradients; for Adam in mixed
+// precision 12 bytes a parameter, a copy in fp32 and two moments (Rajbhandari et al., SC'20); activations
+// from a layer's forward to its backward, by what its operators save. Does nothing for a model whose layers
+// do not say what they save. Behind all others.
 struct MemoryAccounting {
   // What a forward keeps of a layer of the body: all that is saved; all but what is made in the core of the
   // attention; its input.

@@ -426,8 +426,8 @@ class GraphComputation final : public StageComputation {
         after.push_back(writer_.append(block, gather, std::vector<Position>()));
     }
   }
-  Position append_next(BlockBuilder& block, const GraphNode& node,
-                       std::vector<std::vector<Position>>& done, const TaskMemory& memory) const {
+  Position append_next(BlockBuilder& block, const GraphNode& node, std::vector<std::vector<Position>>& done,
+                       const TaskMemory& memory) const {
     done.push_back({writer_.append(block, node, ChainWriter::waits_for(node, done))});
     block.add_memory(block.items() - 1, memory);
     return done.back().front();

@@ -119,7 +119,8 @@ TEST(Checkpoints, AreWhatThePlanSays) {
     const Played run(written(2, asynchronous), {2500, 3999}, 7, 2);
     for (std::uint32_t rank = 0; rank < run.source->ranks(); ++rank) {
       std::map<std::uint32_t, Task> expected;
-      for (const Task& task : test::tasks_of(*run.source, rank)) EXPECT_TRUE(expected.emplace(task.id, task).second);
+      for (const Task& task : test::tasks_of(*run.source, rank))
+        EXPECT_TRUE(expected.emplace(task.id, task).second);
       std::size_t played = 0;
       for (const PlayedTask& done : run.tasks) {
         if (done.rank != rank) continue;
@@ -153,9 +154,10 @@ constexpr std::int64_t kParameters = 4 * (12 * 64 * 64 + 13 * 64) + 128 * 64 + 1
 std::vector<Bytes> parts(const std::string& more, std::uint32_t ranks) {
   WorkloadContext context(ranks + 1);
   context.drives = {ranks};
-  const auto source = parse_workload("{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, "
-                                     "vocabulary: 128}, " +
-                                     more + "}")
+  const auto source = parse_workload(
+                          "{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, "
+                          "vocabulary: 128}, " +
+                          more + "}")
                           ->tasks(context);
   EXPECT_EQ(source->ranks(), ranks + 1);
   EXPECT_EQ(source->storage_ranks(), 1U);
@@ -173,15 +175,18 @@ TEST(Checkpoints, HaveEveryParameterOnce) {
   const Bytes states = 3 * kParameters;
   EXPECT_EQ(parts(d4 + "optimizer: distributed_adam, checkpoint: {every: 1, divided: false}", 4),
             (std::vector<Bytes>{states + 2 * kParameters, states, states, states}));
-  EXPECT_THAT(parts(d4 + "optimizer: distributed_adam, sharding: {what: parameters}, checkpoint: {every: 1, divided: "
-                         "false}",
-                    4),
-              ::testing::Each(all / 4));
+  EXPECT_THAT(
+      parts(d4 + "optimizer: distributed_adam, sharding: {what: parameters}, checkpoint: {every: 1, divided: "
+                 "false}",
+            4),
+      ::testing::Each(all / 4));
   // In two groups with a copy each the first writes.
-  EXPECT_EQ(parts(d4 + "optimizer: distributed_adam, sharding: {what: parameters, group: 2}, checkpoint: {every: 1, "
-                       "divided: false}",
-                  4),
-            (std::vector<Bytes>{all / 2, all / 2, 0, 0}));
+  EXPECT_EQ(
+      parts(d4 +
+                "optimizer: distributed_adam, sharding: {what: parameters, group: 2}, checkpoint: {every: 1, "
+                "divided: false}",
+            4),
+      (std::vector<Bytes>{all / 2, all / 2, 0, 0}));
   // Stages have what they have.
   const std::vector<Bytes> stages = parts("parallel: {pipeline: 2}, checkpoint: {every: 1}", 2);
   // Tied embeddings are on both.
@@ -191,8 +196,10 @@ TEST(Checkpoints, HaveEveryParameterOnce) {
 }
 
 TEST(Checkpoints, NeedStorage) {
-  const auto kind = parse_workload("{kind: ptdp, model: {layers: 2, hidden: 64, heads: 4}, checkpoint: {every: 1}}");
-  EXPECT_THAT([&] { kind->tasks(1); }, ::testing::ThrowsMessage<ConfigError>(HasSubstr("has no storage_server")));
+  const auto kind =
+      parse_workload("{kind: ptdp, model: {layers: 2, hidden: 64, heads: 4}, checkpoint: {every: 1}}");
+  EXPECT_THAT([&] { kind->tasks(1); },
+              ::testing::ThrowsMessage<ConfigError>(HasSubstr("has no storage_server")));
   WorkloadContext context(3);
   context.drives = {2};
   const auto more = parse_workload(
@@ -207,12 +214,14 @@ struct Trained {
   explicit Trained(const std::string& checkpoint) {
     const test::Directory directory;
     const std::string path = directory.path() + "/job.yaml";
-    std::ofstream(path) << "{kind: ptdp, model: {layers: 2, hidden: 512, heads: 8, sequence: 128, vocabulary: 1024}, "
-                           "parallel: {data: 4}, optimizer: distributed_adam, iterations: 4"
-                        << checkpoint << "}";
+    std::ofstream(path)
+        << "{kind: ptdp, model: {layers: 2, hidden: 512, heads: 8, sequence: 128, vocabulary: 1024}, "
+           "parallel: {data: 4}, optimizer: distributed_adam, iterations: 4"
+        << checkpoint << "}";
     SimulationSetup setup;
     setup.config = parse_config(
-        "{topology: {kind: star, hosts: 6, rate: 100 Gbps}, hosts: [{kind: storage_server, count: 1, nics: 1}, {kind: "
+        "{topology: {kind: star, hosts: 6, rate: 100 Gbps}, hosts: [{kind: storage_server, count: 1, nics: "
+        "1}, {kind: "
         "single_nic, count: 4}], compute: h100_sxm}",
         "cluster.yaml");
     setup.workload = path;

@@ -30,8 +30,8 @@ std::string gpt(int layers) {
 }
 std::string llama(int layers) {
   return fmt::format(
-      "kind: llama, layers: {}, hidden: {}, heads: {}, groups: 2, inner: 80, sequence: {}, vocabulary: {}", layers,
-      h, a, s, v);
+      "kind: llama, layers: {}, hidden: {}, heads: {}, groups: 2, inner: 80, sequence: {}, vocabulary: {}",
+      layers, h, a, s, v);
 }
 
 // The most of a rank in the order of the program.
@@ -63,8 +63,8 @@ TEST(ActivationMemory, IsThatOfKorthikanti) {
   }
 }
 
-// Section 4.3: the mask of the embedding's dropout, inputs of the last norm and of the logits, logits in fp32;
-// and where all is computed again, one layer whole.
+// Section 4.3: the mask of the embedding's dropout, inputs of the last norm and of the logits, logits in
+// fp32; and where all is computed again, one layer whole.
 TEST(ActivationMemory, OfTheEndsIsThatOfKorthikanti) {
   const Bytes layer = 34 * sbh + 5 * a * s * sbh / h, ends = sbh + 4 * sbh + 4 * s * b * v;
   EXPECT_EQ(activations(gpt(2), "recompute: none", 1), 2 * layer + ends);
@@ -72,8 +72,8 @@ TEST(ActivationMemory, OfTheEndsIsThatOfKorthikanti) {
   EXPECT_EQ(activations(gpt(9), "recompute: full", 1), 9 * 2 * sbh + layer - 2 * sbh + sbh);
 }
 
-// Norms' inputs and GEMMs' inputs, queries, keys and values, what attention gives, which the projection reads;
-// gate and up of the MLP. The softmax's sums are fp32, one a head and token.
+// Norms' inputs and GEMMs' inputs, queries, keys and values, what attention gives, which the projection
+// reads; gate and up of the MLP. The softmax's sums are fp32, one a head and token.
 TEST(ActivationMemory, OfALlama) {
   const std::int64_t tokens = s * b, keys = 2 * (h / a), inner = 80;
   const Bytes layer = 2 * (4 * h + 2 * h + 2 * keys + 2 * inner + inner) * tokens + 4 * a * tokens;
@@ -105,8 +105,8 @@ Bytes walk(const TaskSource& source, std::uint32_t rank, MemoryKind kind) {
 // Two blocks of keys and values, the one attended to and the one that comes; with gradients backward.
 TEST(ActivationMemory, HasTheBlocksOfARing) {
   const auto most = [](const char* exchange) {
-    const auto source =
-        job(llama(2), fmt::format("parallel: {{context: 2, context_exchange: {}}}, microbatch: 2", exchange), 2);
+    const auto source = job(
+        llama(2), fmt::format("parallel: {{context: 2, context_exchange: {}}}, microbatch: 2", exchange), 2);
     return walk(*source, 0, MemoryKind::communication);
   };
   const Bytes block = 2 * 2 * (h / a) * 2 * (s * b / 2);
@@ -120,8 +120,8 @@ TEST(ActivationMemory, HasTheBlocksOfARing) {
 const MemoryUse& resident(const TaskSource& source) { return source.memory()->resident(0); }
 std::int64_t parameters_of(const TaskSource& source) { return resident(source)[MemoryKind::parameters] / 2; }
 
-// Rajbhandari et al., SC'20: 2 + 2 + 12 bytes a parameter; Megatron-Core's table for gradients in fp32: 18, and
-// 6 + 12/d with its distributed optimizer.
+// Rajbhandari et al., SC'20: 2 + 2 + 12 bytes a parameter; Megatron-Core's table for gradients in fp32: 18,
+// and 6 + 12/d with its distributed optimizer.
 TEST(ModelMemory, IsThatOfZero) {
   const std::string d4 = "parallel: {data: 4}, recompute: none, ";
   const std::int64_t p = parameters_of(*job(gpt(4), d4 + "optimizer: adam", 4)), part = (p + 3) / 4;
@@ -139,13 +139,15 @@ TEST(ModelMemory, IsThatOfZero) {
   expect("optimizer: distributed_adam, gradient: {dtype: fp32}", 2 * p, 4 * p, 12 * part);
   expect("optimizer: distributed_adam, sharding: {what: gradients}", 2 * p, 2 * part, 12 * part);
   expect("optimizer: distributed_adam, sharding: {what: parameters}", 2 * part, 2 * part, 12 * part);
-  expect("optimizer: distributed_adam, sharding: {what: parameters, group: 2}", p / 2 * 2, p / 2 * 2, 12 * p / 2);
+  expect("optimizer: distributed_adam, sharding: {what: parameters, group: 2}", p / 2 * 2, p / 2 * 2,
+         12 * p / 2);
   expect("optimizer: none", 2 * p, 2 * p, 0);
 }
 
 // Gradients in half precision are there in fp32 while the optimizer runs: Megatron-Core's 20 bytes.
 TEST(ModelMemory, HasTheOptimizersCopyOfGradients) {
-  const auto source = job("layers: 2, hidden: 256, heads: 4, sequence: 8, vocabulary: 64", "recompute: full", 1);
+  const auto source =
+      job("layers: 2, hidden: 256, heads: 4, sequence: 8, vocabulary: 64", "recompute: full", 1);
   const std::int64_t p = parameters_of(*source);
   EXPECT_EQ(planned(*source).total(), 20 * p);
 }
@@ -172,22 +174,27 @@ TEST(TaskMemory, ReleasesAllThatItAllocates) {
   } jobs[] = {
       {gpt(4), "recompute: none, microbatches: 3", 1},
       {gpt(4), "recompute: full, parallel: {pipeline: 2, tensor: 2, schedule: zb_h1}, microbatches: 4", 4},
-      {gpt(4), "recompute: selective, parallel: {pipeline: 2, virtual_stages: 2, schedule: zb_v}, microbatches: 4",
+      {gpt(4),
+       "recompute: selective, parallel: {pipeline: 2, virtual_stages: 2, schedule: zb_v}, microbatches: 4",
        2},
       {llama(4), "parallel: {pipeline: 2, schedule: dual_pipe}, microbatches: 4", 2},
-      {llama(8), "recompute: none, parallel: {pipeline: 2, virtual_stages: 2, schedule: dual_pipe_v}, microbatches: 4",
+      {llama(8),
+       "recompute: none, parallel: {pipeline: 2, virtual_stages: 2, schedule: dual_pipe_v}, microbatches: 4",
        2},
       {llama(4), "parallel: {pipeline: 2, virtual_stages: 2, context: 2}, microbatches: 4", 4},
-      {llama(4), "parallel: {data: 4}, optimizer: distributed_adam, sharding: {what: parameters}, microbatches: 2",
-       4},
-      {llama(4), "parallel: {data: 4}, optimizer: distributed_adam, sharding: {what: gradients}, microbatches: 2", 4},
       {llama(4),
-       "parallel: {data: 2, pipeline: 2}, optimizer: distributed_adam, sharding: {what: parameters, reshard: nothing}, "
+       "parallel: {data: 4}, optimizer: distributed_adam, sharding: {what: parameters}, microbatches: 2", 4},
+      {llama(4),
+       "parallel: {data: 4}, optimizer: distributed_adam, sharding: {what: gradients}, microbatches: 2", 4},
+      {llama(4),
+       "parallel: {data: 2, pipeline: 2}, optimizer: distributed_adam, sharding: {what: parameters, reshard: "
+       "nothing}, "
        "microbatches: 4",
        4},
       {llama(4) + moe, "parallel: {data: 4, expert: 4}, router: zipf, microbatches: 2, iterations: 2", 4},
       {llama(4) + moe,
-       "parallel: {data: 4, expert: 2}, optimizer: distributed_adam, sharding: {what: parameters}, microbatches: 2",
+       "parallel: {data: 4, expert: 2}, optimizer: distributed_adam, sharding: {what: parameters}, "
+       "microbatches: 2",
        4}};
   for (const auto& [model, more, gpus] : jobs) {
     SCOPED_TRACE(more);
@@ -197,12 +204,13 @@ TEST(TaskMemory, ReleasesAllThatItAllocates) {
   }
 }
 
-// Of ZeRO-3: the first end, which stays, the layer that is computed and the next one, whose gather has begun. The
-// last end is smaller than a layer here, and there when no other is computed.
+// Of ZeRO-3: the first end, which stays, the layer that is computed and the next one, whose gather has begun.
+// The last end is smaller than a layer here, and there when no other is computed.
 TEST(TaskMemory, GathersALayerAhead) {
   const auto most = [](const std::string& more) {
-    const auto source = job(
-        gpt(6), "parallel: {data: 2}, optimizer: distributed_adam, sharding: {what: parameters" + more + "}", 2);
+    const auto source =
+        job(gpt(6),
+            "parallel: {data: 2}, optimizer: distributed_adam, sharding: {what: parameters" + more + "}", 2);
     return walk(*source, 0, MemoryKind::gathered);
   };
   const Bytes layer = 2 * (12 * h * h + 13 * h), first = 2 * (v * h + s * h), last = 2 * 2 * h;
@@ -228,8 +236,8 @@ struct Known {
   PipelineShape shape;
 };
 
-// What a stage holds at most, replayed from the schedule's steps: a forward keeps `saved`; the backward of the
-// input leaves `operands` for the gradients of weights.
+// What a stage holds at most, replayed from the schedule's steps: a forward keeps `saved`; the backward of
+// the input leaves `operands` for the gradients of weights.
 Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes operands) {
   Bytes now = 0, most = 0;
   for (const PipelineStep& step : plan.steps[stage]) {
@@ -244,8 +252,8 @@ Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes
 
 TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
   constexpr std::uint32_t p = 4;
-  // Whole layers and, of the four GEMMs' weights, what they and their outputs' gradients take (Qi et al., ICLR
-  // 2024, table 1).
+  // Whole layers and, of the four GEMMs' weights, what they and their outputs' gradients take (Qi et al.,
+  // ICLR 2024, table 1).
   const Bytes layer = 34 * sbh + 5 * a * s * sbh / h, operands = 32 * sbh;
   const Known all[] = {{"gpipe", {p, 1, 6}},       {"one_f_one_b", {p, 1, 6}}, {"eager_1f1b", {p, 1, 9}},
                        {"interleaved", {p, 3, 8}}, {"depth_first", {p, 2, 8}}, {"breadth_first", {p, 2, 4}},
@@ -258,9 +266,10 @@ TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
     const std::vector<std::uint32_t> in_flight = prove_pipeline(plan).in_flight;
     const auto source =
         job(gpt(static_cast<int>(p * known.shape.chunks)),
-            fmt::format("optimizer: none, recompute: none, microbatch: 2, microbatches: {}, parallel: {{pipeline: "
-                        "{}, virtual_stages: {}, schedule: {}}}",
-                        known.shape.microbatches, p, known.shape.chunks, known.name),
+            fmt::format(
+                "optimizer: none, recompute: none, microbatch: 2, microbatches: {}, parallel: {{pipeline: "
+                "{}, virtual_stages: {}, schedule: {}}}",
+                known.shape.microbatches, p, known.shape.chunks, known.name),
             p);
     for (std::uint32_t stage = 0; stage < p; ++stage) {
       bool ends = false;
@@ -276,10 +285,11 @@ TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
 
 // Stages have what they have layers for.
 TEST(PipelineMemory, FollowsUnevenStages) {
-  const auto source = job(gpt(8),
-                          "optimizer: none, recompute: none, microbatch: 2, microbatches: 8, parallel: {pipeline: 4, "
-                          "layers: {stages: [2, 3, 1, 2]}}",
-                          4);
+  const auto source =
+      job(gpt(8),
+          "optimizer: none, recompute: none, microbatch: 2, microbatches: 8, parallel: {pipeline: 4, "
+          "layers: {stages: [2, 3, 1, 2]}}",
+          4);
   const Bytes layer = 34 * sbh + 5 * a * s * sbh / h;
   EXPECT_EQ(planned(*source, 1)[MemoryKind::activations], 3 * 3 * layer);
   EXPECT_EQ(planned(*source, 2)[MemoryKind::activations], 2 * 1 * layer);
