@@ -14,6 +14,7 @@
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
 #include "sim/transport/ideal_endpoint.h"
+#include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -94,20 +95,34 @@ Time modelled_duration(const Work& work, const ComputeModel& model, const std::s
   return model.duration(work);
 }
 
-std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model,
+// `drives`: only what has a duration is done there.
+std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model, bool drives,
                                      const std::string& workload, const Place& config) {
   std::vector<Time> result;
+  const auto is_fixed = [](const Kernel& kernel) { return kernel.kind == Kernel::Kind::fixed; };
   for (const Work& work : source.works()) {
+    if (drives && !std::all_of(work.kernels.begin(), work.kernels.end(), is_fixed)) {
+      result.push_back(0);
+      continue;
+    }
     result.push_back(model != nullptr ? modelled_duration(work, *model, workload, config)
                                       : given_duration(work, workload, config));
   }
   return result;
 }
 
+// What stands for the drives of a storage server.
+bool is_drives(const Cluster& cluster, std::uint32_t gpu) {
+  return cluster.groups[cluster.hosts[cluster.gpus[gpu].host].group].kind == "storage_server";
+}
+
 WorkloadContext workload_context(const ConfigNode& root, const Cluster& cluster, std::uint64_t seed) {
   WorkloadContext context(static_cast<std::uint32_t>(cluster.gpus.size()));
   context.seed = seed;
   context.host_numbers = cluster.host_numbers;
+  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
+    if (is_drives(cluster, gpu)) context.drives.push_back(gpu);
+  }
   if (network_kind(root) != "ideal")
     context.classes = read_integer(ConfigNode::scalar(configured(root, "network.switch.classes"), {}));
   return context;
@@ -159,6 +174,27 @@ TransportFigures first_packet_transport(const System& system) {
     if (!fabrics[i].scale_up) return system.transports()[i];
   }
   return {};
+}
+
+// The most of any role.
+MemoryPeak planned_memory(const MemoryPlan& plan) {
+  const std::vector<MemoryPeak> planned = plan.planned();
+  return *std::max_element(planned.begin(), planned.end(), [](const MemoryPeak& a, const MemoryPeak& b) {
+    return a.use.total() < b.use.total();
+  });
+}
+
+JobMemory memory_of(const MemoryLedger& ledger, const MemoryPlan& plan) {
+  JobMemory memory;
+  memory.planned = planned_memory(plan).use;
+  memory.rank = ledger.fullest();
+  memory.time = ledger.of(memory.rank).peak_time;
+  memory.use = ledger.of(memory.rank).peak;
+  for (std::uint32_t rank = 0; rank < ledger.ranks(); ++rank) {
+    memory.rank_peak.push_back(ledger.of(rank).peak.total());
+    memory.rank_time.push_back(ledger.of(rank).peak_time);
+  }
+  return memory;
 }
 
 void append(std::vector<std::string>& lines, std::vector<std::string> more) {
@@ -234,9 +270,12 @@ void Simulation::create_jobs() {
   JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
                        [this](const CommunicationRecord& communication) { record(communication); },
                        [this](std::uint32_t job, std::uint32_t iteration, Time end) {
+                         if (descriptions_[job].source->storage_ranks() > 0)
+                           storage_waits_[job].push_back(storage_wait(job, end));
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
-                       {}};
+                       {},
+                       [this](const MemoryRecord& memory) { recorder_->record(memory); }};
   if (system_.output().critical_path) {
     observer.path = [this](std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
       recorder_->record(job, iteration, step);
@@ -252,11 +291,21 @@ void Simulation::create_jobs() {
   connect_circuits();
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
   jitter_ = gpus.jitter;
+  overcommit_memory_ = gpus.overcommit_memory;
+  failures_ = read_failures(gpus.failures, system_.cluster());
+  failed_.assign(system_.cluster().hosts.size(), false);
   stragglers_ = read_stragglers(gpus.stragglers, system_.cluster());
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
   }
+  taken_.assign(taken.size(), false);
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    for (const std::uint32_t gpu : placement(job)) taken_[gpu] = true;
+  }
+  continued_.resize(descriptions_.size());
+  failing_.resize(descriptions_.size());
+  storage_waits_.resize(descriptions_.size());
 }
 
 void Simulation::record(const CommunicationRecord& communication) {
@@ -300,14 +349,46 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
                                  job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
   }
   const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
-  PlacementView view{cluster, taken, job.source->ranks(), {}, job.name, setup_.seed};
+  const std::uint32_t storage = job.source->storage_ranks();
+  std::vector<bool> not_free = taken;  // drives are no GPUs for a job that knows them
+  for (std::uint32_t gpu = 0; storage > 0 && gpu < not_free.size(); ++gpu)
+    not_free[gpu] = not_free[gpu] || is_drives(cluster, gpu);
+  PlacementView view{cluster, not_free, job.source->ranks() - storage, {}, job.name, setup_.seed};
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
   const auto find = [&] { return place_ranks(node, view, shared); };
-  const PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
+  PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
   for (const std::uint32_t gpu : placed.gpus) (placed.shared ? shared : taken)[gpu] = true;
+  for (std::uint32_t gpu = 0, left = storage; left > 0 && gpu < not_free.size(); ++gpu) {
+    if (!is_drives(cluster, gpu)) continue;
+    placed.gpus.push_back(gpu);
+    --left;
+  }
+  require_memory(job, placed.gpus);
   times_.push_back(compute_times(job, placed.gpus));
   jobs_->add(
       {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
+}
+
+Bytes Simulation::memory_of(std::uint32_t gpu) const {
+  return system_.compute(gpu) != nullptr ? system_.compute(gpu)->memory() : 0;
+}
+
+// A job whose tensors do not fit into the memory of its GPUs cannot run there.
+void Simulation::require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
+  const MemoryPlan* plan = job.source->memory();
+  if (plan == nullptr || overcommit_memory_) return;
+  const std::vector<MemoryPeak> planned = plan->planned();
+  for (std::uint32_t rank = 0; rank < gpus.size() - job.source->storage_ranks(); ++rank) {
+    const MemoryUse& use = planned[plan->role(rank)].use;
+    const Bytes capacity = memory_of(gpus[rank]);
+    if (capacity == 0 || use.total() <= capacity) continue;
+    throw InputError(
+        Place{job.file, 0, 0, ""},
+        fmt::format("rank {} does not fit into the {} of its GPU {}: it needs {} (allowed: less, or "
+                    "gpus.overcommit_memory)",
+                    rank, gibibytes(capacity),
+                    system_.cluster().graph.node(system_.cluster().gpus[gpus[rank]].node).name, use.text()));
+  }
 }
 
 // Of each kind of GPU that the job is on.
@@ -321,7 +402,9 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
     group_of_rank.push_back(group);
     if (known[group]) continue;
     known[group] = true;
-    by_group[group] = durations_of_works(*job.source, system_.compute(gpu), job.file, setup_.config.place());
+    const bool drives = job.source->storage_ranks() > 0 && is_drives(system_.cluster(), gpu);
+    by_group[group] =
+        durations_of_works(*job.source, system_.compute(gpu), drives, job.file, setup_.config.place());
   }
   std::unique_ptr<ComputeTimes> times =
       std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
@@ -339,6 +422,8 @@ void Simulation::begin() {
       system_.engine().call_at(arrival, [this, job] { jobs_->start(job); });
     }
   }
+  for (const HostFailure& failure : failures_)
+    system_.engine().call_at(failure.at, [this, host = failure.host] { fail(host); });
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
   });
@@ -348,10 +433,134 @@ void Simulation::begin() {
       });
 }
 
+// ---- Failures: all between events
+
+// The ranks on the host stop; jobs that can go on from a checkpoint are stopped when the others have noticed.
+void Simulation::fail(std::uint32_t host) {
+  const Cluster& cluster = system_.cluster();
+  const Time now = system_.engine().now();
+  failed_[host] = true;
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    const JobPlan& plan = jobs_->job(job).plan();
+    if (!jobs_->job(job).begun() || jobs_->job(job).done()) continue;
+    bool on_it = false;
+    for (std::uint32_t rank = 0; rank < plan.gpus.size(); ++rank) {
+      if (cluster.gpus[plan.gpus[rank]].host != host) continue;
+      jobs_->halt(job, rank, now);
+      on_it = true;
+    }
+    const auto* resumable = dynamic_cast<const Resumable*>(plan.source);
+    if (!on_it || failing_[job] || resumable == nullptr || resumable->recovery() == nullptr) continue;
+    failing_[job] = true;
+    ++down_;
+    system_.engine().call_at(now + resumable->recovery()->detection, [this, job, now] { stop(job, now); });
+  }
+}
+
+void Simulation::stop(std::uint32_t job, Time failed) {
+  const Time now = system_.engine().now();
+  jobs_->stop(job, now);
+  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_->job(job).plan().source);
+  system_.engine().call_at(now + resumable.recovery()->restart,
+                           [this, job, failed] { restart(job, failed); });
+}
+
+// What is left is a job of its own, on the same GPUs but for those of failed hosts.
+void Simulation::restart(std::uint32_t before, Time failed) {
+  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_->job(before).plan().source);
+  const std::uint32_t number = jobs_->size();
+  std::uint32_t first = before, restarts = 1;
+  for (; continued_[first]; first = continued_[first]->job) ++restarts;
+  JobDescription rest;
+  rest.name = fmt::format("{}, restart {}", descriptions_[first].name, restarts);
+  rest.source = resumable.rest();
+  rest.arrival = system_.engine().now();
+  rest.priority = descriptions_[before].priority;
+  rest.file = descriptions_[before].file;
+  const std::vector<std::uint32_t> gpus = gpus_after_failure(jobs_->job(before).plan());
+  recorder_->add_job();
+  if (tables_ != nullptr) tables_->add_job({rest.name, rest.source.get()});
+  times_.push_back(compute_times(rest, gpus));
+  jobs_->add({rest.name, rest.source.get(), times_.back().get(), gpus, rest.arrival, rest.priority, nullptr});
+  descriptions_.push_back(std::move(rest));
+  continued_.push_back(Continued{before, resumable.saved_iterations(), failed});
+  failing_.push_back(false);
+  storage_waits_.emplace_back();
+  --down_;
+  jobs_->start(number);
+}
+
+// A failed host's place takes a spare one, the first like it of whose GPUs nobody has any, or, where there is
+// none, the host itself, repaired.
+std::vector<std::uint32_t> Simulation::gpus_after_failure(const JobPlan& plan) {
+  const Cluster& cluster = system_.cluster();
+  std::vector<std::vector<std::uint32_t>> of_host(cluster.hosts.size());
+  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu)
+    of_host[cluster.gpus[gpu].host].push_back(gpu);
+  std::vector<std::uint32_t> gpus = plan.gpus;
+  for (std::uint32_t host = 0; host < failed_.size(); ++host) {
+    const auto on_host = [&](std::uint32_t gpu) { return cluster.gpus[gpu].host == host; };
+    if (!failed_[host] || std::none_of(gpus.begin(), gpus.end(), on_host)) continue;
+    const auto is_spare = [&](std::uint32_t other) {
+      return !failed_[other] && cluster.hosts[other].group == cluster.hosts[host].group &&
+             std::none_of(of_host[other].begin(), of_host[other].end(),
+                          [&](std::uint32_t gpu) { return taken_[gpu]; });
+    };
+    std::uint32_t spare = 0;
+    while (spare < failed_.size() && !is_spare(spare)) ++spare;
+    if (spare == failed_.size()) {
+      failed_[host] = false;
+      continue;
+    }
+    for (std::uint32_t& gpu : gpus) {
+      if (!on_host(gpu)) continue;
+      const auto place = std::find(of_host[host].begin(), of_host[host].end(), gpu) - of_host[host].begin();
+      gpu = of_host[spare][static_cast<std::size_t>(place)];
+      taken_[gpu] = true;
+    }
+  }
+  return gpus;
+}
+
+// What the rank that waits longest for storage has waited until then: the others wait for it.
+Time Simulation::storage_wait(std::uint32_t number, Time until) const {
+  const Job& job = jobs_->job(number);
+  std::vector<RankTimes> ranks = job.rank_times(until);
+  ranks.resize(ranks.size() - job.plan().source->storage_ranks());
+  Time longest = 0;
+  for (const RankTimes& times : ranks)
+    longest = std::max(longest, times.exposed_by[static_cast<std::size_t>(Stream::io)]);
+  return longest;
+}
+
+// Of the chain of jobs that ends with this one.
+JobRecovery Simulation::recovery_of(std::uint32_t last) const {
+  JobRecovery recovery;
+  const JobResult end = job_result(last, system_.engine().now());
+  recovery.io = storage_wait(last, end.end);
+  Time begin = end.begin;
+  std::uint32_t at = last;
+  while (continued_[at]) {
+    const Continued& from = *continued_[at];
+    const JobResult before = job_result(from.job, system_.engine().now());
+    const std::uint32_t done_before = continued_[from.job] ? continued_[from.job]->iterations : 0;
+    const std::uint32_t kept = from.iterations - done_before;
+    const Time saved = kept > 0 ? before.iteration_ends.at(kept - 1) : before.begin;
+    ++recovery.restarts;
+    recovery.lost += from.failed - saved;
+    recovery.down += begin - from.failed;
+    if (kept > 0) recovery.io += storage_waits_[from.job].at(kept - 1);
+    begin = before.begin;
+    at = from.job;
+  }
+  recovery.whole = end.end - begin;
+  return recovery;
+}
+
 // Where nothing else moves, only times of the simulation tell whether anything will.
 bool Simulation::step(Time until) {
   Engine& engine = system_.engine();
-  if (jobs_->done() || stuck_ || deadlocked()) return false;
+  if (finished() || stuck_ || deadlocked()) return false;
   if (slice(std::min(until, next_look_))) return true;
   if (engine.pending() == 0 || engine.next_time() > until) return false;
   stuck_ = stuck();
@@ -363,7 +572,7 @@ SimulationState Simulation::state() const {
   SimulationState state;
   state.now = system_.engine().now();
   state.events = system_.engine().executed();
-  state.done = jobs_->done();
+  state.done = finished();
   for (std::uint32_t number = 0; number < jobs_->size(); ++number) {
     const Job& job = jobs_->job(number);
     state.jobs.push_back({job.plan().name, job.begun(), job.done(), job.tasks_done(),
@@ -385,7 +594,7 @@ Results Simulation::run(const Watch& watch) {
 Results Simulation::results(Time until) {
   Watch watch;
   watch.until = until;
-  if (jobs_->done()) return end(Outcome::done, watch);
+  if (finished()) return end(Outcome::done, watch);
   const Engine& engine = system_.engine();
   const bool stalled = stuck_ || deadlocked() || engine.pending() == 0;
   return end(stalled ? Outcome::stalled : until != kNever ? Outcome::limit : Outcome::interrupted, watch);
@@ -400,7 +609,14 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {
   const Calibration calibration = calibrate(seconds, watch);
-  return extrapolate(jobs_->ranks(), whole_volume(), calibration);
+  Prediction prediction = extrapolate(jobs_->ranks(), whole_volume(), calibration);
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    const JobPlan& plan = jobs_->job(job).plan();
+    if (plan.source->memory() == nullptr) continue;
+    const MemoryPeak peak = planned_memory(*plan.source->memory());
+    prediction.gpu_memory.push_back({plan.name, peak, memory_of(plan.gpus[peak.rank])});
+  }
+  return prediction;
 }
 
 // At least a few looks, however long the slices between them are: the first ones are slow in a large network,
@@ -505,7 +721,7 @@ void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
 Outcome Simulation::play(const Watch& watch) {
   std::optional<Volume> all;  // only for those who wait long enough to be told
   WallClock::time_point reported = WallClock::now();
-  while (!jobs_->done()) {
+  while (!finished()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
     if (!naming_step(watch.until)) {
       const Engine& engine = system_.engine();
@@ -549,6 +765,7 @@ void Simulation::settle(const Watch& watch) {
 // nothing but the run.
 bool Simulation::stuck() {
   const Engine& engine = system_.engine();
+  if (down_ > 0) return false;
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     if (!jobs_->job(job).begun()) return false;
   }
@@ -589,6 +806,11 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   if (sampler_ != nullptr && system_.output().sample.queues) results.sampled_queues = sampler_->queues();
   for (std::uint32_t job = 0; job < jobs_->size(); ++job)
     results.jobs.push_back(job_result(job, results.simulated));
+  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+    const bool last = std::none_of(continued_.begin(), continued_.end(),
+                                   [job](const auto& from) { return from && from->job == job; });
+    if (continued_[job] && last) results.jobs[job].recovery = recovery_of(job);
+  }
   for (const Gpu& gpu : system_.cluster().gpus)
     results.gpu_names.push_back(system_.cluster().graph.node(gpu.node).name);
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
@@ -659,18 +881,30 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.name = job.plan().name;
   result.iterations = source.iterations();
   result.begun = job.begun();
-  result.done = job.done();
+  result.stopped = std::any_of(continued_.begin(), continued_.end(),
+                               [number](const auto& from) { return from && from->job == number; });
+  result.done = job.done() && !result.stopped;
   result.priority = job.plan().priority;
   result.arrival = job.plan().arrival;
   result.begin = job.begin_time();
-  result.end = result.done ? job.end_time() : std::max(now, result.begin);
+  result.end = job.done() ? job.end_time() : std::max(now, result.begin);
   result.iteration_ends = job.iteration_ends();
   result.gpus = job.plan().gpus;
   result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
+  // The drives of storage servers are not what the job runs on.
+  result.gpus.resize(result.gpus.size() - source.storage_ranks());
+  result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = recorder_->path_shares(number, source);
   result.path_ways = recorder_->path_ways(number);
   result.path_ports = recorder_->path_ports(number);
+  result.warm_up = source.warm_up();
+  result.warm_up_times = job.warm_up_times();
+  if (!result.warm_up_times.empty()) result.warm_up_times.resize(result.gpus.size());
+  if (job.memory() != nullptr) {
+    result.memory = netsim::memory_of(*job.memory(), *source.memory());
+    result.memory->capacity = memory_of(result.gpus[result.memory->rank]);
+  }
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();

@@ -191,6 +191,15 @@ class Simulation {
   Volume whole_volume();
   Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
+  void require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
+  Bytes memory_of(std::uint32_t gpu) const;
+  bool finished() const { return jobs_->done() && down_ == 0; }
+  void fail(std::uint32_t host);
+  void stop(std::uint32_t job, Time failed);
+  void restart(std::uint32_t job, Time failed);
+  std::vector<std::uint32_t> gpus_after_failure(const JobPlan& plan);
+  Time storage_wait(std::uint32_t job, Time until) const;
+  JobRecovery recovery_of(std::uint32_t last) const;
   double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
   std::vector<FabricResult> fabric_results() const;
   JobResult job_result(std::uint32_t number, Time now) const;
@@ -208,6 +217,21 @@ class Simulation {
   System system_;
   std::vector<JobDescription> descriptions_;  // by job
   double jitter_ = 0;                         // of the section `gpus`, as are the next
+  bool overcommit_memory_ = false;
+  std::vector<HostFailure> failures_;
+  std::vector<bool> taken_;   // by GPU: a job has it, or had it before a failure
+  std::vector<bool> failed_;  // by host
+  std::uint32_t down_ = 0;    // jobs that were stopped, or will be, and have not begun again
+  // Of a job that goes on after a failure: the one before, what of it need not be done again, when a host
+  // failed.
+  struct Continued {
+    std::uint32_t job = 0, iterations = 0;
+    Time failed = 0;
+  };
+  std::vector<std::optional<Continued>> continued_;  // by job
+  std::vector<bool> failing_;                        // by job: a host of it has failed
+  // By job that writes checkpoints: what ranks had waited for storage at the end of each iteration, mean.
+  std::vector<std::vector<Time>> storage_waits_;
   std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;

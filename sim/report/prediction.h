@@ -7,12 +7,14 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
+#include "sim/workload/memory/memory_plan.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -50,13 +52,21 @@ struct Calibration {
   Time timer = 0;            // how long the timer of a flow on a queue pair of its own may outlive it
 };
 
+// What the fullest GPU of a job needs, in the order of its program.
+struct PlannedMemory {
+  std::string job;
+  MemoryPeak peak;
+  Bytes capacity = 0;  // 0: not known
+};
+
 struct Prediction {
   std::uint32_t ranks = 0;
   Volume volume;
   double minutes = 0;        // of the whole run with this machine to itself, set-up included
   std::uint64_t memory = 0;  // largest resident memory, bytes
   Calibration calibration;
-  double share = 0;  // of the run's work that the calibration did
+  double share = 0;                       // of the run's work that the calibration did
+  std::vector<PlannedMemory> gpu_memory;  // of the jobs that know it
 };
 
 // Which part of the work of `all` is done, 0 to 1: for the progress display.

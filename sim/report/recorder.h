@@ -23,10 +23,21 @@ class Recorder {
   Recorder(Tables* tables, const Graph& graph, std::size_t jobs)
       : tables_(tables), graph_(graph), ends_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
+  // One more, while the run goes on.
+  void add_job() {
+    ends_.emplace_back();
+    path_.emplace_back();
+    ways_.emplace_back();
+    ports_.emplace_back();
+  }
+
   void record(const TaskRecord& task);
   // `choice`: empty where the library had none, of messages and of groups of one rank.
   void record(const CommunicationRecord& communication, const LibraryChoice& choice);
   void record(const FlowRecord& flow);
+  void record(const MemoryRecord& memory) {
+    if (tables_ != nullptr) tables_->add(memory);
+  }
   void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // What was on the critical paths of a job, the largest first. `source`: of the job, for names.
   std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;

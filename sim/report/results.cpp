@@ -90,6 +90,16 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
                                           network.timeouts)));
 }
 
+// Communication took longer than the order of the program lets expect.
+void note_memory(const Results& results, std::vector<std::string>& notes) {
+  for (const JobResult& job : results.jobs) {
+    if (!job.memory || job.memory->capacity == 0 || job.memory->use.total() <= job.memory->capacity) continue;
+    notes.push_back(fmt::format("{}: rank {} needs {} at a time, its GPU has {}: it would run out of memory",
+                                job.name, job.memory->rank, gibibytes(job.memory->use.total()),
+                                gibibytes(job.memory->capacity)));
+  }
+}
+
 void note_full_links(const Results& results, std::vector<std::string>& notes) {
   const LinkResult* fullest = nullptr;
   std::size_t full = 0;
@@ -180,16 +190,23 @@ std::int64_t slowdown_millionths(const FlowRecord& flow) {
 
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
-  const std::size_t ended = job.done && job.iterations ? *job.iterations : job.iteration_ends.size();
+  // Without warm-up: from its end on, if one more iteration ended.
+  const std::size_t all = job.done && job.iterations ? *job.iterations : job.iteration_ends.size();
+  const bool warm = job.warm_up > 0 && all > job.warm_up && !job.warm_up_times.empty();
+  const std::size_t ended = warm ? all - job.warm_up : all;
+  const Time begin = warm ? job.iteration_ends[job.warm_up - 1] : job.begin;
   if (job.done) summary.jct_s = to_seconds(job.end - job.arrival);
   if (ended > 0) {
     const Time end = job.done ? job.end : job.iteration_ends.back();
-    summary.iteration_time_s = to_seconds(end - job.begin) / static_cast<double>(ended);
+    summary.iteration_time_s = to_seconds(end - begin) / static_cast<double>(ended);
     const double gpu_seconds = *summary.iteration_time_s * static_cast<double>(job.gpus.size());
     summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
   }
   const double per = job.done ? std::max<double>(static_cast<double>(ended), 1) : 1;
-  const auto mean = [&job, per](auto get) { return mean_seconds(job.rank_times, per, get); };
+  const auto mean = [&job, per, warm](auto get) {
+    const double before = warm ? mean_seconds(job.warm_up_times, per, get) : 0;
+    return mean_seconds(job.rank_times, per, get) - before;
+  };
   summary.compute_s = mean([](const RankTimes& t) { return t.compute; });
   summary.communication_s = mean([](const RankTimes& t) { return t.communication; });
   summary.exposed_s = mean([](const RankTimes& t) { return t.exposed; });
@@ -249,6 +266,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_no_route(results, notes);
   note_losses(results, notes);
   note_full_links(results, notes);
+  note_memory(results, notes);
   return notes;
 }
 

@@ -46,12 +46,40 @@ struct PathPort {
   PortDelay delay;          // added up
 };
 
+// The memory of a job's GPUs, where the workload knows what its tasks need.
+struct JobMemory {
+  MemoryUse planned;  // the most of any rank, in the order of the program
+  // The rank whose GPU is fullest at some time, when, and with what.
+  std::uint32_t rank = 0;
+  Time time = 0;
+  MemoryUse use;
+  Bytes capacity = 0;            // of that GPU; 0: not known
+  std::vector<Bytes> rank_peak;  // by rank, as is the next
+  std::vector<Time> rank_time;
+};
+
+// What became of a job whose hosts failed: it was stopped and begun again, as jobs of their own in the
+// report.
+struct JobRecovery {
+  std::uint32_t restarts = 0;
+  Time whole = 0;  // from the first begin to the end of the last
+  Time lost = 0;   // work that had to be done again: from the last iteration that was saved to the failure
+  Time down = 0;   // from the failure until the job began again
+  Time io = 0;     // waiting for storage: reading and writing checkpoints, mean over ranks
+  Time useful() const { return whole - lost - down - io; }
+  double goodput() const {
+    return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;
+  }
+};
+
 struct JobResult {
   std::string name;
   std::optional<std::uint32_t> iterations =
       1;              // asked for; nothing: as many as the workload turns out to have
   bool begun = true;  // it arrived before the run ended
   bool done = false;
+  bool stopped = false;                 // by a failure, and begun again under another name
+  std::optional<JobRecovery> recovery;  // of the last of the jobs that it became
   std::uint8_t priority = 0;
   Time arrival = 0;
   Time begin = 0;                      // its ranks began
@@ -63,6 +91,11 @@ struct JobResult {
   std::vector<PathWay> path_ways;      // between which GPUs, the largest first
   std::vector<PathPort> path_ports;    // at which ports, the largest first
   std::vector<PathShare> path_shares;  // what was on them, the largest first
+  // The first iterations, which means leave out, and the times of each rank up to their end; empty: it has
+  // not come.
+  std::uint32_t warm_up = 0;
+  std::vector<RankTimes> warm_up_times;
+  std::optional<JobMemory> memory;
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
@@ -176,9 +209,9 @@ struct Results {
   double wall_seconds = 0;  // of the run itself; not part of the answer
 };
 
-// A job's times as a person asks for them: seconds, means over ranks, per iteration. A job that is not done
-// has no jct; its other times are those of the iterations that ended (iteration_time, tflops; none if none
-// ended) or the totals so far (compute, communication, exposed, idle).
+// A job's times as a person asks for them: seconds, means over ranks, per iteration behind warm-up. A job
+// that is not done has no jct; its other times are those of the iterations that ended (iteration_time,
+// tflops; none if none ended) or the totals so far (compute, communication, exposed, idle).
 struct JobSummary {
   std::optional<double> jct_s, iteration_time_s, tflops_per_gpu;
   double compute_s = 0, communication_s = 0, exposed_s = 0, idle_s = 0;

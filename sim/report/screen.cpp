@@ -53,6 +53,32 @@ void headline(Text out, const JobResult& job, const JobSummary& summary) {
   }
 }
 
+std::string of_capacity(Bytes capacity) {
+  return capacity > 0 ? " of " + gibibytes(capacity) : std::string();
+}
+
+// The fullest GPU.
+void memory(Text out, const JobResult& job, std::size_t width) {
+  if (!job.memory) return;
+  const JobMemory& memory = *job.memory;
+  const std::string text =
+      fmt::format("rank {} at {}{}: {}", memory.rank, human_seconds(to_seconds(memory.time - job.begin)),
+                  of_capacity(memory.capacity), memory.use.text());
+  fmt::format_to(out, "  memory           {}\n", wrapped(text, 19, 19, width));
+}
+
+void recovery(Text out, const JobResult& job, std::size_t width) {
+  if (!job.recovery) return;
+  const JobRecovery& r = *job.recovery;
+  const auto text = [](Time time) { return human_seconds(to_seconds(time)); };
+  fmt::format_to(
+      out, "  goodput          {}\n",
+      wrapped(
+          fmt::format("{:.1f} % of {}: {} restarts, {} of work lost, {} down, {} waiting for storage",
+                      100 * r.goodput(), text(r.whole), r.restarts, text(r.lost), text(r.down), text(r.io)),
+          19, 19, width));
+}
+
 void bar(Text out, const std::string& label, double seconds, double whole, std::size_t width) {
   const double part = whole > 0 ? seconds / whole : 0;
   const std::size_t longest = std::min(kBarWidth, width - std::min(width, kBesideBar));
@@ -68,11 +94,9 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
   fmt::format_to(out, "\n  where the time of a GPU goes (mean{})\n",
                  job.done ? " per iteration" : ", so far");
   bar(out, "compute", summary.compute_s, whole, width);
-  static constexpr std::pair<Stream, const char*> kKinds[] = {{Stream::tp, "exposed TP"},
-                                                              {Stream::pp, "exposed PP"},
-                                                              {Stream::dp, "exposed DP"},
-                                                              {Stream::ep, "exposed EP"},
-                                                              {Stream::cp, "exposed CP"}};
+  static constexpr std::pair<Stream, const char*> kKinds[] = {
+      {Stream::tp, "exposed TP"}, {Stream::pp, "exposed PP"}, {Stream::dp, "exposed DP"},
+      {Stream::ep, "exposed EP"}, {Stream::cp, "exposed CP"}, {Stream::io, "exposed IO"}};
   for (const auto& [stream, label] : kKinds) {
     const double exposed = summary.exposed_by_s[static_cast<std::size_t>(stream)];
     if (exposed > 0) bar(out, label, exposed, whole, width);
@@ -338,7 +362,10 @@ void jobs(Text out, const Results& results, std::size_t width) {
     compute.cells.push_back(human_seconds(summary.compute_s));
     exposed.cells.push_back(human_seconds(summary.exposed_s));
     idle.cells.push_back(human_seconds(summary.idle_s));
-    state.cells.push_back(job.done ? "" : job.begun ? "under way" : "not arrived");
+    state.cells.push_back(job.done      ? ""
+                          : job.stopped ? "stopped by a failure"
+                          : job.begun   ? "under way"
+                                        : "not arrived");
   }
   fmt::format_to(out, "{}",
                  text_table({name, gpus, arrival, time, iteration, compute, exposed, idle, state}, 2, width));
@@ -370,11 +397,22 @@ void traffic(Text out, const Results& results, std::size_t width) {
 }
 
 void training(Text out, const Results& results, std::size_t width) {
-  if (results.jobs.size() > 1) return jobs(out, results, width);
+  if (results.jobs.size() > 1) {
+    jobs(out, results, width);
+    for (const JobResult& job : results.jobs) {
+      if (!job.memory && !job.recovery) continue;
+      fmt::format_to(out, "\n  {}\n", printable(job.name));
+      memory(out, job, width);
+      recovery(out, job, width);
+    }
+    return;
+  }
   const JobResult& job = results.jobs.front();
   const JobSummary summary = summarise(job);
   header(out, results, job);
   headline(out, job, summary);
+  memory(out, job, width);
+  recovery(out, job, width);
   breakdown(out, job, summary, width);
   critical_path(out, results, job, summary, width);
 }
@@ -445,6 +483,11 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
   fmt::format_to(out, "this takes, about  {}\n", human_duration(prediction.minutes * 60));
   fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
   fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
+  for (const PlannedMemory& planned : prediction.gpu_memory) {
+    fmt::format_to(out, "memory of a GPU    {}rank {}{}: {}\n",
+                   prediction.gpu_memory.size() > 1 ? printable(planned.job) + ", " : "", planned.peak.rank,
+                   of_capacity(planned.capacity), planned.peak.use.text());
+  }
   fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
   fmt::format_to(out, "over the fabric    {}, {} flows\n",
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));

@@ -48,7 +48,7 @@ Json critical_path_json(const JobResult& job) {
   }
   Json json = {{"compute_s", to_seconds(sum.compute) / iterations},
                {"held_s", to_seconds(sum.held) / iterations}};
-  for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+  for (const Stream stream : kCommunicationStreams) {
     json[std::string(to_string(stream)) + "_s"] =
         to_seconds(sum.communication[static_cast<std::size_t>(stream)]) / iterations;
   }
@@ -98,15 +98,41 @@ Json critical_path_json(const JobResult& job) {
   return json;
 }
 
+Json memory_json(const MemoryUse& use) {
+  Json json = {{"bytes", use.total()}};
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    const auto of = static_cast<MemoryKind>(kind);
+    json[std::string(to_string(of)) + "_bytes"] = use[of];
+  }
+  return json;
+}
+
+Json memory_json(const std::optional<JobMemory>& memory) {
+  if (!memory) return nullptr;
+  return {{"capacity_bytes", memory->capacity > 0 ? Json(memory->capacity) : Json(nullptr)},
+          {"planned", memory_json(memory->planned)},
+          {"peak", memory_json(memory->use)},
+          {"peak_rank", memory->rank},
+          {"peak_time_s", to_seconds(memory->time)}};
+}
+
+Json recovery_json(const std::optional<JobRecovery>& recovery) {
+  if (!recovery) return nullptr;
+  return {{"restarts", recovery->restarts},        {"whole_s", to_seconds(recovery->whole)},
+          {"lost_s", to_seconds(recovery->lost)},  {"down_s", to_seconds(recovery->down)},
+          {"storage_s", to_seconds(recovery->io)}, {"goodput", recovery->goodput()}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
-  for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+  for (const Stream stream : kCommunicationStreams) {
     exposed[to_string(stream)] = summary.exposed_by_s[static_cast<std::size_t>(stream)];
   }
   return {{"name", job.name},
           {"ranks", job.gpus.size()},
           {"done", job.done},
+          {"stopped", job.stopped},
           {"priority", job.priority},
           {"arrival_s", to_seconds(job.arrival)},
           {"start_s", job.begun ? Json(to_seconds(job.begin)) : Json(nullptr)},
@@ -115,6 +141,7 @@ Json job_json(const JobResult& job) {
           {"jct_s", or_null(summary.jct_s)},
           {"iterations", job.iterations ? Json(*job.iterations) : Json(nullptr)},
           {"iterations_done", job.iteration_ends.size()},
+          {"warm_up", job.warm_up},
           {"iteration_time_s", or_null(summary.iteration_time_s)},
           {"compute_s", summary.compute_s},
           {"communication_s", summary.communication_s},
@@ -122,6 +149,8 @@ Json job_json(const JobResult& job) {
           {"idle_s", summary.idle_s},
           {"tflops_per_gpu", or_null(summary.tflops_per_gpu)},
           {"exposed_by", exposed},
+          {"memory", memory_json(job.memory)},
+          {"recovery", recovery_json(job.recovery)},
           {"critical_path", critical_path_json(job)}};
 }
 
@@ -289,6 +318,21 @@ std::string structure_json_text(const Structure& structure) {
   return text_of({{"netsim", NETSIM_VERSION}, {"cluster", structure_json(structure)}});
 }
 
+namespace {
+
+Json planned_json(const Prediction& prediction) {
+  Json json = Json::array();
+  for (const PlannedMemory& planned : prediction.gpu_memory) {
+    json.push_back({{"job", planned.job},
+                    {"rank", planned.peak.rank},
+                    {"capacity_bytes", planned.capacity > 0 ? Json(planned.capacity) : Json(nullptr)},
+                    {"planned", memory_json(planned.peak.use)}});
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string prediction_json(const Prediction& prediction, const Structure& structure) {
   const Volume& volume = prediction.volume;
   const Calibration& calibration = prediction.calibration;
@@ -300,6 +344,7 @@ std::string prediction_json(const Prediction& prediction, const Structure& struc
                   {"flows", volume.flows},
                   {"packets", volume.packets},
                   {"packet_hops", hops_json(volume.packet_hops)},
+                  {"gpu_memory", planned_json(prediction)},
                   {"memory_bytes", prediction.memory},
                   {"minutes", prediction.minutes},
                   {"calibration",

@@ -20,7 +20,7 @@ std::string jobs_csv(const Results& results) {
       "job,ranks,done,jct_s,iterations,iterations_done,iteration_time_s,compute_s,communication_s,"
       "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_"
       "dp_s,"
-      "exposed_ep_s,exposed_cp_s,begin_ps,end_ps,tasks_done,tasks,arrival_ps,priority\n";
+      "exposed_ep_s,exposed_cp_s,exposed_io_s,begin_ps,end_ps,tasks_done,tasks,arrival_ps,priority\n";
   for (const JobResult& job : results.jobs) {
     const JobSummary s = summarise(job);
     text +=
@@ -28,7 +28,7 @@ std::string jobs_csv(const Results& results) {
                     optional_cell(s.jct_s), optional_cell(job.iterations), job.iteration_ends.size(),
                     optional_cell(s.iteration_time_s), s.compute_s, s.communication_s, s.exposed_s, s.idle_s,
                     optional_cell(s.tflops_per_gpu), job.peak_flops * 1e-12);
-    for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+    for (const Stream stream : kCommunicationStreams) {
       text += fmt::format("{},", s.exposed_by_s[static_cast<std::size_t>(stream)]);
     }
     text += fmt::format("{},{},{},{},{},{}\n", job.begin, job.end, job.tasks_done,
@@ -57,17 +57,18 @@ std::string ranks_csv(const Results& results, const std::vector<std::string>& ni
   std::string text =
       "job,rank,gpu,nic,compute_ps,communication_ps,exposed_ps,idle_ps,exposed_tp_ps,exposed_pp_ps,exposed_"
       "dp_ps,"
-      "exposed_ep_ps,exposed_cp_ps\n";
+      "exposed_ep_ps,exposed_cp_ps,exposed_io_ps,peak_memory_bytes,peak_memory_ps\n";
   for (const JobResult& job : results.jobs) {
     for (std::size_t rank = 0; rank < job.rank_times.size(); ++rank) {
       const RankTimes& t = job.rank_times[rank];
       const std::uint32_t gpu = job.gpus[rank];
       text += fmt::format("{},{},{},{},{},{},{},{}", csv_cell(job.name), rank, gpu,
                           gpu < nics.size() ? nics[gpu] : "", t.compute, t.communication, t.exposed, t.idle);
-      for (const Stream stream : {Stream::tp, Stream::pp, Stream::dp, Stream::ep, Stream::cp}) {
+      for (const Stream stream : kCommunicationStreams) {
         text += fmt::format(",{}", t.exposed_by[static_cast<std::size_t>(stream)]);
       }
-      text += '\n';
+      text += job.memory ? fmt::format(",{},{}\n", job.memory->rank_peak[rank], job.memory->rank_time[rank])
+                         : std::string(",,\n");
     }
   }
   return text;
@@ -112,6 +113,10 @@ constexpr const char* kCollectivesHeader =
 constexpr const char* kFlowsHeader =
     "flow,job,communication,name,class,source,destination,source_gpu,destination_gpu,channel,queue_pair,"
     "bytes,start_ps,end_ps,fct_ps,acknowledged_ps,ideal_ps,slowdown\n";
+constexpr const char* kMemoryHeader =
+    "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,gathered_"
+    "bytes,"
+    "communication_bytes\n";
 constexpr const char* kCriticalPathHeader =
     "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication,"
     "source_gpu,destination_gpu,propagation_ps,transmission_ps,queueing_ps,paused_ps,at_sender_ps\n";
@@ -141,23 +146,12 @@ const Parameters<OutputParameters>& output_parameters() {
 }
 
 const std::vector<std::string>& output_files() {
-  static const std::vector<std::string> names = {"summary.json",
-                                                 "manifest.json",
-                                                 "jobs.csv",
-                                                 "iterations.csv",
-                                                 "ranks.csv",
-                                                 "tasks.csv",
-                                                 "collectives.csv",
-                                                 "bandwidths.csv",
-                                                 "flows.csv",
-                                                 "links.csv",
-                                                 "queue_samples.csv",
-                                                 "link_samples.csv",
-                                                 "flow_samples.csv",
-                                                 "critical_path.csv",
-                                                 "critical_path_ports.csv",
-                                                 "fct.txt",
-                                                 "run.log"};
+  static const std::vector<std::string> names = {
+      "summary.json",     "manifest.json",    "jobs.csv",          "iterations.csv",
+      "ranks.csv",        "tasks.csv",        "collectives.csv",   "bandwidths.csv",
+      "flows.csv",        "links.csv",        "memory.csv",        "queue_samples.csv",
+      "link_samples.csv", "flow_samples.csv", "critical_path.csv", "critical_path_ports.csv",
+      "fct.txt",          "run.log"};
   return names;
 }
 
@@ -196,10 +190,7 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
                const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics,
                std::unique_ptr<Ns3Fct> fct)
     : directory_(directory, output_files()), fct_(std::move(fct)) {
-  for (const NamedSource& job : jobs) {
-    jobs_.push_back({job.source, csv_cell(job.name), {}});
-    for (const std::string& name : job.source->names()) jobs_.back().names.push_back(csv_cell(name));
-  }
+  for (const NamedSource& job : jobs) add_job(job);
   for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
     return std::make_unique<Rows>(directory_.file(name), header,
@@ -213,6 +204,9 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
     critical_path_ports_ = open("critical_path_ports.csv", kCriticalPathPortsHeader);
   }
   if (fct_ != nullptr) fct_lines_ = open("fct.txt", "");
+  const bool memory = std::any_of(jobs.begin(), jobs.end(),
+                                  [](const NamedSource& job) { return job.source->memory() != nullptr; });
+  if (memory) memory_ = open("memory.csv", kMemoryHeader);
   const SampleParameters& sample = parameters.sample;
   if (sample.interval == 0) return;
   if (sample.queues) queue_samples_ = open("queue_samples.csv", kQueueSamplesHeader);
@@ -220,9 +214,14 @@ Tables::Tables(const std::string& directory, const OutputParameters& parameters,
   if (sample.flows) flow_samples_ = open("flow_samples.csv", kFlowSamplesHeader);
 }
 
+void Tables::add_job(const NamedSource& job) {
+  jobs_.push_back({job.source, csv_cell(job.name), {}});
+  for (const std::string& name : job.source->names()) jobs_.back().names.push_back(csv_cell(name));
+}
+
 std::vector<Tables::Rows*> Tables::streamed() const {
   std::vector<Rows*> tables;
-  for (const auto* table : {&tasks_, &collectives_, &flows_, &critical_path_, &critical_path_ports_,
+  for (const auto* table : {&tasks_, &collectives_, &flows_, &memory_, &critical_path_, &critical_path_ports_,
                             &fct_lines_, &queue_samples_, &link_samples_, &flow_samples_}) {
     if (*table != nullptr) tables.push_back(table->get());
   }
@@ -322,6 +321,17 @@ void Tables::add(const FlowRecord& record) {
   const std::int64_t slowdown = slowdown_millionths(record);
   flows_->cell(slowdown > 0 ? fmt::format("{}.{:06}", slowdown / 1'000'000, slowdown % 1'000'000) : "");
   flows_->end_row();
+}
+
+void Tables::add(const MemoryRecord& record) {
+  if (!memory_->begin_row()) return;
+  memory_->cell(jobs_[record.job].name);
+  memory_->cell(std::int64_t{record.rank});
+  memory_->cell(record.time);
+  memory_->cell(record.use.total());
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+    memory_->cell(record.use[static_cast<MemoryKind>(kind)]);
+  memory_->end_row();
 }
 
 void Tables::add(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {

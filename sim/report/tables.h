@@ -45,12 +45,17 @@ class Tables {
          const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics = {},
          std::unique_ptr<Ns3Fct> fct = nullptr);
 
+  // One more, while the run goes on.
+  void add_job(const NamedSource& job);
+
   // When nothing can be refused any more: removes the files of earlier runs.
   void begin() const { directory_.clear(); }
   void add(const TaskRecord& record);
   // `choice`: as of Recorder::record().
   void add(const CommunicationRecord& record, const LibraryChoice& choice);
   void add(const FlowRecord& record);
+  // Only of jobs whose sources know the memory of their tasks.
+  void add(const MemoryRecord& record);
   // Only where OutputParameters::critical_path asks for it.
   void add(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // What the step, a transfer, spent at a port.
@@ -103,6 +108,7 @@ class Tables {
   std::vector<std::string> nics_;  // by GPU, ready as cells
   std::unique_ptr<Ns3Fct> fct_;
   std::unique_ptr<Rows> tasks_, collectives_, flows_;
+  std::unique_ptr<Rows> memory_;                                       // null: no job knows its memory
   std::unique_ptr<Rows> critical_path_, critical_path_ports_;          // null: not asked for
   std::unique_ptr<Rows> fct_lines_;                                    // null: no fct.txt
   std::unique_ptr<Rows> queue_samples_, link_samples_, flow_samples_;  // null: not asked for

@@ -49,6 +49,8 @@ const char* to_string(Stream stream) {
       return "dp";
     case Stream::ep:
       return "ep";
+    case Stream::io:
+      return "io";
     case Stream::cp:
       return "cp";
   }

@@ -18,6 +18,8 @@
 
 namespace netsim {
 
+class MemoryPlan;
+
 // Of a kernel's multiplications. `half`: bf16 or fp16, which have one rate; `fp32` without tensor cores,
 // `tf32` with them; `fp8` and `fp4` with whatever scales their formats have (MXFP8, NVFP4).
 enum class Precision : std::uint8_t { half, fp32, tf32, fp8, fp4 };
@@ -59,8 +61,11 @@ struct Work {
 
 // CUDA-like streams of a rank: tasks of one stream run in program order. The stream of a communication is
 // also the kind under which its exposed time is reported.
-enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp };
-inline constexpr int kStreams = 6;
+// `io`: to and from storage.
+enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp, io };
+inline constexpr int kStreams = 7;
+inline constexpr std::array kCommunicationStreams{Stream::tp, Stream::pp, Stream::dp,
+                                                  Stream::ep, Stream::cp, Stream::io};
 const char* to_string(Stream stream);
 
 enum class TaskKind : std::uint8_t {
@@ -148,6 +153,9 @@ class TaskSource {
   virtual ~TaskSource() = default;
   virtual const std::string& job_name() const = 0;
   virtual std::uint32_t ranks() const = 0;
+  // The last so many ranks are not GPUs but the drives of storage servers, those of WorkloadContext::drives
+  // in their order: placements are about the others only.
+  virtual std::uint32_t storage_ranks() const { return 0; }
   // The grid that the ranks are numbered by, for placements; empty: a plain list of ranks.
   virtual std::vector<RankAxis> axes() const { return {}; }
   virtual const std::vector<Work>& works() const = 0;
@@ -166,10 +174,16 @@ class TaskSource {
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;
 
+  // What is known of the memory that tasks need; null: nothing.
+  virtual const MemoryPlan* memory() const { return nullptr; }
+
   // ---- The census: what is known before the job is played
 
   // Iterations of the job; nothing where only playing it will tell.
   virtual std::optional<std::uint32_t> iterations() const = 0;
+  // The first iterations, fewer than all, that means leave out: the network's queues, windows and clocks are
+  // not yet what they will be, or the pipeline's ranks not yet apart.
+  virtual std::uint32_t warm_up() const { return 0; }
   // Tasks of all ranks and iterations; nothing where only playing it will tell.
   virtual std::optional<std::uint64_t> total_tasks() const = 0;
   // Calls `visit` for every task that the rank will have, in program order, for predictions. False, and no

@@ -22,7 +22,8 @@ struct WorkloadContext {
   std::uint64_t seed = 1;
   // Cluster::host_numbers: what flow files of other tools call the hosts.
   std::vector<std::uint32_t> host_numbers;
-  std::int64_t classes = 6;  // data classes that the network has: flows name 0 to classes - 1
+  std::vector<std::uint32_t> drives;  // GPU numbers of what stands for the drives of storage servers
+  std::int64_t classes = 6;           // data classes that the network has: flows name 0 to classes - 1
   // Laid over the description that is read (overlay_config()), not over those that it names.
   std::vector<std::string> assignments;
 };

@@ -31,7 +31,7 @@ TEST_P(ShippedConfigs, Run) {
   setup.workload = kConfigs + GetParam().workload;
   const Results results = Simulation(std::move(setup)).run({});
   EXPECT_EQ(results.outcome, Outcome::done);
-  EXPECT_EQ(results.jobs.at(0).tasks_done, results.jobs.at(0).tasks_total);
+  EXPECT_EQ(results.jobs.back().tasks_done, results.jobs.back().tasks_total);
   EXPECT_GT(results.simulated, 0);
 }
 
@@ -105,10 +105,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/zb_h2.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
                       Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/failures.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
+                      Case{"topologies/two_fabrics.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_dispatch.yaml"},
                       Case{"collectives/deepep.yaml", "workloads/small_moe_dispatch.yaml"},

@@ -23,7 +23,8 @@ DOORS = {
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
-                 "compute/compute_devices.h", "compute/compute_times.h", "compute/gpu_variation.h", "readers/ns3_flows.h"},
+                 "compute/compute_devices.h", "compute/compute_times.h", "compute/gpu_variation.h", "readers/ns3_flows.h",
+                 "memory/memory_plan.h", "memory/memory_ledger.h", "checkpoint/checkpoint.h"},
     "import": {"ns3_config.h"},
 }
 

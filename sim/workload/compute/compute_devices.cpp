@@ -14,10 +14,14 @@ const Parameters<GpuParameters>& gpu_parameters() {
                 "computing takes so many times as long while kernels of a communication run on the same GPU")
           .real("jitter", &P::jitter, {0, 0.15},
                 "standard deviation of a compute task's time, as a share of it; 0: none")
+          .flag("overcommit_memory", &P::overcommit_memory,
+                "jobs that need more memory than their GPUs have run all the same")
           .list(
               "stragglers", &P::stragglers,
               "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "
-              "first_iteration and last_iteration if not always");
+              "first_iteration and last_iteration if not always")
+          .list("failures", &P::failures,
+                "hosts that stop computing at a time: {host: host3, at: 10 s}; see the key recovery of jobs");
   return parameters;
 }
 

@@ -23,7 +23,10 @@ struct GpuParameters {
   double slowdown_beside_communication = 1;
   // Of the time of each compute task, as a share of it: see gpu_variation.h.
   double jitter = 0;
+  // Jobs may need more memory than their GPUs have.
+  bool overcommit_memory = false;
   ConfigNode stragglers{};
+  ConfigNode failures{};  // of hosts
 };
 const Parameters<GpuParameters>& gpu_parameters();
 

@@ -19,6 +19,8 @@ class ComputeModel {
   virtual Time duration(const Kernel& kernel) const = 0;
   // Peak dense half-precision rate in FLOP/s, for "percent of peak".
   virtual double peak_flops() const = 0;
+  // Of the accelerator; 0: nobody said.
+  virtual Bytes memory() const { return 0; }
   Time duration(const Work& work) const {
     Time total = 0;
     for (const Kernel& kernel : work.kernels) total += duration(kernel);

@@ -27,6 +27,20 @@ const Parameters<Entry>& entry_parameters() {
   return p;
 }
 
+struct FailureEntry {
+  std::string host;
+  Time at = 0;
+};
+
+const Parameters<FailureEntry>& failure_parameters() {
+  static const auto p = Parameters<FailureEntry>()
+                            .text("host", &FailureEntry::host, "by its name in tables: host2")
+                            .required()
+                            .time("at", &FailureEntry::at, {0, 1'000'000 * kSecond}, "of the simulation")
+                            .required();
+  return p;
+}
+
 // Those that the entry names.
 std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, const Cluster& cluster) {
   if (entry.gpu.empty() == entry.host.empty()) node.fail("one of 'gpu' and 'host' is needed, and not both");
@@ -66,6 +80,19 @@ std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cl
     }
   }
   return stragglers;
+}
+
+std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cluster) {
+  std::vector<HostFailure> failures;
+  if (list.is_null()) return failures;
+  if (!list.is_sequence()) list.fail("a list of {host, at}");
+  for (const ConfigNode& node : list.items()) {
+    const FailureEntry entry = failure_parameters().parse(node);
+    Entry host;
+    host.host = entry.host;
+    failures.push_back({cluster.gpus[gpus_of(host, node, cluster).front()].host, entry.at});
+  }
+  return failures;
 }
 
 VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter,

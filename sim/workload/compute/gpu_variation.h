@@ -26,6 +26,15 @@ struct Straggler {
 // multiply. ConfigError for names that the cluster does not have.
 std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cluster);
 
+// A host of whose GPUs nothing more is heard from a time on.
+struct HostFailure {
+  std::uint32_t host = 0;
+  Time at = 0;
+};
+
+// The list `gpus.failures`: {host: host3, at: 10 s}. ConfigError for names that the cluster does not have.
+std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cluster);
+
 // Times of another source, varied. A factor of jitter is 1 + jitter z, with z of mean 0 and variance 1
 // between -6 and 6 (the sum of twelve uniform numbers, less 6), drawn for each task by seed, job, rank and
 // task: so it does not depend on who else runs.

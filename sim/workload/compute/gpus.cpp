@@ -11,6 +11,10 @@
 //   documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which would be 0.765 here.
 // - v100_sxm2: the highest rate that Markidis et al. (arXiv 1803.04014) measured, 83 TFLOP/s.
 //
+// Memory: what data sheets call GB are GiB, because HBM comes in powers of two: 80 GB of an A100 are 85.9
+// 10^9 bytes (nvidia-smi: 81920 MiB). Driver and firmware keep some for themselves (an H100 shows 81559 MiB),
+// which is not taken off here.
+//
 // Attention: 0.6 of the peak everywhere (roofline.h), but for mi300x, whose GEMMs reach less than that: the
 // same share of its GEMM rate as on an h100_sxm. That is no measurement.
 #include <string>
@@ -25,13 +29,16 @@ constexpr BitRate kGBps = 8 * kGbps;
 
 // NVIDIA A100 80GB SXM data sheet; GA100 white paper.
 constexpr RooflineParameters kA100{};
-// NVIDIA V100 data sheet: SXM2. Its tensor cores know half precision only.
+// NVIDIA A100 40GB SXM data sheet: the same chip with less and slower memory.
+constexpr RooflineParameters kA100With40{.hbm_bandwidth = 1555 * kGBps, .memory = 40 * kGibibyte};
+// NVIDIA V100 data sheet: SXM2, of 16 or 32 GB. Its tensor cores know half precision only.
 constexpr RooflineParameters kV100{.peak_tflops = 125,
                                    .fp32_tflops = 15.7,
                                    .tf32_tflops = 0,
                                    .multiprocessors = 80,
                                    .sustained = 83.0 / 125,
-                                   .hbm_bandwidth = 900 * kGBps};
+                                   .hbm_bandwidth = 900 * kGBps,
+                                   .memory = 32 * kGibibyte};
 // NVIDIA H100 data sheet, SXM5; H100 white paper. MAMF 794.5 (bf16) and 1402.6 (fp8) TFLOP/s.
 constexpr RooflineParameters kH100{.peak_tflops = 989.4,
                                    .fp32_tflops = 66.9,
@@ -44,11 +51,12 @@ constexpr RooflineParameters kH100{.peak_tflops = 989.4,
 // The same chip with fewer NVLinks: its data sheet for matrices and memory.
 constexpr RooflineParameters kH800 = kH100;
 // The same chip with more and faster memory (NVIDIA H200 data sheet).
-constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwidth) {
+constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwidth, Bytes memory) {
   gpu.hbm_bandwidth = bandwidth;
+  gpu.memory = memory;
   return gpu;
 }
-constexpr RooflineParameters kH200 = with_memory(kH100, 4800 * kGBps);
+constexpr RooflineParameters kH200 = with_memory(kH100, 4800 * kGBps, 141 * kGibibyte);
 // NVIDIA Blackwell data sheet, HGX B200; 148 SMs on two dies. MAMF 1745 and 3432.5 TFLOP/s.
 constexpr RooflineParameters kB200{.peak_tflops = 2250,
                                    .fp32_tflops = 75,
@@ -58,7 +66,8 @@ constexpr RooflineParameters kB200{.peak_tflops = 2250,
                                    .multiprocessors = 148,
                                    .sustained = 1745.0 / 2250,
                                    .fp8_sustained = 3432.5 / 4500,
-                                   .hbm_bandwidth = 7700 * kGBps};
+                                   .hbm_bandwidth = 7700 * kGBps,
+                                   .memory = 180 * kGibibyte};
 // The same data sheet, a GPU of GB200 NVL72; 152 SMs. MAMF 1822 and 3615.6 TFLOP/s.
 constexpr RooflineParameters kGb200{.peak_tflops = 2500,
                                     .fp32_tflops = 80,
@@ -68,7 +77,8 @@ constexpr RooflineParameters kGb200{.peak_tflops = 2500,
                                     .multiprocessors = 152,
                                     .sustained = 1822.0 / 2500,
                                     .fp8_sustained = 3615.6 / 5000,
-                                    .hbm_bandwidth = 8000 * kGBps};
+                                    .hbm_bandwidth = 8000 * kGBps,
+                                    .memory = 186 * kGibibyte};
 // AMD MI300X data sheet; compute units stand for SMs. MAMF 668.4 TFLOP/s (bf16); taken for fp8 too.
 constexpr RooflineParameters kMi300x{.peak_tflops = 1307.4,
                                      .fp32_tflops = 163.4,
@@ -78,7 +88,8 @@ constexpr RooflineParameters kMi300x{.peak_tflops = 1307.4,
                                      .sustained = 668.4 / 1307.4,
                                      .fp8_sustained = 668.4 / 1307.4,
                                      .attention_efficiency = 0.6 * (668.4 / 1307.4) / (794.5 / 989.4),
-                                     .hbm_bandwidth = 5300 * kGBps};
+                                     .hbm_bandwidth = 5300 * kGBps,
+                                     .memory = 192 * kGibibyte};
 
 // The parameters with the GPU's values as defaults.
 template <const RooflineParameters& gpu>
@@ -95,6 +106,7 @@ Registration<ComputeModel> registration(const char* name, const char* summary, i
 
 const Registration<ComputeModel> kRegistrations[] = {
     registration<kA100>("a100_80gb", "NVIDIA A100 SXM 80 GB: the roofline model with its data sheet"),
+    registration<kA100With40>("a100_40gb", "NVIDIA A100 SXM 40 GB: the roofline model with its data sheet"),
     registration<kV100>("v100_sxm2", "NVIDIA V100 SXM2: the roofline model with its data sheet"),
     registration<kH100>("h100_sxm", "NVIDIA H100 SXM5: the roofline model with its data sheet"),
     registration<kH800>("h800_sxm", "NVIDIA H800 SXM5: the roofline model with the H100's data sheet"),

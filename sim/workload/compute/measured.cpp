@@ -102,6 +102,7 @@ class Measured final : public ComputeModel {
       : file_(std::move(file)), rows_(std::move(rows)), otherwise_(std::move(otherwise)) {}
 
   double peak_flops() const override { return otherwise_ != nullptr ? otherwise_->peak_flops() : 0; }
+  Bytes memory() const override { return otherwise_ != nullptr ? otherwise_->memory() : 0; }
   std::string objection(const Kernel& kernel) const override {
     if (kernel.kind == Kernel::Kind::fixed || find(kernel) != nullptr) return "";
     if (otherwise_ != nullptr) return otherwise_->objection(kernel);

@@ -28,6 +28,7 @@ class Roofline final : public ComputeModel {
       : p_(p), bytes_per_ps_(static_cast<double>(p.hbm_bandwidth) / 8e12 * p.hbm_efficiency) {}
 
   double peak_flops() const override { return p_.peak_tflops * 1e12; }
+  Bytes memory() const override { return p_.memory; }
 
   std::string objection(const Kernel& kernel) const override {
     const bool multiplies = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;

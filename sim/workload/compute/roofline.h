@@ -38,6 +38,7 @@ struct RooflineParameters {
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
   // Streaming kernels (BabelStream copy and triad) reach 85 to 90 % of an A100's peak bandwidth.
   double hbm_efficiency = 0.85;
+  Bytes memory = 80 * kGibibyte;
   Time launch = 2 * kMicrosecond;  // back-to-back empty kernels of one stream take about 2 us each
 };
 
@@ -63,6 +64,8 @@ Parameters<P> roofline_parameters() {
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
             "memory bandwidth (data sheet)")
       .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of it that streaming kernels reach")
+      .bytes("memory", &P::memory, {0, 100'000 * kGibibyte},
+             "what tensors may take of it (data sheet); 0: no limit is known")
       .time("launch", &P::launch, {0, 1 * kSecond}, "from the end of a kernel to the start of the next");
 }
 

@@ -57,6 +57,7 @@ struct StreamQueue {
 struct alignas(64) RankState {
   Origin origin;
   std::uint32_t set = 0;
+  bool halted = false;
   std::vector<std::uint32_t> active;  // slots of SetState::active
   std::vector<StreamQueue> queues;
   std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
@@ -96,6 +97,14 @@ class SourceJob final : public TaskJob {
             JobObserver observer);
 
   void start() override;
+  void halt(std::uint32_t rank, Time now) override {
+    ranks_[rank].halted = true;
+    books_.halt(rank, now);
+  }
+  void stop(Time now) override {
+    for (RankState& rank : ranks_) rank.halted = true;
+    books_.stop(now);
+  }
   void resume(std::uint32_t rank, std::uint64_t argument) override;
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
@@ -113,6 +122,8 @@ class SourceJob final : public TaskJob {
   std::uint64_t tasks_done() const override { return books_.tasks_done(); }
   std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
   const std::vector<Time>& iteration_ends() const override { return books_.iteration_ends(); }
+  const std::vector<RankTimes>& warm_up_times() const override { return books_.warm_up_times(); }
+  const MemoryLedger* memory() const override { return books_.memory(); }
   const std::vector<PathSummary>& paths() const override { return books_.paths(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
 
@@ -248,6 +259,7 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
 void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
+  if (ranks_[rank].halted) return;
   const Active& active = set.active[slot];
   if (active.state == Active::State::launched) {
     complete(set, slot, JobRecord::Kind::communication_ends, active.start);
@@ -577,6 +589,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
 }
 
 void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start) {
+  if (ranks_[set.active[slot].rank].halted) return;
   JobRecord record = record_of(set, set.active[slot], kind);
   record.posted = set.active[slot].posted;
   record.start = start;

@@ -16,6 +16,7 @@
 #include "sim/workload/compute/compute_devices.h"
 #include "sim/workload/compute/compute_times.h"
 #include "sim/workload/job/path_step.h"
+#include "sim/workload/memory/memory_ledger.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -79,6 +80,8 @@ struct JobObserver {
   // The steps of an iteration's critical path, in order of time, before `iteration` is called. Where this is
   // empty none is recorded.
   std::function<void(std::uint32_t job, std::uint32_t iteration, const PathStep& step)> path;
+  // The memory of a rank has changed: of the first ranks of roles (MemoryLedger), where the source knows.
+  std::function<void(const MemoryRecord&)> memory = {};
 };
 
 // Between events: while no set runs and all records are applied. Running a job throws InputError for a task
@@ -98,6 +101,10 @@ class Job {
   virtual std::vector<RankTimes> rank_times(Time until) const = 0;
   // Ends of the iterations that are done at all ranks, in order.
   virtual const std::vector<Time>& iteration_ends() const = 0;
+  // Where warm-up iterations are done (TaskSource::warm_up()): rank_times() at that moment; else empty.
+  virtual const std::vector<RankTimes>& warm_up_times() const = 0;
+  // Null: the source does not know what memory its tasks need.
+  virtual const MemoryLedger* memory() const = 0;
   // The critical path of each of them, added up; empty where JobObserver::path is.
   virtual const std::vector<PathSummary>& paths() const = 0;
   // What unfinished ranks wait for, one line each: for stall reports.

@@ -30,6 +30,7 @@ JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver obse
       ledgers_(source.ranks()),
       open_iteration_(source.ranks(), 0) {
   if (observer_.path) path_.emplace(gpus);
+  if (const MemoryPlan* memory = source.memory(); memory != nullptr) memory_.emplace(*memory, source.ranks());
 }
 
 void JobBooks::open(Time begin) {
@@ -37,6 +38,10 @@ void JobBooks::open(Time begin) {
   begin_ = end_ = begin;
   for (RankLedger& ledger : ledgers_) ledger.open(begin);
   if (path_) path_->open(begin);
+  if (memory_) memory_->open(begin);
+  for (std::uint32_t rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
+    if (memory_->is_first_of_role(rank)) observer_.memory({job_, rank, begin, memory_->of(rank).now});
+  }
   ranks_in_.assign(1, 0);
   ranks_left_ = 0;
   for (std::uint32_t rank = 0; rank < open_iteration_.size(); ++rank) {
@@ -48,7 +53,22 @@ void JobBooks::open(Time begin) {
   }
 }
 
+void JobBooks::stop(Time now) {
+  for (RankLedger& ledger : ledgers_) ledger.halt(now);
+  ranks_left_ = 0;
+  end_ = std::max(end_, now);
+}
+
+void JobBooks::count_memory(const JobRecord& record) {
+  const bool begins =
+      record.kind == JobRecord::Kind::compute_begins || record.kind == JobRecord::Kind::communication_begins;
+  if (!memory_->apply(record.rank, record.task, begins, record.time)) return;
+  if (observer_.memory && memory_->is_first_of_role(record.rank))
+    observer_.memory({job_, record.rank, record.time, memory_->of(record.rank).now});
+}
+
 void JobBooks::apply(const JobRecord& record) {
+  if (memory_) count_memory(record);
   switch (record.kind) {
     case JobRecord::Kind::compute_begins:
       ledgers_[record.rank].compute_begins(record.time);
@@ -228,11 +248,11 @@ void JobBooks::note_iteration(const JobRecord& record, Time end) {
     ++ranks_in_[record.open_iteration];
   }
   open = record.open_iteration;
-  close_iterations();
+  close_iterations(record.time);
 }
 
 // Those that no rank is in any more, nor before.
-void JobBooks::close_iterations() {
+void JobBooks::close_iterations(Time now) {
   while (iteration_ends_.size() < last_ends_.size()) {
     const std::size_t iteration = iteration_ends_.size();
     if (iteration < ranks_in_.size() && ranks_in_[iteration] > 0) return;
@@ -243,6 +263,7 @@ void JobBooks::close_iterations() {
           static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
           [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
     }
+    if (iteration_ends_.size() == source_.warm_up()) warm_up_times_ = rank_times(now);
     if (observer_.iteration)
       observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
   }
@@ -251,7 +272,7 @@ void JobBooks::close_iterations() {
 std::vector<RankTimes> JobBooks::rank_times(Time until) const {
   std::vector<RankTimes> times;
   times.reserve(ledgers_.size());
-  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(until));
+  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(std::max(until, ledger.told())));
   return times;
 }
 

@@ -19,6 +19,7 @@
 #include "sim/workload/job/critical_path.h"
 #include "sim/workload/job/job.h"
 #include "sim/workload/job/rank_ledger.h"
+#include "sim/workload/memory/memory_ledger.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -71,6 +72,10 @@ class JobBooks {
   // Records of one rank, and of the ranks of one operation, come in order of time. InputError where members
   // of an operation disagree.
   void apply(const JobRecord& record);
+  // The rank does nothing from now on.
+  void halt(std::uint32_t rank, Time now) { ledgers_[rank].halt(now); }
+  // The job is over, whatever is left of it.
+  void stop(Time now);
   // Only where critical paths are asked for; in the order of what happened, before what it caused.
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
     path_->released(record, ports);
@@ -82,9 +87,12 @@ class JobBooks {
   std::uint64_t tasks_done() const { return tasks_done_; }
   Time begin_time() const { return begin_; }
   Time end_time() const { return end_; }
+  // Up to what a rank was told last where that is later: it may be ahead of the end of an iteration.
   std::vector<RankTimes> rank_times(Time until) const;
   // Of the iterations that all ranks have done, in order: the last end of a task of it or one before.
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
+  const std::vector<RankTimes>& warm_up_times() const { return warm_up_times_; }
+  const MemoryLedger* memory() const { return memory_ ? &*memory_ : nullptr; }
   // By iteration, where JobObserver::path asks for it; else empty.
   const std::vector<PathSummary>& paths() const { return paths_; }
   // Point-to-point: false for one that waits for its sender, or that the books do not have.
@@ -108,6 +116,7 @@ class JobBooks {
     Time delivered = kNever;
   };
 
+  void count_memory(const JobRecord& record);
   void begin_communication(const JobRecord& record);
   void end_communication(const JobRecord& record);
   Operation& join(const JobRecord& record);
@@ -117,7 +126,7 @@ class JobBooks {
   void report(const Operation& operation, Time end) const;
   void end_task(const JobRecord& record, Time end);
   void note_iteration(const JobRecord& record, Time end);
-  void close_iterations();
+  void close_iterations(Time now);
 
   const TaskSource& source_;
   std::uint32_t job_;
@@ -135,6 +144,8 @@ class JobBooks {
   bool opened_ = false;
   std::optional<CriticalPath> path_;  // if somebody wants to know
   std::vector<PathSummary> paths_;    // by iteration
+  std::optional<MemoryLedger> memory_;
+  std::vector<RankTimes> warm_up_times_;
   Time begin_ = 0, end_ = 0;
 };
 

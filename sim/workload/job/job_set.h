@@ -30,11 +30,15 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // A request that CircuitAccess::ask was given has come to the switches.
   void circuits_asked(const CircuitRequest& request) { jobs_[request.job]->circuits_asked(request); }
 
-  // Adds a job; its number is that of the calls before. Before anything runs. InputError for circuits that
+  // Adds a job; its number is that of the calls before. Between events. InputError for circuits that
   // there are not.
   const Job& add(JobPlan plan);
   // The job begins, at its arrival: now() of all loops is that time, and no set runs.
   void start(std::uint32_t job);
+
+  // A rank stops, or a whole job, which is over then, at `now`: between events, as start().
+  void halt(std::uint32_t job, std::uint32_t rank, Time now) { jobs_[job]->halt(rank, now); }
+  void stop(std::uint32_t job, Time now) { jobs_[job]->stop(now); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(jobs_.size()); }
   const Job& job(std::uint32_t number) const { return *jobs_[number]; }

@@ -24,23 +24,35 @@ void split(Time total, std::size_t set, std::array<Time, kStreams>& parts) {
 
 }  // namespace
 
+void RankLedger::halt(Time now) {
+  advance(now);
+  computing_ = 0;
+  in_flight_kinds_ = 0;
+  in_flight_.fill(0);
+  halted_ = true;
+}
+
 void RankLedger::compute_begins(Time now) {
+  if (halted_) return;
   advance(now);
   ++computing_;
 }
 
 void RankLedger::compute_ends(Time now) {
+  if (halted_) return;
   advance(now);
   NETSIM_CHECK(computing_ > 0, "a computation ends that did not begin");
   --computing_;
 }
 
 void RankLedger::communication_begins(Stream kind, Time now) {
+  if (halted_) return;
   advance(now);
   if (in_flight_[index(kind)]++ == 0) in_flight_kinds_ |= 1U << index(kind);
 }
 
 void RankLedger::communication_ends(Stream kind, Time now) {
+  if (halted_) return;
   advance(now);
   NETSIM_CHECK(in_flight_[index(kind)] > 0, "a communication ends that did not begin");
   if (--in_flight_[index(kind)] == 0) in_flight_kinds_ &= ~(1U << index(kind));

@@ -24,10 +24,14 @@ class RankLedger {
   void compute_ends(Time now);
   void communication_begins(Stream kind, Time now);
   void communication_ends(Stream kind, Time now);
+  // Nothing runs from now on, and what is told later does not count.
+  void halt(Time now);
 
   // Books over [begin, until]; what has not ended counts up to `until`, which is not before the last thing
   // told.
   RankTimes times(Time until) const;
+  // The last time that anything was told.
+  Time told() const { return last_; }
 
  private:
   static constexpr std::size_t kSets = std::size_t{1} << kStreams;
@@ -43,6 +47,7 @@ class RankLedger {
   Time begin_ = 0;
   Time last_ = 0;  // sums_ cover [begin_, last_]
   Sums sums_;
+  bool halted_ = false;
   std::uint32_t computing_ = 0;
   std::uint32_t in_flight_kinds_ = 0;  // bit = Stream with in_flight_ > 0
   std::array<std::uint32_t, kStreams> in_flight_{};

@@ -29,22 +29,27 @@ LatentAttention::LatentAttention(const LatentAttentionModel& model, std::int64_t
 // Bytes of the memory-bound kernels, forward: norms (read 2, write 2), rotation of the parts with position
 // (read 2, write 2) with the key's written for each head.
 std::vector<Operator> LatentAttention::forward() const {
-  std::vector<Operator> ops{memory_bound("rms_norm", 4, {part_, hidden_}),
-                            weights("attention_down_gemm", part_, down_, hidden_),
-                            memory_bound("latent_norm", 4, {part_, down_})};
+  const Saved key_value = saved_operand({part_, {m_.key_value}});
+  std::vector<Operator> ops{
+      saving({saved(2, {part_, hidden_})}, memory_bound("rms_norm", 4, {part_, hidden_})),
+      saving({saved_operand({part_, hidden_})}, weights("attention_down_gemm", part_, down_, hidden_)),
+      saving({saved(2, {part_, down_})}, memory_bound("latent_norm", 4, {part_, down_}))};
   if (m_.query > 0) {
     ops.push_back(
-        gathering(Gather{{tokens_, down_}}, weights("query_up_gemm", tokens_, queries_, {m_.query})));
-    ops.push_back(weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}));
+        saving({saved_operand({part_, {m_.query}})},
+               gathering(Gather{{tokens_, down_}}, weights("query_up_gemm", tokens_, queries_, {m_.query}))));
+    ops.push_back(saving({key_value}, weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})));
   } else {
     ops.push_back(
         gathering(Gather{{tokens_, hidden_}}, weights("query_up_gemm", tokens_, queries_, hidden_)));
-    ops.push_back(gathering(Gather{{tokens_, down_}},
-                            weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})));
+    ops.push_back(
+        saving({key_value}, gathering(Gather{{tokens_, down_}},
+                                      weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
   }
   ops.push_back(memory_bound("rotary", 4, {tokens_, queries_}));
   ops.push_back(attention(true));
-  ops.push_back(weights("projection_gemm", tokens_, hidden_, values_));
+  ops.push_back(
+      saving({saved_elsewhere({tokens_, values_})}, weights("projection_gemm", tokens_, hidden_, values_)));
   return ops;
 }
 
@@ -97,6 +102,11 @@ Operator LatentAttention::attention(bool forward) const {
   op.kind = Kernel::Kind::attention;
   const std::int64_t times = forward ? 1 : 2;
   op.traffic = {{4 * times, {tokens_, queries_}}, {4 * times, {tokens_, values_}}};
+  // Queries and keys, values and the result; of the softmax only its sums.
+  if (forward) {
+    op.saved = {saved(4, {tokens_, queries_}), saved(4, {tokens_, values_}),
+                saved_of_core(4, {batch_heads_, {sequence_}})};
+  }
   return op;
 }
 

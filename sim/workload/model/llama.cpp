@@ -80,6 +80,11 @@ class Llama {
              {(model_.sequence + 1) / 2, Dimension::keys}, {(forward ? 2 : 5) * head_size_}, batch_heads_);
     op.kind = Kernel::Kind::attention;
     op.traffic = {{forward ? 4 : 8, q()}, {forward ? 4 : 8, attended()}};
+    // Queries, keys, values and the result; of the softmax only its sums.
+    if (forward) {
+      op.saved = {saved(4, q()), saved(4, k()),
+                  saved_of_core(4, {batch_heads_, {model_.sequence, Dimension::tokens}})};
+    }
     return in_core({q(), k(), k(), q()}, std::move(op));
   }
 
@@ -110,19 +115,20 @@ class Llama {
   // 2).
   ModelPart attention_forward() const {
     if (is_latent()) return {"attention_forward", latent_.forward(), sum("forward", Dimension::heads)};
-    return {
-        "attention_forward",
-        {memory_bound("rms_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
-         memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
-         weights("projection_gemm", tokens_, hidden_, queries_)},
-        sum("forward", Dimension::heads)};
+    return {"attention_forward",
+            {saving({saved(2, a())}, memory_bound("rms_norm", 4, a())),
+             saving({saved_operand(a())}, gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_))),
+             memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
+             saving({saved_elsewhere(q())}, weights("projection_gemm", tokens_, hidden_, queries_))},
+            sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
     return {"mlp_forward",
-            {memory_bound("residual", 6, a()), memory_bound("rms_norm", 4, a()),
-             gathering({all()}, weights("mlp_up_gemm", tokens_, up_, hidden_)),
-             memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_}),
-             weights("mlp_down_gemm", tokens_, hidden_, inner_)},
+            {memory_bound("residual", 6, a()), saving({saved(2, a())}, memory_bound("rms_norm", 4, a())),
+             saving({saved_operand(a())}, gathering({all()}, weights("mlp_up_gemm", tokens_, up_, hidden_))),
+             saving({saved(2, {tokens_, up_})},
+                    memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_})),
+             saving({saved_operand({tokens_, inner_})}, weights("mlp_down_gemm", tokens_, hidden_, inner_))},
             sum("forward", Dimension::inner)};
   }
   ModelPart layer_end_forward() const {
@@ -188,26 +194,27 @@ class Llama {
     std::vector<Tensor> parameters;
     if (!model_.tied) parameters.push_back(words());
     parameters.push_back({hidden_});
-    return {"head",
-            {{"logits_forward",
-              {memory_bound("final_rms_norm", 4, a()),
-               gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_)),
-               memory_bound("logits_to_fp32", 6, z()), memory_bound("logits_maximum", 4, z())},
-              sum_of_tokens()},
-             {"loss_predicted", {memory_bound("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
-             {"loss_sum",
-              {memory_bound("logits_exponential", 8, z()), memory_bound("logits_sum", 4, z())},
-              sum_of_tokens()},
-             {"loss_end", {memory_bound("softmax_normalise", 8, z())}, {}}},
-            {{"logits_backward",
-              {memory_bound("loss_backward", 8, z()), memory_bound("logits_to_bf16", 6, z()),
-               gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),
-               gathering({all(), true},
-                         computing_weights(gemm("logits_gemm_wgrad", hidden_, vocabulary_, tokens_))),
-               accumulation({words()}, gradient_bytes_)},
-              sum("logits_backward", Dimension::vocabulary)},
-             {"final_norm_backward", {memory_bound("rms_norm_backward", 10, a())}, {}}},
-            std::move(parameters)};
+    return {
+        "head",
+        {{"logits_forward",
+          {saving({saved(2, a())}, memory_bound("final_rms_norm", 4, a())),
+           saving({saved(2, a())}, gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_))),
+           memory_bound("logits_to_fp32", 6, z()), memory_bound("logits_maximum", 4, z())},
+          sum_of_tokens()},
+         {"loss_predicted", {memory_bound("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
+         {"loss_sum",
+          {memory_bound("logits_exponential", 8, z()), memory_bound("logits_sum", 4, z())},
+          sum_of_tokens()},
+         {"loss_end", {saving({saved(4, z())}, memory_bound("softmax_normalise", 8, z()))}, {}}},
+        {{"logits_backward",
+          {memory_bound("loss_backward", 8, z()), memory_bound("logits_to_bf16", 6, z()),
+           gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),
+           gathering({all(), true},
+                     computing_weights(gemm("logits_gemm_wgrad", hidden_, vocabulary_, tokens_))),
+           accumulation({words()}, gradient_bytes_)},
+          sum("logits_backward", Dimension::vocabulary)},
+         {"final_norm_backward", {memory_bound("rms_norm_backward", 10, a())}, {}}},
+        std::move(parameters)};
   }
 
   // The head, then what predicts the token after the next one: the embedding of the next, joined with what
@@ -217,10 +224,12 @@ class Llama {
     const ModelLayer first = embedding(), last = head();
     const ModelLayer body = model_.experts.in_layer(model_.layers) ? layer_with_experts() : layer();
     const Extent part{tokens_.size, Dimension::sequence}, both{2 * model_.hidden};
-    const ModelPart join{"prediction_join",
-                         {memory_bound("rms_norm", 4, a()), memory_bound("rms_norm", 4, a()),
-                          memory_bound("join", 8, a()), weights("join_gemm", part, hidden_, both)},
-                         {}};
+    const ModelPart join{
+        "prediction_join",
+        {saving({saved(2, a())}, memory_bound("rms_norm", 4, a())),
+         saving({saved(2, a())}, memory_bound("rms_norm", 4, a())), memory_bound("join", 8, a()),
+         saving({saved_operand({part, both})}, weights("join_gemm", part, hidden_, both))},
+        {}};
     const ModelPart join_backward{
         "prediction_join_backward",
         {weights("join_gemm_dgrad", part, both, hidden_), wgrad("join_gemm_wgrad", both, hidden_, part),

@@ -32,7 +32,8 @@ MoeLayer::MoeLayer(const ExpertsModel& experts, std::int64_t inner, bool gated, 
 std::vector<ModelPart> MoeLayer::forward() const {
   std::vector<ModelPart> parts{router_forward(), experts_forward()};
   parts.push_back({"moe_combine_forward",
-                   {memory_bound("unpermute", {{2, copies_of_rank()}, {2, tokens_of_rank()}})},
+                   {saving({saved(2, copies_of_rank())},
+                           memory_bound("unpermute", {{2, copies_of_rank()}, {2, tokens_of_rank()}}))},
                    {}});
   if (experts_.shared > 0) {
     parts.push_back(shared_forward());
@@ -41,6 +42,8 @@ std::vector<ModelPart> MoeLayer::forward() const {
   return parts;
 }
 
+// Saved for the backward: inputs of the norm, of the router and of GEMMs, scores in fp32, the activation's
+// input, the experts' results, whose products with the output's gradient are those of the scores.
 // Bytes of the memory-bound kernels, forward: sum with the residual (read 4, write 2), norm (read 2, write
 // 2), scores (read 2, write 4 in fp32; top-k reads 4), copies in the order of the experts (read 2 a token,
 // write 2 a copy), activation (reads what the GEMM wrote: 2 or 4, writes 2), sum by token (read 2 a copy,
@@ -48,8 +51,10 @@ std::vector<ModelPart> MoeLayer::forward() const {
 ModelPart MoeLayer::router_forward() const {
   const Extent tokens{tokens_.size, Dimension::sequence};
   return {"moe_router_forward",
-          {memory_bound("residual", 6, tokens_of_rank()), memory_bound("rms_norm", 4, tokens_of_rank()),
-           gemm("router_gemm", tokens, {experts_.count}, hidden_), memory_bound("router_top_k", 10, scores()),
+          {memory_bound("residual", 6, tokens_of_rank()),
+           saving({saved(2, tokens_of_rank())}, memory_bound("rms_norm", 4, tokens_of_rank())),
+           saving({saved(2, tokens_of_rank())}, gemm("router_gemm", tokens, {experts_.count}, hidden_)),
+           saving({saved(4, scores())}, memory_bound("router_top_k", 10, scores())),
            memory_bound("permute", {{2, tokens_of_rank()}, {2, copies_of_rank()}})},
           {},
           Exchange{"dispatch_forward", true, !experts_.padded}};
@@ -57,8 +62,11 @@ ModelPart MoeLayer::router_forward() const {
 
 ModelPart MoeLayer::experts_forward() const {
   return {"experts_forward",
-          {gathering(all_of(copies()), weights("expert_up_gemm", copies_, up_, hidden_, each_)),
-           activation(true, {copies_, inner_}), weights("expert_down_gemm", copies_, hidden_, inner_, each_)},
+          {saving({saved_operand(copies())},
+                  gathering(all_of(copies()), weights("expert_up_gemm", copies_, up_, hidden_, each_))),
+           saving({saved(2, {copies_, up_})}, activation(true, {copies_, inner_})),
+           saving({saved_operand({copies_, inner_})},
+                  weights("expert_down_gemm", copies_, hidden_, inner_, each_))},
           sum("forward", Dimension::expert_inner, copies()),
           Exchange{"combine_forward", false}};
 }
@@ -66,9 +74,11 @@ ModelPart MoeLayer::experts_forward() const {
 ModelPart MoeLayer::shared_forward() const {
   const Tensor all{tokens_, hidden_};
   return {"shared_experts_forward",
-          {gathering({all}, weights("shared_up_gemm", tokens_, shared_up_, hidden_)),
-           activation(true, {tokens_, shared_inner_}),
-           weights("shared_down_gemm", tokens_, hidden_, shared_inner_)},
+          {saving({saved_elsewhere(tokens_of_rank())},
+                  gathering({all}, weights("shared_up_gemm", tokens_, shared_up_, hidden_))),
+           saving({saved(2, {tokens_, shared_up_})}, activation(true, {tokens_, shared_inner_})),
+           saving({saved_operand({tokens_, shared_inner_})},
+                  weights("shared_down_gemm", tokens_, hidden_, shared_inner_))},
           sum("forward", Dimension::inner, all)};
 }
 

@@ -47,6 +47,11 @@ Operator in_core(AttentionCore core, Operator op) {
   return op;
 }
 
+Operator saving(std::vector<Saved> saved, Operator op) {
+  op.saved = std::move(saved);
+  return op;
+}
+
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
   std::vector<Traffic> traffic;
   traffic.reserve(weights.size());

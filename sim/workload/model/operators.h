@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -94,6 +95,19 @@ struct AttentionCore {
   Tensor queries, keys, values, output;
 };
 
+// What an operator of a forward keeps for the backward, which is an activation in memory until then
+// (Korthikanti et al., arXiv 2205.05198, section 4.1, count the same).
+struct Saved {
+  // `operand`: what a GEMM of weights reads, which is kept as it is multiplied, in reduced precision too;
+  // `also_operand`: the same of a tensor that another operator keeps in half precision anyway, so that it
+  // takes memory of its own only where the GEMM's precision is another one; `of_core`: made inside the core
+  // of the attention, which can be computed again of queries, keys and values.
+  enum class Kind : std::uint8_t { plain, operand, also_operand, of_core };
+  std::int64_t bits_per_element = 16;
+  Tensor tensor;
+  Kind kind = Kind::plain;
+};
+
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
 // kernel bound by memory. A GEMM with `traffic` of its own moves that through the memory instead of its
 // operands (a convolution, whose matrix of patches is never written).
@@ -111,6 +125,7 @@ struct Operator {
   std::int64_t pieces = 1;                // Kernel::pieces; m is that of one
   std::optional<Gather> gathers;
   std::optional<AttentionCore> core;  // of operators of the attention's core
+  std::vector<Saved> saved;           // of operators of a forward
 };
 // Makers of operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
@@ -120,6 +135,16 @@ Operator computing_weights(Operator op);  // sets weight_gradient
 Operator linear(Operator op);             // sets linear
 Operator gathering(Gather gather, Operator op);
 Operator in_core(AttentionCore core, Operator op);
+Operator saving(std::vector<Saved> saved, Operator op);
+inline Saved saved(std::int64_t bytes_per_element, Tensor tensor) {
+  return {8 * bytes_per_element, std::move(tensor), Saved::Kind::plain};
+}
+inline Saved saved_of_core(std::int64_t bytes_per_element, Tensor tensor) {
+  return {8 * bytes_per_element, std::move(tensor), Saved::Kind::of_core};
+}
+// In half precision unless the GEMM is in a lower one.
+inline Saved saved_operand(Tensor tensor) { return {16, std::move(tensor), Saved::Kind::operand}; }
+inline Saved saved_elsewhere(Tensor tensor) { return {0, std::move(tensor), Saved::Kind::also_operand}; }
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
 // reads both and writes the sum.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);

@@ -85,7 +85,9 @@ class Transformer {
              {hidden_}}};
   }
 
-  // Bytes of the memory-bound kernels, forward:
+  // What the backward needs is saved where it is made or read (Korthikanti et al.): inputs of norms and
+  // GEMMs, queries, keys and values, the softmax's result before and after dropout, the GeLU's input, masks:
+  // sbh (34 + 5 as/h) bytes a layer. Bytes of the memory-bound kernels, forward:
   //   layer norm                 a: read 2, write 2
   //   scale + mask + softmax     q: read 2 below the diagonal (1 on average), write 2
   //   attention dropout          q: read 2, write 2, mask 1
@@ -94,23 +96,30 @@ class Transformer {
   //   bias + GeLU                4a/t: read 2, write 2
   ModelPart attention_forward() const {
     return {"attention_forward",
-            {memory("layer_norm", 4, a()), gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_)),
-             core(gemm("attention_scores", query_tokens_, key_tokens_, head_size_, batch_heads_)),
-             core(memory("softmax", 3, q())), core(memory("attention_dropout", 5, q())),
-             core(gemm("attention_context", query_tokens_, head_size_, key_tokens_, batch_heads_)),
+            {saving({saved(2, a())}, memory("layer_norm", 4, a())),
+             saving({saved_operand(a())}, gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_))),
+             core(saving({saved(4, a_by_heads())},
+                         gemm("attention_scores", query_tokens_, key_tokens_, head_size_, batch_heads_))),
+             core(saving({saved_of_core(2, q())}, memory("softmax", 3, q()))),
+             core(saving({saved_of_core(1, q())}, memory("attention_dropout", 5, q()))),
+             core(saving({saved_of_core(2, q()), saved(2, a_by_heads())},
+                         gemm("attention_context", query_tokens_, head_size_, key_tokens_, batch_heads_))),
              core(memory("context_transpose", 4, a_by_heads())),
-             weights("projection_gemm", tokens_, hidden_, heads_)},
+             saving({saved_operand(a_by_heads())}, weights("projection_gemm", tokens_, hidden_, heads_))},
             sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
-    return {"mlp_forward",
-            {memory("bias_dropout_residual", 7, a()), memory("layer_norm", 4, a()),
-             gathering({all()}, weights("mlp_up_gemm", tokens_, inner_, hidden_)),
-             memory("bias_gelu", 4, a_inner()), weights("mlp_down_gemm", tokens_, hidden_, inner_)},
-            sum("forward", Dimension::inner)};
+    return {
+        "mlp_forward",
+        {saving({saved(1, a())}, memory("bias_dropout_residual", 7, a())),
+         saving({saved(2, a())}, memory("layer_norm", 4, a())),
+         saving({saved_operand(a())}, gathering({all()}, weights("mlp_up_gemm", tokens_, inner_, hidden_))),
+         saving({saved(2, a_inner())}, memory("bias_gelu", 4, a_inner())),
+         saving({saved_operand(a_inner())}, weights("mlp_down_gemm", tokens_, hidden_, inner_))},
+        sum("forward", Dimension::inner)};
   }
   ModelPart layer_end_forward() const {
-    return {"layer_end_forward", {memory("bias_dropout_residual", 7, a())}, {}};
+    return {"layer_end_forward", {saving({saved(1, a())}, memory("bias_dropout_residual", 7, a()))}, {}};
   }
 
   // Bytes of the memory-bound kernels, backward:
@@ -162,21 +171,22 @@ class Transformer {
   // (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2) and scatter the rows into
   // it (read 2, add 4), sum it up. The position embedding is not divided.
   ModelLayer embedding() const {
-    return {"embedding",
-            {{"embedding_lookup",
-              {memory("embedding_gather", 6, all())},
-              sum("embedding", Dimension::vocabulary)},
-             {"embedding_end",
-              {memory("position_embedding", 6, a()), memory("embedding_dropout", 5, a()),
-               memory("embedding_transpose", 4, a())},
-              {}}},
-            {{"embedding_backward",
-              {memory("embedding_transpose", 4, a()), memory("embedding_dropout_backward", 5, a()),
-               gathering({all()},
-                         computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, all()}}))),
-               accumulation({words()})},
-              {}}},
-            with_words({sequence_, hidden_})};
+    return {
+        "embedding",
+        {{"embedding_lookup",
+          {memory("embedding_gather", 6, all())},
+          sum("embedding", Dimension::vocabulary)},
+         {"embedding_end",
+          {memory("position_embedding", 6, a()), saving({saved(1, a())}, memory("embedding_dropout", 5, a())),
+           memory("embedding_transpose", 4, a())},
+          {}}},
+        {{"embedding_backward",
+          {memory("embedding_transpose", 4, a()), memory("embedding_dropout_backward", 5, a()),
+           gathering({all()},
+                     computing_weights(memory_bound("embedding_gradient", {{2, words()}, {6, all()}}))),
+           accumulation({words()})},
+          {}}},
+        with_words({sequence_, hidden_})};
   }
 
   // Logits and a vocabulary-parallel cross entropy, with one number per token to be combined after each of
@@ -187,13 +197,13 @@ class Transformer {
     return {
         "head",
         {{"logits_forward",
-          {memory("final_layer_norm", 4, a()),
-           gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_)),
+          {saving({saved(2, a())}, memory("final_layer_norm", 4, a())),
+           saving({saved(2, a())}, gathering({all()}, gemm("logits_gemm", tokens_, vocabulary_, hidden_))),
            memory("logits_to_fp32", 6, z()), memory("logits_maximum", 4, z())},
           sum_of_tokens()},
          {"loss_predicted", {memory("logits_subtract_maximum", 8, z())}, sum_of_tokens()},
          {"loss_sum", {memory("logits_exponential", 8, z()), memory("logits_sum", 4, z())}, sum_of_tokens()},
-         {"loss_end", {memory("softmax_normalise", 8, z())}, {}}},
+         {"loss_end", {saving({saved(4, z())}, memory("softmax_normalise", 8, z()))}, {}}},
         {{"logits_backward",
           {memory("loss_backward", 8, z()), memory("logits_to_fp16", 6, z()),
            gemm("logits_gemm_dgrad", tokens_, hidden_, vocabulary_),

@@ -103,12 +103,12 @@ class BlockSizes {
 
 std::uint64_t hash_op(const ProgramOp& op) {
   std::uint64_t h = hash_combine(static_cast<std::uint64_t>(op.kind), static_cast<std::uint64_t>(op.stream));
-  for (const std::uint64_t part :
-       {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
-        static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
-        static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue}, std::uint64_t{op.circuits},
-        std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U},
-        std::uint64_t{op.choice_plus_one}, std::uint64_t{op.table_plus_one}}) {
+  for (const std::uint64_t part : {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
+                                   static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
+                                   static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue},
+                                   std::uint64_t{op.circuits}, std::uint64_t{op.counts_plus_one},
+                                   std::uint64_t{op.joins ? 1U : 0U}, std::uint64_t{op.choice_plus_one},
+                                   std::uint64_t{op.table_plus_one}, std::uint64_t{op.memory_plus_one}}) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);
@@ -270,6 +270,13 @@ std::uint32_t ProgramBuilder::group(const GroupExpression& expression) {
   return static_cast<std::uint32_t>(groups.size() - 1);
 }
 
+std::uint32_t ProgramBuilder::memory(TaskMemory memory) {
+  const auto [it, added] =
+      memory_index_.emplace(std::move(memory), static_cast<std::uint32_t>(program_.memory.size()));
+  if (added) program_.memory.push_back(it->first);
+  return it->second;
+}
+
 std::uint32_t ProgramBuilder::block(ProgramBlock block) {
   auto& candidates = block_index_[hash_block(block)];
   for (const std::uint32_t candidate : candidates) {
@@ -343,6 +350,23 @@ BlockBuilder::Position BlockBuilder::add(ProgramOp op, const std::vector<Positio
     op.after.push_back(position >= kBefore - kReach ? size_ + 1 + (kBefore - position) : size_ - position);
   block_.items.emplace_back(std::move(op));
   return size_++;
+}
+
+void BlockBuilder::add_memory(std::size_t first_item, const TaskMemory& memory) {
+  if (memory.empty()) return;
+  NETSIM_CHECK(first_item < block_.items.size(), "memory of operations that there are not");
+  if (!memory.begin.empty()) add_memory_to(first_item, {memory.begin, {}});
+  if (!memory.end.empty()) add_memory_to(block_.items.size() - 1, {{}, memory.end});
+}
+
+void BlockBuilder::add_memory_to(std::size_t item, const TaskMemory& memory) {
+  auto* op = std::get_if<ProgramOp>(&block_.items[item]);
+  NETSIM_CHECK(op != nullptr, "memory of a repeated block");
+  TaskMemory all;
+  if (op->memory_plus_one != 0) all = builder_.program().memory[op->memory_plus_one - 1];
+  all.begin.insert(all.begin.end(), memory.begin.begin(), memory.begin.end());
+  all.end.insert(all.end.end(), memory.end.begin(), memory.end.end());
+  op->memory_plus_one = builder_.memory(std::move(all)) + 1;
 }
 
 BlockBuilder::Position BlockBuilder::seen_from_next(Position position) const {

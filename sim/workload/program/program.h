@@ -11,6 +11,7 @@
 
 #include "sim/collectives/plan.h"
 #include "sim/core/units.h"
+#include "sim/workload/memory/memory_plan.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -66,6 +67,7 @@ struct ProgramOp {
   std::vector<std::uint32_t> after;
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
+  std::uint32_t memory_plus_one = 0;  // index in Program::memory
   bool operator==(const ProgramOp&) const = default;
 };
 
@@ -88,6 +90,7 @@ struct ProgramRole {
   std::string name;
   std::vector<Coordinate> where;
   std::uint32_t block = 0;
+  MemoryUse resident = {};  // of each of its ranks
 };
 
 struct Program {
@@ -102,7 +105,11 @@ struct Program {
   std::vector<ProgramBlock> blocks;
   std::vector<ProgramRole> roles;
   std::uint32_t iterations = 1;
+  std::uint32_t warm_up = 0;  // of the iterations
   double model_flops = 0;
+  // Of programs that say what memory their operations need. Not in files.
+  bool counts_memory = false;
+  std::vector<TaskMemory> memory;
 };
 
 // What a program may not exceed; beyond it is an InputError.
@@ -149,6 +156,7 @@ class ProgramBuilder {
   std::uint32_t table(std::vector<std::int64_t> values);
   std::uint32_t counts(BlockCounts counts);
   std::uint32_t group(const GroupExpression& expression);
+  std::uint32_t memory(TaskMemory memory);
   std::uint32_t block(ProgramBlock block);  // equal contents are one block, whatever their names
   void role(ProgramRole role) { program_.roles.push_back(std::move(role)); }
 
@@ -159,6 +167,7 @@ class ProgramBuilder {
  private:
   Program program_;
   std::vector<std::uint64_t> sizes_;
+  std::map<TaskMemory, std::uint32_t> memory_index_;
   std::map<std::string, std::uint32_t> name_index_;
   std::map<std::uint64_t, std::vector<std::uint32_t>> work_index_;  // by hash of the contents
   std::map<std::vector<std::int64_t>, std::uint32_t> table_index_;
@@ -194,11 +203,18 @@ class BlockBuilder {
   // merged.
   Position repeat(std::uint32_t block, std::uint32_t count = 1);
   Position size() const { return size_; }
+  // Of the block itself, in which what is repeated is one item.
+  std::size_t items() const { return block_.items.size(); }
+  // From one of the items on, all of them operations: what memory they need together, allocated when the
+  // first begins and released when the last ends.
+  void add_memory(std::size_t first_item, const TaskMemory& memory);
   // What a block that is appended next calls the operation at `position` of this one.
   Position seen_from_next(Position position) const;
   std::uint32_t finish() { return builder_.block(std::move(block_)); }
 
  private:
+  void add_memory_to(std::size_t item, const TaskMemory& memory);
+
   ProgramBuilder& builder_;
   ProgramBlock block_;
   Position size_ = 0;

@@ -51,10 +51,13 @@ const EnumTable<TaskKind, int>& task_kinds() {
   return table;
 }
 const EnumTable<Stream, int>& streams() {
-  static const EnumTable<Stream, int> table = {
-      {Stream::compute, pb::Op::STREAM_COMPUTE}, {Stream::tp, pb::Op::STREAM_TP},
-      {Stream::pp, pb::Op::STREAM_PP},           {Stream::dp, pb::Op::STREAM_DP},
-      {Stream::ep, pb::Op::STREAM_EP},           {Stream::cp, pb::Op::STREAM_CP}};
+  static const EnumTable<Stream, int> table = {{Stream::compute, pb::Op::STREAM_COMPUTE},
+                                               {Stream::tp, pb::Op::STREAM_TP},
+                                               {Stream::pp, pb::Op::STREAM_PP},
+                                               {Stream::dp, pb::Op::STREAM_DP},
+                                               {Stream::ep, pb::Op::STREAM_EP},
+                                               {Stream::cp, pb::Op::STREAM_CP},
+                                               {Stream::io, pb::Op::STREAM_IO}};
   return table;
 }
 const EnumTable<CollectiveKind, int>& collectives() {
@@ -227,6 +230,10 @@ class Reader {
     program.iterations = message.iterations();
     program.model_flops = message.model_flops();
     if (program.iterations == 0) fail("iterations", "0 is not a number of iterations: at least 1");
+    program.warm_up = message.warm_up();
+    if (program.warm_up >= program.iterations)
+      fail("warm_up", std::to_string(program.warm_up) + " of " + std::to_string(program.iterations) +
+                          " iterations: fewer than all are allowed");
     if (!(program.model_flops >= 0 && program.model_flops < 1e40))
       fail("model_flops", "is not a number of operations");
     convert_axes(message, program);
@@ -549,6 +556,7 @@ class Writer {
     for (const ProgramBlock& block : program_.blocks) write_block(block, *message.add_blocks());
     for (const ProgramRole& role : program_.roles) write_role(role, *message.add_roles());
     message.set_iterations(program_.iterations);
+    message.set_warm_up(program_.warm_up);
     message.set_model_flops(program_.model_flops);
     message.set_total_tasks(total_tasks(program_, "program"));
     return serialize(message);

@@ -8,6 +8,7 @@
 #include "sim/core/errors.h"
 #include "sim/workload/program/match_keys.h"
 #include "sim/workload/program/program_checks.h"
+#include "sim/workload/program/program_memory.h"
 #include "sim/workload/program/rank_grid.h"
 #include "sim/workload/program/unrolled_role.h"
 
@@ -87,6 +88,7 @@ class RoleProgramSource : public TaskSource {
     return axes;
   }
   std::optional<std::uint32_t> iterations() const override { return program_.iterations; }
+  std::uint32_t warm_up() const override { return program_.warm_up; }
   const std::vector<Work>& works() const override { return program_.works; }
   const std::vector<std::string>& names() const override { return program_.names; }
   double model_flops() const override { return program_.model_flops; }
@@ -103,6 +105,7 @@ class RoleProgramSource : public TaskSource {
   }
 
   std::vector<std::string> notes() const override { return notes_; }
+  const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
 
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
 
@@ -422,6 +425,7 @@ class RoleProgramSource : public TaskSource {
   std::vector<MatchKeys> match_keys_;                        // by role
   std::vector<RankState> states_;
   std::uint32_t lookahead_ = 1;
+  ProgramMemory memory_{program_, operations_, roles_, role_of_};
 };
 
 }  // namespace

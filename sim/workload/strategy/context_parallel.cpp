@@ -33,6 +33,20 @@ class Attention {
     }
   }
 
+  // What the keys and values of others take while a layer is computed: two blocks of a ring, one that is
+  // attended to and one that comes, or all of them; backward with their gradients.
+  Bytes buffers(const Chain& chain) const {
+    Bytes most = 0;
+    for (const GraphNode& node : isolate_core(chain)) {
+      if (!node.core) continue;
+      const AttentionCore core = *exchanged(node).operators.front().core;
+      const Bytes block = bytes_of({&core.keys, &core.values});
+      const Bytes held = (ring_ > 1 ? 2 : gathers_ ? gathered_ : 0) * block;
+      most = std::max(most, forward_ ? held : 2 * held);
+    }
+    return most;
+  }
+
   Chain rewritten(const Chain& chain) const {
     const Chain isolated = isolate_core(chain);
     ChainEditor edit(isolated);
@@ -182,6 +196,8 @@ class ContextParallel final : public Strategy {
     if (graph.mesh.size("cp") == 1) return;
     const Attention forward(graph, exchange_, true), backward(graph, exchange_, false);
     for (LayerGraph& layer : graph.layers) {
+      layer.forward_buffers = forward.buffers(layer.forward);
+      layer.backward_buffers = backward.buffers(layer.backward);
       layer.forward = forward.rewritten(layer.forward);
       layer.backward = backward.rewritten(layer.backward);
     }

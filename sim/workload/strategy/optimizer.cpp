@@ -16,6 +16,11 @@ class Adam final : public Strategy {
       GraphNode node;
       node.work = optimizer_work(parameters, graph.model.gradient_bytes);
       node.name = node.work.name;
+      // Gradients in half precision are copied to fp32 for it.
+      if (graph.model.gradient_bytes == 2) {
+        const MemoryChange copies{MemoryKind::optimizer, 4 * parameters};
+        node.memory = {{copies}, {copies.reversed()}};
+      }
       stage.add_finish(std::move(node));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }

@@ -26,7 +26,7 @@ struct PipelineParameters {
   Bytes bytes = kMegabyte;
   bool overlap_p2p = true;
   ConfigNode schedule;
-  std::int64_t iterations = 1;
+  std::int64_t iterations = 1, warm_up = 0;
   static constexpr Time kUnset = -1;
 };
 
@@ -56,7 +56,8 @@ const Parameters<PipelineParameters>& parameters() {
                 "a stage goes on while its messages travel; false: it waits for them")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
-          .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations");
+          .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations")
+          .integer("warm_up", &P::warm_up, {0, 999'999}, "the first of them, which means leave out");
   return p;
 }
 
@@ -126,6 +127,10 @@ class Pipeline : public WorkloadKind {
       where.fail("weights (" + format_time(p_.weights) +
                  ") is more than the backward that it is a part of (" + format_time(p_.backward) + ")");
     }
+    if (p_.warm_up >= p_.iterations && where.find("warm_up") != nullptr) {
+      where.find("warm_up")->fail(std::to_string(p_.warm_up) + " of " + std::to_string(p_.iterations) +
+                                  " iterations: warm_up has to be fewer than all");
+    }
     require_divides(where, "forward", p_.forward);
     require_divides(where, "backward", p_.backward);
     if (plan_->splits_backward()) require_divides(where, "weights", p_.weights);
@@ -166,6 +171,7 @@ class Pipeline : public WorkloadKind {
     }
     Program program = builder.finish();
     program.iterations = static_cast<std::uint32_t>(p_.iterations);
+    program.warm_up = static_cast<std::uint32_t>(p_.warm_up);
     return program;
   }
 

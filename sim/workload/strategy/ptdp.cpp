@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/registry.h"
+#include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
@@ -89,7 +90,9 @@ struct PtdpParameters {
   bool overlap_parameter_gather = false;
   ShardingParameters sharding;
   Precision precision = Precision::half;
-  std::int64_t iterations = 1;
+  std::int64_t iterations = 1, warm_up = 0;
+  CheckpointParameters checkpoint;
+  RecoveryParameters recovery;
 };
 
 const Parameters<TensorOverlap>& tensor_overlap_parameters() {
@@ -259,7 +262,13 @@ const Parameters<PtdpParameters>& parameters() {
           .choice("precision", &P::precision,
                   {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
                   "of the GEMMs of the layers' weights")
-          .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations");
+          .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations")
+          .integer("warm_up", &P::warm_up, {0, 999'999},
+                   "the first of them, which mean times and throughput leave out")
+          .section("checkpoint", &P::checkpoint, checkpoint_parameters(),
+                   "parameters and the optimizer's states, written to storage servers at intervals")
+          .section("recovery", &P::recovery, recovery_parameters(),
+                   "when a host fails (gpus.failures): how the job goes on from its last checkpoint");
   return p;
 }
 
@@ -283,9 +292,23 @@ class Ptdp : public WorkloadKind {
     check_plan(where);
   }
 
-  std::string compile() const override { return serialize_program(build()); }
-  std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_, {}, notes());
+  std::string compile() const override { return serialize_program(build(false)); }
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
+    const std::vector<std::string> notes = this->notes();
+    CheckpointedJob job;
+    Program program = build(true, &job);
+    if (p_.checkpoint.every == 0) return make_role_program_source(std::move(program), file_, {}, notes);
+    job.source = [program = std::move(program), file = file_, notes](std::uint32_t iterations) {
+      Program rest = program;
+      if (iterations != rest.iterations) rest.warm_up = 0;
+      rest.iterations = iterations;
+      return make_role_program_source(std::move(rest), file, {}, notes);
+    };
+    job.iterations = narrow(p_.iterations);
+    job.checkpoint = p_.checkpoint;
+    if (where_.find("recovery") != nullptr) job.recovery = p_.recovery;
+    job.servers = storage_servers(context);
+    return with_checkpoints(std::move(job));
   }
 
  private:
@@ -343,6 +366,18 @@ class Ptdp : public WorkloadKind {
       node(where, "parallel", "data").fail("parameter servers need 2 workers at least");
   }
 
+  // That checkpoints are written to.
+  std::uint32_t storage_servers(const WorkloadContext& context) const {
+    const auto all = static_cast<std::int64_t>(context.drives.size());
+    if (all == 0)
+      node(where_, "checkpoint", "every").fail("the cluster has no storage_server to write checkpoints to");
+    if (p_.checkpoint.servers > all) {
+      node(where_, "checkpoint", "servers")
+          .fail(std::to_string(p_.checkpoint.servers) + " were asked for, the cluster has " +
+                std::to_string(all));
+    }
+    return narrow(p_.checkpoint.servers == 0 ? all : p_.checkpoint.servers);
+  }
   static const ConfigNode& node(const ConfigNode& where, const char* section, const char* key) {
     const ConfigNode* outer = where.find(section);
     const ConfigNode* inner = outer != nullptr ? outer->find(key) : nullptr;
@@ -432,6 +467,14 @@ class Ptdp : public WorkloadKind {
     }
     if (p_.overlap_parameter_gather && p_.optimizer != Optimizer::distributed_adam)
       where.find("overlap_parameter_gather")->fail("only distributed_adam gathers parameters");
+    if (p_.warm_up >= p_.iterations) {
+      const ConfigNode* key = where.find("warm_up");
+      if (key != nullptr)
+        key->fail(std::to_string(p_.warm_up) + " of " + std::to_string(p_.iterations) +
+                  " iterations: warm_up has to be fewer than all");
+    }
+    if (where.find("recovery") != nullptr && p_.checkpoint.every == 0)
+      where.find("recovery")->fail("there is nothing to go on from: checkpoint.every has to be given");
     check_sharding(where);
     check_sizes(where);
     check_context(where);
@@ -622,6 +665,19 @@ class Ptdp : public WorkloadKind {
           .fail("has to be states: a bidirectional pipeline has copies of its own");
   }
 
+  MemoryAccounting accounting() const {
+    MemoryAccounting accounting;
+    accounting.kept = p_.recompute == Recompute::full        ? MemoryAccounting::Kept::input
+                      : p_.recompute == Recompute::selective ? MemoryAccounting::Kept::without_core
+                                                             : MemoryAccounting::Kept::all;
+    accounting.optimizer = p_.optimizer != Optimizer::none;
+    accounting.states = p_.optimizer == Optimizer::distributed_adam;
+    accounting.gradients = shards_gradients();
+    accounting.parameters = p_.sharding.what == Sharded::parameters;
+    accounting.precision = p_.precision;
+    return accounting;
+  }
+
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
     if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
@@ -722,12 +778,20 @@ class Ptdp : public WorkloadKind {
     return mesh;
   }
 
-  Program build() const {
+  // Files have no place for what operations need of memory. `checkpoint`: takes the ranks' parts of one.
+  Program build(bool with_memory, CheckpointedJob* checkpoint = nullptr) const {
     const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
     TrainingGraph graph(p_.name, mesh(), model_->make(p_.microbatch, gradient_bytes));
-    apply_strategies(strategies(), graph);
+    std::vector<std::unique_ptr<Strategy>> all = strategies();
+    if (with_memory) all.push_back(memory_accounting(accounting()));
+    apply_strategies(all, graph);
+    if (checkpoint != nullptr && p_.checkpoint.every > 0) {
+      checkpoint->written = checkpoint_bytes(graph, accounting(), p_.checkpoint.divided);
+      checkpoint->read = restored_bytes(graph, accounting());
+    }
     Program program = make_program(std::move(graph));
     program.iterations = narrow(p_.iterations);
+    program.warm_up = narrow(p_.warm_up);
     program.model_flops =
         model_->flops(p_.microbatch * p_.microbatches * p_.gradient.local_steps * p_.parallel.data,
                       p_.recompute == Recompute::full);

@@ -12,6 +12,10 @@ class ReducedPrecision final : public Strategy {
 
   void apply(TrainingGraph& graph) const override {
     for (LayerGraph& layer : graph.layers) {
+      for (Saved& saved : layer.saved) {
+        const bool operand = saved.kind == Saved::Kind::operand || saved.kind == Saved::Kind::also_operand;
+        if (operand) saved.bits_per_element = operand_bits(precision_);
+      }
       for (Chain* chain : {&layer.forward, &layer.backward}) {
         for (GraphNode& node : *chain) reduce(node.operators);
       }

@@ -14,9 +14,10 @@ class ShardedReplicasStrategy final : public Strategy {
   void apply(TrainingGraph& graph) const override {
     if (replica_count(graph, p_.set) == 1) return;
     graph.replica_traffic = {p_.parameters, true, p_.ahead};
+    const std::vector<std::uint32_t> in_flight = prove_pipeline(*graph.plan).in_flight;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
-      if (p_.parameters) gather(graph, stage, s);
+      if (p_.parameters) gather(graph, stage, s, in_flight[s] > 1);
       reduce(graph, stage, s);
       stage.finished.push_back(FinishNode::kReductions);
     }
@@ -42,8 +43,9 @@ class ShardedReplicasStrategy final : public Strategy {
     });
   }
 
-  // The forward comes to what the ends share with the first layer, the backward with the last.
-  void gather(TrainingGraph& graph, StageGraph& stage, std::uint32_t s) const {
+  // The forward comes to what the ends share with the first layer, the backward with the last. What is kept
+  // between forward and backward is there for all microbatches of a stage that has `several` of them.
+  void gather(TrainingGraph& graph, StageGraph& stage, std::uint32_t s, bool several) const {
     const std::uint32_t begin =
         holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
     const std::uint32_t end =
@@ -53,6 +55,16 @@ class ShardedReplicasStrategy final : public Strategy {
       gather.bytes = count * kParameterBytes;
       if (count > 0) to.push_back(std::move(gather));
     };
+    const auto need = [&](std::vector<GraphNode>& gathers, bool kept) {
+      for (GraphNode& gather : gathers) {
+        if (gather.name != node.name) continue;  // of the other set
+        if (kept && several) {
+          stage.resident[MemoryKind::gathered] += gather.bytes;
+        } else {
+          gather.memory.begin = {{MemoryKind::gathered, gather.bytes}};
+        }
+      }
+    };
     for (ChunkGraph& chunk : stage.chunks) {
       const std::size_t layers = chunk.layers.size();
       chunk.gathers.resize(layers);
@@ -61,6 +73,8 @@ class ShardedReplicasStrategy final : public Strategy {
         const std::uint32_t layer = chunk.layers[i];
         add(chunk.gathers[i], node, parameters(graph, layer, begin));
         if (!is_kept(layer)) add(chunk.gathers_again[layers - 1 - i], node, parameters(graph, layer, end));
+        need(chunk.gathers[i], is_kept(layer));
+        need(chunk.gathers_again[layers - 1 - i], false);
       }
     }
   }
@@ -78,7 +92,9 @@ class ShardedReplicasStrategy final : public Strategy {
         if (count == 0) continue;
         GraphNode node = among_shards(graph, s, "gradients", CollectiveKind::reduce_scatter, p_.set);
         node.bytes = count * graph.model.gradient_bytes;
+        node.memory.end = {{MemoryKind::gradients, -node.bytes}};
         chunk.reductions[i].push_back(node);
+        node.memory = {};
         if (unsharded == 1) continue;
         node.name = "dp_gradient_parts";
         node.collective = CollectiveKind::all_reduce;

@@ -248,4 +248,27 @@ struct ShardedReplicas {
 };
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);
 
+// Says what memory the job needs (LayerMemory, StageGraph::resident, GraphNode::memory): parameters in half
+// precision, and in reduced precision a copy and its transpose; sums of gradients; for Adam in mixed
+// precision 12 bytes a parameter, a copy in fp32 and two moments (Rajbhandari et al., SC'20); activations
+// from a layer's forward to its backward, by what its operators save. Does nothing for a model whose layers
+// do not say what they save. Behind all others.
+struct MemoryAccounting {
+  // What a forward keeps of a layer of the body: all that is saved; all but what is made in the core of the
+  // attention; its input.
+  enum class Kept : std::uint8_t { all, without_core, input } kept = Kept::all;
+  bool optimizer = true;
+  // Divided among replicas.
+  bool states = false, gradients = false, parameters = false;
+  Precision precision = Precision::half;  // of the GEMMs of weights
+};
+std::unique_ptr<Strategy> memory_accounting(const MemoryAccounting& parameters);
+
+// What each rank writes of a checkpoint: parameters in half precision and the optimizer's states, 14 bytes a
+// parameter, once: of what replicas have copies of the first one writes it, or, `divided`, each a part. After
+// all strategies.
+std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided);
+// What each rank reads of it to go on: the parameters and states that it has.
+std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const MemoryAccounting& memory);
+
 }  // namespace netsim

@@ -44,6 +44,10 @@ LayerGraph graph_of(const ModelLayer& layer) {
   graph.forward = chain_of(layer.forward);
   graph.backward = chain_of(layer.backward);
   graph.parameters = layer.parameters;
+  for (const ModelPart& part : layer.forward) {
+    for (const Operator& op : part.operators)
+      graph.saved.insert(graph.saved.end(), op.saved.begin(), op.saved.end());
+  }
   return graph;
 }
 
@@ -55,24 +59,10 @@ class ChainWriter {
   // Appends one node and returns the position that completes it: its own, or that of what is before it where
   // there is nothing to do.
   Position append(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
-    switch (node.kind) {
-      case GraphNode::Kind::compute:
-        return compute(block, node, after);
-      case GraphNode::Kind::collective:
-        return collective(block, node, after);
-      case GraphNode::Kind::sum:
-        NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1,
-                     "a strategy divides what none of them sums up");
-        break;
-      case GraphNode::Kind::exchange:
-        NETSIM_CHECK(graph_.sharding.parts(node.exchange.over) == 1,
-                     "a strategy divides experts or tables, and none exchanges");
-        break;
-      case GraphNode::Kind::send:
-      case GraphNode::Kind::receive:
-        return message(block, node, after);
-    }
-    return after.empty() ? block.size() - 1 : after.back();
+    const Position position = append_operation(block, node, after);
+    if (!graph_.layer_memory.empty() && !node.memory.empty())
+      block.add_memory(block.items() - 1, node.memory);
+    return position;
   }
 
   // A chain whose first node waits for `after`.
@@ -94,6 +84,28 @@ class ChainWriter {
   }
 
  private:
+  Position append_operation(BlockBuilder& block, const GraphNode& node,
+                            const std::vector<Position>& after) const {
+    switch (node.kind) {
+      case GraphNode::Kind::compute:
+        return compute(block, node, after);
+      case GraphNode::Kind::collective:
+        return collective(block, node, after);
+      case GraphNode::Kind::sum:
+        NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1,
+                     "a strategy divides what none of them sums up");
+        break;
+      case GraphNode::Kind::exchange:
+        NETSIM_CHECK(graph_.sharding.parts(Dimension::experts) == 1,
+                     "a strategy divides experts, and none exchanges");
+        break;
+      case GraphNode::Kind::send:
+      case GraphNode::Kind::receive:
+        return message(block, node, after);
+    }
+    return after.empty() ? block.size() - 1 : after.back();
+  }
+
   static bool is_routed(const Extent& extent) { return extent.along == Dimension::routed; }
   static bool is_routed(const Operator& op) {
     const auto along = [](const Traffic& traffic) {
@@ -192,17 +204,58 @@ class GraphComputation final : public StageComputation {
     return graph_.stages[step.stage].chunks[number];
   }
 
+  // ---- Memory
+
+  static void give_up(const std::vector<std::vector<GraphNode>>& gathers, std::size_t i, TaskMemory& memory) {
+    if (i >= gathers.size()) return;
+    for (const GraphNode& gather : gathers[i]) {
+      for (const MemoryChange& change : gather.memory.begin) memory.end.push_back(change.reversed());
+    }
+  }
+  static bool is_gathered_again(const ChunkGraph& part, std::size_t from_end) {
+    return from_end < part.gathers_again.size() && !part.gathers_again[from_end].empty();
+  }
+  // Of a layer's forward, layers counted from the beginning. What was gathered for it is given up behind it,
+  // unless its backward finds it there.
+  TaskMemory forward_memory(const ChunkGraph& part, std::size_t i) const {
+    if (graph_.layer_memory.empty()) return {};
+    TaskMemory memory = graph_.layer_memory[part.layers[i]].forward;
+    if (is_gathered_again(part, part.layers.size() - 1 - i)) give_up(part.gathers, i, memory);
+    return memory;
+  }
+  // Of its backward, layers counted from the end. What reductions behind it release, it allocates.
+  TaskMemory backward_memory(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
+    if (graph_.layer_memory.empty()) return {};
+    const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
+    TaskMemory memory = kind == PipelineStepKind::weight_backward  ? layer.weights
+                        : kind == PipelineStepKind::input_backward ? layer.input
+                                                                   : layer.backward;
+    if (kind != PipelineStepKind::weight_backward) {
+      const bool again = is_gathered_again(part, i);
+      give_up(again ? part.gathers_again : part.gathers, again ? i : part.layers.size() - 1 - i, memory);
+    }
+    if (kind == PipelineStepKind::input_backward || i >= part.reductions.size()) return memory;
+    for (const GraphNode& reduction : part.reductions[i]) {
+      for (const MemoryChange& change : reduction.memory.end) memory.begin.push_back(change.reversed());
+    }
+    return memory;
+  }
+
   // Chains of one layer, in a block of their own where many layers are alike. The first node waits for
   // `after`, which is used up.
   Position layer(BlockBuilder& block, const LayerGraph& layer, const char* direction,
-                 const std::vector<const Chain*>& chains, std::vector<Position>& after) const {
+                 const std::vector<const Chain*>& chains, std::vector<Position>& after,
+                 const TaskMemory& memory) const {
     if (!layer.repeats || chains.back()->empty()) {
+      const std::size_t first = block.items();
       append(block, chains, after);
+      block.add_memory(first, memory);
       return block.size() - 1;
     }
     BlockBuilder one(builder_, layer.name + direction);
     for (Position& position : after) position = block.seen_from_next(position);
     append(one, chains, after);
+    one.add_memory(0, memory);
     block.repeat(one.finish());
     return block.size() - 1;
   }
@@ -271,12 +324,12 @@ class GraphComputation final : public StageComputation {
     const ChunkGraph& part = chunk(step, step.chunk);
     Gathers gathers = forward_gathers(part, step, after);
     std::optional<Position> before;
-    for (const std::uint32_t kind : part.layers) {
-      const LayerGraph& next = graph_.layers[kind];
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& next = graph_.layers[part.layers[i]];
       const std::vector<Position> gathered = gathers.next(block, before);
       if (before && (!gathered.empty() || begins_with_communication(next.forward))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
-      before = layer(block, next, "_forward", {&next.forward}, after);
+      before = layer(block, next, "_forward", {&next.forward}, after, forward_memory(part, i));
     }
     return block.size() - 1;
   }
@@ -303,7 +356,7 @@ class GraphComputation final : public StageComputation {
       const std::vector<Position> gathered = gathers.next(block, before);
       if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
-      result.backward = layer(block, next, name, chains, after);
+      result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
       if (reduces(step)) reduce(block, part, i, result);
     }
     return result;
@@ -323,15 +376,28 @@ class GraphComputation final : public StageComputation {
   Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
     std::vector<const GraphNode*> forward, backward;
     std::vector<std::size_t> ends;  // of the layers, in `backward`
-    for (const std::uint32_t i : chunk(step, step.chunk).layers) {
-      for (const GraphNode& node : graph_.layers[i].forward) forward.push_back(&node);
+    // By node, what its layer needs from it on, or until its end.
+    std::map<std::size_t, TaskMemory> forward_needs, backward_needs;
+    const auto need = [](std::map<std::size_t, TaskMemory>& needs, const TaskMemory& layer, std::size_t first,
+                         std::size_t end) {
+      needs[first].begin.insert(needs[first].begin.end(), layer.begin.begin(), layer.begin.end());
+      needs[end - 1].end.insert(needs[end - 1].end.end(), layer.end.begin(), layer.end.end());
+    };
+    const ChunkGraph& forward_part = chunk(step, step.chunk);
+    for (std::size_t i = 0; i < forward_part.layers.size(); ++i) {
+      const std::size_t first = forward.size();
+      for (const GraphNode& node : graph_.layers[forward_part.layers[i]].forward) forward.push_back(&node);
+      need(forward_needs, forward_memory(forward_part, i), first, forward.size());
     }
     const ChunkGraph& part = chunk(step, step.backward_chunk);
     for (std::size_t i = part.layers.size(); i-- > 0;) {
+      const std::size_t first = backward.size();
       for (const Chain* chain : backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::backward)) {
         for (const GraphNode& node : *chain) backward.push_back(&node);
       }
       ends.push_back(backward.size());
+      need(backward_needs, backward_memory(part, part.layers.size() - 1 - i, PipelineStepKind::backward),
+           first, backward.size());
     }
     Inputs first = inputs;
     std::vector<std::vector<Position>> forward_done, backward_done;  // as in ChainWriter::append()
@@ -343,8 +409,10 @@ class GraphComputation final : public StageComputation {
     Results results;
     std::size_t layer = 0;
     for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
-      if (i < backward.size()) results.backward = append_next(block, *backward[i], backward_done);
-      if (i < forward.size()) results.forward = append_next(block, *forward[i], forward_done);
+      if (i < backward.size())
+        results.backward = append_next(block, *backward[i], backward_done, backward_needs[i]);
+      if (i < forward.size())
+        results.forward = append_next(block, *forward[i], forward_done, forward_needs[i]);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
         if (reduces(step)) reduce(block, part, layer, results);
       }
@@ -359,9 +427,10 @@ class GraphComputation final : public StageComputation {
         after.push_back(writer_.append(block, gather, std::vector<Position>()));
     }
   }
-  Position append_next(BlockBuilder& block, const GraphNode& node,
-                       std::vector<std::vector<Position>>& done) const {
+  Position append_next(BlockBuilder& block, const GraphNode& node, std::vector<std::vector<Position>>& done,
+                       const TaskMemory& memory) const {
     done.push_back({writer_.append(block, node, ChainWriter::waits_for(node, done))});
+    block.add_memory(block.items() - 1, memory);
     return done.back().front();
   }
 
@@ -432,15 +501,17 @@ Program make_program(TrainingGraph graph) {
     for (std::uint32_t step = 0; step < graph.local_steps; ++step)
       done = append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
     for (const GraphNode& node : graph.stages[stage].average) done = {writer.append(main, node, done)};
-    ProgramRole role{name, {{graph.transfers.axis, {stage}}}, main.finish()};
+    ProgramRole role{name, {{graph.transfers.axis, {stage}}}, main.finish(), graph.stages[stage].resident};
     if (graph.servers) role.where.push_back({graph.mesh.index("dp"), coordinates(0, graph.servers->first)});
     graph.builder.role(std::move(role));
   }
   if (graph.servers) {
     graph.builder.role({"server",
                         {{graph.mesh.index("dp"), coordinates(graph.servers->first, graph.mesh.size("dp"))}},
-                        graph.servers->block});
+                        graph.servers->block,
+                        {}});
   }
+  graph.builder.program().counts_memory = !graph.layer_memory.empty();
   return graph.builder.finish();
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/workload/memory/memory_plan.h"
 #include "sim/workload/model/operators.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/strategy/mesh.h"
@@ -54,6 +55,7 @@ struct GraphNode {
   std::vector<std::uint32_t> after;
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
   bool core = false;             // of the attention's core, or communication for it
+  TaskMemory memory;             // where TrainingGraph::layer_memory says what memory is needed
 };
 using Chain = std::vector<GraphNode>;
 
@@ -65,7 +67,15 @@ struct LayerGraph {
   Chain backward;   // whole; as two: `input` and `weights`
   Chain input, weights;
   std::vector<Tensor> parameters;
-  bool repeats = false;  // of the body: many alike, one block of the program each
+  std::vector<Saved> saved;    // by the forward for the backward
+  Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's
+  Bytes backward_buffers = 0;  // and a backward
+  bool repeats = false;        // of the body: many alike, one block of the program each
+};
+
+// What the steps of a pipeline allocate and release of a layer, by what they compute.
+struct LayerMemory {
+  TaskMemory forward, backward, input, weights;
 };
 
 // What a stage computes in one chunk.
@@ -112,6 +122,7 @@ struct StageGraph {
   std::vector<GraphNode> average;
   std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
   std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
+  MemoryUse resident;                        // what is in memory all the time
 
   std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
 
@@ -159,6 +170,8 @@ struct TrainingGraph {
     std::uint32_t block = 0;
   };
   std::optional<Servers> servers;
+  // By layer; empty: nobody has counted memory.
+  std::vector<LayerMemory> layer_memory;
 };
 
 // Of a layer, on one rank.

@@ -1,0 +1,35 @@
+#include "sim/workload/memory/memory_ledger.h"
+
+#include <algorithm>
+
+namespace netsim {
+
+MemoryLedger::MemoryLedger(const MemoryPlan& plan, std::uint32_t ranks)
+    : plan_(plan), ranks_(ranks), first_of_role_(ranks, false) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    ranks_[rank].now = ranks_[rank].peak = plan.resident(rank);
+  for (const MemoryPeak& role : plan.planned()) first_of_role_[role.rank] = true;
+}
+
+void MemoryLedger::open(Time begin) {
+  for (Rank& rank : ranks_) rank.peak_time = begin;
+}
+
+bool MemoryLedger::apply(std::uint32_t number, const Task& task, bool begins, Time now) {
+  Rank& rank = ranks_[number];
+  if (!plan_.change(number, task, begins, rank.now)) return false;
+  if (rank.now.total() > rank.peak.total()) {
+    rank.peak = rank.now;
+    rank.peak_time = now;
+  }
+  return true;
+}
+
+std::uint32_t MemoryLedger::fullest() const {
+  const auto most = std::max_element(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) {
+    return a.peak.total() < b.peak.total();
+  });
+  return static_cast<std::uint32_t>(most - ranks_.begin());
+}
+
+}  // namespace netsim

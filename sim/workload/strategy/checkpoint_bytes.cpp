@@ -1,0 +1,62 @@
+#include "sim/workload/strategy/strategies.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 2;  // half precision
+constexpr std::int64_t kOptimizerBytes = 12;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Of the parameters of a set that a rank has.
+Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
+              ParameterSet set) {
+  const StageGraph& stage = graph.stages[graph.mesh.coordinate(rank, "pp")];
+  const std::int64_t parameters = stage.parameters_of(set), copies = replica_count(graph, set);
+  if (parameters == 0) return 0;
+  const std::int64_t states = memory.optimizer ? kOptimizerBytes : 0;
+  if (divided) return divide_up(parameters * (kParameterBytes + states), copies);
+  const bool experts = set == ParameterSet::experts;
+  const bool first = graph.mesh.coordinate(rank, experts ? "edp" : "replicas") == 0;
+  const bool first_group =
+      unsharded_count(graph, set) == 1 || graph.mesh.coordinate(rank, "dp_unsharded") == 0;
+  const std::int64_t part = divide_up(parameters, shard_count(graph, set));
+  const auto written = [&](bool sharded, std::int64_t bytes) {
+    if (sharded) return first_group ? part * bytes : 0;
+    return first ? parameters * bytes : 0;
+  };
+  return written(memory.parameters, kParameterBytes) + written(memory.states, states);
+}
+
+Bytes restored(const TrainingGraph& graph, const MemoryAccounting& memory, std::uint32_t rank,
+               ParameterSet set) {
+  const std::int64_t parameters = graph.stages[graph.mesh.coordinate(rank, "pp")].parameters_of(set);
+  const std::int64_t part = divide_up(parameters, shard_count(graph, set));
+  return (memory.parameters ? part : parameters) * kParameterBytes +
+         (memory.optimizer ? (memory.states ? part : parameters) * kOptimizerBytes : 0);
+}
+
+}  // namespace
+
+std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const MemoryAccounting& memory) {
+  std::vector<Bytes> bytes;
+  bytes.reserve(graph.mesh.ranks());
+  for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+    bytes.push_back(restored(graph, memory, rank, ParameterSet::common) +
+                    restored(graph, memory, rank, ParameterSet::experts));
+  }
+  return bytes;
+}
+
+std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory,
+                                    bool divided) {
+  std::vector<Bytes> bytes;
+  bytes.reserve(graph.mesh.ranks());
+  for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+    bytes.push_back(part_of(graph, memory, divided, rank, ParameterSet::common) +
+                    part_of(graph, memory, divided, rank, ParameterSet::experts));
+  }
+  return bytes;
+}
+
+}  // namespace netsim

@@ -1,0 +1,187 @@
+// Hosts that fail: does a job go on from its last checkpoint, after the times that were given, on a spare
+// host or on the same one; and what does it lose?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/report/summary.h"
+#include "sim/simulation.h"
+#include "tests/report/fixtures.h"
+
+namespace netsim {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Failing {
+  explicit Failing(const std::string& more) {
+    std::ofstream(path)
+        << "{kind: ptdp, name: gpt, model: {layers: 2, hidden: 512, heads: 8, sequence: 128, "
+           "vocabulary: 1024}, parallel: {data: 4}, optimizer: distributed_adam, iterations: 9"
+        << more << "}";
+  }
+  Results run(const std::string& failures, std::uint32_t threads = 1, int hosts = 5) {
+    SimulationSetup setup;
+    setup.config = parse_config(
+        fmt::format(
+            "{{topology: {{kind: star, hosts: 8, rate: 100 Gbps}}, hosts: [{{kind: storage_server, count: 1, "
+            "nics: 1}}, {{kind: single_nic, count: {}}}], compute: h100_sxm, gpus: {{failures: [{}]}}, "
+            "engine: {{sets: {}}}}}",
+            hosts, failures, threads > 1 ? 3 : 1),
+        "cluster.yaml");
+    setup.workload = path;
+    setup.threads = threads;
+    Simulation simulation(std::move(setup));
+    Results results = simulation.run({});
+    placements.clear();
+    for (std::uint32_t job = 0; job < simulation.jobs(); ++job)
+      placements.push_back(simulation.placement(job));
+    return results;
+  }
+  test::Directory directory;
+  std::string path = directory.path() + "/job.yaml";
+  std::vector<std::vector<std::uint32_t>> placements;
+};
+
+constexpr const char* kRecovers =
+    ", checkpoint: {every: 2, piece: 1 MB}, recovery: {detection: 3 ms, restart: 20 ms}";
+
+std::string at(Time time) { return fmt::format("{{host: host2, at: {} ps}}", time); }
+
+// Fails in the middle of the sixth iteration: two checkpoints, four iterations, are there; five are left.
+struct Middle {
+  Middle() : job(kRecovers), whole(job.run("")) {
+    const std::vector<Time>& ends = whole.jobs.at(0).iteration_ends;
+    failure = (ends.at(4) + ends.at(5)) / 2;
+  }
+  Failing job;
+  Results whole;
+  Time failure = 0;
+};
+
+TEST(Failures, RollBackToTheLastCheckpoint) {
+  Middle test;
+  const Results results = test.job.run(at(test.failure));
+  ASSERT_EQ(results.outcome, Outcome::done);
+  ASSERT_EQ(results.jobs.size(), 2U);
+  const JobResult &before = results.jobs[0], &rest = results.jobs[1];
+  EXPECT_TRUE(before.stopped);
+  EXPECT_FALSE(before.done);
+  EXPECT_EQ(before.iteration_ends.size(), 5U);
+  EXPECT_EQ(before.end, test.failure + 3 * kMillisecond);
+  EXPECT_EQ(rest.name, "gpt, restart 1");
+  EXPECT_TRUE(rest.done);
+  EXPECT_EQ(rest.begin, test.failure + 23 * kMillisecond);
+  EXPECT_EQ(rest.iterations, 5U);
+  EXPECT_EQ(rest.iteration_ends.size(), 5U);
+  // A spare host, GPU 5, takes the failed one's place. GPU 0 are the drives.
+  EXPECT_THAT(test.job.placements[0], ElementsAre(1, 2, 3, 4, 0));
+  EXPECT_THAT(test.job.placements[1], ElementsAre(1, 5, 3, 4, 0));
+}
+
+// What is useful are nine iterations without their checkpoints.
+TEST(Failures, CostWhatTheySay) {
+  Middle test;
+  const Results results = test.job.run(at(test.failure));
+  const JobResult& whole = test.whole.jobs.at(0);
+  ASSERT_TRUE(results.jobs[1].recovery);
+  EXPECT_FALSE(results.jobs[0].recovery);
+  const JobRecovery& recovery = *results.jobs[1].recovery;
+  EXPECT_EQ(recovery.restarts, 1U);
+  EXPECT_EQ(recovery.whole, results.jobs[1].end);
+  EXPECT_EQ(recovery.lost, test.failure - whole.iteration_ends.at(3));
+  EXPECT_EQ(recovery.down, 23 * kMillisecond);
+  const Time training = Failing("").run("").jobs.at(0).end;
+  EXPECT_NEAR(to_seconds(recovery.useful()), to_seconds(training), 0.05 * to_seconds(training));
+  EXPECT_DOUBLE_EQ(recovery.goodput(), to_seconds(recovery.useful()) / to_seconds(recovery.whole));
+  EXPECT_THAT(summary_json(results), HasSubstr("\"goodput\": 0."));
+}
+
+// All read what they need, from drives behind one NIC of 100 Gb/s, before the first begins.
+TEST(Failures, ReadTheCheckpoint) {
+  Middle test;
+  const Results results = test.job.run(at(test.failure));
+  const Bytes parameters = 2 * (12 * 512 * 512 + 13 * 512) + 1024 * 512 + 128 * 512 + 2 * 512;
+  const Bytes read = 4 * (2 * parameters + 12 * parameters / 4);
+  const auto& rest = results.jobs[1];
+  const Time first = rest.iteration_ends.at(0) - rest.begin,
+             second = rest.iteration_ends.at(2) - rest.iteration_ends.at(1);
+  EXPECT_GE(first, second / 2 + read * 8 * (kSecond / (100 * kGbps)));
+}
+
+// Before the first checkpoint all is begun anew, and nothing read. Without spare hosts on the same one.
+TEST(Failures, BeginAnewWhereNothingIsSaved) {
+  Failing job(kRecovers);
+  const Time first = job.run("").jobs.at(0).iteration_ends.at(0);
+  const Results results = job.run(at(first / 2), 1, 4);
+  ASSERT_EQ(results.jobs.size(), 2U);
+  EXPECT_EQ(results.jobs[1].iterations, 9U);
+  EXPECT_EQ(job.placements[0], job.placements[1]);
+  EXPECT_EQ(results.jobs[1].iteration_ends.at(0) - results.jobs[1].begin, first);
+}
+
+TEST(Failures, MayComeAgain) {
+  Middle test;
+  const Results once = test.job.run(at(test.failure));
+  const std::vector<Time>& ends = once.jobs[1].iteration_ends;
+  const Time second = (ends.at(2) + ends.at(3)) / 2;
+  const Results twice =
+      test.job.run(at(test.failure) + fmt::format(", {{host: host3, at: {} ps}}", second), 1, 6);
+  ASSERT_EQ(twice.outcome, Outcome::done);
+  ASSERT_EQ(twice.jobs.size(), 3U);
+  EXPECT_EQ(twice.jobs[2].name, "gpt, restart 2");
+  EXPECT_EQ(twice.jobs[2].iterations, 3U);  // 4 and 2 are saved
+  EXPECT_EQ(twice.jobs[2].recovery->restarts, 2U);
+  EXPECT_EQ(twice.jobs[2].recovery->down, 46 * kMillisecond);
+  EXPECT_EQ(twice.jobs[2].recovery->lost, once.jobs[1].recovery->lost + second - ends.at(1));
+}
+
+// A host that nobody is on, or after the end.
+TEST(Failures, OfOtherHostsAreNothing) {
+  Middle test;
+  const Results spare = test.job.run(fmt::format("{{host: host5, at: {} ps}}", test.failure));
+  EXPECT_EQ(spare.jobs.size(), 1U);
+  EXPECT_EQ(spare.fingerprints.results, test.whole.fingerprints.results);
+  const Results late = test.job.run(at(test.whole.simulated + kSecond));
+  EXPECT_EQ(late.fingerprints.results, test.whole.fingerprints.results);
+}
+
+TEST(Failures, AreTheSameOnAllThreads) {
+  Middle test;
+  const Results one = test.job.run(at(test.failure)), three = test.job.run(at(test.failure), 3);
+  EXPECT_EQ(one.fingerprints.results, three.fingerprints.results);
+  EXPECT_EQ(one.fingerprints.packets, three.fingerprints.packets);
+}
+
+// A job without recovery waits for ever.
+TEST(Failures, StallAJobThatCannotGoOn) {
+  Failing job("");
+  const Time end = job.run("").jobs.at(0).end;
+  EXPECT_EQ(job.run(at(end / 2)).outcome, Outcome::stalled);
+}
+
+TEST(Failures, AreChecked) {
+  Failing job("");
+  const auto refusal = [&](const std::string& failures) -> std::string {
+    try {
+      job.run(failures);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal("{host: host22, at: 1 s}"), HasSubstr("no host 'host22', did you mean 'host2'?"));
+  EXPECT_THAT(refusal("{host: host2}"), HasSubstr("at"));
+  Failing nothing(", recovery: {detection: 1 s, restart: 1 s}");
+  EXPECT_THAT([&] { nothing.run(""); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("there is nothing to go on from: checkpoint.every")));
+}
+
+}  // namespace
+}  // namespace netsim
