@@ -96,8 +96,8 @@ class ChainWriter {
                      "a strategy divides what none of them sums up");
         break;
       case GraphNode::Kind::exchange:
-        NETSIM_CHECK(graph_.sharding.parts(Dimension::experts) == 1,
-                     "a strategy divides experts, and none exchanges");
+        NETSIM_CHECK(graph_.sharding.parts(node.exchange.over) == 1,
+                     "a strategy divides experts or tables, and none exchanges");
         break;
       case GraphNode::Kind::send:
       case GraphNode::Kind::receive:
