@@ -106,7 +106,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_groups.yaml"},
+                      Case{"two_dgx.yaml", "workloads/small_moe_dispatch.yaml"},
+                      Case{"collectives/deepep.yaml", "workloads/small_moe_dispatch.yaml"},
+                      Case{"two_dgx.yaml", "workloads/small_moe_fetch.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_even.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));

@@ -17,8 +17,8 @@
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/routing/router.h"
 #include "sim/workload/strategy/pipeline_division.h"
-#include "sim/workload/strategy/router.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
@@ -35,6 +35,7 @@ struct ParallelParameters {
   std::int64_t virtual_stages = 1;
   std::int64_t expert = 1;
   std::optional<std::int64_t> expert_tensor;
+  ExpertExchange expert_exchange = ExpertExchange::all_to_all;
   bool sequence = false;
   TensorOverlap tensor_overlap;
   PipelineDivision layers;
@@ -52,8 +53,10 @@ struct GradientParameters {
 };
 
 struct DispatchParameters {
-  std::int64_t group = 0, pieces = 4;
+  std::int64_t ranks_per_host = 8;
   Precision precision = Precision::half;
+  std::int64_t ahead = 1;
+  bool again = false;
 };
 
 enum class Sharded { states, gradients, parameters };
@@ -128,6 +131,13 @@ const Parameters<ParallelParameters>& parallel_parameters() {
                    "ranks that divide the routed experts of a layer among them")
           .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "tensor",
                    "ranks that divide each of these experts: as many as tensor, or fewer")
+          .choice("expert_exchange", &P::expert_exchange,
+                  {{"all_to_all", ExpertExchange::all_to_all},
+                   {"dispatch", ExpertExchange::dispatch},
+                   {"fetch", ExpertExchange::fetch}},
+                  "how tokens and experts meet: copies of tokens, one for each expert, go by all-to-alls; "
+                  "tokens go by the collectives dispatch and combine, as their algorithm says; or experts "
+                  "are fetched to where the tokens are")
           .flag("sequence", &P::sequence,
                 "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens")
           .section("tensor_overlap", &P::tensor_overlap, tensor_overlap_parameters(),
@@ -180,14 +190,14 @@ const Parameters<DispatchParameters>& dispatch_parameters() {
   using P = DispatchParameters;
   static const auto p =
       Parameters<P>()
-          .integer("group", &P::group, {0, 65'536},
-                   "ranks of a host, to which a token goes once for all its experts there; 0: once for each "
-                   "expert")
-          .integer("pieces", &P::pieces, {1, 1000},
-                   "with groups: parts of an exchange, of which one goes on within a host while the next one "
-                   "comes")
+          .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
+                   "dispatch, fetch: so many ranks behind each other of those that divide experts are on a "
+                   "host")
           .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
-                  "of what goes to the experts; what comes back is in half precision");
+                  "of what goes to the experts, with its scales; what comes back is in half precision")
+          .integer("ahead", &P::ahead, {0, 1000},
+                   "fetch: how many layers ahead of its use a layer's experts are fetched")
+          .flag("again", &P::again, "fetch: again for the backward; else those of the forward are kept");
   return p;
 }
 
@@ -200,7 +210,8 @@ const Parameters<PtdpParameters>& parameters() {
           .section("parallel", &P::parallel, parallel_parameters(),
                    "how it is split: tensor x context x data x pipeline ranks")
           .component("router", &P::router, "router", "uniform", "how tokens are spread over routed experts")
-          .section("dispatch", &P::dispatch, dispatch_parameters(), "the way of tokens to routed experts")
+          .section("dispatch", &P::dispatch, dispatch_parameters(),
+                   "what moves between tokens and routed experts")
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
@@ -370,14 +381,13 @@ class Ptdp : public WorkloadKind {
       node(where, "parallel", "sequence")
           .fail("sequence has to be true: experts beside tensor parallelism need sequence parallelism");
     }
-    check_dispatch(where, *experts);
+    check_exchange(where, *experts);
     const auto mesh = mesh_with_experts();
     if (!mesh) {
       node(where, "parallel", "expert")
           .fail(
-              "tensor (x context), and expert_tensor x expert (or x a group of dispatch), have to divide "
-              "each "
-              "other");
+              "tensor (x context), and expert_tensor x expert (fetch: or x those of a host), have to divide "
+              "each other");
     }
     check_rings(where, *mesh);
     const Model model = model_->make(p_.microbatch, 2);
@@ -399,17 +409,25 @@ class Ptdp : public WorkloadKind {
               "ring_exchange needs expert_tensor to be 1 or that of tensor, and expert not to divide tensor");
     }
   }
-  void check_dispatch(const ConfigNode& where, const ExpertsModel& experts) const {
-    const std::int64_t group = p_.dispatch.group;
-    if (group == 0) return;
-    const ConfigNode& here = *where.find("dispatch")->find("group");
-    if (p_.parallel.expert % group != 0) {
-      here.fail("the " + std::to_string(p_.parallel.expert) +
-                " ranks of expert cannot be divided into groups of " + std::to_string(group));
+  void check_exchange(const ConfigNode& where, const ExpertsModel& experts) const {
+    const ExpertExchange exchange = p_.parallel.expert_exchange;
+    const ConfigNode& key = node(where, "parallel", "expert_exchange");
+    if (exchange == ExpertExchange::dispatch && experts.padded)
+      key.fail("tokens that are dispatched are not filled up: model.experts.padded has to be false");
+    if (exchange != ExpertExchange::fetch) return;
+    if (p_.parallel.expert % experts_per_host() != 0) {
+      node(where, "dispatch", "ranks_per_host")
+          .fail("the " + std::to_string(p_.parallel.expert) +
+                " ranks of expert cannot be divided into hosts of " + std::to_string(experts_per_host()));
     }
-    if (experts.capacity > 0)
-      here.fail("groups are for routing that drops nothing: model.experts.capacity has to be 0");
+    if (p_.gradient.overlap || p_.overlap_parameter_gather || shards_gradients()) {
+      key.fail(
+          "experts are fetched, and their gradients summed, for each microbatch: without gradient.overlap, "
+          "overlap_parameter_gather and sharding of gradients or parameters");
+    }
   }
+  // Of the ranks that divide experts, those on one host.
+  std::int64_t experts_per_host() const { return std::min(p_.dispatch.ranks_per_host, p_.parallel.expert); }
   std::int64_t expert_tensor() const { return p_.parallel.expert_tensor.value_or(p_.parallel.tensor); }
 
   bool shards_gradients() const { return p_.sharding.what != Sharded::states; }
@@ -492,14 +510,17 @@ class Ptdp : public WorkloadKind {
     all.push_back(tensor_parallel());
     const bool experts = model_->experts() != nullptr;
     if (experts) {
-      all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.dispatch.group, p_.dispatch.pieces,
-                                     p_.dispatch.precision, p_.router.is_null() ? where_ : p_.router}));
+      all.push_back(expert_parallel({router_, narrow(p_.iterations), p_.parallel.expert_exchange,
+                                     p_.dispatch.ranks_per_host, p_.dispatch.precision,
+                                     p_.router.is_null() ? where_ : p_.router}));
     }
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
     if (p_.recompute == Recompute::selective) all.push_back(selective_recomputation());
     all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
+    if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
+      all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     std::vector<ParameterSet> sets{ParameterSet::common};
     if (experts) sets.push_back(ParameterSet::experts);
@@ -538,17 +559,18 @@ class Ptdp : public WorkloadKind {
   ProgramAxis stages() const { return {"pp", narrow(p_.parallel.pipeline)}; }
   std::int64_t ranks_of_stage() const { return p_.parallel.tensor * p_.parallel.context * p_.parallel.data; }
   std::optional<Mesh> mesh_with_experts() const {
-    const std::int64_t group = p_.dispatch.group, expert = p_.parallel.expert;
+    const std::int64_t expert = p_.parallel.expert, within = experts_per_host();
+    const bool fetches = p_.parallel.expert_exchange == ExpertExchange::fetch;
     std::vector<ProgramAxis> axes{{"etp", narrow(expert_tensor())}};
-    if (group == 0) {
-      axes.push_back({"ep", narrow(expert)});
+    if (fetches) {
+      axes.push_back({"ep_within", narrow(within)});
+      axes.push_back({"ep_across", narrow(expert / within)});
     } else {
-      axes.push_back({"ep_within", narrow(group)});
-      axes.push_back({"ep_across", narrow(expert / group)});
+      axes.push_back({"ep", narrow(expert)});
     }
     axes.push_back({"edp", narrow(ranks_of_stage() / expert_tensor() / expert)});
     std::optional<Mesh> mesh = folded_mesh(axes_of_stage(), axes, stages());
-    if (mesh && group != 0) mesh->combine("ep", {"ep_within", "ep_across"});
+    if (mesh && fetches) mesh->combine("ep", {"ep_within", "ep_across"});
     if (mesh) name_products(*mesh);
     return mesh;
   }

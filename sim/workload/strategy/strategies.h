@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/core/units.h"
-#include "sim/workload/strategy/router.h"
+#include "sim/workload/routing/router.h"
 #include "sim/workload/strategy/training_graph.h"
 
 namespace netsim {
@@ -55,27 +55,39 @@ std::unique_ptr<Strategy> reduced_precision(Precision precision);
 std::unique_ptr<Strategy> sequence_parallel();
 
 // Expert parallelism over axis "ep" (GShard, arXiv 2006.16668; Megatron-Core's MoE, arXiv 2504.14960): the
-// routed experts of a layer are divided among the ranks, and all-to-alls (stream ep) take tokens to their
-// experts and back, forward and backward. Axes "etp", which divides each expert as "tp" divides an MLP, and
-// "ep" may lie across others: the experts' ranks are those of "tp" and "dp" counted anew (folded_mesh()), and
-// with as many again in "edp" have copies of the same experts. Where a router is not even, exchanges are
-// all-to-all-v by its counts, and each rank computes as many copies of tokens as it gets. Does nothing for a
-// model without experts. After tensor_parallel(), before sequence_parallel(), which it needs where "tp" has
-// more than one rank, as in Megatron-Core.
+// routed experts of a layer are divided among the ranks, and tokens go to their experts and back, forward and
+// backward (stream ep). Axes "etp", which divides each expert as "tp" divides an MLP, and "ep" may lie across
+// others: the experts' ranks are those of "tp" and "dp" counted anew (folded_mesh()), and with as many again
+// in "edp" have copies of the same experts. How tokens and experts meet:
+// - all_to_all: an all-to-all of copies, one for each expert of a token; by counts (all-to-all-v) where the
+//   router is not even, and then each rank computes as many copies as it gets;
+// - dispatch: the operations dispatch and combine of the collective library, whose algorithm says how often a
+//   token travels and which way (direct, deepep, deepep_low_latency);
+// - fetch: tokens stay, and each rank gets the experts that it has not (Janus: Liu et al., SIGCOMM'23);
+//   expert_fetch() moves them.
+// Does nothing for a model without experts. After tensor_parallel(), before sequence_parallel(), which it
+// needs where "tp" has more than one rank, as in Megatron-Core.
+enum class ExpertExchange : std::uint8_t { all_to_all, dispatch, fetch };
 struct ExpertParallelism {
   std::shared_ptr<const Router> router;
   std::uint32_t iterations = 1;  // of the job
-  // Ranks of a group (a host), which divides "ep" into "ep_within" and "ep_across": a token goes once to each
-  // group that has experts of it, to the rank with the sender's place there, and on to the ranks of its
-  // experts within the group; what comes back is summed up on the way (DeepEP's normal kernels). 0: each copy
-  // goes straight to the rank of its expert.
-  std::int64_t group = 0;
-  // Exchanges by way of groups are cut in so many pieces: one goes on within the groups while the next comes.
-  std::int64_t pieces = 4;
+  ExpertExchange exchange = ExpertExchange::all_to_all;
+  std::int64_t ranks_per_host = 8;        // dispatch: so many ranks of "ep" behind each other are on a host
   Precision precision = Precision::half;  // of what is sent to experts; what comes back is in half precision
   ConfigNode where{};                     // for errors: the router's
 };
 std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters);
+
+// ExpertExchange::fetch over axis "ep", made of "ep_within", the ranks of a host, and "ep_across": before
+// each forward of a layer with experts ranks of one place get the experts of each other's, and then ranks of
+// a host those of each other, so that a host gets each expert once (Janus; stream ep). Their gradients are
+// summed up the other way after each backward, within hosts first. After pipeline_parallel(), before
+// data_parallel().
+struct ExpertFetch {
+  std::uint32_t ahead = 1;  // layers: how much ahead of its use a layer's experts are fetched
+  bool again = false;       // for the backward, too; else the forward's are kept
+};
+std::unique_ptr<Strategy> expert_fetch(const ExpertFetch& parameters);
 // What a router is asked about for a job, and of how many layers.
 RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh);
 std::uint32_t layers_with_experts(const Model& model);

@@ -8,9 +8,9 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/workload/routing/token_section.h"
 #include "sim/workload/traffic/counts.h"
 #include "sim/workload/traffic/simple_source.h"
-#include "sim/workload/traffic/token_routing.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
 
@@ -33,7 +33,7 @@ struct CollectiveParameters {
   std::int64_t repeat = 1;
   std::int64_t root = 0;
   ConfigNode counts;
-  TokenRoutingParameters tokens;
+  TokenSection tokens;
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -77,7 +77,7 @@ const Parameters<CollectiveParameters>& parameters() {
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
           .list("counts", &P::counts, kCountsDoc)
-          .section("tokens", &P::tokens, token_routing_parameters(), kTokensDoc);
+          .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc);
   return p;
 }
 
@@ -111,8 +111,7 @@ class CollectiveBenchmark final : public WorkloadKind {
     task.group = source->add_group(std::move(everybody));
     task.name = source->add_name(name);
     if (has_tokens(p_.collective)) {
-      task.counts =
-          source->add_counts(TokenRouter(p_.tokens, ranks, context.seed, tokens_node(where_)).counts());
+      task.counts = source->add_counts(count_tokens(p_.tokens, ranks, tokens_node(where_)));
     } else if (has_counts(p_.collective)) {
       task.counts = source->add_counts(read_counts(p_.counts, ranks));
     }

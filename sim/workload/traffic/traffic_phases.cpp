@@ -32,8 +32,8 @@
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/routing/token_section.h"
 #include "sim/workload/traffic/counts.h"
-#include "sim/workload/traffic/token_routing.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
 
@@ -50,7 +50,7 @@ struct Phase {
   Time compute = 0;
   std::string circuits;
   ConfigNode counts;
-  TokenRoutingParameters tokens;
+  TokenSection tokens;
   ConfigNode groups;
   std::string name;
   // Not parameters: what it is, its groups (none: all ranks are one), and where it stands.
@@ -77,7 +77,7 @@ const Parameters<Phase>& phase_parameters() {
                  "size of its buffer (netsim --describe collective)")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "its root, counted in the group")
           .list("counts", &P::counts, kCountsDoc)
-          .section("tokens", &P::tokens, token_routing_parameters(), kTokensDoc)
+          .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc)
           .time("compute", &P::compute, {0, ProgramLimits::kKernelTime}, "or computing for so long")
           .text("circuits", &P::circuits,
                 "or a configuration of the optical switches that each group asks for")
@@ -180,9 +180,8 @@ std::vector<Phase> read_phases(const ConfigNode& section) {
 // The phases as role programs: ranks that take part in the same groups play one role.
 class PhasesProgram {
  public:
-  PhasesProgram(const PhasesParameters& p, const std::vector<Phase>& phases, std::uint32_t ranks,
-                std::uint64_t seed = 1)
-      : phases_(phases), ranks_(ranks), seed_(seed), builder_(p.name), axis_(builder_.axis("rank", ranks)) {
+  PhasesProgram(const PhasesParameters& p, const std::vector<Phase>& phases, std::uint32_t ranks)
+      : phases_(phases), ranks_(ranks), builder_(p.name), axis_(builder_.axis("rank", ranks)) {
     builder_.program().iterations = static_cast<std::uint32_t>(p.iterations);
     parts_.resize(ranks);
     for (const Phase& phase : phases) join(phase);
@@ -259,7 +258,7 @@ class PhasesProgram {
     const auto [known, added] =
         counts_.try_emplace({&phase - phases_.data(), members}, static_cast<std::uint32_t>(all.size()));
     if (added && has_tokens(phase.collective)) {
-      all.push_back(TokenRouter(phase.tokens, members, seed_, tokens_node(phase.node)).counts());
+      all.push_back(count_tokens(phase.tokens, members, tokens_node(phase.node)));
     } else if (added) {
       all.push_back(read_counts(phase.counts, members));
     }
@@ -297,7 +296,6 @@ class PhasesProgram {
 
   const std::vector<Phase>& phases_;
   std::uint32_t ranks_;
-  std::uint64_t seed_;  // of the run
   ProgramBuilder builder_;
   std::uint32_t axis_;
   std::vector<Part> parts_;  // by rank
@@ -330,8 +328,7 @@ class Phases final : public WorkloadKind {
       if (phase.kind == TaskKind::circuits)
         circuits.try_emplace(phase.circuits, place_of(phase.node, "circuits"));
     }
-    return make_role_program_source(PhasesProgram(p_, phases_, ranks, context.seed).finish(), place_.file,
-                                    circuits);
+    return make_role_program_source(PhasesProgram(p_, phases_, ranks).finish(), place_.file, circuits);
   }
 
  private:

@@ -10,7 +10,7 @@
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/errors.h"
-#include "sim/workload/traffic/token_routing.h"
+#include "sim/workload/routing/token_section.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
@@ -32,15 +32,19 @@ struct Tokens {
   std::int64_t experts = 0;  // 0: three a rank
   std::uint32_t seed = 1;
 };
+// Drawn with all experts alike.
+BlockCounts drawn(TokenSection section, std::uint32_t ranks, std::uint32_t seed) {
+  section.router = parse_config("{kind: zipf, exponent: 0, seed: " + std::to_string(seed) + "}", "test.yaml");
+  return count_tokens(section, ranks, ConfigNode());
+}
 BlockCounts counts_of(std::uint32_t ranks, const Tokens& tokens) {
-  TokenRoutingParameters p;
-  p.per_rank = tokens.per_rank;
-  p.bytes = 1000;
-  p.experts = tokens.experts == 0 ? 3 * ranks : tokens.experts;
-  p.top_k = std::min<std::int64_t>(p.experts, 4);
-  p.ranks_per_host = kPerHost;
-  p.host_limit = 0;
-  return TokenRouter(p, ranks, tokens.seed, ConfigNode()).counts();
+  TokenSection section;
+  section.per_rank = tokens.per_rank;
+  section.bytes = 1000;
+  section.experts.count = tokens.experts == 0 ? 3 * ranks : tokens.experts;
+  section.experts.top_k = std::min<std::int64_t>(section.experts.count, 4);
+  section.ranks_per_host = kPerHost;
+  return drawn(section, ranks, tokens.seed);
 }
 
 std::string section_of(const std::string& algorithm) {
@@ -169,14 +173,15 @@ TEST(Deepep, TakesTheTimeOfTheBusiestNic) {
   }
   const Played dispatched(
       counts, CollectiveKind::dispatch,
-      section_of("{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, buffer: "
+      section_of("{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, warp_rate: 0 bps, buffer: "
                  "100000}"),
       {0, 0}, {kRate, 0});
   EXPECT_EQ(dispatched.done.last(), most * kNanosecond);
-  const Played late(counts, CollectiveKind::dispatch,
-                    section_of("{kind: deepep, group: 4, hop_latency: 1 us, hop_latency_net: 10 us, buffer: "
-                               "100000}"),
-                    {0, 0}, {kRate, 0});
+  const Played late(
+      counts, CollectiveKind::dispatch,
+      section_of("{kind: deepep, group: 4, hop_latency: 1 us, hop_latency_net: 10 us, warp_rate: 0 "
+                 "bps, buffer: 100000}"),
+      {0, 0}, {kRate, 0});
   // The barriers before, one message between hosts and one within.
   EXPECT_EQ(late.done.last(), most * kNanosecond + 2 * 11 * kMicrosecond + 11 * kMicrosecond);
 }
@@ -224,14 +229,12 @@ double seconds_on_h800(std::uint32_t hosts, CollectiveKind kind, const std::stri
   return static_cast<double>(h800.run(request)) / kSecond;
 }
 
-BlockCounts deepseek_tokens(std::uint32_t hosts, std::int64_t per_rank, Bytes bytes, std::int64_t experts,
-                            std::int64_t host_limit) {
-  TokenRoutingParameters p;
-  p.per_rank = per_rank;
-  p.bytes = bytes;
-  p.experts = experts;
-  p.host_limit = host_limit;
-  return TokenRouter(p, 8 * hosts, 1, ConfigNode()).counts();
+BlockCounts deepseek_tokens(std::uint32_t hosts, std::int64_t per_rank, Bytes bytes, std::int64_t experts) {
+  TokenSection section;
+  section.per_rank = per_rank;
+  section.bytes = bytes;
+  section.experts.count = experts;
+  return drawn(section, 8 * hosts, 1);
 }
 
 // DeepEP's README: 128 tokens, us. What the kernel takes besides is from the first of them.
@@ -243,19 +246,27 @@ TEST(DeepepLowLatency, TakesWhatDeepepMeasured) {
   for (const auto& one : measured) {
     const auto time_of = [&](CollectiveKind kind, Bytes bytes) {
       return 1e6 * seconds_on_h800(one.hosts, kind, "deepep_low_latency",
-                                   deepseek_tokens(one.hosts, 128, bytes, 288, 0));
+                                   deepseek_tokens(one.hosts, 128, bytes, 288));
     };
     EXPECT_NEAR(time_of(CollectiveKind::dispatch, 7408) / one.dispatch, 1, .1) << one.hosts;
     EXPECT_NEAR(time_of(CollectiveKind::combine, 14336) / one.combine, 1, .1) << one.hosts;
   }
 }
 
-// The same: 4,096 tokens over 4 hosts, in GB/s of pairs of token and host. Where NVLink is the bottleneck
-// netsim is too fast (docs/validation.md).
-TEST(Deepep, TakesWhatDeepepMeasuredWhereNicsAreTheBottleneck) {
-  const BlockCounts counts = deepseek_tokens(4, 4096, 7392, 256, 4);
-  const double seconds = seconds_on_h800(4, CollectiveKind::dispatch, "deepep", counts);
-  EXPECT_NEAR(static_cast<double>(counts.busiest()) / seconds / 58e9, 1, .15);
+// The same: 4,096 tokens over two and four hosts, in GB/s of pairs of token and host. Within one host, where
+// NVLink is the bottleneck, netsim is too fast (docs/validation.md).
+TEST(Deepep, TakesWhatDeepepMeasuredBetweenHosts) {
+  const auto rate = [](std::uint32_t hosts, CollectiveKind kind, Bytes bytes, const std::string& algorithm) {
+    const BlockCounts counts = deepseek_tokens(hosts, 4096, bytes, 256);
+    return static_cast<double>(counts.busiest()) / 1e9 / seconds_on_h800(hosts, kind, algorithm, counts);
+  };
+  EXPECT_NEAR(rate(2, CollectiveKind::dispatch, 7392, "deepep") / 43, 1, .05);
+  EXPECT_NEAR(rate(2, CollectiveKind::combine, 14336, "deepep") / 43, 1, .05);
+  EXPECT_NEAR(rate(4, CollectiveKind::dispatch, 7392, "deepep") / 58, 1, .1);
+  // Between two hosts it is the warps that pass tokens on: neither NVLink nor NICs.
+  EXPECT_GT(rate(2, CollectiveKind::dispatch, 7392, "{kind: deepep, warp_rate: 0 bps}") / 43, 1.25);
+  EXPECT_NEAR(rate(2, CollectiveKind::dispatch, 7392, "{kind: deepep, warp_rate: 6.138 Gbps}") / 21.5, 1,
+              .07);
 }
 
 TEST(Deepep, RefusesCountsOfOtherHosts) {

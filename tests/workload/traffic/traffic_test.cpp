@@ -537,11 +537,11 @@ TEST(Phases, ReadCountsFromAFile) {
   EXPECT_THAT(read("1,2\n3,x\n"), HasSubstr("netsim_counts.csv:2:3"));
 }
 
-// The routing that the section says, by the run's seed, and the same from a compiled file.
+// The routing that the section says.
 TEST(Phases, DispatchTokens) {
   const std::string yaml =
-      "kind: phases\nranks: 4\nphases: [{collective: dispatch, tokens: {per_rank: 9, bytes: 5 B, experts: 8, "
-      "top_k: 2, ranks_per_host: 2, host_limit: 1}}]\n";
+      "kind: phases\nranks: 4\nphases: [{collective: dispatch, tokens: {per_rank: 9, bytes: 5 B, "
+      "ranks_per_host: 2, experts: {count: 8, top_k: 2, groups: 2}, router: zipf}}]\n";
   const auto source = source_of(yaml, 8);
   const std::vector<Task> tasks = test::tasks_of(*source, 3);
   ASSERT_EQ(tasks.size(), 1U);
@@ -565,10 +565,10 @@ TEST(Phases, RefuseWrongCounts) {
   EXPECT_THAT(error("{collective: barrier, bytes: 4 B}"), HasSubstr("barrier has no bytes"));
   EXPECT_THAT(error("{collective: combine, bytes: 4 B}"), HasSubstr("combine has its bytes from 'tokens'"));
   EXPECT_THAT(error("{collective: combine, counts: [1, 2, 3]}"), HasSubstr("only all_to_all_v has counts"));
-  EXPECT_THAT(error("{collective: all_to_all, tokens: {experts: 6}}"),
+  EXPECT_THAT(error("{collective: all_to_all, tokens: {per_rank: 6}}"),
               HasSubstr("only dispatch and combine have tokens"));
-  EXPECT_THAT(error("{collective: dispatch, tokens: {experts: 8}}"),
-              HasSubstr("test.yaml:2:41: phases.0.tokens: experts: 8 cannot be dealt out evenly to 3 ranks"));
+  EXPECT_THAT(error("{collective: dispatch, tokens: {experts: {count: 8}}}"),
+              HasSubstr("phases.0.tokens.experts.count: 8 experts cannot be dealt out evenly to 3 ranks"));
   EXPECT_THAT(error("{collective: dispatch, tokens: {per_rank: 0}}"), HasSubstr("per_rank"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2]}"), HasSubstr("2 counts for 3 ranks"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [[1, 2, 3], [1, 2, 3]]}"),

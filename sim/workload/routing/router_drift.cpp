@@ -6,7 +6,7 @@
 
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
-#include "sim/workload/strategy/router.h"
+#include "sim/workload/routing/router.h"
 
 namespace netsim {
 namespace {

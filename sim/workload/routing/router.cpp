@@ -1,6 +1,7 @@
-#include "sim/workload/strategy/router.h"
+#include "sim/workload/routing/router.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "sim/core/random.h"
 
@@ -21,7 +22,6 @@ class Urn {
       first_[part] = item;
     }
   }
-  double sum() const { return sums_.back(); }
   std::uint32_t draw(RandomStream& random) const {
     const double uniform = random.uniform(), at = uniform * sums_.back();
     std::uint32_t item = first_[static_cast<std::size_t>(uniform * static_cast<double>(first_.size()))];
@@ -62,67 +62,55 @@ class Draw {
         random_(key, "experts of tokens"),
         taken_(shape.experts, UINT32_MAX),
         allowed_(shape.groups, UINT32_MAX),
-        all_(popularity.data(), shape.experts) {
-    for (std::uint32_t g = 0; g < shape.groups; ++g) {
-      groups_.emplace_back(popularity.data() + std::size_t{g} * in_group_, in_group_);
-      of_groups_.push_back(groups_.back().sum());
-    }
-  }
+        urn_(popularity.data(), shape.experts) {}
 
   void token(std::uint32_t number, std::vector<std::uint32_t>& chosen) {
-    const bool limited = shape_.group_limit < shape_.groups;
-    if (limited) choose_groups(number);
+    std::uint32_t groups = 0;
     for (std::uint32_t i = 0; i < shape_.top_k; ++i) {
-      const std::uint32_t expert = next(number, limited);
+      const std::uint32_t expert = next(number, groups == shape_.group_limit && groups < shape_.groups);
       taken_[expert] = number;
+      if (std::exchange(allowed_[expert / in_group_], number) != number) ++groups;
       chosen.push_back(expert);
     }
   }
 
  private:
-  // A group is allowed, and an expert taken, by the token that it was last.
-  void choose_groups(std::uint32_t token) {
-    chosen_.clear();
-    sum_ = 0;
-    for (std::uint32_t i = 0; i < shape_.group_limit; ++i) {
-      const std::uint32_t group =
-          draw_of(random_, of_groups_, [&](std::uint32_t g) { return allowed_[g] != token; });
-      allowed_[group] = token;
-      chosen_.push_back(group);
-      sum_ += of_groups_[group];
-    }
-  }
-  // What is taken is drawn again a few times, and then what is left is gone through: both have the same
-  // probabilities.
-  std::uint32_t next(std::uint32_t token, bool limited) {
+  // A group is allowed, and an expert taken, by the token that it was last. What may not be is drawn again a
+  // few times, and then what is left is gone through: both have the same probabilities.
+  std::uint32_t next(std::uint32_t token, bool in_allowed_groups) {
+    const auto free = [&](std::uint32_t expert) {
+      return taken_[expert] != token && (!in_allowed_groups || allowed_[expert / in_group_] == token);
+    };
     constexpr int kTries = 16;
     for (int i = 0; i < kTries; ++i) {
-      const std::uint32_t expert = limited ? of_chosen_groups() : all_.draw(random_);
-      if (taken_[expert] != token) return expert;
+      const std::uint32_t expert = urn_.draw(random_);
+      if (free(expert)) return expert;
     }
-    return draw_of(random_, popularity_, [&](std::uint32_t e) {
-      return taken_[e] != token && (!limited || allowed_[e / in_group_] == token);
-    });
-  }
-  std::uint32_t of_chosen_groups() {
-    double at = random_.uniform() * sum_;
-    std::size_t i = 0;
-    while (i + 1 < chosen_.size() && (at -= of_groups_[chosen_[i]]) >= 0) ++i;
-    return chosen_[i] * in_group_ + groups_[chosen_[i]].draw(random_);
+    return draw_of(random_, popularity_, free);
   }
 
   const RoutingShape& shape_;
   const std::vector<double>& popularity_;
   std::uint32_t in_group_;
   RandomStream random_;
-  std::vector<std::uint32_t> taken_, allowed_, chosen_;
-  std::vector<double> of_groups_;
-  std::vector<Urn> groups_;
-  Urn all_;
-  double sum_ = 0;  // of the chosen groups
+  std::vector<std::uint32_t> taken_, allowed_;
+  Urn urn_;
 };
 
 }  // namespace
+
+RoutingShape routing_shape(const RoutedExperts& experts, std::uint32_t sources, std::int64_t tokens) {
+  const auto narrow = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+  RoutingShape shape;
+  shape.sources = sources;
+  shape.tokens = narrow(tokens);
+  shape.experts = narrow(experts.count);
+  shape.top_k = narrow(experts.top_k);
+  shape.groups = narrow(experts.groups);
+  shape.group_limit = narrow(experts.group_limit);
+  if (experts.capacity > 0) shape.capacity = experts.capacity_for(tokens);
+  return shape;
+}
 
 std::vector<std::uint32_t> draw_experts(const RoutingShape& shape, const std::vector<double>& popularity,
                                         std::uint64_t key) {

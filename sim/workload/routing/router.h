@@ -1,5 +1,6 @@
 // Router: which experts every token of a mixture of experts goes to. One .cpp for each; a router answers
-// token by token, and what ranks send each other and compute is counted from that (token_counts.h).
+// token by token, and what ranks send each other and compute is counted from that (token_counts.h), for
+// training jobs and for collectives by themselves (token_section.h).
 //
 // All copies of the model route alike: a router knows the ranks that share the experts of a layer among them,
 // not which of their groups asks. A microbatch's routing is that of its iteration.
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/workload/model/experts.h"
 
 namespace netsim {
 
@@ -20,7 +22,10 @@ struct RoutingShape {
   std::uint32_t experts = 1, top_k = 1;
   // The experts lie in so many groups of one size; those of a token in at most `group_limit` of them.
   std::uint32_t groups = 1, group_limit = 1;
+  // Tokens of a source that an expert takes; what is beyond them is dropped. 0: it takes all.
+  std::int64_t capacity = 0;
 };
+RoutingShape routing_shape(const RoutedExperts& experts, std::uint32_t sources, std::int64_t tokens);
 
 class Router {
  public:
@@ -40,9 +45,12 @@ class Router {
                                            std::uint32_t iteration, std::uint32_t source) const = 0;
 };
 
-// For routers by popularity: every token draws its groups, if it is limited to some, and then its experts,
-// one after the other without putting back, each with the probability that is its share of what is left.
-// `key` names the draw.
+// For routers by popularity: every token draws its experts, one after the other without putting back, each
+// with the probability that is its share of what is left. Once they lie in as many groups as they may, the
+// others are left out. That is what a router does that gives each expert a random score and takes the best
+// ones of those groups that have the highest scores (node-limited routing: DeepSeek-V3, arXiv 2412.19437,
+// section 2.1.2; DeepEP's tests/test_internode.py, where all experts are as popular), because the best of
+// independent scores come in just this order (Efraimidis and Spirakis, IPL 97, 2006). `key` names the draw.
 std::vector<std::uint32_t> draw_experts(const RoutingShape& shape, const std::vector<double>& popularity,
                                         std::uint64_t key);
 // e to the x in our own arithmetic: same bits on every machine, relative error below 1e-14 for |x| < 700.

@@ -19,7 +19,7 @@
 #include "sim/core/named_file.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/workload/strategy/router.h"
+#include "sim/workload/routing/router.h"
 
 namespace netsim {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/core/registry.h"
-#include "sim/workload/strategy/router.h"
+#include "sim/workload/routing/router.h"
 
 namespace netsim {
 namespace {
