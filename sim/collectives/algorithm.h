@@ -42,6 +42,8 @@ struct OwnKernels {
   bool apart = false;  // each channel has messages of its own; else they are timed together
   Bytes slice = 0;     // the largest message of a channel, a chunk
   std::uint32_t slots = 0;
+  // What a thread block writes to another GPU of its host at most; 0: as much as the links carry.
+  BitRate block_rate = 0;
 };
 
 class CollectiveAlgorithm {

@@ -26,12 +26,19 @@ namespace {
 //   come on top here, a microsecond between hosts.
 // - barriers: a kernel before the main one makes all GPUs meet twice, between hosts and then within
 //   (cached_notify in internode.cu), or once where there is only one (intranode.cu).
+// - warp_rate: between hosts what passes through a GPU is copied token by token by one warp for each channel
+//   and each GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine), and how fast that
+//   goes does not depend on NVLink: on two hosts of H20, whose NVLink is 2.25 times that of H800, all 96 warps
+//   move 147.3 GB/s, the own host's and GPU's tokens among them (pull request 181 and issue 137 of DeepEP; as
+//   fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps and more
+//   for each GPU, which reach 337 GB/s on H20 (issue 16) and so more than the NVLink of H800: no limit there.
 struct DeepepParameters : GroupParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;
   std::int64_t buffer = 128;
   Time hop_latency = 3'330 * kNanosecond;
   Time hop_latency_net = 2'800 * kNanosecond;
+  BitRate warp_rate = 12'276 * kMbps;
 };
 
 Parameters<DeepepParameters> parameters() {
@@ -45,7 +52,9 @@ Parameters<DeepepParameters> parameters() {
       .integer("buffer", &P::buffer, {1, 1 << 20},
                "tokens that the receiver of a connection has room for; at least two chunks")
       .time("hop_latency", &P::hop_latency, latency, "of a message over NVLink (DeepSeek: 3.33 us)")
-      .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)");
+      .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)")
+      .rate("warp_rate", &P::warp_rate, {0, 100'000 * kGbps},
+            "of what passes through a GPU, by channel and GPU of its host (DeepEP on H20); 0: no limit");
 }
 
 class ForwardingPlan : public RegularPlan {
@@ -240,7 +249,10 @@ class Deepep final : public CollectiveAlgorithm {
                        .apart = true,
                        .slice = p_.chunk * load.token,
                        .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
-    if (load.several_hosts) kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
+    if (load.several_hosts) {
+      kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
+      kernels.block_rate = p_.warp_rate;
+    }
     return kernels;
   }
 

@@ -1,5 +1,6 @@
 #include "sim/collectives/execution/outgoing_messages.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace netsim {
@@ -8,7 +9,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
   const LatencyModel::Hop hop = operation.kernels
-                                    ? own_hop(operation, block, to)
+                                    ? own_hop(operation, block, to, bytes)
                                     : latency_.hop(operation.request, operation.chunking, operation.family,
                                                    operation.gpu, operation.gpu_of(to.rank, block), bytes);
   const std::uint32_t slot = make(operation, block, to);
@@ -26,10 +27,16 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
 }
 
 LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
-                                            const Partner& to) const {
+                                            const Partner& to, Bytes bytes) const {
+  const OwnKernels& kernels = *operation.kernels;
   const bool net = to.fan == kNoIndex &&
                    endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
-  return {net ? operation.kernels->hop_latency_net : operation.kernels->hop_latency, 0};
+  if (net) return {kernels.hop_latency_net, 0};
+  // What its threads need longer than the links.
+  const auto time_at = [&](BitRate rate) { return rate == 0 ? 0 : transmission_time(bytes, rate); };
+  const Time late =
+      std::max<Time>(0, time_at(kernels.block_rate) - time_at(operation.chunking.local_rate));
+  return {kernels.hop_latency + late, late};
 }
 
 void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {

@@ -26,7 +26,8 @@ class OutgoingMessages {
   void hand_over(std::uint32_t slot);
 
  private:
-  LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to) const;
+  LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
+                            Bytes bytes) const;
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
                       const Partner& to);
