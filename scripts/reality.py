@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Plays the measured training steps of configs/reality/reference.csv, every packet of them, and prints them beside what was measured.
+"""Plays the measured training steps of the tables in configs/reality/, every packet of them, and prints them beside what was measured.
 
     scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--binary NETSIM] [--plot PICTURE.svg] [--list]
 
 A row that DIR (results/reality) has already for the same files and the same program is not played again, so a run that was
 stopped goes on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time
 went: computing, exposed communication by stream, idle. Compute is calibrated by one constant for each GPU and precision,
-taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too.
+taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too. Where a table
+has a column `microbatches`, "2 4" plays the job with two and with four of them and draws the line through both up to as many as
+the workload has: without a pipeline, or with no fewer than fill it, a step is linear in them.
 """
 import argparse
 import csv
@@ -14,6 +16,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +25,7 @@ import measure
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
+TABLES = (TABLE, CONFIGS / "experts.csv")
 STREAMS = ("tp", "cp", "ep", "pp", "dp")
 
 
@@ -36,10 +40,11 @@ class Row:
     overlays: list
     calibrates: bool
     measured: float  # seconds; None: not published
+    microbatches: list  # two numbers to play it with instead of its own; empty: its own
 
-    def call(self, binary, out):
+    def call(self, binary, out, workload=None):
         overlays = [part for overlay in self.overlays for part in ("--set", overlay)]
-        return [str(binary), "--config", str(self.config), "--workload", str(self.workload), *overlays, "--out", str(out)]
+        return [str(binary), "--config", str(self.config), "--workload", str(workload or self.workload), *overlays, "--out", str(out)]
 
 
 def read_rows(path=TABLE):
@@ -54,7 +59,8 @@ def read_rows(path=TABLE):
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
             rows.append(Row(entry["row"], entry["family"], int(entry["gpus"]), entry["precision"],
                             path.parent / entry["config"], path.parent / entry["workload"], overlays,
-                            entry["calibrates"] == "yes", measured))
+                            entry["calibrates"] == "yes", measured,
+                            [int(number) for number in (entry.get("microbatches") or "").split()]))
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
@@ -67,7 +73,7 @@ def key_of(row, binary):
     """What a result depends on: the files, the overlays and the program."""
     version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
     digest = hashlib.sha256(version.encode())
-    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays):
+    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays, str(row.microbatches)):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()
 
@@ -80,18 +86,50 @@ def play(row, binary, out, again):
         if result["key"] == key:
             return result
     begin = time.monotonic()
-    done = subprocess.run(row.call(binary, out / row.name), stdout=subprocess.DEVNULL, check=False)
+    if row.microbatches:
+        result = along(*(played(row, binary, out, number) for number in row.microbatches), row.microbatches, microbatches_of(row))
+    else:
+        result = played(row, binary, out)
+    result = {"key": key, **result, "wall_s": round(time.monotonic() - begin, 1)}
+    kept.write_text(json.dumps(result, indent=1) + "\n")
+    return result
+
+
+MICROBATCHES = re.compile(r"^microbatches: (\d+)$", re.MULTILINE)
+
+
+def microbatches_of(row):
+    found = MICROBATCHES.search(row.workload.read_text())
+    if found is None:
+        raise SystemExit(f"{row.name}: {row.workload} has no line 'microbatches: N'")
+    return int(found[1])
+
+
+def played(row, binary, out, microbatches=None):
+    """What a run says, of the workload as it is or with another number of microbatches."""
+    workload, name = None, row.name
+    if microbatches is not None:
+        name = f"{row.name}_{microbatches}_microbatches"
+        text = MICROBATCHES.sub(f"microbatches: {microbatches}", row.workload.read_text())
+        workload = out / f"{name}.yaml"
+        workload.write_text(text.replace("file: ../", f"file: {row.workload.resolve().parent.parent}/"))
+    done = subprocess.run(row.call(binary, out / name, workload), stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{row.name}: netsim ended with {done.returncode}")
-    summary = json.loads((out / row.name / "summary.json").read_text())
+        raise SystemExit(f"{name}: netsim ended with {done.returncode}")
+    summary = json.loads((out / name / "summary.json").read_text())
     job = summary["jobs"][0]
     if job["ranks"] != row.gpus:
         raise SystemExit(f"{row.name}: {row.workload} is for {job['ranks']} GPUs, the table says {row.gpus}")
-    result = {"key": key, "step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
-              "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
-              "packet_hops": summary["packet_hops"]["total"], "wall_s": round(time.monotonic() - begin, 1)}
-    kept.write_text(json.dumps(result, indent=1) + "\n")
-    return result
+    return {"step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
+            "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
+            "packet_hops": summary["packet_hops"]["total"]}
+
+
+def along(one, other, at, to):
+    """The line through two results, those with at[0] and at[1] microbatches, at `to` of them."""
+    if isinstance(one, dict):
+        return {key: along(one[key], other[key], at, to) for key in one}
+    return one + (other - one) * (to - at[0]) / (at[1] - at[0])
 
 
 def error_of(row, result):
@@ -151,7 +189,7 @@ def main():
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="a scatter plot (python3-matplotlib)")
     measure.add_binary(parser)
     options = parser.parse_args()
-    rows = read_rows()
+    rows = [row for table in TABLES for row in read_rows(table)]
     for given, there, what in ((options.family, {row.family for row in rows}, "family"),
                                (options.rows, {row.name for row in rows}, "row")):
         for name in given:

@@ -44,6 +44,15 @@ class Table(unittest.TestCase):
         again = reality.play(slow, pathlib.Path(BINARY), self.path, False)
         self.assertGreater(again["step_s"], 1.5 * first["step_s"])
 
+    def test_a_line_through_two_runs_is_the_whole_job(self):
+        (self.path / "job.yaml").write_text(JOB + "microbatches: 7\n")
+        head = HEAD.strip() + ",microbatches\n"
+        (self.path / "experts.csv").write_text(head + "short,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1.0,,?,1 3\n"
+                                               "whole,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1.0,,?,\n")
+        short, whole = (reality.play(row, pathlib.Path(BINARY), self.path, False) for row in reality.read_rows(self.path / "experts.csv"))
+        self.assertAlmostEqual(short["step_s"] / whole["step_s"], 1, delta=1e-3)
+        self.assertAlmostEqual(short["packet_hops"] / whole["packet_hops"], 1, delta=1e-3)
+
     def test_errors_are_of_predictions(self):
         rows = self.rows("a,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,yes,1.0", "b,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,2.0",
                          "c,f,2,BF16,cluster.yaml,job.yaml,,h100_sxm,1,,?")

@@ -34,8 +34,7 @@ LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uin
   if (net) return {kernels.hop_latency_net, 0};
   // What its threads need longer than the links.
   const auto time_at = [&](BitRate rate) { return rate == 0 ? 0 : transmission_time(bytes, rate); };
-  const Time late =
-      std::max<Time>(0, time_at(kernels.block_rate) - time_at(operation.chunking.local_rate));
+  const Time late = std::max<Time>(0, time_at(kernels.block_rate) - time_at(operation.chunking.local_rate));
   return {kernels.hop_latency + late, late};
 }
 
