@@ -19,13 +19,15 @@ struct Moved {
   Bytes counted = 0;  // by the counts of all ranks' exchanges, what stays on a rank not included
 };
 
-Moved run(const std::string& name, int microbatches, int hidden, const std::string& more) {
+Moved run(const std::string& name, int microbatches, int hidden, const std::string& exchange,
+          const std::string& more) {
   const std::string path = ::testing::TempDir() + name + ".yaml";
   std::ofstream(path) << "{kind: ptdp, model: {kind: llama, layers: 2, hidden: " << hidden
                       << ", heads: 4, groups: 4, inner: 96, "
                          "sequence: 64, vocabulary: 128, experts: {count: 16, top_k: 2}}, recompute: none, "
-                         "parallel: {data: 8, expert: 8}, microbatches: "
-                      << microbatches << more << "}\n";
+                         "parallel: {data: 8, expert: 8, expert_exchange: "
+                      << exchange << "}, dispatch: {ranks_per_host: 1}, microbatches: " << microbatches
+                      << more << "}\n";
   SimulationSetup setup;
   setup.config = parse_config("{topology: {kind: star, hosts: 8}, compute: a100_80gb}", "star.yaml");
   setup.workload = path;
@@ -46,10 +48,11 @@ Moved run(const std::string& name, int microbatches, int hidden, const std::stri
 
 // Of two microbatches, and of a token's second 64 elements: so that neither gradients count nor the credits
 // and the numbers of copies, which do not grow with a token.
-Moved added(const std::string& router) {
+Moved added(const std::string& router, const std::string& exchange = "all_to_all") {
   Moved difference;
   for (const int hidden : {64, 128}) {
-    const Moved three = run("experts3", 3, hidden, router), one = run("experts1", 1, hidden, router);
+    const Moved three = run("experts3", 3, hidden, exchange, router),
+                one = run("experts1", 1, hidden, exchange, router);
     const int sign = hidden == 128 ? 1 : -1;
     difference.moved += sign * (three.moved - one.moved);
     difference.counted += sign * (three.counted - one.counted);
@@ -69,6 +72,22 @@ TEST(ExpertParallelOnTheWire, CountedExchangesAreTheirCounts) {
     EXPECT_GT(difference.counted, 0);
     EXPECT_EQ(difference.moved, difference.counted);
   }
+}
+
+// By dispatch and combine a token goes once to each rank, whatever experts of its own are there.
+TEST(ExpertParallelOnTheWire, DispatchedTokensAreTheirCounts) {
+  for (const char* router : {"", ", router: {kind: zipf, exponent: 1}"}) {
+    const Moved dispatched = added(router, "dispatch"), copies = added(router);
+    EXPECT_GT(dispatched.counted, 0);
+    EXPECT_EQ(dispatched.moved, dispatched.counted);
+    EXPECT_LT(dispatched.moved, copies.moved + (std::string(router).empty() ? 1 : 0));
+  }
+}
+
+// Two experts of a rank to each other one, and their gradients back, both in half precision.
+TEST(ExpertParallelOnTheWire, FetchedExpertsAreTheFormula) {
+  const Bytes own = 2 * 3 * 64 * 96 * 2;
+  EXPECT_EQ(added("", "fetch").moved, 2 * kLayers * 2 * kRanks * (kRanks - 1) * own);
 }
 
 }  // namespace

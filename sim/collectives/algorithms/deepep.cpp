@@ -28,10 +28,11 @@ namespace {
 //   (cached_notify in internode.cu), or once where there is only one (intranode.cu).
 // - warp_rate: between hosts what passes through a GPU is copied token by token by one warp for each channel
 //   and each GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine), and how fast that
-//   goes does not depend on NVLink: on two hosts of H20, whose NVLink is 2.25 times that of H800, all 96 warps
-//   move 147.3 GB/s, the own host's and GPU's tokens among them (pull request 181 and issue 137 of DeepEP; as
-//   fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps and more
-//   for each GPU, which reach 337 GB/s on H20 (issue 16) and so more than the NVLink of H800: no limit there.
+//   goes does not depend on NVLink: on two hosts of H20, whose NVLink is 2.25 times that of H800, all 96
+//   warps move 147.3 GB/s, the own host's and GPU's tokens among them (pull request 181 and issue 137 of
+//   DeepEP; as fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps
+//   and more for each GPU, which reach 337 GB/s on H20 (issue 16) and so more than the NVLink of H800: no
+//   limit there.
 struct DeepepParameters : GroupParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;

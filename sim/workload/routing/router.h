@@ -47,10 +47,10 @@ class Router {
 
 // For routers by popularity: every token draws its experts, one after the other without putting back, each
 // with the probability that is its share of what is left. Once they lie in as many groups as they may, the
-// others are left out. That is what a router does that gives each expert a random score and takes the best
-// ones of those groups that have the highest scores (node-limited routing: DeepSeek-V3, arXiv 2412.19437,
-// section 2.1.2; DeepEP's tests/test_internode.py, where all experts are as popular), because the best of
-// independent scores come in just this order (Efraimidis and Spirakis, IPL 97, 2006). `key` names the draw.
+// others are left out. So does a router that takes the best random scores in the groups of the highest ones
+// (DeepEP's tests/test_internode.py, with all experts as popular): independent ones come in just this order
+// (Efraimidis and Spirakis, IPL 97, 2006). DeepSeek-V3's own takes the groups by the sum of the best two of
+// each (arXiv 2412.19437, section 2.1.2). `key` names the draw.
 std::vector<std::uint32_t> draw_experts(const RoutingShape& shape, const std::vector<double>& popularity,
                                         std::uint64_t key);
 // e to the x in our own arithmetic: same bits on every machine, relative error below 1e-14 for |x| < 700.

@@ -92,7 +92,7 @@ TEST(TokenSection, LoadsExpertsAlikeButForChance) {
 }
 
 // Random scores of all experts; the groups with the highest ones; the best experts in these: as DeepEP's test
-// and DeepSeek's router choose, written out.
+// chooses, written out.
 TEST(Routers, ChooseTheBestExpertsOfTheBestGroups) {
   constexpr std::uint32_t kTokens = 4000, kExperts = 64, kGroups = 8, kLimit = 4, kTop = 8;
   std::map<std::size_t, double> expected, chosen;  // by groups that a token reaches, tokens
