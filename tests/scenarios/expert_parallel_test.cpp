@@ -87,7 +87,9 @@ TEST(ExpertParallelOnTheWire, DispatchedTokensAreTheirCounts) {
 // Two experts of a rank to each other one, and their gradients back, both in half precision.
 TEST(ExpertParallelOnTheWire, FetchedExpertsAreTheFormula) {
   const Bytes own = 2 * 3 * 64 * 96 * 2;
-  EXPECT_EQ(added("", "fetch").moved, 2 * kLayers * 2 * kRanks * (kRanks - 1) * own);
+  const Bytes all = 2 * kLayers * 2 * kRanks * (kRanks - 1) * own, moved = added("", "fetch").moved;
+  EXPECT_GE(moved, all);
+  EXPECT_LT(moved - all, all / 100);  // credits of the slices that larger experts are cut into
 }
 
 }  // namespace

@@ -95,6 +95,9 @@ class OperationCheck {
     if (counted != members)
       fail(field,
            "counts of " + std::to_string(counted) + " ranks for a group of " + std::to_string(members));
+    if (checked_.program.counts[counts].has_tokens() != has_tokens(op_.collective))
+      fail(field, std::string(to_string(op_.collective)) +
+                      (has_tokens(op_.collective) ? " needs counts of tokens" : " has no tokens"));
   }
   void check_peer() const {
     const auto peer = checked_.grid.peer(rank_, op_.peer);

@@ -432,9 +432,13 @@ class Reader {
   }
 
   void check_chooses(const pb::Op& message, const std::string& path) const {
-    const bool counts = message.kind() == pb::Op::COLLECTIVE && message.collective() == pb::Op::ALL_TO_ALL_V;
-    if (message.kind() != pb::Op::COMPUTE && !counts)
-      fail(path + ".choice_plus_one", "only a compute operation and an all-to-all-v choose by a table");
+    const bool counts = message.kind() == pb::Op::COLLECTIVE &&
+                        (message.collective() == pb::Op::ALL_TO_ALL_V ||
+                         message.collective() == pb::Op::DISPATCH || message.collective() == pb::Op::COMBINE);
+    if (message.kind() != pb::Op::COMPUTE && !counts) {
+      fail(path + ".choice_plus_one",
+           "only a compute operation, a dispatch, a combine and an all-to-all-v choose by a table");
+    }
     if (message.table_plus_one() != 0)
       fail(path + ".choice_plus_one", "table_plus_one is given, too: one of both says what is done");
   }
