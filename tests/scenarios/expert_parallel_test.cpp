@@ -21,7 +21,9 @@ struct Moved {
 
 Moved run(const std::string& name, int microbatches, int hidden, const std::string& exchange,
           const std::string& more) {
-  const std::string path = ::testing::TempDir() + name + ".yaml";
+  // A file of the test's own: others run beside it.
+  const std::string path = ::testing::TempDir() + name + "_" +
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
   std::ofstream(path) << "{kind: ptdp, model: {kind: llama, layers: 2, hidden: " << hidden
                       << ", heads: 4, groups: 4, inner: 96, "
                          "sequence: 64, vocabulary: 128, experts: {count: 16, top_k: 2}}, recompute: none, "
