@@ -84,12 +84,12 @@ TEST(Checkpoints, AreWaitedFor) {
   const Played run(written(2, false), {2500, 1000}, 4);
   const auto steps = run.named("step", 0);
   ASSERT_EQ(steps.size(), 4U);
-  constexpr Time us = kMicrosecond;
-  EXPECT_EQ(steps[1].end, 20 * us);
+  constexpr Time kUs = kMicrosecond;
+  EXPECT_EQ(steps[1].end, 20 * kUs);
   // Pieces arrive after 2, 4, 6 us, the last, of half the size, is written in half a microsecond.
-  EXPECT_EQ(steps[2].ready, 20 * us + 6 * us + us / 2 + 2 * us);
+  EXPECT_EQ(steps[2].ready, 20 * kUs + 6 * kUs + kUs / 2 + 2 * kUs);
   // The other rank goes on when its own part is written.
-  EXPECT_EQ(run.named("step", 1)[2].ready, 20 * us + 2 * us + 1 * us + 2 * us);
+  EXPECT_EQ(run.named("step", 1)[2].ready, 20 * kUs + 2 * kUs + 1 * kUs + 2 * kUs);
   EXPECT_EQ(run.named("checkpoint", 2).size(), 2U * 4);  // received by the drives
   EXPECT_EQ(run.named("checkpoint_snapshot", 0).size(), 0U);
 }
@@ -97,9 +97,9 @@ TEST(Checkpoints, AreWaitedFor) {
 // Only for the copy in the host's memory.
 TEST(Checkpoints, AreWrittenBesideTraining) {
   const Played run(written(2, true), {2500, 1000}, 4);
-  constexpr Time us = kMicrosecond;
-  EXPECT_EQ(run.named("step", 0)[2].ready, 20 * us + us / 4);
-  EXPECT_EQ(run.named("step", 1)[2].ready, 20 * us + us / 10);
+  constexpr Time kUs = kMicrosecond;
+  EXPECT_EQ(run.named("step", 0)[2].ready, 20 * kUs + kUs / 4);
+  EXPECT_EQ(run.named("step", 1)[2].ready, 20 * kUs + kUs / 10);
   EXPECT_EQ(run.named("checkpoint", 2).size(), 2U * 4);
 }
 

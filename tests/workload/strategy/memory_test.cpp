@@ -19,19 +19,20 @@ namespace {
 using netsim::testing::parse_workload;
 
 // A GPT whose sizes nothing cancels out of.
-constexpr std::int64_t s = 32, b = 2, h = 48, a = 4, v = 64;
-constexpr std::int64_t sbh = s * b * h;
+constexpr std::int64_t kS = 32, kB = 2, kH = 48, kA = 4, kV = 64;
+constexpr std::int64_t kSbh = kS * kB * kH;
 
 std::unique_ptr<TaskSource> job(const std::string& model, const std::string& more, std::uint32_t gpus) {
   return parse_workload("{kind: ptdp, model: {" + model + "}, " + more + "}")->tasks(gpus);
 }
 std::string gpt(int layers) {
-  return fmt::format("layers: {}, hidden: {}, heads: {}, sequence: {}, vocabulary: {}", layers, h, a, s, v);
+  return fmt::format("layers: {}, hidden: {}, heads: {}, sequence: {}, vocabulary: {}", layers, kH, kA, kS,
+                     kV);
 }
 std::string llama(int layers) {
   return fmt::format(
       "kind: llama, layers: {}, hidden: {}, heads: {}, groups: 2, inner: 80, sequence: {}, vocabulary: {}",
-      layers, h, a, s, v);
+      layers, kH, kA, kS, kV);
 }
 
 // The most of a rank in the order of the program.
@@ -53,30 +54,30 @@ TEST(ActivationMemory, IsThatOfKorthikanti) {
     const auto gpus = static_cast<std::uint32_t>(t);
     const std::string tensor = fmt::format("parallel: {{tensor: {}", t);
     const std::string plain = tensor + "}, recompute: ", sequence = tensor + ", sequence: true}, recompute: ";
-    const std::int64_t core = 5 * a * s * sbh / h;
-    EXPECT_EQ(of_layer(plain + "none", gpus), 10 * sbh + (24 * sbh + core) / t);
-    EXPECT_EQ(of_layer(sequence + "none", gpus), (34 * sbh + core) / t);
-    EXPECT_EQ(of_layer(plain + "selective", gpus), 10 * sbh + 24 * sbh / t);
-    EXPECT_EQ(of_layer(sequence + "selective", gpus), 34 * sbh / t);
-    EXPECT_EQ(of_layer(plain + "full", gpus), 2 * sbh);
-    EXPECT_EQ(of_layer(sequence + "full", gpus), 2 * sbh / t);
+    const std::int64_t core = 5 * kA * kS * kSbh / kH;
+    EXPECT_EQ(of_layer(plain + "none", gpus), 10 * kSbh + (24 * kSbh + core) / t);
+    EXPECT_EQ(of_layer(sequence + "none", gpus), (34 * kSbh + core) / t);
+    EXPECT_EQ(of_layer(plain + "selective", gpus), 10 * kSbh + 24 * kSbh / t);
+    EXPECT_EQ(of_layer(sequence + "selective", gpus), 34 * kSbh / t);
+    EXPECT_EQ(of_layer(plain + "full", gpus), 2 * kSbh);
+    EXPECT_EQ(of_layer(sequence + "full", gpus), 2 * kSbh / t);
   }
 }
 
 // Section 4.3: the mask of the embedding's dropout, inputs of the last norm and of the logits, logits in
 // fp32; and where all is computed again, one layer whole.
 TEST(ActivationMemory, OfTheEndsIsThatOfKorthikanti) {
-  const Bytes layer = 34 * sbh + 5 * a * s * sbh / h, ends = sbh + 4 * sbh + 4 * s * b * v;
+  const Bytes layer = 34 * kSbh + 5 * kA * kS * kSbh / kH, ends = kSbh + 4 * kSbh + 4 * kS * kB * kV;
   EXPECT_EQ(activations(gpt(2), "recompute: none", 1), 2 * layer + ends);
   // A backward begins when the logits are gone.
-  EXPECT_EQ(activations(gpt(9), "recompute: full", 1), 9 * 2 * sbh + layer - 2 * sbh + sbh);
+  EXPECT_EQ(activations(gpt(9), "recompute: full", 1), 9 * 2 * kSbh + layer - 2 * kSbh + kSbh);
 }
 
 // Norms' inputs and GEMMs' inputs, queries, keys and values, what attention gives, which the projection
 // reads; gate and up of the MLP. The softmax's sums are fp32, one a head and token.
 TEST(ActivationMemory, OfALlama) {
-  const std::int64_t tokens = s * b, keys = 2 * (h / a), inner = 80;
-  const Bytes layer = 2 * (4 * h + 2 * h + 2 * keys + 2 * inner + inner) * tokens + 4 * a * tokens;
+  const std::int64_t tokens = kS * kB, keys = 2 * (kH / kA), inner = 80;
+  const Bytes layer = 2 * (4 * kH + 2 * kH + 2 * keys + 2 * inner + inner) * tokens + 4 * kA * tokens;
   const auto of = [](const std::string& more, std::uint32_t gpus) {
     return activations(llama(3), more, gpus) - activations(llama(2), more, gpus);
   };
@@ -84,9 +85,9 @@ TEST(ActivationMemory, OfALlama) {
   EXPECT_EQ(of("parallel: {tensor: 2, sequence: true}, recompute: none", 2), layer / 2);
   EXPECT_EQ(of("parallel: {context: 2}, recompute: none", 2), layer / 2);
   EXPECT_EQ(of("parallel: {context: 2, context_exchange: all_to_all}, recompute: none", 2), layer / 2);
-  EXPECT_EQ(of("recompute: selective", 1), layer - 4 * a * tokens);
+  EXPECT_EQ(of("recompute: selective", 1), layer - 4 * kA * tokens);
   // In FP8 the four GEMMs keep 8 bits of what they read, and the projection something of its own.
-  EXPECT_EQ(of("precision: fp8, recompute: none", 1), layer - (2 * h + inner) * tokens + h * tokens);
+  EXPECT_EQ(of("precision: fp8, recompute: none", 1), layer - (2 * kH + inner) * tokens + kH * tokens);
 }
 
 // The most of a kind while a rank's tasks begin and end in their order; all is released behind them.
@@ -109,7 +110,7 @@ TEST(ActivationMemory, HasTheBlocksOfARing) {
         llama(2), fmt::format("parallel: {{context: 2, context_exchange: {}}}, microbatch: 2", exchange), 2);
     return walk(*source, 0, MemoryKind::communication);
   };
-  const Bytes block = 2 * 2 * (h / a) * 2 * (s * b / 2);
+  const Bytes block = 2 * 2 * (kH / kA) * 2 * (kS * kB / 2);
   EXPECT_EQ(most("ring"), 2 * 2 * block);
   EXPECT_EQ(most("all_gather"), 2 * 2 * block);
   EXPECT_EQ(most("all_to_all"), 0);
@@ -125,7 +126,7 @@ std::int64_t parameters_of(const TaskSource& source) { return resident(source)[M
 TEST(ModelMemory, IsThatOfZero) {
   const std::string d4 = "parallel: {data: 4}, recompute: none, ";
   const std::int64_t p = parameters_of(*job(gpt(4), d4 + "optimizer: adam", 4)), part = (p + 3) / 4;
-  EXPECT_EQ(p, 4 * (12 * h * h + 13 * h) + v * h + s * h + 2 * h);
+  EXPECT_EQ(p, 4 * (12 * kH * kH + 13 * kH) + kV * kH + kS * kH + 2 * kH);
   const auto expect = [&](const std::string& more, std::int64_t parameters, std::int64_t gradients,
                           std::int64_t states) {
     SCOPED_TRACE(more);
@@ -155,13 +156,14 @@ TEST(ModelMemory, HasTheOptimizersCopyOfGradients) {
 // In reduced precision each weight of the layers, and its transpose.
 TEST(ModelMemory, HasTheWeightsInReducedPrecision) {
   const std::int64_t plain = resident(*job(gpt(4), "recompute: none", 1))[MemoryKind::parameters];
-  EXPECT_EQ(resident(*job(gpt(4), "precision: fp8", 1))[MemoryKind::parameters], plain + 4 * 2 * 12 * h * h);
+  EXPECT_EQ(resident(*job(gpt(4), "precision: fp8", 1))[MemoryKind::parameters],
+            plain + 4 * 2 * 12 * kH * kH);
 }
 
 // A buffer for what is gathered before GEMMs, the largest.
 TEST(ModelMemory, HasTheBufferOfSequenceParallelism) {
   const auto source = job(gpt(2), "parallel: {tensor: 2, sequence: true}, microbatch: 2", 2);
-  EXPECT_EQ(resident(*source)[MemoryKind::communication], 2 * sbh);
+  EXPECT_EQ(resident(*source)[MemoryKind::communication], 2 * kSbh);
 }
 
 // ---- Over the steps of a rank
@@ -213,7 +215,7 @@ TEST(TaskMemory, GathersALayerAhead) {
             "parallel: {data: 2}, optimizer: distributed_adam, sharding: {what: parameters" + more + "}", 2);
     return walk(*source, 0, MemoryKind::gathered);
   };
-  const Bytes layer = 2 * (12 * h * h + 13 * h), first = 2 * (v * h + s * h), last = 2 * 2 * h;
+  const Bytes layer = 2 * (12 * kH * kH + 13 * kH), first = 2 * (kV * kH + kS * kH), last = 2 * 2 * kH;
   EXPECT_EQ(most(""), first + 2 * layer);
   EXPECT_EQ(most(", ahead: 0"), first + layer);
   EXPECT_EQ(most(", reshard: nothing"), first + last + 6 * layer);
@@ -225,7 +227,7 @@ TEST(TaskMemory, HasTheGradientsOfALayerUntilTheyAreDivided) {
   const std::string more = "parallel: {data: 2}, optimizer: distributed_adam, sharding: {what: gradients}";
   const auto source = job(gpt(6), more, 2);
   const Bytes part = source->memory()->resident(0)[MemoryKind::gradients];
-  const Bytes layer = 2 * (12 * h * h + 13 * h);
+  const Bytes layer = 2 * (12 * kH * kH + 13 * kH);
   EXPECT_EQ(walk(*source, 0, MemoryKind::gradients), part + layer);
 }
 
@@ -251,27 +253,28 @@ Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes
 }
 
 TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
-  constexpr std::uint32_t p = 4;
+  constexpr std::uint32_t kStages = 4;
   // Whole layers and, of the four GEMMs' weights, what they and their outputs' gradients take (Qi et al.,
   // ICLR 2024, table 1).
-  const Bytes layer = 34 * sbh + 5 * a * s * sbh / h, operands = 32 * sbh;
-  const Known all[] = {{"gpipe", {p, 1, 6}},       {"one_f_one_b", {p, 1, 6}}, {"eager_1f1b", {p, 1, 9}},
-                       {"interleaved", {p, 3, 8}}, {"depth_first", {p, 2, 8}}, {"breadth_first", {p, 2, 4}},
-                       {"zb_h1", {p, 1, 9}},       {"zb_h2", {p, 1, 9}},       {"zb_v", {p, 2, 8}},
-                       {"chimera", {p, 1, 8}},     {"dual_pipe", {p, 1, 8}},   {"dual_pipe_v", {p, 2, 8}}};
+  const Bytes layer = 34 * kSbh + 5 * kA * kS * kSbh / kH, operands = 32 * kSbh;
+  const Known all[] = {
+      {"gpipe", {kStages, 1, 6}},       {"one_f_one_b", {kStages, 1, 6}}, {"eager_1f1b", {kStages, 1, 9}},
+      {"interleaved", {kStages, 3, 8}}, {"depth_first", {kStages, 2, 8}}, {"breadth_first", {kStages, 2, 4}},
+      {"zb_h1", {kStages, 1, 9}},       {"zb_h2", {kStages, 1, 9}},       {"zb_v", {kStages, 2, 8}},
+      {"chimera", {kStages, 1, 8}},     {"dual_pipe", {kStages, 1, 8}},   {"dual_pipe_v", {kStages, 2, 8}}};
   for (const Known& known : all) {
     SCOPED_TRACE(known.name);
     const PipelinePlan plan =
         make_pipeline_plan(parse_config(known.name, "schedule.yaml"), ConfigNode(), known.shape);
     const std::vector<std::uint32_t> in_flight = prove_pipeline(plan).in_flight;
     const auto source =
-        job(gpt(static_cast<int>(p * known.shape.chunks)),
+        job(gpt(static_cast<int>(kStages * known.shape.chunks)),
             fmt::format(
                 "optimizer: none, recompute: none, microbatch: 2, microbatches: {}, parallel: {{pipeline: "
                 "{}, virtual_stages: {}, schedule: {}}}",
-                known.shape.microbatches, p, known.shape.chunks, known.name),
-            p);
-    for (std::uint32_t stage = 0; stage < p; ++stage) {
+                known.shape.microbatches, kStages, known.shape.chunks, known.name),
+            kStages);
+    for (std::uint32_t stage = 0; stage < kStages; ++stage) {
       bool ends = false;
       for (std::uint32_t chunk = 0; chunk < plan.placement.chunks(stage); ++chunk)
         ends = ends || plan.placement.first(stage, chunk) || plan.placement.last(stage, chunk);
@@ -290,7 +293,7 @@ TEST(PipelineMemory, FollowsUnevenStages) {
           "optimizer: none, recompute: none, microbatch: 2, microbatches: 8, parallel: {pipeline: 4, "
           "layers: {stages: [2, 3, 1, 2]}}",
           4);
-  const Bytes layer = 34 * sbh + 5 * a * s * sbh / h;
+  const Bytes layer = 34 * kSbh + 5 * kA * kS * kSbh / kH;
   EXPECT_EQ(planned(*source, 1)[MemoryKind::activations], 3 * 3 * layer);
   EXPECT_EQ(planned(*source, 2)[MemoryKind::activations], 2 * 1 * layer);
 }
