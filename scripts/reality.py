@@ -26,7 +26,7 @@ import measure
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
-STREAMS = ("tp", "cp", "ep", "pp", "dp")
+STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
 
 
 @dataclasses.dataclass
@@ -214,7 +214,7 @@ def main():
         return
     options.out.mkdir(parents=True, exist_ok=True)
     played = []
-    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP s | idle s |")
+    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for number, row in enumerate(rows, 1):
         print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
