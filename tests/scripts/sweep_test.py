@@ -86,7 +86,7 @@ class Running(SweepTest):
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while self.kept(killed) < kept[-1] + more and process.poll() is None:
                 time.sleep(0.002)
-            time.sleep(chance.uniform(0, 0.03 if more else 0.5))
+            time.sleep(chance.uniform(0, 0.03 if more else 0.2))
             os.killpg(process.pid, signal.SIGKILL)
             self.assertEqual(process.wait(), -signal.SIGKILL)
             self.assertGreaterEqual(self.kept(killed), kept[-1] + more)

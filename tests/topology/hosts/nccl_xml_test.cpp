@@ -114,7 +114,7 @@ TEST_F(NcclXml, RefusesBrokenFilesWithTheirPlace) {
               HasSubstr("link_width is 'many'; allowed: an integer from 0 to 64"));
   EXPECT_THAT(error("<system><cpu><pci busid=\"1\"/></cpu></system>"),
               HasSubstr("in the host's parameter `nics`"));
-  EXPECT_THAT(error("<graphs version=\"1\"/>"), HasSubstr("graph of NCCL's rings"));
+  EXPECT_THAT(error("<graphs version=\"1\"/>"), HasSubstr("a graph of NCCL (NCCL_GRAPH_FILE)"));
 }
 
 TEST_F(NcclXml, AnswersWhateverIsBroken) {
