@@ -176,7 +176,7 @@ const Parameters<GradientParameters>& gradient_parameters() {
                    "parameters (local "
                    "SGD); 1: gradients are summed in each step")
           .integer(
-              "staleness", &P::staleness, {0, 10'000}, "synchronous all-reduces",
+              "staleness", &P::staleness, {0, 10'000}, "all-reduce",
               "parallel.servers: gradients are pushed and parameters pulled, and a worker may be so many "
               "iterations ahead of the slowest (stale synchronous parallel)")
           .flag("asynchronous", &P::asynchronous,
