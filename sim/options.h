@@ -37,8 +37,8 @@ struct Options {
   std::vector<std::string> assignments;  // --set path=value, in order
   // Those of them that begin with "workload.", without that: of the workload's description.
   std::vector<std::string> workload_assignments;
-  std::vector<std::string> plugins;      // --plugin, in order
-  std::string output;                    // --out: the directory of a run's files, or the one file; "" = none
+  std::vector<std::string> plugins;  // --plugin, in order
+  std::string output;                // --out: the directory of a run's files, or the one file; "" = none
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;        // 0: one per core
   Time until = kNever;              // simulated time; > 0

@@ -7,8 +7,8 @@
 //
 // What is copied and added up gives its room in the port's buffer back as soon as it has come, and waits in
 // the switch, which has room for any number (what real ones have is not published). For a copy is a write and
-// an addend the answer to a read: on NVLink these have virtual channels of their own, so neither stands in the
-// other's way, as it would if both were credited to one buffer.
+// an addend the answer to a read: on NVLink these have virtual channels of their own, so neither stands in
+// the other's way, as it would if both were credited to one buffer.
 #pragma once
 
 #include <cstdint>
