@@ -13,6 +13,8 @@ v = 1, 2, 3 that divide are simulated. Each is a job of all GPUs of its row, pac
   that of whole rounds of the pipeline;
 - packets: a job above 15 G packet-hops (by --dry-run) carries what leaves hosts in packets of 64 KiB.
 
+Choices that do not fit into 80 GiB are left out.
+
 The first and the last row are those that `sustained` of the compute model was calibrated on.
 """
 import argparse
@@ -104,6 +106,10 @@ class Played:
     data: float  # of it exposed communication of data parallelism
 
 
+class DoesNotFit(Exception):
+    """The GPUs have less memory than the job needs."""
+
+
 class Netsim:
     """Plays jobs."""
 
@@ -128,6 +134,8 @@ class Netsim:
                     f"collectives: {COLLECTIVES}\ntransport: {{mtu: {packets or '4 KiB'}}}\n")
                 done = subprocess.run([self.binary, "--config", folder / "config.yaml", "--workload", folder / "workload.yaml",
                                        *self.compute, *options], capture_output=True, text=True, check=False)
+                if "does not fit into" in done.stderr:
+                    raise DoesNotFit(done.stderr)
                 if done.returncode != 0:
                     raise SystemExit(f"{choice}, {microbatches} microbatches, {data} replicas: {done.stderr}")
                 return done.stdout
@@ -165,7 +173,12 @@ def rate_of(choice, played):
 
 def rated(netsim, choices):
     """(TFLOP/s per GPU, choice, played) of each, the slowest first."""
-    played = [(choice, netsim.step(choice)) for choice in choices]
+    played = []
+    for choice in choices:
+        try:
+            played.append((choice, netsim.step(choice)))
+        except DoesNotFit as why:
+            netsim.report(f"{choice}: left out, {why}")
     return sorted(((rate_of(*each), *each) for each in played), key=lambda entry: entry[0])
 
 
@@ -186,7 +199,10 @@ def span_line(row, found):
 
 def exact_line(netsim, choice):
     """The step without shortcuts, beside the one with both."""
-    short = netsim.step(choice).step
+    try:
+        short = netsim.step(choice).step
+    except DoesNotFit:
+        return f"| {choice.row.params}B | {choice.size} x {choice.microbatches} | {choice.chunks} | does not fit | | | | |"
     whole = netsim.play(choice, choice.microbatches, choice.row.data, packets="4 KiB").step
     large = netsim.play(choice, choice.microbatches, choice.row.data, packets="64 KiB").step
     return (f"| {choice.row.params}B | {choice.size} x {choice.microbatches} | {choice.chunks} | {whole:.3f} | {large:.3f} | "

@@ -56,6 +56,12 @@ class Table(unittest.TestCase):
         self.assertLess(large.data, exact.data)  # fewer headers
         self.assertAlmostEqual(large.step / exact.step, 1, delta=0.01)
 
+    def test_what_does_not_fit_is_left_out(self):
+        row = small(1, 1, 8, 32, layers=24, hidden=6144)
+        self.assertEqual(ptdp_table.rated(self.netsim, [choice_of(row, 4, 1)]), [])
+        self.assertIn("left out", self.reports[-1])
+        self.assertIn("does not fit into the 80.00 GiB", self.reports[-1])
+
     def test_reads_what_dry_run_says(self):
         self.assertEqual(ptdp_table.packet_hops("everywhere   6.95 M data packets, 26.5 M packet-hops\n"), 26.5e6)
         self.assertEqual(ptdp_table.packet_hops("everywhere   12 data packets, 30 packet-hops\n"), 30)
