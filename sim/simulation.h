@@ -230,7 +230,8 @@ class Simulation {
   };
   std::vector<std::optional<Continued>> continued_;  // by job
   std::vector<bool> failing_;                        // by job: a host of it has failed
-  // By job that writes checkpoints: what ranks had waited for storage at the end of each iteration, mean.
+  // By job that writes checkpoints: what the rank that waited longest for storage had waited at the end of
+  // each iteration.
   std::vector<std::vector<Time>> storage_waits_;
   std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
