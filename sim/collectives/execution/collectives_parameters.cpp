@@ -104,6 +104,9 @@ void add_protocols(Parameters<C>& p) {
               "the GPUs for which the cost model's tables are read")
       .time("launch_latency", &C::launch_latency, {0, kSecond},
             "before the kernel of a collective runs, on top of the base latency; a machine's own (measured)")
+      .time("net_overhead", &C::net_overhead, {0, kSecond},
+            "a GPU's proxy thread posts its messages to the network one after the other, so long each and by "
+            "Simple thrice that (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: all at once")
       .time("plugin_latency", &C::plugin_latency, {0, kSecond},
             "network latency that the plug-in reports: the cost model adds it to a step between hosts (AWS's "
             "EFA on p4d and p4de: 75 us)");

@@ -77,6 +77,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<NcclGraph> nccl_graph;
   // What a collective costs before its kernel runs. NCCL's tables leave it out; it is measured.
   Time launch_latency = 0;
+  // What posting a message to the network costs the proxy thread of its GPU (LatencyModel::posting()).
+  Time net_overhead = 0;
   // What the machine's network plug-in reports (ncclNetProperties_t::latency): for the cost model.
   Time plugin_latency = 0;
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.

@@ -13,6 +13,7 @@ struct ExecutorGpu {
   Origin origin;              // of its executor's events
   OperationTable operations;  // those that are not recycled
   std::uint64_t opened = 0;   // operations so far
+  Time proxy_free = 0;        // its proxy thread has posted all messages to the network
 };
 
 }  // namespace netsim

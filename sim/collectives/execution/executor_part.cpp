@@ -44,7 +44,7 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
       events_(loop, gpus),
       trace_(trace, loop),
       operations_(gpus),
-      outgoing_(endpoint, library.latency, events_),
+      outgoing_(endpoint, library.latency, events_, gpus),
       runner_(outgoing_, trace_) {
   loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
 }

@@ -33,6 +33,11 @@ class LatencyModel {
     Time latency = 0;
     Time gap = 0;  // least time without bytes between two messages of the connection
   };
+  // How long a GPU's proxy thread takes to post a message to the network (getNetOverhead in
+  // src/graph/tuning.cc): it does one after the other, and the latency of a hop has it for a message alone.
+  Time posting(Protocol protocol) const {
+    return parameters_.net_overhead * (protocol == Protocol::simple ? 3 : 1);
+  }
   // Of a message of `bytes` from GPU to GPU.
   Hop hop(const CommunicationRequest& request, const Chunking& chunking, CostFamily family,
           std::uint32_t source, std::uint32_t destination, Bytes bytes) const;

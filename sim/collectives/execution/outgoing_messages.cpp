@@ -17,10 +17,14 @@ std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Pa
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
   const Partner& to = operation.thread_blocks[block].step.to;
   if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
-  const LatencyModel::Hop hop = operation.kernels
-                                    ? own_hop(operation, block, to, bytes)
-                                    : latency_.hop(operation.request, operation.chunking, operation.family,
-                                                   operation.gpu, next_gpu(operation, block, to), bytes);
+  LatencyModel::Hop hop;
+  if (operation.kernels) {
+    hop = own_hop(operation, block, to, bytes);
+  } else {
+    const std::uint32_t next = next_gpu(operation, block, to);
+    hop = latency_.hop(operation.request, operation.chunking, operation.family, operation.gpu, next, bytes);
+    hop.latency = posted_after(operation, next, hop.latency);
+  }
   const std::uint32_t slot = make(operation, block, to);
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
@@ -33,6 +37,17 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   } else {
     events_.schedule(events_.now() + hop.latency, operation.gpu, ExecutorEvent::send, slot);
   }
+}
+
+// `latency`, or longer where the GPU's proxy thread is still busy with other messages then.
+Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t destination, Time latency) {
+  const Time posting = latency_.posting(operation.chunking.protocol);
+  if (posting == 0 || operation.request.raw ||
+      endpoint_.reach(operation.gpu, destination) != Reach::scale_out)
+    return latency;
+  Time& free = gpus_[operation.gpu].proxy_free;
+  free = std::max(events_.now() + latency, free + posting);
+  return free - events_.now();
 }
 
 LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,

@@ -14,8 +14,10 @@ namespace netsim {
 
 class OutgoingMessages {
  public:
-  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events)
-      : endpoint_(endpoint), latency_(latency), events_(events) {}
+  // `gpus`: by GPU, of all sets.
+  OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
+                   std::vector<ExecutorGpu>& gpus)
+      : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
   // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
@@ -31,6 +33,7 @@ class OutgoingMessages {
  private:
   LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
                             Bytes bytes) const;
+  Time posted_after(const Operation& operation, std::uint32_t destination, Time latency);
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
                       const Partner& to);
@@ -39,6 +42,7 @@ class OutgoingMessages {
   Endpoint& endpoint_;
   const LatencyModel& latency_;
   ExecutorEvents& events_;
+  std::vector<ExecutorGpu>& gpus_;
   std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
   std::vector<std::uint32_t> free_;    // slots of messages_
 };

@@ -126,4 +126,14 @@ ModelLayer ConvolutionChain::layer(const std::string& name) const {
   return made;
 }
 
+std::string ConvolutionalKind::resize(std::optional<std::int64_t>, std::optional<std::int64_t>) {
+  return "a convolutional network has the layers that its depth says, and no sequence";
+}
+
+std::string ConvolutionalKind::refuse(Division division) const {
+  if (division == Division::tensor)
+    return "a convolutional network has neither heads nor an MLP that tensor parallelism divides";
+  return division == Division::context ? "a convolutional network has no sequence" : std::string();
+}
+
 }  // namespace netsim

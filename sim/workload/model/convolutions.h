@@ -12,9 +12,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/workload/model/model_kind.h"
 #include "sim/workload/model/operators.h"
 
 namespace netsim {
@@ -73,6 +76,16 @@ class ConvolutionChain {
   bool input_gradient_;
   std::vector<Operator> forward_, backward_;
   std::vector<Tensor> parameters_;
+};
+
+// What convolutional networks have in common: layers that their depth says, and no sequence; neither heads
+// nor an MLP that could be divided.
+class ConvolutionalKind : public ModelKind {
+ public:
+  std::int64_t sequence() const override { return 1; }
+  std::vector<std::pair<std::string, std::int64_t>> divided() const override { return {}; }
+  std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override;
+  std::string refuse(Division division) const override;
 };
 
 }  // namespace netsim

@@ -159,16 +159,10 @@ class Bert final : public ModelKind {
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
     return BertMaker(m_, microbatch, gradient_bytes).make();
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override { return m_.layers; }
   std::int64_t sequence() const override { return m_.sequence; }
   std::vector<std::pair<std::string, std::int64_t>> divided() const override {
     return {{"heads", m_.heads}, {"inner", m_.inner}, {"vocabulary", m_.vocabulary}};
-  }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
   }
   std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {
     if (sequence && (*sequence > m_.positions || *sequence < m_.predictions)) {

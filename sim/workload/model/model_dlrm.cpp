@@ -168,15 +168,9 @@ class Dlrm final : public ModelKind {
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
     return DlrmMaker(m_, bottom_, top_, microbatch, gradient_bytes).make();
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override { return static_cast<std::int64_t>(top_.size()) - 1; }
   std::int64_t sequence() const override { return 1; }
   std::vector<std::pair<std::string, std::int64_t>> divided() const override { return {}; }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
-  }
   std::int64_t tables() const override { return m_.tables; }
   std::string resize(std::optional<std::int64_t>, std::optional<std::int64_t>) override {
     return "a recommendation model has the layers of 'bottom' and 'top', and no sequence";

@@ -21,15 +21,16 @@ class ModelKind {
   virtual ~ModelKind() = default;
 
   virtual Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const = 0;
-  // Of one iteration over `batch` sequences, as the source of the kind's figures counts them.
-  virtual double flops(std::int64_t batch, bool recompute) const = 0;
+  // Of one iteration over `batch` sequences, as the source of the kind's figures counts them. Unless a kind
+  // says otherwise: three times those of its operators' forward, and nothing is recomputed.
+  virtual double flops(std::int64_t batch, bool recompute) const;
 
   virtual std::int64_t layers() const = 0;
   // Hyper-parameters that tensor parallelism divides, with their keys.
   virtual std::vector<std::pair<std::string, std::int64_t>> divided() const = 0;
   // An upper bound for the bytes of the largest tensor or of all weights, for microbatches of so many
-  // sequences: beyond ProgramLimits::kBytes it is refused.
-  virtual double largest_bytes(std::int64_t microbatch) const = 0;
+  // sequences: beyond ProgramLimits::kBytes it is refused. Unless a kind says otherwise: of its operators.
+  virtual double largest_bytes(std::int64_t microbatch) const;
   // The same model of another length, for parts of a model. Why it cannot be resized so, in words for the
   // user; "" if it was.
   virtual std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) = 0;

@@ -7,7 +7,6 @@
 
 #include "sim/core/registry.h"
 #include "sim/workload/model/convolutions.h"
-#include "sim/workload/model/model_kind.h"
 
 namespace netsim {
 namespace {
@@ -32,7 +31,7 @@ struct ResNetModel {
   const Blocks& blocks() const { return kBlocks[static_cast<std::size_t>(depth)]; }
 };
 
-class ResNet final : public ModelKind {
+class ResNet final : public ConvolutionalKind {
  public:
   explicit ResNet(const ResNetModel& model) : m_(model) {}
 
@@ -62,26 +61,10 @@ class ResNet final : public ModelKind {
     model.gradient_bytes = gradient_bytes;
     return model;
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override {
     std::int64_t blocks = 0;
     for (const std::int64_t of_stage : m_.blocks().of_stage) blocks += of_stage;
     return blocks;
-  }
-  std::int64_t sequence() const override { return 1; }
-  std::vector<std::pair<std::string, std::int64_t>> divided() const override { return {}; }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
-  }
-  std::string resize(std::optional<std::int64_t>, std::optional<std::int64_t>) override {
-    return "a residual network has the layers that its depth says, and no sequence";
-  }
-  std::string refuse(Division division) const override {
-    if (division == Division::tensor)
-      return "a convolutional network has neither heads nor an MLP that tensor parallelism divides";
-    return division == Division::context ? "a convolutional network has no sequence" : std::string();
   }
 
  private:

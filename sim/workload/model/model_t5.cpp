@@ -139,9 +139,6 @@ class T5 final : public ModelKind {
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
     return T5Maker(m_, microbatch, gradient_bytes).make();
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override { return 2 * m_.layers; }
   std::int64_t sequence() const override { return m_.sequence; }
   std::vector<std::pair<std::string, std::int64_t>> sequences() const override {
@@ -149,9 +146,6 @@ class T5 final : public ModelKind {
   }
   std::vector<std::pair<std::string, std::int64_t>> divided() const override {
     return {{"heads", m_.heads}, {"inner", m_.inner}, {"vocabulary", m_.vocabulary}};
-  }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
   }
   // Layers: of each of the two.
   std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {

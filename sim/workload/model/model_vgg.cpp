@@ -8,7 +8,6 @@
 
 #include "sim/core/registry.h"
 #include "sim/workload/model/convolutions.h"
-#include "sim/workload/model/model_kind.h"
 
 namespace netsim {
 namespace {
@@ -29,7 +28,7 @@ struct VggModel {
   }
 };
 
-class Vgg final : public ModelKind {
+class Vgg final : public ConvolutionalKind {
  public:
   Vgg(const VggModel& model, const ConfigNode& where) : m_(model) {
     if (m_.image % 32 == 0) return;
@@ -73,26 +72,10 @@ class Vgg final : public ModelKind {
     model.gradient_bytes = gradient_bytes;
     return model;
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override {
     std::int64_t layers = 2 - 1;  // the first convolution is not in the body
     for (const std::int64_t of_stage : m_.convolutions()) layers += of_stage;
     return layers;
-  }
-  std::int64_t sequence() const override { return 1; }
-  std::vector<std::pair<std::string, std::int64_t>> divided() const override { return {}; }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
-  }
-  std::string resize(std::optional<std::int64_t>, std::optional<std::int64_t>) override {
-    return "a VGG has the layers that its depth says, and no sequence";
-  }
-  std::string refuse(Division division) const override {
-    if (division == Division::tensor)
-      return "a convolutional network has neither heads nor an MLP that tensor parallelism divides";
-    return division == Division::context ? "a convolutional network has no sequence" : std::string();
   }
 
  private:

@@ -120,16 +120,10 @@ class Vit final : public ModelKind {
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
     return VitMaker(m_, microbatch, gradient_bytes).make();
   }
-  double flops(std::int64_t batch, bool) const override {
-    return 3.0 * static_cast<double>(batch) * forward_flops(make(1, 4));
-  }
   std::int64_t layers() const override { return m_.layers; }
   std::int64_t sequence() const override { return m_.patches() + 1; }
   std::vector<std::pair<std::string, std::int64_t>> divided() const override {
     return {{"heads", m_.heads}, {"inner", m_.inner}};
-  }
-  double largest_bytes(std::int64_t microbatch) const override {
-    return netsim::largest_bytes(make(microbatch, 4));
   }
   std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {
     if (sequence) return "a sequence is an image's patches and one token more: change image or patch instead";

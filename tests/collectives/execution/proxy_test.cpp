@@ -1,0 +1,73 @@
+// Does a GPU's proxy thread post one message to the network after the other, where it is told what that
+// costs?
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/execution/executor.h"
+#include "tests/collectives/algorithms/algorithm_cases.h"
+#include "tests/collectives/fake_endpoint.h"
+#include "tests/collectives/packet_collectives.h"
+
+namespace netsim {
+namespace {
+
+using testing::PacketCollectives;
+using testing::request_of;
+
+// When GPU 0 hands its messages to other hosts over; those within its host leave at once.
+std::vector<Time> times_at(const std::string& collectives) {
+  constexpr std::uint32_t kRanks = 8, kPerHost = 2;
+  EventLoop loop;
+  FakeEndpoint endpoint(loop, kRanks, kPerHost, {8 * kGbps, 0}, {8 * kGbps, 1000});
+  Completions done(loop);
+  const std::unique_ptr<Executor> executor =
+      Executor::create(loop, endpoint, parse_config(collectives, "test.yaml"), 100'000);
+  executor->set_listener(&done);
+  const std::vector<std::uint32_t> members = everyone(kRanks);
+  auto request = request_of(CollectiveKind::all_to_all, members, 8 * kRanks);
+  for (request.index = 0; request.index < kRanks; ++request.index) executor->start(request.index, request);
+  loop.run();
+  EXPECT_EQ(done.done.size(), kRanks);
+  std::vector<Time> times;
+  for (const auto& [message, time] : endpoint.sent) {
+    if (message.source == 0 && message.destination >= kPerHost && !message.credit) times.push_back(time);
+  }
+  return times;
+}
+
+constexpr const char* kDirect =
+    "all_to_all: direct\nscale_out_channels: 1\nbase_latency_ring: 0\nhop_latency_net_ring: 5 us\n"
+    "ll: {base_latency_ring: 0, hop_latency_net_ring: 5 us}\n";
+
+TEST(Proxy, PostsOneMessageAfterTheOther) {
+  const Time us = kMicrosecond;
+  const std::string direct = kDirect;
+  EXPECT_EQ(times_at(direct + "protocol: ll"), std::vector<Time>(6, 5 * us));
+  EXPECT_EQ(times_at(direct + "protocol: ll\nnet_overhead: 1 us"),
+            (std::vector<Time>{5 * us, 6 * us, 7 * us, 8 * us, 9 * us, 10 * us}));
+  EXPECT_EQ(times_at(direct + "net_overhead: 1 us"),  // thrice by Simple
+            (std::vector<Time>{5 * us, 8 * us, 11 * us, 14 * us, 17 * us, 20 * us}));
+}
+
+// 16 DGX A100 with CPUs of AMD, 1 MB a GPU: 120 messages of 8 KB to other hosts, or 15 of 64 KB.
+TEST(Proxy, IsWhyTwoStepsOfAnAllToAllGain) {
+  const auto members = everyone(128);
+  const auto time_of = [&](const std::string& algorithm, const std::string& overhead) {
+    PacketCollectives cluster(
+        "topology: {kind: rail_optimized, rate: 200 Gbps, hosts_per_leaf: 16, units: 1, spines: 16}\n"
+        "host: dgx_a100\nhosts: 16\ncollectives: {protocol: auto, all_to_all: " +
+        algorithm + ", net_overhead: " + overhead + "}\n");
+    return static_cast<double>(cluster.run(request_of(CollectiveKind::all_to_all, members, 1'000'000)));
+  };
+  const auto gain = [&](const std::string& overhead) {
+    return time_of("{kind: nccl_p2p, pxn: false}", overhead) / time_of("two_step", overhead);
+  };
+  EXPECT_LT(gain("0 us"), 1.2);
+  EXPECT_GT(gain("2 us"), 1.2);
+}
+
+}  // namespace
+}  // namespace netsim
