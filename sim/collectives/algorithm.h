@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/gpu_generation.h"
 #include "sim/collectives/plan.h"
 #include "sim/collectives/protocol.h"
 
@@ -66,10 +67,16 @@ struct OwnKernels {
   Time hop_latency_net = 0;  // of one between hosts
   std::uint32_t channels = 1;
   bool apart = false;  // each channel has messages of its own; else they are timed together
-  Bytes slice = 0;     // the largest message of a channel, a chunk
-  std::uint32_t slots = 0;
+  Bytes chunk = 0;     // of a channel at most
+  // Messages of a chunk, by which what comes goes on before all of it is there, as in a loop over its lines.
+  std::uint32_t messages = 1;
+  std::uint32_t slots = 0;  // chunks
   // What a thread block writes to another GPU of its host at most; 0: as much as the links carry.
   BitRate block_rate = 0;
+  // What a thread block copies at most, one message after the other, where switches do the rest: of a
+  // channel's data into buffers whose contents they add up, and out of those that they copy into. 0: that
+  // takes no time.
+  BitRate copy_in_rate = 0, copy_out_rate = 0;
 };
 
 class CollectiveAlgorithm {
@@ -87,11 +94,13 @@ class CollectiveAlgorithm {
   // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one, in so many
   // domains; `token`: the bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.
   struct Load {
+    CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes bytes = 0;
     std::uint32_t ranks = 2;
     bool several_hosts = false;
     std::uint32_t domains = 1;
     Bytes token = 0;
+    std::optional<GpuGeneration> generation = std::nullopt;  // of all GPUs; nothing: not known
   };
   virtual std::optional<OwnKernels> own_kernels(const Load& /*load*/) const { return std::nullopt; }
   // What its plans are made for; nothing: they run by whatever protocol the library uses.

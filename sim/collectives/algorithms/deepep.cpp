@@ -248,7 +248,7 @@ class Deepep final : public CollectiveAlgorithm {
                        .hop_latency_net = p_.hop_latency_net,
                        .channels = static_cast<std::uint32_t>(p_.channels),
                        .apart = true,
-                       .slice = p_.chunk * load.token,
+                       .chunk = p_.chunk * load.token,
                        .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
     if (load.several_hosts) {
       kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);

@@ -43,7 +43,7 @@ class LowLatency final : public CollectiveAlgorithm {
                       .hop_latency = p_.hop_latency,
                       .hop_latency_net = p_.hop_latency_net,
                       .apart = true,
-                      .slice = load.token};
+                      .chunk = load.token};
   }
 
  private:

@@ -1,12 +1,14 @@
 // NVLS: NCCL's collectives by NVLink SHARP (src/device/all_reduce.h and its neighbours, from 2.17 on):
-// switches add up and copy. Every rank is the head of 1 / p of the buffer. An all-reduce is a reduction of
-// each part to its head and a multicast of the sum to all; an all-gather is the multicast alone, a
-// reduce-scatter the reduction. What a head contributes and gets goes through the switch as everybody's does.
-// So n(1 + 1/p) bytes go over each GPU's port in each direction for an all-reduce, n and n/p for the others.
+// switches add up and copy. Every rank is the head of 1 / p of the buffer; of an all-reduce of more than 32
+// ranks the first 32 are heads of 1 / 32. An all-reduce is a reduction of each part to its head and a
+// multicast of the sum to all; an all-gather is the multicast alone, a reduce-scatter the reduction (NCCL has
+// these for up to 32 ranks; here every rank is a head however many there are). What a head contributes and
+// gets goes through the switch as everybody's does. So n(1 + 1/p) bytes go over each GPU's port in each
+// direction for an all-reduce, n and n/p for the others.
 //
 // Thread blocks, as NCCL's groups of warps: the first ones give every head what they have of its part
-// (scatter). NCCL's fills buffers ahead of the heads, which come for them each in its own time: so there are
-// several, where one would let the heads that are ahead wait for the others. The next one is the head's:
+// (scatter). NCCL's fills the buffers of all heads and then tells them all, ahead of the heads, which come
+// for them each in its own time: so there are several, which copy side by side. The next one is the head's:
 // where nothing is added it sends its own part to all; otherwise it takes its part's sum and, of an
 // all-reduce, sends it to all (reduce and broadcast). The last one takes what heads send (gather).
 //
@@ -14,7 +16,7 @@
 //   hwLatencies, NVLS). Of these each of an all-reduce's two messages that follow from each other takes a
 //   hop, for which the model has no figure with NVLS and 3.7 us with CollNetDirect, whose kernels are the
 //   same with the network in place of the switch; the rest passes before the first one.
-// - channels: 16 on Hopper, and NCCL 2.27 and later run up to 32 on Blackwell (src/transport/nvls.cc).
+// - channels and copies: nvls_kernels.h.
 // - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, of which a message is halved once, twice or three times where less
 //   than 64, 8 or 2 of the halves would come for each channel and head (src/enqueue.cc). NCCL_STEPS = 8 of
 //   them fit.
@@ -22,6 +24,7 @@
 #include <utility>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
@@ -31,9 +34,10 @@ namespace {
 struct NvlsParameters {
   Time base_latency = 17'600 * kNanosecond;
   Time hop_latency = 3'700 * kNanosecond;
-  std::int64_t channels = 16;
+  std::int64_t channels = 0;
   Bytes chunk = 128 * kKibibyte;
   std::int64_t slots = 8;
+  bool copies = true;
 };
 
 Parameters<NvlsParameters> parameters() {
@@ -45,13 +49,25 @@ Parameters<NvlsParameters> parameters() {
           "before the first step (NCCL tuning.cc hwLatencies, NVLS: 25 us, without an all-reduce's two hops)")
       .time("hop_latency", &P::hop_latency, latency,
             "of each message that a switch adds up or copies (NCCL tuning.cc hwLatencies, CollNetDirect)")
-      .integer("channels", &P::channels, {1, 1024},
-               "timed together (NCCL_NVLS_NCHANNELS: 16 on Hopper, 32 on Blackwell)")
+      .integer("channels", &P::channels, {0, 1024},
+               "timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 24")
       .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
              "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers")
       .integer("slots", &P::slots, {0, 1 << 20},
                "messages of a multicast that each receiver has room for (NCCL_STEPS); 0: any number, without "
-               "credits");
+               "credits")
+      .flag("copies", &P::copies,
+            "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
+            "registered");
+}
+
+constexpr std::uint32_t nvls_heads(CollectiveKind kind, std::uint32_t ranks) {
+  return kind == CollectiveKind::all_reduce ? std::min(ranks, kMostNvlsHeads) : ranks;
+}
+
+constexpr std::uint32_t nvls_scatters(std::uint32_t heads) {
+  constexpr std::uint32_t kMost = 8;
+  return std::min(heads, kMost);
 }
 
 class NvlsPlan final : public RegularPlan {
@@ -60,22 +76,23 @@ class NvlsPlan final : public RegularPlan {
       : RegularPlan("nvls", kind, ranks),
         reduces_(kind != CollectiveKind::all_gather),
         gathers_(kind != CollectiveKind::reduce_scatter),
-        scatters_(reduces_ ? std::min(ranks, kScatters) : 0) {}
-  std::uint32_t chunks() const override { return ranks_; }
+        heads_(nvls_heads(kind, ranks)),
+        scatters_(reduces_ ? nvls_scatters(heads_) : 0) {}
+  std::uint32_t chunks() const override { return heads_; }
   bool in_place() const override { return true; }
   std::uint32_t blocks(std::uint32_t) const override { return scatters_ + 1 + (gathers_ ? 1 : 0); }
-  std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
-    if (block == head_block()) return 1;
-    return block > head_block() ? ranks_ : (ranks_ - block + scatters_ - 1) / scatters_;
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
+    if (block == head_block()) return rank < heads_ ? 1 : 0;
+    return block > head_block() ? heads_ : (heads_ - block + scatters_ - 1) / scatters_;
   }
   // Reductions come first.
-  std::uint32_t fans() const override { return ranks_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
+  std::uint32_t fans() const override { return heads_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
   Fan fan(std::uint32_t number) const override {
     Fan fan;
-    fan.head = number % ranks_;
+    fan.head = number % heads_;
     fan.head_block = head_block();
     fan.members = ranks_;
-    fan.block = reduces_ && number < ranks_ ? number % scatters_ : head_block() + 1;
+    fan.block = reduces_ && number < heads_ ? number % scatters_ : head_block() + 1;
     return fan;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
@@ -95,9 +112,8 @@ class NvlsPlan final : public RegularPlan {
   }
 
  private:
-  static constexpr std::uint32_t kScatters = 8;
   std::uint32_t head_block() const { return scatters_; }
-  Partner multicast(std::uint32_t head) const { return Partner::of_fan(head + (reduces_ ? ranks_ : 0)); }
+  Partner multicast(std::uint32_t head) const { return Partner::of_fan(head + (reduces_ ? heads_ : 0)); }
 
   Step as_head(std::uint32_t rank) const {
     Step step;
@@ -111,6 +127,7 @@ class NvlsPlan final : public RegularPlan {
   }
 
   bool reduces_, gathers_;
+  std::uint32_t heads_;
   std::uint32_t scatters_;  // thread blocks
 };
 
@@ -127,16 +144,22 @@ class Nvls final : public CollectiveAlgorithm {
     return std::make_unique<NvlsPlan>(kind, ranks);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    const std::uint32_t heads = nvls_heads(load.kind, load.ranks);
+    const std::uint32_t channels =
+        p_.channels > 0 ? static_cast<std::uint32_t>(p_.channels) : nvls_channels(load.generation, 1);
+    const BitRate copies = p_.copies ? kNvlsCopyRate : 0;
     return OwnKernels{.base_latency = p_.base_latency,
                       .hop_latency = p_.hop_latency,
-                      .channels = static_cast<std::uint32_t>(p_.channels),
-                      .slice = chunk(load.bytes, load.ranks),
-                      .slots = static_cast<std::uint32_t>(p_.slots)};
+                      .channels = channels,
+                      .chunk = chunk(load.bytes, Bytes{channels} * heads),
+                      .messages = kNvlsMessages,
+                      .slots = static_cast<std::uint32_t>(p_.slots),
+                      .copy_in_rate = copies / nvls_scatters(heads),
+                      .copy_out_rate = copies};
   }
 
  private:
-  Bytes chunk(Bytes bytes, std::uint32_t ranks) const {
-    const Bytes at_once = p_.channels * ranks;
+  Bytes chunk(Bytes bytes, Bytes at_once) const {
     Bytes chunk = p_.chunk;
     for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 64}, {8, 32}, {2, 16}}) {
       const Bytes smaller = most * kKibibyte;

@@ -18,6 +18,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
@@ -29,9 +30,10 @@ struct NvlsTreeParameters {
   Time base_latency = 17'600 * kNanosecond;
   Time hop_latency = 3'700 * kNanosecond;
   Time hop_latency_net = 20'900 * kNanosecond;
-  std::int64_t channels = 16;
+  std::int64_t channels = 0;
   Bytes chunk = 128 * kKibibyte;
   std::int64_t slots = 8;
+  bool copies = true;
 };
 
 Parameters<NvlsTreeParameters> parameters() {
@@ -45,11 +47,15 @@ Parameters<NvlsTreeParameters> parameters() {
       .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
       .time("hop_latency_net", &P::hop_latency_net, latency,
             "of each message between hosts (NCCL tuning.cc hwLatencies, NET NVLS_TREE)")
-      .integer("channels", &P::channels, {1, 1024}, "timed together (NCCL_NVLS_NCHANNELS)")
+      .integer("channels", &P::channels, {0, 1024},
+               "timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 32")
       .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
              "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers and many hosts")
       .integer("slots", &P::slots, {kSlots, 1 << 20},
-               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+               "messages of a connection that the receiver has room for (NCCL_STEPS)")
+      .flag("copies", &P::copies,
+            "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
+            "registered");
 }
 
 class NvlsTreePlan final : public RegularPlan {
@@ -57,7 +63,9 @@ class NvlsTreePlan final : public RegularPlan {
   NvlsTreePlan(std::uint32_t ranks, std::uint32_t group)
       : RegularPlan("nvls_tree", CollectiveKind::all_reduce, ranks),
         group_(group),
-        scatters_(std::min(kTrees * group, kMostScatters)) {}
+        scatters_(scatters_of(group)) {}
+  // Thread blocks that give heads what they have, of a host of `group`.
+  static std::uint32_t scatters_of(std::uint32_t group) { return std::min(kTrees * group, kMostScatters); }
   // Of each head one for each tree.
   std::uint32_t chunks() const override { return kTrees * group_; }
   bool in_place() const override { return true; }
@@ -182,12 +190,20 @@ class NvlsTree final : public CollectiveAlgorithm {
     return over(kind, ranks, shape.sizes.front());
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    const auto several = std::max(load.domains, 2U);
+    const std::uint32_t channels =
+        p_.channels > 0 ? static_cast<std::uint32_t>(p_.channels) : nvls_channels(load.generation, several);
+    const std::uint32_t heads = heads_of(load);
+    const BitRate copies = p_.copies ? kNvlsCopyRate : 0;
     return OwnKernels{.base_latency = p_.base_latency,
                       .hop_latency = p_.hop_latency,
                       .hop_latency_net = p_.hop_latency_net,
-                      .channels = static_cast<std::uint32_t>(p_.channels),
-                      .slice = chunk(load),
-                      .slots = static_cast<std::uint32_t>(p_.slots)};
+                      .channels = channels,
+                      .chunk = chunk(load, heads, channels),
+                      .messages = kNvlsMessages,
+                      .slots = static_cast<std::uint32_t>(p_.slots),
+                      .copy_in_rate = copies / NvlsTreePlan::scatters_of(heads),
+                      .copy_out_rate = copies};
   }
 
  private:
@@ -197,14 +213,16 @@ class NvlsTree final : public CollectiveAlgorithm {
       refuse("nvls_tree", kind, ranks, "needs a multiple of its group, " + std::to_string(group));
     return std::make_unique<NvlsTreePlan>(ranks, each);
   }
-  Bytes chunk(const Load& load) const {
-    const Bytes ranks = load.ranks;
-    const Bytes heads = p_.group == 0 ? ranks / load.domains : std::min<Bytes>(p_.group, ranks);
-    const Bytes hosts = ranks / heads;
+  std::uint32_t heads_of(const Load& load) const {
+    return p_.group == 0 ? load.ranks / load.domains
+                         : std::min(static_cast<std::uint32_t>(p_.group), load.ranks);
+  }
+  Bytes chunk(const Load& load, Bytes heads, Bytes channels) const {
+    const Bytes hosts = load.ranks / heads;
     Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
     for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{32, 256}, {16, 128}, {4, 64}, {1, 32}}) {
       const Bytes smaller = most * kKibibyte;
-      if (load.bytes < fewest * p_.channels * heads * chunk && chunk > smaller) chunk = smaller;
+      if (load.bytes < fewest * channels * heads * chunk && chunk > smaller) chunk = smaller;
     }
     return chunk;
   }

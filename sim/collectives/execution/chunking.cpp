@@ -179,7 +179,7 @@ void ChunkSizes::find(std::vector<Size>& sizes, std::uint32_t rank, const Step& 
   }
 }
 
-std::uint64_t ChunkSizes::received(std::uint32_t rank, const Step& step) {
+std::uint64_t ChunkSizes::freed(std::uint32_t rank, const Step& step) {
   std::uint64_t sum = 0;
   if (counts_ != nullptr) {
     several_.clear();
@@ -188,7 +188,8 @@ std::uint64_t ChunkSizes::received(std::uint32_t rank, const Step& step) {
     return sum;
   }
   for (const Size& round : rounds_)
-    sum += round.count * slices_of(*plan_, chunking_, round.bytes, step.count);
+    sum +=
+        round.count * (chunking_.slots_of_chunks ? 1 : slices_of(*plan_, chunking_, round.bytes, step.count));
   return sum;
 }
 

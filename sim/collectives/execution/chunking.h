@@ -50,10 +50,11 @@ inline constexpr Bytes kCreditBytes = 64;
 
 struct Chunking {
   std::uint32_t channels = 1;
-  Bytes slice = 0;           // the largest message of one channel; 0: unlimited
-  std::uint32_t slices = 1;  // messages that a step's chunks are cut into...
-  Bytes least_slice = 1;     // ... unless these are smaller than that
-  std::uint32_t slots = 0;   // messages of a connection that the receiver has room for; 0: unlimited
+  Bytes slice = 0;               // the largest message of one channel; 0: unlimited
+  std::uint32_t slices = 1;      // messages that a step's chunks are cut into...
+  Bytes least_slice = 1;         // ... unless these are smaller than that
+  std::uint32_t slots = 0;       // messages of a connection that the receiver has room for; 0: unlimited
+  bool slots_of_chunks = false;  // no messages: of as many chunks as a step moves at a time
   Protocol protocol = Protocol::simple;
   // Of bytes on the wire: what the thread blocks of a message move, and what the links within a host and a
   // NIC carry. 0: not known.
@@ -119,8 +120,8 @@ class ChunkSizes {
             const ChannelOrders::Channels& channels);
   // What a step of `rank` sends, of a kind that does.
   const std::vector<Size>& of(std::uint32_t rank, const Step& step);
-  // Messages that a step of `rank` receives, of a kind that does.
-  std::uint64_t received(std::uint32_t rank, const Step& step);
+  // Slots that a step of `rank`, of a kind that receives, frees again.
+  std::uint64_t freed(std::uint32_t rank, const Step& step);
 
  private:
   static void add(std::vector<Size>& sizes, Bytes bytes, std::uint64_t count);

@@ -306,11 +306,17 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   chunking.nic_rate = layout.rate_of_nic;
 }
 
-void use(const OwnKernels& kernels, Chunking& chunking) {
+// From here on channels that are timed together are one.
+void use(OwnKernels& kernels, Chunking& chunking) {
+  const BitRate together = kernels.apart ? 1 : kernels.channels;
+  kernels.block_rate *= together;
+  kernels.copy_in_rate *= together;
+  kernels.copy_out_rate *= together;
   chunking.channels = kernels.apart ? kernels.channels : 1;
-  chunking.slice = kernels.slice * (kernels.apart ? 1 : kernels.channels);
-  chunking.slices = 1;
+  chunking.slices = kernels.messages;
+  chunking.slice = kernels.chunk * (kernels.apart ? 1 : kernels.channels) / kernels.messages;
   chunking.least_slice = 1;
+  chunking.slots_of_chunks = kernels.messages > 1;
   chunking.slots = kernels.slots;
 }
 
@@ -437,8 +443,9 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
             cutting.channels);
   check_host(*course.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
-  course.kernels = choice.algorithm->own_kernels(
-      {request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token});
+  course.kernels = choice.algorithm->own_kernels({request.kind, request.bytes, cutting.ranks,
+                                                  layout.farthest == Reach::scale_out, layout.domains, token,
+                                                  generation_in(library_.parameters, layout)});
   if (course.kernels && layout.farthest != Reach::ideal) use(*course.kernels, course.chunking);
   return course;
 }

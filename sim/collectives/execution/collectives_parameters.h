@@ -10,6 +10,7 @@
 #include "sim/collectives/collective_kind.h"
 #include "sim/collectives/execution/nccl_graph.h"
 #include "sim/collectives/execution/nccl_rules.h"
+#include "sim/collectives/gpu_generation.h"
 #include "sim/collectives/protocol.h"
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
@@ -57,9 +58,6 @@ template <Protocol protocol>
 struct ProtocolSection : ProtocolParameters {
   ProtocolSection() : ProtocolParameters(nccl_parameters(protocol)) {}
 };
-
-// NVIDIA's GPUs, as NCCL's cost model tells them apart.
-enum class GpuGeneration : std::uint8_t { volta, ampere, hopper, blackwell };
 
 struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollectiveKindCount>>,
                                ProtocolSection<Protocol::simple> {

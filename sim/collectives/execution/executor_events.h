@@ -11,7 +11,7 @@ namespace netsim {
 
 enum class ExecutorEvent : std::uint32_t {
   begin,   // an operation executes its first steps
-  finish,  // an operation that needed no time is done
+  finish,  // an operation that needed no time, or had to copy at its end, is done
   send     // a message is handed to the endpoint
 };
 

@@ -1,5 +1,6 @@
 #include "sim/collectives/execution/executor_part.h"
 
+#include <algorithm>
 #include <string>
 
 #include "sim/collectives/execution/stall_report.h"
@@ -54,7 +55,7 @@ void ExecutorPart::handle(const Event& event) {
   switch (ExecutorEvents::what(event)) {
     case ExecutorEvent::begin:
       begin(operations_[slot]);
-      if (operations_[slot].is_finished()) finish(slot);
+      finish_if_through(slot);
       break;
     case ExecutorEvent::finish:
       finish(slot);
@@ -78,7 +79,7 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   begin(operation);
   if (!operation.is_finished()) return;
   operation.phase = Phase::finishing;
-  events_.schedule(events_.now(), gpu, ExecutorEvent::finish, slot);
+  events_.schedule(std::max(events_.now(), operation.busy_until), gpu, ExecutorEvent::finish, slot);
 }
 
 void ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
@@ -88,6 +89,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.open_thread_blocks = 0;
   operation.releases = 0;
   operation.base_latency = 0;
+  operation.busy_until = 0;
   operation.plan = nullptr;
   operation.thread_blocks.clear();
   operation.filled.clear();
@@ -123,7 +125,16 @@ void ExecutorPart::run(std::uint32_t slot, const SendRequest& message) {
   const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
   if (block >= operation.thread_blocks.size()) disagree(operation);
   runner_.run(operation, block, message);
-  if (operation.is_finished()) finish(slot);
+  finish_if_through(slot);
+}
+
+// All steps are executed, and its thread blocks have copied what they had to.
+void ExecutorPart::finish_if_through(std::uint32_t slot) {
+  Operation& operation = operations_[slot];
+  if (!operation.is_finished()) return;
+  if (operation.busy_until <= events_.now()) return finish(slot);
+  operation.phase = Phase::finishing;
+  events_.schedule(operation.busy_until, operation.gpu, ExecutorEvent::finish, slot);
 }
 
 void ExecutorPart::finish(std::uint32_t slot) {

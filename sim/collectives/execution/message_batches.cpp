@@ -81,7 +81,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;
-      batch.count = sizes_.received(rank, step);
+      batch.count = sizes_.freed(rank, step);
       if (batch.count > 0) visit_ways(batch);
     }
   });

@@ -27,7 +27,8 @@ bool can_go_on(const Operation& operation, std::uint32_t number) {
   const Step& step = block.step;
   if (step.after_block != kNoIndex && !has_passed(operation, number)) return false;
   if (receives(step.kind) && operation.arrived.get({peer_of(step.from), number}) == 0) return false;
-  return !sends(step.kind) || operation.chunking.slots == 0 ||
+  const Chunking& chunking = operation.chunking;
+  return !sends(step.kind) || chunking.slots == 0 || (chunking.slots_of_chunks && block.slice > 0) ||
          operation.filled.get({peer_of(step.to), number}) < slots_of(operation, number);
 }
 

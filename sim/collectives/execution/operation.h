@@ -31,7 +31,8 @@ struct ThreadBlock {
   std::uint64_t rounds = 1;
   Bytes channel_bytes = 0;
   Bytes round_bytes = 0;
-  Bytes step_bytes = 0;  // of data, of a step that sends
+  Bytes step_bytes = 0;  // of data, of a step that sends or takes time to receive
+  Time busy_until = 0;   // with what it copies (OwnKernels::copy_in_rate)
   bool done() const { return round == rounds; }
 };
 
@@ -40,7 +41,7 @@ struct Operation {
     announced,  // messages came before the GPU entered the communication: gpu, number, communication, job
     entered,    // its base latency passes
     running,    // its steps are executed
-    finishing,  // all executed at once; the listener is still to be told, by an event
+    finishing,  // all executed, and copying or all at once; the listener is told by an event
     finished,   // the listener knows; sends are still to be acknowledged
     recycled    // the slot is free
   };
@@ -64,6 +65,7 @@ struct Operation {
   Time started = 0;
   Time base_latency = 0;    // from `started` to its first step
   Time sender_started = 0;  // of the last message that arrived, at its sender
+  Time busy_until = 0;      // the last of its thread blocks
   std::vector<ThreadBlock> thread_blocks;
   // By the other end, its rank in the plan or its fan, and this rank's block.
   MessageCounts arrived;  // delivered, and no step has taken it yet

@@ -15,11 +15,15 @@ std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Pa
 }  // namespace
 
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
-  const Partner& to = operation.thread_blocks[block].step.to;
-  if (operation.chunking.slots != 0) operation.filled.add({peer_of(to), block});
+  const ThreadBlock& from = operation.thread_blocks[block];
+  const Partner& to = from.step.to;
+  const bool fills = from.slice == 0 || !operation.chunking.slots_of_chunks;
+  if (operation.chunking.slots != 0 && fills) operation.filled.add({peer_of(to), block});
   LatencyModel::Hop hop;
   if (operation.kernels) {
     hop = own_hop(operation, block, to, bytes);
+    const bool member = to.fan != kNoIndex && !operation.is_head(to.fan, block);
+    if (member) hop.latency += copy_in(operation, block);
   } else {
     const std::uint32_t next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.request, operation.chunking, operation.family, operation.gpu, next, bytes);
@@ -29,14 +33,37 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   messages_[slot].bytes = bytes;
   messages_[slot].credit = false;
   messages_[slot].launch = hop.latency;
-  const ThreadBlock& from = operation.thread_blocks[block];
   const bool proxy = operation.plan->is_proxy(from.rank, block % operation.blocks_per_channel);
   messages_[slot].traits.gap = proxy ? 0 : hop.gap;
-  if (hop.latency == 0) {
-    hand_over(slot);
-  } else {
-    events_.schedule(events_.now() + hop.latency, operation.gpu, ExecutorEvent::send, slot);
-  }
+  hand_over_after(hop.latency, operation.gpu, slot);
+}
+
+void OutgoingMessages::hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot) {
+  if (delay == 0) return hand_over(slot);
+  events_.schedule(events_.now() + delay, gpu, ExecutorEvent::send, slot);
+}
+
+// How long it still takes the thread block to copy all of its step. It has begun before heads come for it:
+// while slots are free, which it has as many of as chunks that a head sends have.
+Time OutgoingMessages::copy_in(Operation& operation, std::uint32_t block) const {
+  const BitRate rate = operation.kernels->copy_in_rate;
+  if (rate == 0) return 0;
+  ThreadBlock& own = operation.thread_blocks[block];
+  const Time now = events_.now();
+  if (own.slice > 0) return std::max<Time>(0, own.busy_until - now);  // its first message has waited for it
+  const Time time = transmission_time(own.step_bytes, rate);
+  const Time ahead = own.busy_until == 0 ? 0 : time * operation.chunking.slots;
+  own.busy_until = std::max(own.busy_until, now - ahead) + time;
+  operation.busy_until = std::max(operation.busy_until, own.busy_until);
+  return std::max<Time>(0, own.busy_until - now);
+}
+
+void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes bytes) {
+  const BitRate rate = operation.kernels->copy_out_rate;
+  if (rate == 0) return;
+  ThreadBlock& own = operation.thread_blocks[block];
+  own.busy_until = std::max(own.busy_until, events_.now()) + transmission_time(bytes, rate);
+  operation.busy_until = std::max(operation.busy_until, own.busy_until);
 }
 
 // `latency`, or longer where the GPU's proxy thread is still busy with other messages then.
@@ -63,12 +90,14 @@ LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uin
 }
 
 void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
-  const std::uint32_t slot = make(operation, block, operation.thread_blocks[block].step.from);
+  const ThreadBlock& own = operation.thread_blocks[block];
+  const Time busy = std::max<Time>(0, own.busy_until - events_.now());
+  const std::uint32_t slot = make(operation, block, own.step.from);
   messages_[slot].bytes = kCreditBytes;
   messages_[slot].credit = true;
-  messages_[slot].launch = 0;
+  messages_[slot].launch = busy;
   messages_[slot].traits.priority = std::numeric_limits<std::uint8_t>::max();
-  hand_over(slot);
+  hand_over_after(busy, operation.gpu, slot);
 }
 
 // A message to another thread block of the channel, but for its bytes.
@@ -133,11 +162,7 @@ void OutgoingMessages::pass_on(const SendRequest& message) {
   const Time proxy = message.credit ? 0 : latency_.proxy(to.protocol, copy.source, copy.destination);
   copy.launch += proxy;
   copy.traits.gap = 0;
-  if (proxy == 0) {
-    hand_over(slot);
-  } else {
-    events_.schedule(events_.now() + proxy, copy.source, ExecutorEvent::send, slot);
-  }
+  hand_over_after(proxy, copy.source, slot);
 }
 
 std::uint32_t OutgoingMessages::free_slot() {

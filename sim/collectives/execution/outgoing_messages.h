@@ -20,9 +20,10 @@ class OutgoingMessages {
       : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
+  // Thread block `block` takes `bytes` that came out of their slots (OwnKernels::copy_out_rate).
+  void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
   // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
-  // together the head; at once, and before all other messages
-  // that go there.
+  // together the head; as soon as it has copied what was there, and before all other messages that go there.
   void post_credit(Operation& operation, std::uint32_t block);
   // A message or credit has come to the GPU that passes it on (PassedOn): as a proxy of the library does,
   // after the latency of a step between hosts, a credit at once.
@@ -34,6 +35,8 @@ class OutgoingMessages {
   LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
                             Bytes bytes) const;
   Time posted_after(const Operation& operation, std::uint32_t destination, Time latency);
+  Time copy_in(Operation& operation, std::uint32_t block) const;
+  void hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot);
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
                       const Partner& to);

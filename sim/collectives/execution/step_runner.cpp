@@ -27,6 +27,9 @@ bool load_step(Operation& operation, std::uint32_t number) {
   block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
   if (sends(block.step.kind))
     block.step_bytes = bytes_sent(*operation.plan, block.rank, block.step, block.round_bytes);
+  else if (operation.kernels && operation.kernels->copy_out_rate > 0)
+    block.step_bytes =
+        bytes_of(*operation.plan, block.rank, block.step.destination, block.step.count, block.round_bytes);
   return true;
 }
 
@@ -123,11 +126,15 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
   if (receives(step.kind)) operation.arrived.take({peer_of(step.from), number});
+  const bool last = block.slice + 1 == block.slices;
   if (sends(step.kind)) {
     outgoing_.post(operation, number,
                    slice_bytes(operation.chunking.protocol, block.step_bytes, block.slices, block.slice));
+  } else if (receives(step.kind) && operation.kernels && last) {
+    outgoing_.copy_out(operation, number, block.step_bytes);
   }
-  if (receives(step.kind) && operation.chunking.slots != 0) outgoing_.post_credit(operation, number);
+  if (receives(step.kind) && operation.chunking.slots != 0 && (last || !operation.chunking.slots_of_chunks))
+    outgoing_.post_credit(operation, number);
   if (++block.slice == block.slices) open_next_step(operation, number);
 }
 
