@@ -11,7 +11,7 @@ exposed communication by stream, idle. Behind it stand the mean absolute error, 
 the critical path of each miss consists of.
 
 Compute is calibrated by one constant for each family, GPU and precision, `clock` of the row that `calibrates` (yes); all other rows are
-predictions. Families without such a row have the clock of the row that says `common` for its GPU and precision; --common plays the
+predictions. Families without such a row, or whose clock was not looked for yet, have the clock of the row that says `common` for its GPU and precision; --common plays the
 calibrating rows with that one, the stricter test. --calibrate finds the clocks by a few runs each and writes them into the table.
 
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
@@ -37,6 +37,7 @@ CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
 LARGE_PACKETS = "transport.mtu=64 KiB"
+CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 
 
 @dataclasses.dataclass
@@ -52,8 +53,9 @@ class Row:
     workload: pathlib.Path
     values: list
     clock: float  # of this row's compute model
-    calibrates: bool  # the clock was taken from this row
-    common: bool  # and is that of families without such a row
+    calibrates: bool  # the clock is taken from this row
+    calibrated: bool  # and has been
+    common: bool  # it is that of families without such a row, too
     measured: float  # seconds; None: not published
     microbatches: tuple  # few, more, all; (): as the workload says
     replicas: int  # what more take is that of so many; 0: of all
@@ -125,13 +127,16 @@ def read_rows(path=TABLE):
             if entry["calibrates"] not in calibrates:
                 raise ValueError(f"calibrates: '{entry['calibrates']}' was given; yes, common or nothing is expected")
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
-            if calibrates[entry["calibrates"]] and (measured is None or not entry["clock"]):
-                raise ValueError("a row that calibrates needs a clock and a measured step")
+            if calibrates[entry["calibrates"]] and measured is None:
+                raise ValueError("a row that calibrates needs a measured step")
+            if entry["calibrates"] == "common" and not entry["clock"]:
+                raise ValueError("a common row needs a clock")
             microbatches, replicas = microbatches_of(entry["microbatches"])
             rows.append(Row(entry["row"], entry["family"], entry["gpu"], int(entry["gpus"]), int(entry["hosts"]), int(entry["data"] or 0),
                             entry["precision"], path.parent / entry["config"], path.parent / entry["workload"],
                             [value for value in entry["set"].split(";") if value], float(entry["clock"] or 0),
-                            calibrates[entry["calibrates"]], entry["calibrates"] == "common", measured, microbatches, replicas, number))
+                            calibrates[entry["calibrates"]], bool(calibrates[entry["calibrates"]] and entry["clock"]),
+                            entry["calibrates"] == "common", measured, microbatches, replicas, number))
             if replicas and not rows[-1].data:
                 raise ValueError("a row with 'replicas' needs the number of all in its column data")
         except (KeyError, TypeError, ValueError) as error:
@@ -141,7 +146,7 @@ def read_rows(path=TABLE):
                 raise SystemExit(f"{path}:{number}: there is no {file}")
     for row in rows:
         if not row.clock:
-            clocks = [other.clock for other in rows if other.calibrates and other.family == row.family and alike(other, row)]
+            clocks = [other.clock for other in rows if other.calibrated and other.family == row.family and alike(other, row)]
             row.clock = (clocks or [common_clock(rows, row)])[0]
         if not row.clock:
             raise SystemExit(f"{path}:{row.line}: no row of {row.family} calibrates {row.gpu} in {row.precision}, and no common one does")
@@ -248,29 +253,31 @@ def extended(row, times):
 
 def calibrate(player, row):
     """The clock at which the row takes what was measured. What computes takes a time in proportion to 1 / clock, nearly: secants. Where one
-    replica says what more microbatches take, it is played for them alone; what the others add to it was found with the first clock."""
-    def told(played, clock):
-        print(f"{row.name}: clock {clock:.4f} takes {played['step_s']:.4f} s of {row.measured:.3f} s", file=sys.stderr)
-        return played
-
+    replica says what more microbatches take, it is played for most of them, and the others' share is that of the whole job played last."""
     def alone(clock):
         few, more = (player.play(part)["times"] for part in dataclasses.replace(row, clock=clock).parts()[1:])
         return extended(row, [few, few, more])["step_s"]
-    clock = row.clock
-    played = told(player.play_row(row), clock)
-    points = [(1 / clock, played["step_s"])]
-    others = played["step_s"] - alone(clock) if row.replicas else 0
-    slope = played["compute_s"] * clock
-    for _ in range(4):
+
+    def next_clock(points, slope):
         inverse, step = points[-1]
-        found = round(1 / (inverse + (row.measured - step) / slope), 4)
-        if abs(step / row.measured - 1) < 5e-4 or found == clock:
+        if len(points) > 1:
+            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+        return round(1 / (inverse + (row.measured - step) / slope), 4)
+    clock, points = row.clock, []
+    for _ in range(4):
+        played = player.play_row(dataclasses.replace(row, clock=clock))
+        print(f"{row.name}: clock {clock:.4f} takes {played['step_s']:.4f} s of {row.measured:.3f} s", file=sys.stderr)
+        if abs(played["step_s"] / row.measured - 1) < CALIBRATED:
             break
-        clock = found
-        points.append((1 / clock, alone(clock) + others if row.replicas else told(player.play_row(dataclasses.replace(row, clock=clock)), clock)["step_s"]))
-        slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
-    if row.replicas:
-        told(player.play_row(dataclasses.replace(row, clock=clock)), clock)
+        points.append((1 / clock, played["step_s"]))
+        slope = played["compute_s"] * clock
+        if row.replicas:
+            others, points = played["step_s"] - alone(clock), points[-1:]
+            while abs(points[-1][1] / row.measured - 1) > CALIBRATED / 2 and len(points) < 4:
+                clock = next_clock(points, slope)
+                points.append((1 / clock, alone(clock) + others))
+        else:
+            clock = next_clock(points, slope)
     return clock
 
 
@@ -287,13 +294,13 @@ def write_clocks(path, clocks):
 
 def error_of(row, result):
     """Relative error of the step; None where nothing was measured, or where the clock was taken from the row."""
-    return None if row.measured is None or row.calibrates else result["step_s"] / row.measured - 1
+    return None if row.measured is None or row.calibrated else result["step_s"] / row.measured - 1
 
 
 def line_of(row, result):
     exposed = ", ".join(f"{result['exposed_s'][stream]:.2f}" for stream in STREAMS)
     error = error_of(row, result)
-    shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrates else ""
+    shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrated else ""
     measured = f"{row.measured:.3f}" if row.measured is not None else "?"
     mark = "*" if result["large_packets"] else ""
     return (f"| `{row.name}`{mark} | {row.gpus} | {row.precision} | {measured} | {result['step_s']:.3f} | {shown} "
@@ -418,7 +425,7 @@ def main():
             print(f"{row.name}: clock {clock:.4f}", flush=True)
         return
     if options.common:
-        rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrates=False)
+        rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrated=False)
                 for row in rows if row.calibrates and not row.common and common_clock(everything, row)]
     if options.kept:
         rows = [row for row in rows if player.has(row)]

@@ -112,8 +112,9 @@ class Table(unittest.TestCase):
     def test_clocks_are_those_of_a_family_or_common(self):
         line = "{},{},h100_sxm,2,16,,{},cluster.yaml,job.yaml,,,{},{},1.0"
         rows = self.rows(line.format("a", "f", "BF16", 0.8, "common"), line.format("b", "g", "BF16", 0.7, "yes"), line.format("c", "g", "BF16", "", ""),
-                         line.format("d", "h", "BF16", "", ""), line.format("e", "h", "BF16", 0.6, ""))
-        self.assertEqual([row.clock for row in rows], [0.8, 0.7, 0.7, 0.8, 0.6])
+                         line.format("d", "h", "BF16", "", ""), line.format("e", "h", "BF16", 0.6, ""), line.format("i", "i", "BF16", "", "yes"))
+        self.assertEqual([row.clock for row in rows], [0.8, 0.7, 0.7, 0.8, 0.6, 0.8])
+        self.assertEqual([row.calibrated for row in rows], [True, True, False, False, False, False])
         self.assertEqual(reality.common_clock(rows, rows[1]), 0.8)
         with self.assertRaises(SystemExit) as refused:
             self.rows(line.format("a", "f", "BF16", 0.8, "common"), line.format("d", "h", "FP8", "", ""))
@@ -144,7 +145,8 @@ class Table(unittest.TestCase):
         for line, message in (("a,f,h100_sxm,two,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0", "reference.csv:3"),
                               ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,no.yaml,,,1,,1.0", "there is no"),
                               ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,maybe,1.0", "maybe"),
-                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,yes,?", "needs a clock and a measured step"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,yes,?", "needs a measured step"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,,common,1.0", "needs a clock"),
                               ("a,f,h100_sxm,8,16,,BF16,cluster.yaml,job.yaml,,1 2 3 replicas 1,1,,1.0", "in its column data"),
                               ("a,f,h100_sxm,2,16", "reference.csv:3")):
             with self.assertRaises(SystemExit) as refused:
