@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""Plays the measured training steps of configs/reality/reference.csv, every packet of them, and prints them beside what was measured.
+"""Plays the measured training steps of configs/reality/reference.csv and prints them beside what was measured.
 
-    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--binary NETSIM] [--plot PICTURE.svg] [--list]
+    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--threads N] [--packets HOPS] [--binary NETSIM] [--plot PICTURE.svg]
+                       [--list | --dry-run | --kept | --common]
+    scripts/reality.py --calibrate [FAMILY...]
 
-A row that DIR (results/reality) has already for the same files and the same program is not played again, so a run that was
-stopped goes on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time
-went: computing, exposed communication by stream, idle. Compute is calibrated by one constant for each GPU and precision,
-taken from the row that says so; all other rows are predictions. A row without a measurement (?) is one, too.
+A job that DIR (results/reality) has already for the same files, values and program is not played again, so a run that was stopped goes
+on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time went: computing,
+exposed communication by stream, idle. Behind it stand the mean absolute error, how steps grow when only data parallelism does, and what
+the critical path of each miss consists of.
+
+Compute is calibrated by one constant for each family, GPU and precision, `clock` of the row that `calibrates` (yes); all other rows are
+predictions. Families without such a row, or whose clock was not looked for yet, have the clock of the row that says `common` for its GPU and precision; --common plays the
+calibrating rows with that one, the stricter test. --calibrate finds the clocks by a few runs each and writes them into the table.
 
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
 and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
-`replica` behind them what more take is played with one data-parallel replica. The column `set` may have larger packets (transport.mtu).
+`replicas 1` behind them what more take is played with one data-parallel replica, which rows of a family then share. A job above 15 G
+packet-hops by --dry-run (--packets) carries traffic between hosts in packets of 64 KiB, marked * in the table. Rows NAME@SETTING differ
+in what was not published: the span over them is printed, and whether what was measured lies inside.
 """
 import argparse
 import csv
@@ -18,6 +26,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -27,45 +36,84 @@ import measure
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
+LARGE_PACKETS = "transport.mtu=64 KiB"
+CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 
 
 @dataclasses.dataclass
 class Row:
     name: str
     family: str
+    gpu: str
     gpus: int
+    hosts: int
+    data: int  # 0: as the workload says
     precision: str
     config: pathlib.Path
     workload: pathlib.Path
-    overlays: list
-    calibrates: bool
+    values: list
+    clock: float  # of this row's compute model
+    calibrates: bool  # the clock is taken from this row
+    calibrated: bool  # and has been
+    common: bool  # it is that of families without such a row, too
     measured: float  # seconds; None: not published
     microbatches: tuple  # few, more, all; (): as the workload says
-    by_replica: bool  # what more take is that of one replica
+    replicas: int  # what more take is that of so many; 0: of all
+    line: int
 
     def parts(self):
-        """(name, overlays) of the jobs that are played for it, the first of them with all GPUs."""
+        """The jobs that are played for it, the first of them with all GPUs."""
         if not self.microbatches:
-            return [(self.name, [])]
+            return [Part(self, "", [], self.hosts, self.data)]
         few, more, _ = (f"workload.microbatches={number}" for number in self.microbatches)
-        if not self.by_replica:
-            return [(self.name, [few]), (f"{self.name}_more", [more])]
-        alone = ["workload.parallel.data=1", "gpus.overcommit_memory=true"]  # an optimizer that is not divided needs not fit
-        return [(self.name, [few]), (f"{self.name}_few", [few, *alone]), (f"{self.name}_more", [more, *alone])]
+        if not self.replicas:
+            return [Part(self, "", [few], self.hosts, self.data), Part(self, "_more", [more], self.hosts, self.data)]
+        alone = ["gpus.overcommit_memory=true"]  # an optimizer that is not divided needs not fit
+        hosts = -(-self.hosts * self.replicas // self.data)
+        return [Part(self, "", [few], self.hosts, self.data),
+                *(Part(self, suffix, [number, *alone], hosts, self.replicas) for suffix, number in (("_few", few), ("_more", more)))]
 
-    def call(self, binary, out, also=()):
-        overlays = [part for overlay in [*self.overlays, *also] for part in ("--set", overlay)]
-        return [str(binary), "--config", str(self.config), "--workload", str(self.workload), *overlays, "--out", str(out)]
+    def weak_scaling(self):
+        """What rows have in common that differ in data parallelism only."""
+        return self.family, self.gpu, self.precision, self.workload, self.microbatches[2:], tuple(without_size(self.values))
+
+
+@dataclasses.dataclass
+class Part:
+    row: Row
+    suffix: str
+    also: list
+    hosts: int
+    data: int
+
+    def values(self):
+        row = self.row
+        values = [f"compute={{kind: {row.gpu}, clock: {row.clock}}}", f"hosts={self.hosts}", "output.critical_path=true",
+                  *(row.values if self.hosts == row.hosts else without_size(row.values)), *self.also]
+        if self.data:
+            values.append(f"workload.parallel.data={self.data}")
+        if row.precision != "BF16":
+            values.append(f"workload.precision={row.precision.lower()}")
+        return values
+
+    def call(self, binary, also=()):
+        values = [part for value in [*self.values(), *also] for part in ("--set", value)]
+        return [str(binary), "--config", str(self.row.config), "--workload", str(self.row.workload), *values]
+
+
+def without_size(values):
+    """The values that do not say how large the fabric is."""
+    return [value for value in values if not value.startswith(("topology.", "fabrics."))]
 
 
 def microbatches_of(text):
-    """Row.microbatches and Row.by_replica."""
+    """Row.microbatches and Row.replicas."""
     words = text.split()
-    by_replica = words[3:] == ["replica"]
-    numbers = tuple(int(word) for word in (words[:3] if by_replica else words))
-    if numbers and not (len(numbers) == 3 and 0 < numbers[0] < numbers[1] <= numbers[2]):
-        raise ValueError(f"microbatches: '{text}' was given; few, more, all and perhaps 'replica' are expected")
-    return numbers, by_replica
+    numbers = tuple(int(word) for word in words[:3])
+    if words and not (len(numbers) == 3 and 0 < numbers[0] < numbers[1] <= numbers[2] and words[3:4] in ([], ["replicas"])
+                      and len(words) in (3, 5)):
+        raise ValueError(f"microbatches: '{text}' was given; few, more, all and perhaps 'replicas' with their number are expected")
+    return numbers, int(words[4]) if len(words) == 5 else 0
 
 
 def read_rows(path=TABLE):
@@ -75,41 +123,118 @@ def read_rows(path=TABLE):
         numbered = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith("#")]
     for (number, _), entry in zip(numbered[1:], csv.DictReader(line for _, line in numbered)):
         try:
-            overlays = [f"compute={{kind: {entry['gpu']}, clock: {float(entry['clock'])}}}"]
-            overlays += [overlay for overlay in entry["set"].split(";") if overlay]
+            calibrates = {"": False, "yes": True, "common": True}
+            if entry["calibrates"] not in calibrates:
+                raise ValueError(f"calibrates: '{entry['calibrates']}' was given; yes, common or nothing is expected")
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
-            rows.append(Row(entry["row"], entry["family"], int(entry["gpus"]), entry["precision"],
-                            path.parent / entry["config"], path.parent / entry["workload"], overlays,
-                            entry["calibrates"] == "yes", measured, *microbatches_of(entry["microbatches"])))
+            if calibrates[entry["calibrates"]] and measured is None:
+                raise ValueError("a row that calibrates needs a measured step")
+            if entry["calibrates"] == "common" and not entry["clock"]:
+                raise ValueError("a common row needs a clock")
+            microbatches, replicas = microbatches_of(entry["microbatches"])
+            rows.append(Row(entry["row"], entry["family"], entry["gpu"], int(entry["gpus"]), int(entry["hosts"]), int(entry["data"] or 0),
+                            entry["precision"], path.parent / entry["config"], path.parent / entry["workload"],
+                            [value for value in entry["set"].split(";") if value], float(entry["clock"] or 0),
+                            calibrates[entry["calibrates"]], bool(calibrates[entry["calibrates"]] and entry["clock"]),
+                            entry["calibrates"] == "common", measured, microbatches, replicas, number))
+            if replicas and not rows[-1].data:
+                raise ValueError("a row with 'replicas' needs the number of all in its column data")
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
             if not file.is_file():
                 raise SystemExit(f"{path}:{number}: there is no {file}")
+    for row in rows:
+        if not row.clock:
+            clocks = [other.clock for other in rows if other.calibrated and other.family == row.family and alike(other, row)]
+            row.clock = (clocks or [common_clock(rows, row)])[0]
+        if not row.clock:
+            raise SystemExit(f"{path}:{row.line}: no row of {row.family} calibrates {row.gpu} in {row.precision}, and no common one does")
     return rows
 
 
-def key_of(row, binary):
-    """What a result depends on: the files, the overlays and the program."""
-    version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
-    digest = hashlib.sha256(version.encode())
-    for text in (row.config.read_text(), row.workload.read_text(), *row.overlays, str((row.microbatches, row.by_replica))):
-        digest.update(text.encode() + b"\0")
-    return digest.hexdigest()
+def alike(row, other):
+    return row.gpu == other.gpu and row.precision == other.precision
 
 
-def play_part(row, name, also, binary, out):
-    """Where the time of one job goes, and its packet-hops."""
-    done = subprocess.run(row.call(binary, out / name, also), stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{name}: netsim ended with {done.returncode}")
-    summary = json.loads((out / name / "summary.json").read_text())
-    job = summary["jobs"][0]
-    if name == row.name and job["ranks"] != row.gpus:
-        raise SystemExit(f"{name}: {row.workload} is for {job['ranks']} GPUs, the table says {row.gpus}")
-    times = {"step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
-             "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS}}
-    return times, summary["packet_hops"]["total"]
+def common_clock(rows, row):
+    """That of the common row for the row's GPU and precision; None where there is none."""
+    return next((other.clock for other in rows if other.common and alike(other, row)), None)
+
+
+class Player:
+    """Plays jobs, or finds what was played; `out` has a folder for each. Without `packets` what was played counts, however large its packets."""
+
+    def __init__(self, binary, out, threads=0, packets=15e9, again=False):
+        self.binary, self.out, self.packets, self.again = binary, out, packets, again
+        self.threads = ["--threads", str(threads)] if threads else []
+        self.version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
+        self.predictions = out / "predictions.json"
+
+    def key(self, part, also=()):
+        """What a result depends on: the files, the values and the program."""
+        digest = hashlib.sha256(self.version.encode())
+        texts = [part.row.config.read_text(), part.row.workload.read_text()]
+        for named in re.findall(r"\bfile: *([^,}\s]+)", texts[1]):
+            texts.append((part.row.workload.parent / named).read_text())
+        for text in (*texts, *part.values(), *also):
+            digest.update(text.encode() + b"\0")
+        return digest.hexdigest()[:12]
+
+    def predict(self, part):
+        """Packet-hops and minutes of a job, without playing it."""
+        key, kept = self.key(part), json.loads(self.predictions.read_text()) if self.predictions.is_file() else {}
+        if key not in kept:
+            done = subprocess.run([*part.call(self.binary), "--dry-run", "--json", "-", "--quiet"], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise SystemExit(f"{part.row.name}{part.suffix}: netsim ended with {done.returncode}: {done.stderr.strip()}")
+            report = json.loads(done.stdout)
+            kept[key] = {"packet_hops": report["packet_hops"]["total"], "minutes": report["minutes"]}
+            self.out.mkdir(parents=True, exist_ok=True)
+            self.predictions.write_text(json.dumps(kept, indent=1) + "\n")
+        return kept[key]
+
+    def packet_values(self, part):
+        return [LARGE_PACKETS] if self.predict(part)["packet_hops"] > self.packets else []
+
+    def kept(self, part):
+        """The result of an earlier run; None where there is none."""
+        for also in ([], [LARGE_PACKETS]):
+            for folder in self.out.glob(f"*.{self.key(part, also)}"):
+                result = json.loads((folder / "result.json").read_text()) if (folder / "result.json").is_file() else None
+                if result and not self.again and (self.packets is None or bool(also) == bool(self.packet_values(part))):
+                    return result
+        return None
+
+    def play(self, part):
+        if (result := self.kept(part)) is not None:
+            return result
+        also = self.packet_values(part)
+        folder, begin = self.out / f"{part.row.name}{part.suffix}.{self.key(part, also)}", time.monotonic()
+        done = subprocess.run([*part.call(self.binary, also), *self.threads, "--set", "output.max_rows=0", "--out", str(folder)],
+                              stdout=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{part.row.name}{part.suffix}: netsim ended with {done.returncode}")
+        summary = json.loads((folder / "summary.json").read_text())
+        job = summary["jobs"][0]
+        if not part.suffix and job["ranks"] != part.row.gpus:
+            raise SystemExit(f"{part.row.name}: {part.row.workload} is for {job['ranks']} GPUs, the table says {part.row.gpus}")
+        result = {"times": {"step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
+                            "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
+                            "critical_s": {what: job["critical_path"][f"{what}_s"] for what in ("compute", "held", *STREAMS)}},
+                  "packet_hops": summary["packet_hops"]["total"], "large_packets": bool(also),
+                  "wall_s": round(time.monotonic() - begin, 1)}
+        (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+        return result
+
+    def play_row(self, row):
+        """The times of the row's whole step, and whether packets are large in it."""
+        parts = [self.play(part) for part in row.parts()]
+        return {**extended(row, [part["times"] for part in parts]), "large_packets": parts[0]["large_packets"],
+                "wall_s": sum(part["wall_s"] for part in parts)}
+
+    def has(self, row):
+        return all(self.kept(part) is not None for part in row.parts())
 
 
 def extended(row, times):
@@ -126,32 +251,59 @@ def extended(row, times):
     return of(times[0], times[-2], times[-1])
 
 
-def play(row, binary, out, again):
-    """The row's result: of an earlier run, or of one now."""
-    kept, key = out / f"{row.name}.json", key_of(row, binary)
-    if kept.is_file() and not again:
-        result = json.loads(kept.read_text())
-        if result["key"] == key:
-            return result
-    begin = time.monotonic()
-    played = [play_part(row, name, also, binary, out) for name, also in row.parts()]
-    result = {"key": key, **extended(row, [times for times, _ in played]), "packet_hops": sum(hops for _, hops in played),
-              "wall_s": round(time.monotonic() - begin, 1)}
-    kept.write_text(json.dumps(result, indent=1) + "\n")
-    return result
+def calibrate(player, row):
+    """The clock at which the row takes what was measured. What computes takes a time in proportion to 1 / clock, nearly: secants. Where one
+    replica says what more microbatches take, it is played for most of them, and the others' share is that of the whole job played last."""
+    def alone(clock):
+        few, more = (player.play(part)["times"] for part in dataclasses.replace(row, clock=clock).parts()[1:])
+        return extended(row, [few, few, more])["step_s"]
+
+    def next_clock(points, slope):
+        inverse, step = points[-1]
+        if len(points) > 1:
+            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+        return round(1 / (inverse + (row.measured - step) / slope), 4)
+    clock, points = row.clock, []
+    for _ in range(4):
+        played = player.play_row(dataclasses.replace(row, clock=clock))
+        print(f"{row.name}: clock {clock:.4f} takes {played['step_s']:.4f} s of {row.measured:.3f} s", file=sys.stderr)
+        if abs(played["step_s"] / row.measured - 1) < CALIBRATED:
+            break
+        points.append((1 / clock, played["step_s"]))
+        slope = played["compute_s"] * clock
+        if row.replicas:
+            others, points = played["step_s"] - alone(clock), points[-1:]
+            while abs(points[-1][1] / row.measured - 1) > CALIBRATED / 2 and len(points) < 4:
+                clock = next_clock(points, slope)
+                points.append((1 / clock, alone(clock) + others))
+        else:
+            clock = next_clock(points, slope)
+    return clock
+
+
+def write_clocks(path, clocks):
+    """Replaces the clock of each line of the table that `clocks` names."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    column = next(csv.reader([next(line for line in lines if not line.startswith("#"))])).index("clock")
+    for number, clock in clocks.items():
+        cells = next(csv.reader([lines[number - 1]]))
+        cells[column] = f"{clock:.4f}"
+        lines[number - 1] = ",".join(f'"{cell}"' if "," in cell else cell for cell in cells)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def error_of(row, result):
     """Relative error of the step; None where nothing was measured, or where the clock was taken from the row."""
-    return None if row.measured is None or row.calibrates else result["step_s"] / row.measured - 1
+    return None if row.measured is None or row.calibrated else result["step_s"] / row.measured - 1
 
 
 def line_of(row, result):
     exposed = ", ".join(f"{result['exposed_s'][stream]:.2f}" for stream in STREAMS)
     error = error_of(row, result)
-    shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrates else ""
+    shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrated else ""
     measured = f"{row.measured:.3f}" if row.measured is not None else "?"
-    return (f"| `{row.name}` | {row.gpus} | {row.precision} | {measured} | {result['step_s']:.3f} | {shown} "
+    mark = "*" if result["large_packets"] else ""
+    return (f"| `{row.name}`{mark} | {row.gpus} | {row.precision} | {measured} | {result['step_s']:.3f} | {shown} "
             f"| {result['compute_s']:.2f} | {exposed} | {result['idle_s']:.2f} |")
 
 
@@ -165,8 +317,46 @@ def summary_of(errors):
             f"{within} within 5 %")
 
 
+def slopes(played):
+    """Lines about steps that grow with data parallelism alone, in points of the step: from 128 to 512 GPUs, or what there is of it."""
+    groups, lines = {}, []
+    for row, result in played:
+        groups.setdefault(row.weak_scaling(), {})[row.gpus] = (row, result)
+    for (family, gpu, precision, *_), rows in groups.items():
+        for first, last in {(128 if 128 in rows and max(rows) > 128 else min(rows), 512 if 512 in rows and min(rows) < 512 else max(rows)),
+                            (min(rows), max((gpus for gpus, (row, _) in rows.items() if row.measured is not None), default=min(rows)))}:
+            if first < last:
+                (small, of_small), (large, of_large) = rows[first], rows[last]
+                measured = f"{100 * (large.measured / small.measured - 1):+.2f}" if small.measured and large.measured else "?"
+                simulated = 100 * (of_large["step_s"] / of_small["step_s"] - 1)
+                lines.append(f"| {family} | {gpu} | {precision} | {first} to {last} | {measured} | {simulated:+.2f} |")
+    return sorted(lines)
+
+
+def spans(played):
+    """Lines about rows whose settings were not published: NAME@SETTING."""
+    groups, lines = {}, []
+    for row, result in played:
+        if "@" in row.name:
+            groups.setdefault(row.name.split("@")[0], []).append((row.measured, result["step_s"]))
+    for name, steps in groups.items():
+        measured, low, high = steps[0][0], min(step for _, step in steps), max(step for _, step in steps)
+        verdict = "" if measured is None else "inside" if low <= measured <= high else f"{100 * (min(low, high, key=lambda end: abs(end - measured)) / measured - 1):+.1f} % beside it"
+        lines.append(f"| {name} | {len(steps)} | {low:.3f} to {high:.3f} | {'?' if measured is None else f'{measured:.3f}'} | {verdict} |")
+    return lines
+
+
+def misses(played):
+    """Lines about what the critical path of each row that misses by more than 5 % consists of."""
+    for row, result in played:
+        error = error_of(row, result)
+        if error is not None and abs(error) > 0.05 and "@" not in row.name:
+            shares = sorted(result["critical_s"].items(), key=lambda entry: -entry[1])
+            yield f"{row.name} {100 * error:+.1f} %: " + ", ".join(f"{what} {time:.2f} s" for what, time in shares if time >= 0.005)
+
+
 def plot(path, played):
-    """Simulated over measured steps, by precision."""
+    """Simulated over measured steps, by precision; those that miss by more than 5 % have their names."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -174,14 +364,15 @@ def plot(path, played):
     measured = [(row, result) for row, result in played if row.measured is not None]
     for precision in sorted({row.precision for row, _ in measured}):
         points = [(row, result) for row, result in measured if row.precision == precision]
-        axes.scatter([row.measured for row, _ in points], [result["step_s"] for _, result in points], label=precision)
-    for place, (row, result) in enumerate(sorted(measured, key=lambda entry: entry[0].measured)):  # names left and right in turn
-        axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, textcoords="offset points",
-                      **({"xytext": (5, -6)} if place % 2 else {"xytext": (-5, 4), "ha": "right"}))
-    ends = [0, 1.1 * max(max(row.measured, result["step_s"]) for row, result in measured)]
+        axes.scatter([row.measured for row, _ in points], [result["step_s"] for _, result in points], label=precision, s=14)
+    for row, result in measured:
+        if abs(error_of(row, result) or 0) > 0.05:
+            axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, textcoords="offset points", xytext=(5, -6))
+    times = [time for row, result in measured for time in (row.measured, result["step_s"])]
+    ends = [0.8 * min(times), 1.25 * max(times)]
     axes.plot(ends, ends, color="black", linewidth=0.8)
     axes.fill_between(ends, [0.95 * end for end in ends], [1.05 * end for end in ends], alpha=0.15, color="grey", label="5 %")
-    axes.set(xlabel="measured step, s", ylabel="netsim's step, s", xlim=ends, ylim=ends)
+    axes.set(xlabel="measured step, s", ylabel="netsim's step, s", xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path)
@@ -194,33 +385,63 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
     parser.add_argument("--again", action="store_true", help="play rows again that are there")
-    parser.add_argument("--list", action="store_true", help="print the rows and their commands, play nothing")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of netsim (default: one per core)")
+    parser.add_argument("--packets", type=float, default=15e9, metavar="HOPS",
+                        help="packet-hops above which a job carries traffic between hosts in packets of 64 KiB (default: 15e9)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="print the rows' commands, play nothing")
+    what.add_argument("--dry-run", action="store_true", help="print packet-hops and minutes of each job, play nothing")
+    what.add_argument("--kept", action="store_true", help="the table of those rows that were played, with whatever --packets; play nothing")
+    what.add_argument("--calibrate", action="store_true", help="find the clocks of the families and write them into the table")
+    what.add_argument("--common", action="store_true", help="play the rows that calibrate with the common clock")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="a scatter plot (python3-matplotlib)")
     measure.add_binary(parser)
     options = parser.parse_args()
-    rows = read_rows()
-    for given, there, what in ((options.family, {row.family for row in rows}, "family"),
+    everything = rows = read_rows()
+    for given, there, kind in ((options.family, {row.family for row in rows}, "family"),
                                (options.rows, {row.name for row in rows}, "row")):
         for name in given:
             if name not in there:
-                parser.error(f"no {what} '{name}'; there are {', '.join(sorted(there))}")
+                parser.error(f"no {kind} '{name}'; there are {', '.join(sorted(there))}")
     rows = [row for row in rows if (not options.family or row.family in options.family)
             and (not options.rows or row.name in options.rows)]
-    binary = measure.find_binary(options.binary)
+    player = Player(measure.find_binary(options.binary), options.out, options.threads,
+                    None if options.kept else options.packets, options.again)
     if options.list:
-        for row in rows:
-            for name, also in row.parts():
-                print(" ".join(f"'{part}'" if " " in part else part for part in row.call(binary, options.out / name, also)))
+        for part in (part for row in rows for part in row.parts()):
+            print(" ".join(f"'{word}'" if " " in word else word for word in part.call(player.binary)))
+        return
+    if options.dry_run:
+        for part in (part for row in rows for part in row.parts()):
+            predicted = player.predict(part)
+            print(f"{part.row.name}{part.suffix}: {predicted['packet_hops'] / 1e9:.2f} G packet-hops, {predicted['minutes']:.1f} minutes"
+                  f"{', played' if player.kept(part) is not None else ''}", flush=True)
         return
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.calibrate:
+        for row in (row for row in rows if row.calibrates):
+            clock = calibrate(player, row)
+            write_clocks(TABLE, {row.line: clock})
+            print(f"{row.name}: clock {clock:.4f}", flush=True)
+        return
+    if options.common:
+        rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrated=False)
+                for row in rows if row.calibrates and not row.common and common_clock(everything, row)]
+    if options.kept:
+        rows = [row for row in rows if player.has(row)]
     played = []
     print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for number, row in enumerate(rows, 1):
         print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
-        played.append((row, play(row, binary, options.out, options.again)))
+        played.append((row, player.play_row(row)))
         print(line_of(*played[-1]), flush=True)
-    print("\n" + summary_of([error for row, result in played if (error := error_of(row, result)) is not None]))
+    print("\n" + summary_of([error for row, result in played if "@" not in row.name and (error := error_of(row, result)) is not None]))
+    for title, lines in (("| weak scaling | GPU | precision | GPUs | measured, points | netsim, points |\n|---|---|---|---|---|---|", slopes(played)),
+                         ("| settings not published | runs | netsim s | measured s | |\n|---|---|---|---|---|", spans(played)),
+                         ("Critical paths of what misses by more than 5 %:", list(misses(played)))):
+        if lines:
+            print("\n" + "\n".join([title, *lines]))
     if options.plot:
         plot(options.plot, played)
 

@@ -1,19 +1,25 @@
-"""Does scripts/reality.py play the rows of its table, keep what it played, and say what is wrong? NETSIM_BINARY names the program."""
+"""Does scripts/reality.py play the rows of its table, keep what it played, calibrate, and say what is wrong? NETSIM_BINARY names the program."""
 
+import collections
 import os
 import pathlib
 import sys
 import tempfile
 import unittest
 
+try:
+    import yaml
+except ImportError:
+    sys.exit(77)
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import reality
 
-BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
-HEAD = "row,family,gpus,precision,config,workload,set,microbatches,gpu,clock,calibrates,measured_s\n"
-CLUSTER = "topology: {kind: star, hosts: 16, rate: 400 Gbps}\nhost: dgx_h100\n"
+BINARY = pathlib.Path(os.environ.get("NETSIM_BINARY") or ROOT / "build/release/netsim")
+HEAD = "row,family,gpu,gpus,hosts,data,precision,config,workload,set,microbatches,clock,calibrates,measured_s\n"
+CLUSTER = "topology: {kind: star, hosts: 128, rate: 400 Gbps}\nhost: dgx_h100\n"
 JOB = ("kind: ptdp\nmodel: {kind: llama, layers: 2, hidden: 1024, heads: 8, groups: 8, inner: 2048, sequence: 1024, vocabulary: 32000}\n"
        "parallel: {tensor: 2}\nrecompute: none\n")
 
@@ -23,68 +29,156 @@ class Table(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.path = pathlib.Path(directory.name)
+        self.table = self.path / "reference.csv"
         (self.path / "cluster.yaml").write_text(CLUSTER)
         (self.path / "job.yaml").write_text(JOB)
+        (self.path / "many.yaml").write_text(JOB.replace("{tensor: 2}", "{tensor: 2, pipeline: 2, data: 2}") + "microbatches: 24\n")
 
     def rows(self, *lines):
-        (self.path / "reference.csv").write_text("# about it\n" + HEAD + "".join(line + "\n" for line in lines))
-        return reality.read_rows(self.path / "reference.csv")
+        self.table.write_text("# about it\n" + HEAD + "".join(line + "\n" for line in lines))
+        return reality.read_rows(self.table)
+
+    def player(self, **options):
+        return reality.Player(BINARY, self.path / "out", threads=1, **options)
 
     def test_a_row_is_played_once(self):
-        slow, fast = self.rows("slow,f,2,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,h100_sxm,0.5,yes,1.0",
-                               "fast,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1.0,,0.001")
-        first = reality.play(slow, pathlib.Path(BINARY), self.path, False)
-        other = reality.play(fast, pathlib.Path(BINARY), self.path, False)
+        slow, fast = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,0.5,,1.0",
+                               "fast,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,,0.001")
+        first, other = self.player().play_row(slow), self.player().play_row(fast)
         self.assertGreater(first["compute_s"], 1.1 * other["compute_s"])
-        self.assertAlmostEqual(sum(other["exposed_s"].values()) + other["compute_s"] + other["idle_s"], other["step_s"], delta=1e-6)
-        kept = (self.path / "slow.json").stat().st_mtime_ns
-        self.assertEqual(reality.play(slow, pathlib.Path(BINARY), self.path, False), first)
-        self.assertEqual((self.path / "slow.json").stat().st_mtime_ns, kept)
+        self.assertAlmostEqual(sum(first["exposed_s"].values()) + first["compute_s"] + first["idle_s"], first["step_s"], delta=1e-6)
+        self.assertAlmostEqual(sum(first["critical_s"].values()), first["step_s"], delta=0.02 * first["step_s"])
+        kept = {path: path.stat().st_mtime_ns for path in self.path.glob("out/slow.*/summary.json")}
+        self.assertEqual(len(kept), 1)
+        self.assertEqual(self.player().play_row(slow), first)
+        self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, kept)
         (self.path / "job.yaml").write_text(JOB + "microbatches: 2\n")
-        again = reality.play(slow, pathlib.Path(BINARY), self.path, False)
-        self.assertGreater(again["step_s"], 1.5 * first["step_s"])
+        self.assertFalse(self.player(packets=None).has(slow))
+        self.assertGreater(self.player().play_row(slow)["step_s"], 1.5 * first["step_s"])
 
     def test_few_microbatches_are_enough(self):
-        (self.path / "many.yaml").write_text(JOB.replace("{tensor: 2}", "{tensor: 2, pipeline: 2, data: 2}") + "microbatches: 24\n")
-        rows = self.rows("whole,f,8,BF16,cluster.yaml,many.yaml,,,h100_sxm,1,,1.0",
-                         "all,f,8,BF16,cluster.yaml,many.yaml,,4 8 24,h100_sxm,1,,1.0",
-                         "one,f,8,BF16,cluster.yaml,many.yaml,,4 8 24 replica,h100_sxm,1,,1.0")
-        whole, *short = (reality.play(row, pathlib.Path(BINARY), self.path, False) for row in rows)
+        rows = self.rows("whole,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,,1,,1.0",
+                         "all,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,4 8 24,1,,1.0",
+                         "one,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0",
+                         "another,f,h100_sxm,16,16,4,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0")
+        player = self.player()
+        whole, *short = (player.play_row(row) for row in rows[:3])
         for extended in short:
             self.assertAlmostEqual(extended["step_s"] / whole["step_s"], 1, delta=0.005)
             self.assertAlmostEqual(sum(extended["exposed_s"].values()) + extended["compute_s"] + extended["idle_s"],
                                    extended["step_s"], delta=1e-6)
-        for wrong in ("8 4 24", "4 8", "0 1 2", "4 8 24 x"):
+        few, alone, more = rows[3].parts()
+        self.assertIsNone(player.kept(few))
+        self.assertEqual((alone.hosts, more.hosts), (4, 4))
+        for wrong in ("8 4 24", "4 8", "0 1 2", "4 8 24 x", "4 8 24 replicas"):
             with self.assertRaises(SystemExit) as refused:
-                self.rows(f"short,f,8,BF16,cluster.yaml,many.yaml,,{wrong},h100_sxm,1,,1.0")
-            self.assertIn("microbatches" if wrong[-1] != "x" else "x", str(refused.exception))
+                self.rows(f"short,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,{wrong},1,,1.0")
+            self.assertIn("microbatches", str(refused.exception))
+
+    def test_rows_share_what_one_replica_takes(self):
+        rows = self.rows("small,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0",
+                         "large,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,topology.hosts=256,4 8 24 replicas 1,1,,1.0")
+        player = self.player()
+        self.assertEqual([player.key(part) for part in rows[0].parts()[1:]], [player.key(part) for part in rows[1].parts()[1:]])
+        self.assertNotEqual(player.key(rows[0].parts()[0]), player.key(rows[1].parts()[0]))
+
+    def test_much_traffic_goes_in_large_packets(self):
+        row, = self.rows("whole,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,,,1,,1.0")
+        small, large = self.player().play_row(row), self.player(packets=1).play_row(row)
+        self.assertEqual((small["large_packets"], large["large_packets"]), (False, True))
+        self.assertIn("`whole`* |", reality.line_of(row, large))
+        self.assertAlmostEqual(large["step_s"] / small["step_s"], 1, delta=0.005)
+        self.assertEqual(self.player().play_row(row), small)
+
+    def test_a_clock_is_found_and_written(self):
+        slow, = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,0.7,,1.0")
+        step = self.player().play_row(slow)["step_s"]
+        row, other = self.rows(f"slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,yes,{step}",
+                               "other,f,h100_sxm,2,16,,FP8,cluster.yaml,job.yaml,,,1.0,yes,0.123")
+        clock = reality.calibrate(self.player(), row)
+        self.assertAlmostEqual(clock, 0.7, delta=0.003)
+        many = "many,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,{},{},{}"
+        fast, = self.rows(many.format(0.9, "", 1))
+        step = self.player().play_row(fast)["step_s"]
+        self.assertAlmostEqual(reality.calibrate(self.player(), self.rows(many.format(0.6, "yes", step))[0]), 0.9, delta=0.005)
+        row, other = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,yes,1.0",
+                               "other,f,h100_sxm,2,16,,FP8,cluster.yaml,job.yaml,,,1.0,yes,0.123")
+        before = self.table.read_text().splitlines()
+        reality.write_clocks(self.table, {row.line: clock})
+        again = reality.read_rows(self.table)
+        self.assertEqual([found.clock for found in again], [clock, other.clock])
+        self.assertEqual(sum(line != old for line, old in zip(self.table.read_text().splitlines(), before)), 1)
+
+    def test_clocks_are_those_of_a_family_or_common(self):
+        line = "{},{},h100_sxm,2,16,,{},cluster.yaml,job.yaml,,,{},{},1.0"
+        rows = self.rows(line.format("a", "f", "BF16", 0.8, "common"), line.format("b", "g", "BF16", 0.7, "yes"), line.format("c", "g", "BF16", "", ""),
+                         line.format("d", "h", "BF16", "", ""), line.format("e", "h", "BF16", 0.6, ""), line.format("i", "i", "BF16", "", "yes"))
+        self.assertEqual([row.clock for row in rows], [0.8, 0.7, 0.7, 0.8, 0.6, 0.8])
+        self.assertEqual([row.calibrated for row in rows], [True, True, False, False, False, False])
+        self.assertEqual(reality.common_clock(rows, rows[1]), 0.8)
+        with self.assertRaises(SystemExit) as refused:
+            self.rows(line.format("a", "f", "BF16", 0.8, "common"), line.format("d", "h", "FP8", "", ""))
+        self.assertIn("no row of h calibrates", str(refused.exception))
 
     def test_errors_are_of_predictions(self):
-        rows = self.rows("a,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,yes,1.0", "b,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,2.0",
-                         "c,f,2,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,?")
+        line = "{},f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,{},{}"
+        rows = self.rows(line.format("a", "yes", 1.0), line.format("b", "", 2.0), line.format("c", "", "?"))
         errors = [reality.error_of(row, {"step_s": 1.9}) for row in rows]
         self.assertIsNone(errors[0])
         self.assertAlmostEqual(errors[1], -0.05)
         self.assertIsNone(errors[2])
         self.assertIn("largest -6.0 %, 1 within", reality.summary_of([0.02, -0.06]))
+        self.assertIn("no row", reality.summary_of([]))
+        missed = {"step_s": 1.8, "critical_s": {"compute": 1.5, "tp": 0.3, "dp": 0.0}}
+        self.assertEqual(list(reality.misses([(rows[1], missed)])), ["b -10.0 %: compute 1.50 s, tp 0.30 s"])
+
+    def test_slopes_and_spans(self):
+        line = "{},f,h100_sxm,{},16,{},BF16,cluster.yaml,many.yaml,{},,1,,{}"
+        rows = self.rows(line.format("a", 64, 16, "", 1.0), line.format("b", 128, 32, "topology.hosts=32", 1.01), line.format("c", 512, 128, "", "?"))
+        steps = [(row, {"step_s": step}) for row, step in zip(rows, (1.0, 1.02, 1.0302))]
+        self.assertEqual(reality.slopes(steps), ["| f | h100_sxm | BF16 | 128 to 512 | ? | +1.00 |", "| f | h100_sxm | BF16 | 64 to 128 | +1.00 | +2.00 |"])
+        rows = self.rows(line.format("a@1", 64, 16, "", 1.0), line.format("a@2", 64, 16, "", 1.0), line.format("b@1", 64, 16, "", 2.0))
+        steps = [(row, {"step_s": step}) for row, step in zip(rows, (0.9, 1.1, 1.9))]
+        self.assertEqual(reality.spans(steps), ["| a | 2 | 0.900 to 1.100 | 1.000 | inside |", "| b | 1 | 1.900 to 1.900 | 2.000 | -5.0 % beside it |"])
 
     def test_wrong_rows_are_named(self):
-        for line, message in (("a,f,two,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,1.0", "reference.csv:3"),
-                              ("a,f,2,BF16,cluster.yaml,no.yaml,,,h100_sxm,1,,1.0", "there is no"),
-                              ("a,f,2,BF16,cluster.yaml", "reference.csv:3")):
+        for line, message in (("a,f,h100_sxm,two,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0", "reference.csv:3"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,no.yaml,,,1,,1.0", "there is no"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,maybe,1.0", "maybe"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,yes,?", "needs a measured step"),
+                              ("a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,,common,1.0", "needs a clock"),
+                              ("a,f,h100_sxm,8,16,,BF16,cluster.yaml,job.yaml,,1 2 3 replicas 1,1,,1.0", "in its column data"),
+                              ("a,f,h100_sxm,2,16", "reference.csv:3")):
             with self.assertRaises(SystemExit) as refused:
                 self.rows(line)
             self.assertIn(message, str(refused.exception))
-        row = self.rows("a,f,4,BF16,cluster.yaml,job.yaml,,,h100_sxm,1,,1.0")[0]
+        row, = self.rows("a,f,h100_sxm,4,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0")
         with self.assertRaises(SystemExit) as refused:
-            reality.play(row, pathlib.Path(BINARY), self.path, False)
+            self.player().play_row(row)
         self.assertIn("is for 2 GPUs, the table says 4", str(refused.exception))
 
-    def test_the_shipped_table_is_whole(self):
+
+class Shipped(unittest.TestCase):
+    def test_names_and_clocks_are_there_once(self):
         rows = reality.read_rows()
-        for clock in {row.overlays[0] for row in rows}:
-            self.assertEqual(sum(row.calibrates for row in rows if row.overlays[0] == clock), 1, clock)
-        self.assertIn("no row", reality.summary_of([]))
+        self.assertEqual(len({row.name for row in rows}), len(rows))
+        calibrating = collections.Counter((row.family, row.gpu, row.precision) for row in rows if row.calibrates)
+        self.assertEqual(set(calibrating.values()), {1})
+        common = collections.Counter((row.gpu, row.precision) for row in rows if row.common)
+        self.assertEqual(set(common.values()), {1})
+
+    def test_its_jobs_are_as_large_as_it_says(self):
+        for row in reality.read_rows():
+            parallel = yaml.safe_load(row.workload.read_text())["parallel"]
+            for value in [*row.values, *([f"workload.parallel.data={row.data}"] if row.data else [])]:
+                path, given = value.split("=", 1)
+                if path.startswith("workload.parallel."):
+                    parallel[path.removeprefix("workload.parallel.")] = int(given)
+            ranks = 1
+            for axis in ("tensor", "context", "pipeline", "data"):
+                ranks *= parallel.get(axis, 1)
+            self.assertEqual(ranks, row.gpus, row.name)
+            self.assertEqual(row.hosts * (4 if row.gpu == "gb200" else 8), row.gpus, row.name)
 
 
 if __name__ == "__main__":
