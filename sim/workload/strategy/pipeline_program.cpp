@@ -87,8 +87,8 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uin
   std::vector<Position> sent;
   for (std::uint32_t i = 0; i < sends_before; ++i) sent.push_back(BlockBuilder::kBefore - i);
   StageComputation::Inputs inputs;
-  if (computes_forward(step.kind)) inputs.forward = receive(block, step, true, sent);
-  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false, sent);
+  if (computes_forward(step.kind)) inputs.forward = receive(block, step, true);
+  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false);
   (computes_forward(step.kind) ? inputs.forward : inputs.backward)
       .insert(computes_forward(step.kind) ? inputs.forward.end() : inputs.backward.end(), sent.begin(),
               sent.end());
@@ -132,14 +132,13 @@ std::uint32_t PipelineProgram::line(bool forward, std::uint32_t receiving_chunk)
 }
 
 std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block, const StageStep& step,
-                                                             bool forward,
-                                                             const std::vector<Position>& after) const {
+                                                             bool forward) const {
   Transfer from;
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
   Position received = block.receive(forward ? "receive_forward" : "receive_backward", queue,
-                                    peer(step.stage, from, forward ? -1 : 1), number, from.bytes, after);
+                                    peer(step.stage, from, forward ? -1 : 1), number, from.bytes);
   if (transfers_.gathered == 0) return {received};
   received = block.collective(forward ? "gather_forward" : "gather_backward", CollectiveKind::all_gather,
                               Stream::pp, forward ? kGatherForward : kGatherBackward,

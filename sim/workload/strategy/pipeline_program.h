@@ -2,10 +2,12 @@
 //
 // Transfers overlap, as with Megatron-LM's --overlap-p2p-communication: a send waits for its result only, a
 // receive is posted as soon as the receive before it in its direction is done, and only the computation that
-// needs it waits for it. Or the stage waits for them, as Megatron-LM does without it
-// (p2p_communication.py waits for its batched isend and irecv): a step begins when what the step before it
-// sent is delivered, and its receive is posted then. With tensor parallelism each rank may send 1/t of the
-// boundary tensor and the receivers gather it (scatter/gather, Narayanan et al. section 4.1).
+// needs it waits for it. Or the stage waits for its sends, as Megatron-LM does without it
+// (p2p_communication.py waits for its batched isend and irecv): a step computes when what the step before it
+// sent is delivered. Receives are posted as before: Megatron batches them with the sends of the step before,
+// because two stages that send to each other, and receive only then, would wait forever. With tensor
+// parallelism each rank may send 1/t of the boundary tensor and the receivers gather it (scatter/gather,
+// Narayanan et al. section 4.1).
 //
 // Where all messages of a direction between two stages are used in the order in which they are sent, forward
 // messages have tag 0 and backward messages tag 1; else each chunk of the receiver has tags of its own.
@@ -89,8 +91,7 @@ class PipelineProgram {
     Bytes bytes = 0;
   };
   Step make_step(const StageStep& step, std::uint32_t sends_before) const;
-  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward,
-                                const std::vector<Position>& after) const;
+  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward) const;
   bool send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const;
   bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
   PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;

@@ -3,18 +3,23 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
+#include "sim/simulation.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/strategy/pipeline_plan.h"
 #include "sim/workload/workload.h"
+#include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 #include "tests/support/single_job.h"
 
@@ -291,6 +296,35 @@ TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
     const Outcome outcome = run(all[i].yaml(), all[i].shape.stages, all[i].delay);
     ASSERT_TRUE(outcome.done);
     EXPECT_EQ(outcome.end, expected[i]);
+  }
+}
+
+// Messages that need more room than a receiver has before it comes to them, packet by packet: two stages that
+// send to each other, and would receive only then, must not wait for each other.
+TEST(PipelineOnPackets, StagesThatWaitForLargeSendsGoOn) {
+  const test::Directory directory;
+  for (const auto& [schedule, chunks] : std::vector<std::pair<const char*, int>>{{"gpipe", 1},
+                                                                                 {"one_f_one_b", 1},
+                                                                                 {"eager_1f1b", 1},
+                                                                                 {"zb_h1", 1},
+                                                                                 {"zb_h2", 1},
+                                                                                 {"interleaved", 2},
+                                                                                 {"breadth_first", 2},
+                                                                                 {"chimera", 1}}) {
+    SimulationSetup setup;
+    setup.config = parse_config(
+        "{topology: {kind: star, hosts: 8, rate: 800 Gbps}, host: single_nic, transport: {mtu: 64 KiB}, "
+        "collectives: {slice: 1 MiB, slots: 4}}",
+        "cluster.yaml");
+    setup.workload = directory.path() + "/pipeline.yaml";
+    setup.threads = 1;
+    const std::string yaml = fmt::format(
+        "{{kind: pipeline, schedule: {}, stages: 4, virtual_stages: {}, microbatches: 8, forward: 1 ms, "
+        "backward: 2 ms, bytes: 32 MiB, overlap_p2p: false}}",
+        schedule, chunks);
+    SCOPED_TRACE(yaml);
+    std::ofstream(setup.workload) << yaml;
+    EXPECT_TRUE(Simulation(std::move(setup)).run({}).jobs[0].done);
   }
 }
 
