@@ -26,7 +26,7 @@ import measure
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
-STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
+STREAMS = ("tp", "cp", "ep", "pp", "dp", "io", "offload")
 
 
 @dataclasses.dataclass

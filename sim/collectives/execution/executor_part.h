@@ -39,6 +39,7 @@ class alignas(64) ExecutorPart {
   void begin(Operation& operation);
   void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);
+  void copy_delivered(const SendRequest& message);
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;

@@ -20,6 +20,8 @@ class OutgoingMessages {
       : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
+  // A copy between the GPU and its host's memory (is_copy()), as a whole.
+  void post_copy(Operation& operation);
   // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
   // together the head; at once, and before all other messages
   // that go there.
