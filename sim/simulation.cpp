@@ -230,9 +230,11 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
   executor_ = Executor::create(loops_, set_of_gpu_, *endpoint_, section(root, "collectives"), next_origin_);
   next_origin_ += gpus;
-  devices_ = std::make_unique<ComputeDevices>(loops_, set_of_gpu_,
-                                              gpu_parameters().parse(section(root, "gpus")), next_origin_);
-  next_origin_ += gpus;
+  std::vector<std::uint32_t> hosts;
+  for (const Gpu& gpu : cluster_.gpus) hosts.push_back(gpu.host);
+  devices_ = std::make_unique<ComputeDevices>(
+      loops_, set_of_gpu_, gpu_parameters().parse(section(root, "gpus")), next_origin_, hosts);
+  next_origin_ += gpus + cluster_.host_count;
 }
 
 Simulation::Simulation(SimulationSetup setup)
@@ -364,6 +366,7 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
     --left;
   }
   require_memory(job, placed.gpus);
+  require_cpus(job, placed.gpus);
   times_.push_back(compute_times(job, placed.gpus));
   jobs_->add(
       {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
@@ -388,6 +391,23 @@ void Simulation::require_memory(const JobDescription& job, const std::vector<std
                     "gpus.overcommit_memory)",
                     rank, gibibytes(capacity),
                     system_.cluster().graph.node(system_.cluster().gpus[gpus[rank]].node).name, use.text()));
+  }
+}
+
+// Who copies to its host's memory needs a way there.
+void Simulation::require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
+  if (!job.source->uses_hosts() || system_.packets() == nullptr) return;
+  const Cluster& cluster = system_.cluster();
+  for (std::uint32_t rank = 0; rank < gpus.size() - job.source->storage_ranks(); ++rank) {
+    if (!cluster.way_inside(gpus[rank], gpus[rank]).empty()) continue;
+    const std::string& kind = cluster.group_of(gpus[rank]).kind;
+    throw InputError(
+        Place{job.file, 0, 0, ""},
+        fmt::format(
+            "rank {} offloads to its host's memory, and {} has no way to a CPU: hosts {} have none "
+            "(allowed: {} with cpus, or hosts that have CPUs in any case, as pcie_server, dgx_1v, gb200)",
+            rank, cluster.graph.node(cluster.gpus[gpus[rank]].node).name, kind,
+            kind.starts_with("dgx") || kind.starts_with("hgx") ? kind : "dgx_h100"));
   }
 }
 
@@ -904,6 +924,12 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   if (job.memory() != nullptr) {
     result.memory = netsim::memory_of(*job.memory(), *source.memory());
     result.memory->capacity = memory_of(result.gpus[result.memory->rank]);
+    std::vector<Bytes> of_hosts(system_.cluster().hosts.size(), 0);
+    for (std::uint32_t rank = 0; rank < result.gpus.size(); ++rank) {
+      Bytes& host = of_hosts[system_.cluster().gpus[result.gpus[rank]].host];
+      host += job.memory()->of(rank).host_peak;
+      result.memory->host = std::max(result.memory->host, host);
+    }
   }
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();

@@ -192,6 +192,7 @@ class Simulation {
   Results end(Outcome outcome, const Watch& watch);
   Results collect(Outcome outcome, const Watch& watch) const;
   void require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
+  void require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
   Bytes memory_of(std::uint32_t gpu) const;
   bool finished() const { return jobs_->done() && down_ == 0; }
   void fail(std::uint32_t host);

@@ -136,6 +136,7 @@ class RankVolume {
 
   void add_task(const Task& task, Volume& volume) {
     if (!is_communication(task)) return;  // a receiver sends credits
+    if (is_copy(task.kind)) return add_copy(task, volume);
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
     volume.scale_out_bytes += cost.scale_out_bytes;
     volume.flows += cost.flows;
@@ -146,6 +147,16 @@ class RankVolume {
     } else if (task.raw && cost.flows > 0) {
       use_lane(job_.gpus[task.peer], task.traits.traffic_class, task.traits.channel);
     }
+  }
+
+  // Between the GPU and its host's memory: over the same links whichever way.
+  void add_copy(const Task& task, Volume& volume) {
+    const Way& way = way_to(gpu_, Reach::pcie);
+    if (way.mtu == 0) return;  // an ideal network
+    const auto packets = static_cast<std::uint64_t>((task.bytes + way.mtu - 1) / way.mtu);
+    volume.packets += packets;
+    add(volume.packet_hops, way.links, packets);
+    use_lane(gpu_, 0, task.kind == TaskKind::copy_from_host ? 1 : 0);
   }
 
   Volume ask(const CommunicationRequest& request) {

@@ -54,6 +54,7 @@ struct JobMemory {
   Time time = 0;
   MemoryUse use;
   Bytes capacity = 0;            // of that GPU; 0: not known
+  Bytes host = 0;                // of the host of which its ranks use most: their peaks together
   std::vector<Bytes> rank_peak;  // by rank, as is the next
   std::vector<Time> rank_time;
 };

@@ -11,7 +11,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kBarWidth = 40, kBesideBar = 38;
+constexpr std::size_t kBarWidth = 40, kBesideBar = 41;
 constexpr std::size_t kBusiestLinks = 5;
 
 using Text = std::back_insert_iterator<std::string>;
@@ -83,7 +83,7 @@ void bar(Text out, const std::string& label, double seconds, double whole, std::
   const double part = whole > 0 ? seconds / whole : 0;
   const std::size_t longest = std::min(kBarWidth, width - std::min(width, kBesideBar));
   const auto length = static_cast<std::size_t>(part * static_cast<double>(longest) + 0.5);
-  fmt::format_to(out, "    {:<12} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
+  fmt::format_to(out, "    {:<15} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
                  length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
 }
 
@@ -95,8 +95,9 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
                  job.done ? " per iteration" : ", so far");
   bar(out, "compute", summary.compute_s, whole, width);
   static constexpr std::pair<Stream, const char*> kKinds[] = {
-      {Stream::tp, "exposed TP"}, {Stream::pp, "exposed PP"}, {Stream::dp, "exposed DP"},
-      {Stream::ep, "exposed EP"}, {Stream::cp, "exposed CP"}, {Stream::io, "exposed IO"}};
+      {Stream::tp, "exposed TP"},          {Stream::pp, "exposed PP"}, {Stream::dp, "exposed DP"},
+      {Stream::ep, "exposed EP"},          {Stream::cp, "exposed CP"}, {Stream::io, "exposed IO"},
+      {Stream::offload, "exposed offload"}};
   for (const auto& [stream, label] : kKinds) {
     const double exposed = summary.exposed_by_s[static_cast<std::size_t>(stream)];
     if (exposed > 0) bar(out, label, exposed, whole, width);
@@ -136,6 +137,8 @@ std::string share_text(const PathShare& share) {
   if (share.kind == PathStep::Kind::compute) return "compute " + printable(share.name);
   if (share.kind == PathStep::Kind::circuits)
     return fmt::format("optical circuits {} ({})", printable(share.name), to_string(share.stream));
+  if (share.stream == Stream::offload)
+    return fmt::format("{}: {} (offload)", to_string(share.kind), printable(share.name));
   const bool message = share.collective == CollectiveKind::point_to_point;
   return fmt::format("{}: {} {} ({})", to_string(share.kind),
                      message ? "message" : to_string(share.collective), printable(share.name),

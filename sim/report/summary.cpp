@@ -112,6 +112,7 @@ Json memory_json(const std::optional<JobMemory>& memory) {
   return {{"capacity_bytes", memory->capacity > 0 ? Json(memory->capacity) : Json(nullptr)},
           {"planned", memory_json(memory->planned)},
           {"peak", memory_json(memory->use)},
+          {"host_peak_bytes", memory->host},
           {"peak_rank", memory->rank},
           {"peak_time_s", to_seconds(memory->time)}};
 }

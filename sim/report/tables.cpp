@@ -20,7 +20,8 @@ std::string jobs_csv(const Results& results) {
       "job,ranks,done,jct_s,iterations,iterations_done,iteration_time_s,compute_s,communication_s,"
       "exposed_communication_s,idle_s,tflops_per_gpu,peak_tflops_per_gpu,exposed_tp_s,exposed_pp_s,exposed_"
       "dp_s,"
-      "exposed_ep_s,exposed_cp_s,exposed_io_s,begin_ps,end_ps,tasks_done,tasks,arrival_ps,priority\n";
+      "exposed_ep_s,exposed_cp_s,exposed_io_s,exposed_offload_s,begin_ps,end_ps,tasks_done,tasks,arrival_ps,"
+      "priority\n";
   for (const JobResult& job : results.jobs) {
     const JobSummary s = summarise(job);
     text +=
@@ -57,7 +58,7 @@ std::string ranks_csv(const Results& results, const std::vector<std::string>& ni
   std::string text =
       "job,rank,gpu,nic,compute_ps,communication_ps,exposed_ps,idle_ps,exposed_tp_ps,exposed_pp_ps,exposed_"
       "dp_ps,"
-      "exposed_ep_ps,exposed_cp_ps,exposed_io_ps,peak_memory_bytes,peak_memory_ps\n";
+      "exposed_ep_ps,exposed_cp_ps,exposed_io_ps,exposed_offload_ps,peak_memory_bytes,peak_memory_ps\n";
   for (const JobResult& job : results.jobs) {
     for (std::size_t rank = 0; rank < job.rank_times.size(); ++rank) {
       const RankTimes& t = job.rank_times[rank];
@@ -116,7 +117,7 @@ constexpr const char* kFlowsHeader =
 constexpr const char* kMemoryHeader =
     "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,gathered_"
     "bytes,"
-    "communication_bytes\n";
+    "communication_bytes,host_bytes\n";
 constexpr const char* kCriticalPathHeader =
     "job,iteration,begin_ps,end_ps,duration_ps,kind,stream,name,collective,rank,task,communication,"
     "source_gpu,destination_gpu,propagation_ps,transmission_ps,queueing_ps,paused_ps,at_sender_ps\n";

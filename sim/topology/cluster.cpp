@@ -537,6 +537,7 @@ Cluster build_cluster(const ConfigNode& root) { return ClusterBuilder(root).buil
 // ---- Ways
 
 WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
+  if (from == to) return WayKind::pcie;
   const Gpu &a = gpus[from], &b = gpus[to];
   const HostWayKind inside =
       a.host == b.host ? group_of(from).ways.between(a.local, b.local).kind : HostWayKind::none;

@@ -147,6 +147,17 @@ HostWays::GpuWay gpu_way(const std::vector<Search>& nvlink, const std::vector<Se
   return {};
 }
 
+// To the nearest CPU.
+HostWays::GpuWay cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, NodeId first_node) {
+  NodeId nearest = kNoId;
+  for (auto node = first_node; node < graph.node_count(); ++node) {
+    if (graph.node(node).kind != NodeKind::cpu || !pcie.reaches(node)) continue;
+    if (nearest == kNoId || pcie.cost(node) < pcie.cost(nearest)) nearest = node;
+  }
+  if (nearest == kNoId) return {};
+  return {HostWayKind::pcie, pcie.way(gpu, nearest)};
+}
+
 // Those of the fabric's host ports that the GPU has a way to, the nearest first. A port of another GPU is its
 // own.
 std::vector<NodeId> joined_nodes(const HostBuild& host, const Search& pcie, std::uint32_t gpu,
@@ -207,7 +218,8 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
   const std::vector<Search> pcie = searches(graph, host, first_node, LinkKind::pcie);
   for (std::uint32_t from = 0; from < gpus_; ++from) {
     for (std::uint32_t to = 0; to < gpus_; ++to) {
-      GpuWay way = from == to ? GpuWay{} : gpu_way(nvlink, pcie, host, from, to);
+      GpuWay way = from == to ? cpu_way(graph, pcie[from], host.gpus[from], first_node)
+                              : gpu_way(nvlink, pcie, host, from, to);
       way.ports = counted_from(std::move(way.ports), first_port);
       gpu_ways_.push_back(std::move(way));
     }

@@ -8,6 +8,8 @@
 //  3. PCIe: switches and CPUs, the fewest crossings from CPU to CPU, then the fewest links, then the widest.
 // Where there is none of these, messages take NICs and a fabric.
 //
+// To its host's memory a GPU copies over PCIe to the nearest CPU, by the same order.
+//
 // Several NVLinks between the same two GPUs are one link with the sum of their rates. NCCL opens channels
 // until all links are used and gives each the same share of every chunk; here these channels move in lockstep
 // and are timed as one message (collectives/execution/chunking.h), which would use one of several links only.
@@ -40,6 +42,7 @@ class HostWays {
   // Of a host whose nodes and ports are those of the graph from these on.
   HostWays(const Graph& graph, const HostBuild& host, NodeId first_node, PortId first_port);
 
+  // From a GPU to itself: the way to its CPU, `none` where the host's graph has no CPU that it reaches.
   const GpuWay& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
   // What joins the GPU to a fabric (by Host::fabrics()), in order of closeness: fewest crossings from CPU to
   // CPU, fewest links, widest. Equal ones take turns in being the first one, from GPU to GPU. Last are those

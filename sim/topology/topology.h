@@ -149,8 +149,10 @@ struct Cluster {
   }
   const HostGroup& group_of(std::uint32_t gpu) const { return groups[hosts[gpus[gpu].host].group]; }
   // Of two different GPUs.
+  // From a GPU to itself means to its host's memory: pcie.
   WayKind way(std::uint32_t from, std::uint32_t to) const;
-  // The way within their host, for WayKind::nvlink and pcie.
+  // The way within their host, for WayKind::nvlink and pcie. From a GPU to itself: to its nearest CPU; empty
+  // where its host has none.
   std::vector<PortId> way_inside(std::uint32_t from, std::uint32_t to) const;
 
   // One end of a way of packets: the NIC, and the ports from the GPU to it (none: the GPU is its own NIC).

@@ -49,7 +49,7 @@ enum class FanUse : std::uint8_t {
 
 struct SendRequest {
   std::uint32_t source = 0;       // GPU
-  std::uint32_t destination = 0;  // GPU
+  std::uint32_t destination = 0;  // GPU; the source itself: a copy to its host's memory, or from there
   Bytes bytes = 0;                // > 0
   TransferTraits traits;
   std::uint32_t name = 0;  // what the workload calls the communication (for tables)

@@ -28,6 +28,8 @@ struct TransferTraits {
   std::uint8_t priority = 0;
   // Scale-out: each channel is a queue pair, however many `transport.queue_pairs` says.
   bool own_queue_pair = false;
+  // Of a copy between a GPU and its host's memory, whose source and destination are that GPU: the way back.
+  bool from_host = false;
   // With own_queue_pair: no other message comes on this channel, so the queue pair is over with it.
   bool only_message = false;
   // After a packet of the message its queue pair waits as long as the packet takes at this rate, headers

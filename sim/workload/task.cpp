@@ -53,6 +53,8 @@ const char* to_string(Stream stream) {
       return "io";
     case Stream::cp:
       return "cp";
+    case Stream::offload:
+      return "offload";
   }
   return "?";
 }
@@ -69,6 +71,12 @@ const char* to_string(TaskKind kind) {
       return "receive";
     case TaskKind::circuits:
       return "circuits";
+    case TaskKind::copy_to_host:
+      return "copy_to_host";
+    case TaskKind::copy_from_host:
+      return "copy_from_host";
+    case TaskKind::host_compute:
+      return "host_compute";
   }
   return "?";
 }

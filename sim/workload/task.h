@@ -61,11 +61,11 @@ struct Work {
 
 // CUDA-like streams of a rank: tasks of one stream run in program order. The stream of a communication is
 // also the kind under which its exposed time is reported.
-// `io`: to and from storage.
-enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp, io };
-inline constexpr int kStreams = 7;
-inline constexpr std::array kCommunicationStreams{Stream::tp, Stream::pp, Stream::dp,
-                                                  Stream::ep, Stream::cp, Stream::io};
+// `io`: to and from storage. `offload`: to and from the host's memory, and what its CPUs compute.
+enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp, io, offload };
+inline constexpr int kStreams = 8;
+inline constexpr std::array kCommunicationStreams{Stream::tp, Stream::pp, Stream::dp,     Stream::ep,
+                                                  Stream::cp, Stream::io, Stream::offload};
 const char* to_string(Stream stream);
 
 enum class TaskKind : std::uint8_t {
@@ -73,7 +73,10 @@ enum class TaskKind : std::uint8_t {
   collective,
   send,
   receive,
-  circuits  // the optical circuits are asked for by all of a group, and the task ends when they are lit
+  circuits,      // the optical circuits are asked for by all of a group, and the task ends when they are lit
+  copy_to_host,  // from the GPU to its host's memory, over PCIe, without the collective library
+  copy_from_host,  // the other way
+  host_compute     // on the CPUs of the GPU's host, which its ranks share
 };
 const char* to_string(TaskKind kind);
 
@@ -97,7 +100,7 @@ struct Task {
   std::uint32_t together = 1;        // tasks of that place
   std::uint32_t sequence = 0;        // how many tasks with the same match key go before it in the program
   std::uint32_t iteration = 0;
-  std::uint32_t work = 0;      // compute: index in TaskSource::works()
+  std::uint32_t work = 0;      // compute, host_compute: index in TaskSource::works()
   std::uint32_t circuits = 0;  // circuits: index in TaskSource::circuits()
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t root = 0;   // broadcast: index in the group
@@ -119,9 +122,14 @@ inline bool is_point_to_point(const Task& task) {
 inline bool has_group(const Task& task) {
   return task.kind == TaskKind::collective || task.kind == TaskKind::circuits;
 }
+inline bool is_copy(TaskKind kind) {
+  return kind == TaskKind::copy_to_host || kind == TaskKind::copy_from_host;
+}
+// Between a GPU and its host, without any other rank.
+inline bool is_of_host(const Task& task) { return is_copy(task.kind) || task.kind == TaskKind::host_compute; }
 // Moves bytes.
 inline bool is_communication(TaskKind kind) {
-  return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive;
+  return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive || is_copy(kind);
 }
 inline bool is_communication(const Task& task) { return is_communication(task.kind); }
 
@@ -174,6 +182,8 @@ class TaskSource {
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;
 
+  // Whether ranks have tasks of their hosts (is_of_host()), so that each GPU needs a way to a CPU.
+  virtual bool uses_hosts() const { return false; }
   // What is known of the memory that tasks need; null: nothing.
   virtual const MemoryPlan* memory() const { return nullptr; }
 

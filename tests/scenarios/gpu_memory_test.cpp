@@ -79,7 +79,7 @@ TEST(GpuMemory, HasItsCourseInATable) {
   std::getline(table, line);
   EXPECT_EQ(line,
             "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,"
-            "gathered_bytes,communication_bytes");
+            "gathered_bytes,communication_bytes,host_bytes");
   struct Course {
     std::int64_t first = -1, last = 0, most = 0, time = -1;
   };
@@ -88,7 +88,7 @@ TEST(GpuMemory, HasItsCourseInATable) {
     std::vector<std::string> cells;
     std::istringstream row(line);
     for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
-    ASSERT_EQ(cells.size(), 10U);
+    ASSERT_EQ(cells.size(), 11U);
     Course& course = courses[cells[1]];
     course.last = std::stoll(cells[3]);
     if (course.first < 0) course.first = course.last;

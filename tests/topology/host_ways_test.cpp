@@ -54,6 +54,23 @@ class SmallHost {
   AtomId atom = 0;
 };
 
+// To the nearest CPU, over PCIe and not by way of another CPU; none without one.
+TEST(HostWays, LeadToTheHostsMemory) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), c = h.add(NodeKind::gpu),
+               hub = h.add(NodeKind::pcie_switch), far = h.add(NodeKind::cpu), near = h.add(NodeKind::cpu);
+  h.graph.add_link(a, b, kNvlink);
+  h.graph.add_link(b, hub, kPcie);
+  h.graph.add_link(hub, near, kPcie);
+  h.graph.add_link(near, far, kPcie);
+  h.graph.add_link(c, far, kPcie);
+  const HostWays ways = h.ways();
+  EXPECT_EQ(ways.between(0, 0).kind, HostWayKind::none);
+  EXPECT_EQ(ways.between(1, 1).kind, HostWayKind::pcie);
+  EXPECT_THAT(h.through(ways.between(1, 1).ports), ElementsAre(hub, near));
+  EXPECT_THAT(h.through(ways.between(2, 2).ports), ElementsAre(far));
+}
+
 TEST(HostWays, TakeNvlinkThenAnotherGpuThenPcie) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), c = h.add(NodeKind::gpu),

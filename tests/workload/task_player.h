@@ -79,6 +79,13 @@ class TaskPlayer {
                                 : durations_.empty() ? 0
                                                      : durations_[task.work]));
         break;
+      case TaskKind::host_compute:
+        schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work]));
+        break;
+      case TaskKind::copy_to_host:
+      case TaskKind::copy_from_host:
+        schedule(index, now_ + transfer_time(task));
+        break;
       case TaskKind::send:
         schedule(index, now_ + transfer_time(task));
         sent_[{rank, task.peer, task.tag, task.sequence}].push(index);

@@ -19,10 +19,12 @@ namespace netsim {
 // though maybe only after the members have met here.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  const std::vector<std::uint32_t>* members = nullptr;  // GPUs in group order; until communication_done()
-  std::uint32_t index = 0;                              // this rank's place in the group
-  std::uint32_t root = 0;                               // of kinds that have one: a place in the group
-  Bytes bytes = 0;                                      // as the kind's CollectiveKindInfo says; > 0
+  // GPUs in group order; until communication_done(). Of a point-to-point transfer one GPU alone: a copy
+  // between it and its host's memory (traits.from_host), one message, without the library.
+  const std::vector<std::uint32_t>* members = nullptr;
+  std::uint32_t index = 0;  // this rank's place in the group
+  std::uint32_t root = 0;   // of kinds that have one: a place in the group
+  Bytes bytes = 0;          // as the kind's CollectiveKindInfo says; > 0
   // Of kinds with counts, whose `bytes` are counts->busiest(): by the places of the members; until
   // communication_done().
   const BlockCounts* counts = nullptr;
@@ -38,6 +40,10 @@ struct CommunicationRequest {
   // Of its messages. What is not raw has channels of the library's choice.
   TransferTraits traits;
 };
+
+inline bool is_copy(const CommunicationRequest& request) {
+  return !is_collective(request.kind) && request.members->size() == 1;
+}
 
 class CommunicationListener {
  public:

@@ -72,6 +72,11 @@ void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request)
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
   enter(operation, request);
+  if (is_copy(request)) {
+    operation.phase = Phase::running;
+    outgoing_.post_copy(operation);
+    return;
+  }
   if (operation.base_latency > 0) {
     events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
     return;
@@ -91,6 +96,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.base_latency = 0;
   operation.busy_until = 0;
   operation.plan = nullptr;
+  operation.passed_by = kNoIndex;
   operation.thread_blocks.clear();
   operation.filled.clear();
   if (request.members->size() == 1) return;
@@ -155,6 +161,7 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
     ++passed_on_;
     return outgoing_.pass_on(message);
   }
+  if (message.source == message.destination && message.fan == nullptr) return copy_delivered(message);
   if (message.credit) return credit_delivered(message);
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
@@ -162,6 +169,13 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
   operation.arrived.add(PeerAndThreadBlock::unpack(message.tag));
   operation.sender_started = message.started;
   run(slot, message);
+}
+
+// It ends when it is told that the message was sent, which is the same moment.
+void ExecutorPart::copy_delivered(const SendRequest& message) {
+  if (!trace_.on()) return;
+  const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
+  trace_.copied(operations_[slot], message);
 }
 
 // The operation may have ended: nobody waits for the slot then.
@@ -184,7 +198,7 @@ void ExecutorPart::message_sent(const SendRequest& message) {
   --operation.in_flight;
   if (operation.phase == Phase::running) {
     if (!operation.is_finished()) return;
-    if (trace_.on()) trace_.acknowledged(operation, message);
+    if (trace_.on() && !is_copy(operation.request)) trace_.acknowledged(operation, message);
     finish(slot);
   } else if (operation.phase == Phase::finished && operation.in_flight == 0) {
     operations_.recycle(slot);

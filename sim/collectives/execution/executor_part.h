@@ -40,6 +40,7 @@ class alignas(64) ExecutorPart {
   void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);
   void finish_if_through(std::uint32_t slot);
+  void copy_delivered(const SendRequest& message);
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;

@@ -36,6 +36,11 @@ void OperationTrace::delivered(const Operation& operation, const SendRequest& me
   trace_(delivered, delays.ports);
 }
 
+void OperationTrace::copied(Operation& operation, const SendRequest& message) const {
+  ++operation.releases;
+  delivered(operation, message);
+}
+
 void OperationTrace::acknowledged(Operation& operation, const SendRequest& message) const {
   ++operation.releases;
   TransferRecord acknowledged = record(operation, message);

@@ -20,6 +20,8 @@ class OperationTrace {
   // The thread block goes on: because of `message`, a message or credit that is being delivered, or (null)
   // because its operation begins or the thread block that its step comes after went on.
   void goes_on(Operation& operation, std::uint32_t block, const SendRequest* message) const;
+  // A copy between the GPU and its host's memory, which `message` ends.
+  void copied(Operation& operation, const SendRequest& message) const;
   // The operation ends, because its last message is acknowledged.
   void acknowledged(Operation& operation, const SendRequest& message) const;
 

@@ -100,6 +100,21 @@ void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
   hand_over_after(busy, operation.gpu, slot);
 }
 
+void OutgoingMessages::post_copy(Operation& operation) {
+  ++operation.in_flight;
+  const CommunicationRequest& request = operation.request;
+  const std::uint32_t slot = free_slot();
+  SendRequest& message = messages_[slot];
+  message = {};
+  message.source = message.destination = operation.gpu;
+  message.bytes = request.bytes;
+  message.traits = request.traits;
+  message.name = request.name;
+  message.communication = request.communication;
+  message.started = operation.started;
+  hand_over(slot);
+}
+
 // A message to another thread block of the channel, but for its bytes.
 std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, const Partner& to) {
   ++operation.in_flight;

@@ -22,6 +22,8 @@ class OutgoingMessages {
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
   // Thread block `block` takes `bytes` that came out of their slots (OwnKernels::copy_out_rate).
   void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
+  // A copy between the GPU and its host's memory (is_copy()), as a whole.
+  void post_copy(Operation& operation);
   // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
   // together the head; as soon as it has copied what was there, and before all other messages that go there.
   void post_credit(Operation& operation, std::uint32_t block);

@@ -30,6 +30,11 @@
 // and SYS), which here is a PCIe switch between these GPUs and the NIC. What a GPU sends there and what it
 // sends to its other NIC do not share its PCIe link: with 400 Gb/s NICs at Gen5 x16 (504 Gb/s), and a storage
 // NIC for four GPUs, they have room beside each other.
+//
+// CPUs are left out unless asked for (cpus), because nothing but copies to the host's memory needs them: two
+// in each of these servers. GPUs and their NIC are then at a PCIe switch, which has a link of the same width
+// to its CPU, half of the switches near each (nvidia-smi topo -m). How many switches share a way to a CPU
+// NVIDIA's data sheets do not say: assumed, none.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -42,8 +47,9 @@ namespace netsim {
 
 namespace {
 
-struct NvswitchHostParameters : NvlinkParameters, PcieParameters {
+struct NvswitchHostParameters : NvlinkParameters, PcieTreeParameters {
   std::int64_t storage_nics = 0;
+  std::int64_t cpus = 0;
 };
 
 // What is not a parameter.
@@ -97,7 +103,10 @@ class NvswitchHost final : public Host {
         trunk_(p.into_nvswitch(preset.gpus / preset.boards)),
         pcie_(p.pcie()),
         combining_(p.combining()),
-        storage_nics_(static_cast<std::uint32_t>(p.storage_nics)) {}
+        storage_nics_(static_cast<std::uint32_t>(p.storage_nics)),
+        cpus_(static_cast<std::uint32_t>(p.cpus)),
+        pcie_half_(p.pcie_link()),
+        cpu_link_(p.cpu_link()) {}
 
   std::uint32_t gpus() const override { return preset_.gpus; }
   std::vector<HostFabric> fabrics() const override {
@@ -121,6 +130,7 @@ class NvswitchHost final : public Host {
     }
     const std::vector<NodeId> stages = add_stages(graph, atom, host);
     const std::vector<NodeId> ends = pcie_ends(graph, atom, host, nics);
+    add_cpus(graph, atom, host, ends);
     for (std::uint32_t g = 0; g < preset_.gpus; ++g) {
       graph.add_link(result.gpus[g], stages[g * preset_.boards / preset_.gpus], to_switch_, from_switch_);
       graph.add_link(result.gpus[g], ends[g / preset_.gpus_per_nic], gpu_pcie());
@@ -158,10 +168,23 @@ class NvswitchHost final : public Host {
     return stages;
   }
 
-  // What the GPUs' PCIe leads to: the NIC of one GPU, or the PCIe switch of several with the NIC behind.
+  // With a link to one of them for each PCIe switch, dealt out in blocks.
+  void add_cpus(Graph& graph, AtomId atom, const std::string& host,
+                const std::vector<NodeId>& switches) const {
+    std::vector<NodeId> cpus;
+    for (std::uint32_t i = 0; i < cpus_; ++i) {
+      cpus.push_back(graph.add_node(NodeKind::cpu, atom, host + "/cpu" + std::to_string(i)));
+      for (std::uint32_t j = 0; j < i; ++j) graph.add_link(cpus[j], cpus[i], cpu_link_);
+    }
+    for (std::size_t i = 0; i < switches.size() && cpus_ > 0; ++i)
+      graph.add_link(switches[i], cpus[i * cpus_ / switches.size()], pcie_half_);
+  }
+
+  // What the GPUs' PCIe leads to: the NIC of one GPU, or the PCIe switch of several with the NIC behind, or
+  // of one where a CPU is behind it, too.
   std::vector<NodeId> pcie_ends(Graph& graph, AtomId atom, const std::string& host,
                                 const std::vector<NodeId>& nics) const {
-    if (preset_.gpus_per_nic == 1) return nics;
+    if (!has_switches()) return nics;
     std::vector<NodeId> switches;
     for (const NodeId nic : nics) {
       const std::string number = std::to_string(switches.size());
@@ -173,15 +196,18 @@ class NvswitchHost final : public Host {
 
   // The delay is that of the whole way between GPU and NIC.
   LinkSpec gpu_pcie() const {
+    if (cpus_ > 0) return pcie_half_;
     LinkSpec link = pcie_;
-    if (preset_.gpus_per_nic > 1) link.delay /= 2;
+    if (has_switches()) link.delay /= 2;
     return link;
   }
+  bool has_switches() const { return preset_.gpus_per_nic > 1 || cpus_ > 0; }
 
   Preset preset_;
   LinkSpec to_switch_, from_switch_, trunk_, pcie_;
   Combining combining_;
-  std::uint32_t storage_nics_;
+  std::uint32_t storage_nics_, cpus_;
+  LinkSpec pcie_half_, cpu_link_;
 };
 
 // The parameters with the preset's values as defaults.
@@ -195,6 +221,9 @@ Parameters<PresetParameters<preset>> parameters() {
   using P = PresetParameters<preset>;
   auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
   auto all = preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
+  all.integer(
+      "cpus", static_cast<std::int64_t P::*>(&P::cpus), {0, 8},
+      "whose memory GPUs copy to and from over their PCIe switches (2 in these servers); 0: left out");
   if (preset.storage) {
     all.integer("storage_nics", static_cast<std::int64_t P::*>(&P::storage_nics), {0, 8},
                 "NICs besides, in the fabric `storage`, shared by the GPUs of a CPU");

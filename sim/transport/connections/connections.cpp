@@ -9,6 +9,11 @@
 
 namespace netsim {
 
+namespace {
+// Numbers of the two queue pairs of a GPU with itself, between it and its host's memory.
+constexpr std::uint32_t kToHost = 0, kFromHost = 1;
+}  // namespace
+
 Connections::Connections(TransportState& state, Fabric& fabric)
     : cluster_(state.cluster),
       state_(state),
@@ -30,7 +35,9 @@ void Connections::add_sender(Sender& sender) {
 std::uint32_t Connections::queue_pair(const SendRequest& request) {
   const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
   std::uint32_t number = request.traits.channel;
-  if (scale_up) {
+  if (request.source == request.destination) {
+    number = request.traits.from_host ? kFromHost : kToHost;
+  } else if (scale_up) {
     if (request.traits.own_queue_pair) number = 0;
   } else if (!request.traits.own_queue_pair) {
     const std::uint8_t transport = state_.transport_between(request.source, request.destination);
@@ -114,6 +121,8 @@ void Connections::make_halves(std::uint32_t id) {
 void Connections::connect_scale_up(std::uint32_t id) {
   const QueuePairIdentity& pair = state_.records[id].identity;
   std::vector<std::uint32_t> path = scale_up_path(cluster_, pair.source, pair.destination);
+  NETSIM_CHECK(!path.empty(), "a copy to the memory of a host without a CPU");
+  if (pair.source == pair.destination && pair.number == kFromHost) path = reversed(path);
   SenderState& s = state_.senders[id];
   s.injector = sender_of(pair.source).injector(path.front(), path.front());
   s.scale_up = true;

@@ -97,6 +97,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::uint32_t warm_up() const override { return inner_->warm_up(); }
   double model_flops() const override { return inner_->model_flops(); }
   std::vector<std::string> notes() const override { return inner_->notes(); }
+  bool uses_hosts() const override { return inner_->uses_hosts(); }
   const MemoryPlan* memory() const override { return memory_.get(); }
   void set_lookahead(std::uint32_t tasks) override { inner_->set_lookahead(tasks); }
 

@@ -27,21 +27,33 @@ const Parameters<GpuParameters>& gpu_parameters() {
 
 ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
                                const std::vector<std::uint32_t>& set_of_gpu, const GpuParameters& parameters,
-                               std::uint32_t first_origin)
-    : gpus_(set_of_gpu.size()),
+                               std::uint32_t first_origin, const std::vector<std::uint32_t>& host_of_gpu)
+    : gpus_(set_of_gpu.size() +
+            (host_of_gpu.empty() ? 0 : 1 + *std::max_element(host_of_gpu.begin(), host_of_gpu.end()))),
       slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)) {
-  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    gpus_[gpu].origin = Origin(first_origin + gpu);
+  for (std::uint32_t device = 0; device < gpus_.size(); ++device)
+    gpus_[device].origin = Origin(first_origin + device);
+  const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
+  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
     gpus_[gpu].loop = loops[set_of_gpu[gpu]];
+    if (host_of_gpu.empty()) continue;
+    cpus_of_gpu_.push_back(gpus + host_of_gpu[gpu]);
+    gpus_[cpus_of_gpu_.back()].loop = gpus_[gpu].loop;
   }
   for (EventLoop* loop : loops)
     loop->set_handler<&ComputeDevices::compute_done>(EventKind::compute_done, *this);
 }
 
-void ComputeDevices::begin(std::uint32_t number, std::uint32_t job, std::uint32_t handle, Time work) {
+void ComputeDevices::begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
+  NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is none of the devices");
+  begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
+}
+
+void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   Gpu& gpu = gpus_[number];
   settle(gpu);
-  gpu.running.push_back({job, handle, static_cast<Amount>(work) << kAmountShift});
+  task.left = static_cast<Amount>(work) << kAmountShift;
+  gpu.running.push_back(task);
   plan(number);
 }
 
@@ -69,7 +81,7 @@ void ComputeDevices::compute_done(const Event& event) {
   const Running ended = *first;
   gpu.running.erase(first);
   if (!gpu.running.empty()) plan(event.target);
-  listener_->compute_done(event.target, ended.job, ended.handle);
+  listener_->compute_done(ended.gpu, ended.job, ended.handle);
 }
 
 // What was done since the last change of rate.
@@ -105,11 +117,14 @@ Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
 }
 
 Time ComputeDevices::expected_end(std::uint32_t number, std::uint32_t job, std::uint32_t handle) const {
-  const Gpu& gpu = gpus_[number];
-  for (const Running& running : gpu.running) {
-    if (running.job == job && running.handle == handle) return gpu.updated + time_for(gpu, running.left);
+  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+    const Gpu& gpu = gpus_[device];
+    for (const Running& running : gpu.running) {
+      if (running.job == job && running.handle == handle && running.gpu == number)
+        return gpu.updated + time_for(gpu, running.left);
+    }
   }
-  return gpu.updated;
+  return gpus_[number].updated;
 }
 
 }  // namespace netsim

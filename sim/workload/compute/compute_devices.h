@@ -3,6 +3,9 @@
 // equal part of it; and while kernels of a communication run beside it, it is slower by a factor, because
 // they take SMs and memory bandwidth from it.
 //
+// The CPUs of a host are one more device, which ranks on its GPUs share alike; communication does not disturb
+// them.
+//
 // Whenever the rate of a GPU changes, what its tasks have done is settled and the next end planned anew. Work
 // is counted in 2^-20 ps, rounded so that no task ends early.
 #pragma once
@@ -39,10 +42,12 @@ class ComputeListener {
 
 class ComputeDevices {
  public:
-  // GPU g runs in loops[set_of_gpu[g]]. Handles EventKind::compute_done of the loops; origins
-  // first_origin + gpu are its own.
+  // GPU g runs in loops[set_of_gpu[g]], on host host_of_gpu[g] (empty: nobody computes on hosts). Handles
+  // EventKind::compute_done of the loops; origins first_origin + gpu are its own, and behind those one a
+  // host.
   ComputeDevices(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
-                 const GpuParameters& parameters, std::uint32_t first_origin);
+                 const GpuParameters& parameters, std::uint32_t first_origin,
+                 const std::vector<std::uint32_t>& host_of_gpu = {});
   ComputeDevices(const ComputeDevices&) = delete;
   ComputeDevices& operator=(const ComputeDevices&) = delete;
 
@@ -51,7 +56,11 @@ class ComputeDevices {
   // All below concern one GPU and are called at now() of its loop, from its set.
 
   // A task of `work` at full rate begins. The listener is given back job and handle when it ends.
-  void begin(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
+  void begin(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
+    begin(gpu, {job, handle, gpu, 0}, work);
+  }
+  // The same on the CPUs of its host.
+  void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
   // Kernels of one communication begin or end to run beside the tasks.
   void communication_begins(std::uint32_t gpu) { add_communications(gpu, 1); }
   void communication_ends(std::uint32_t gpu) { add_communications(gpu, -1); }
@@ -62,7 +71,7 @@ class ComputeDevices {
   using Amount = Int128;  // of work, in 2^-20 ps at full rate
   static constexpr int kAmountShift = 20, kFactorShift = 16;
   struct Running {
-    std::uint32_t job, handle;
+    std::uint32_t job, handle, gpu;
     Amount left;  // as of Gpu::updated
   };
   struct alignas(64) Gpu {
@@ -74,6 +83,7 @@ class ComputeDevices {
     std::vector<Running> running;  // in the order in which they began
   };
 
+  void begin(std::uint32_t device, Running task, Time work);
   void add_communications(std::uint32_t gpu, int number);
   void compute_done(const Event& event);
   void settle(Gpu& gpu) const;
@@ -81,8 +91,9 @@ class ComputeDevices {
   Amount divisor(const Gpu& gpu) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
-  std::vector<Gpu> gpus_;
-  Amount slowdown_;  // in 2^-16
+  std::vector<Gpu> gpus_;                   // and behind them the CPUs of each host
+  std::vector<std::uint32_t> cpus_of_gpu_;  // by GPU, in gpus_
+  Amount slowdown_;                         // in 2^-16
   ComputeListener* listener_ = nullptr;
 };
 

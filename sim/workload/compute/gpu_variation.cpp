@@ -109,6 +109,7 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter,
 }
 
 Time VaryingTimes::duration(std::uint32_t rank, const Task& task) const {
+  if (task.kind == TaskKind::host_compute) return times_->duration(rank, task);
   double factor = 1;
   if (!by_rank_.empty()) {
     for (const Straggler& straggler : by_rank_[rank]) {

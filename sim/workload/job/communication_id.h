@@ -34,6 +34,11 @@ constexpr std::uint64_t collective_id(std::uint32_t group, std::uint32_t number)
          hash_combine(hash_name("collective"), static_cast<std::uint64_t>(group) << 32 | number) >> 2;
 }
 
+// Of what concerns a rank alone, its task `id`: the message that it could send to itself, but never does.
+constexpr MessageKey own_message(std::uint32_t rank, std::uint32_t id) {
+  return {rank, rank, id >> 16, id & 0xFFFF};
+}
+
 constexpr std::uint64_t message_id(const MessageKey& m) {
   constexpr std::uint32_t kRanks = 1U << 15, kCounts = 1U << 16;
   constexpr std::uint32_t kManyRanks = 1U << 20, kManyTags = 1U << 22;

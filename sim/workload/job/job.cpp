@@ -162,7 +162,10 @@ class SourceJob final : public TaskJob {
   const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
   CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
                                std::uint32_t slot) const;
-  static bool runs_kernels(const Task& task) { return is_communication(task) && !task.raw; }
+  // A GPU's copy engines copy to and from its host.
+  static bool runs_kernels(const Task& task) {
+    return is_communication(task) && !task.raw && !is_of_host(task);
+  }
 
   void complete_compute(std::uint32_t gpu, std::uint32_t slot);
   void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
@@ -318,7 +321,7 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
   if (const auto iterations = source().iterations(); iterations && task.iteration >= *iterations) {
     refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, *iterations));
   }
-  if (task.kind == TaskKind::compute) {
+  if (task.kind == TaskKind::compute || task.kind == TaskKind::host_compute) {
     if (task.work >= source().works().size())
       refuse(rank, task, fmt::format("work {} does not exist", task.work));
     return;
@@ -341,6 +344,10 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
 
 void SourceJob::identify(Active& active) {
   const Task& task = active.task;
+  if (is_of_host(task)) {
+    active.communication = message_id(own_message(active.rank, task.id));
+    return;
+  }
   if (has_group(task)) {
     const Membership& member = membership(active.rank, task);
     active.group = member.group;
@@ -492,6 +499,12 @@ void SourceJob::launch(SetState& set, std::uint32_t slot) {
     ask_for_circuits(set, slot);
     return;
   }
+  if (active.task.kind == TaskKind::host_compute) {
+    tell(record_of(set, active, JobRecord::Kind::communication_begins));
+    run_.devices->begin_on_host(plan_.gpus[active.rank], number_, slot,
+                                plan_.times->duration(active.rank, active.task));
+    return;
+  }
   if (active.task.kind != TaskKind::compute) {
     launch_communication(set, slot);
     return;
@@ -543,6 +556,10 @@ void SourceJob::light(const std::vector<CircuitRequest>& members) {
 const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
   const Active& active = set.active[slot];
   if (active.group != nullptr) return active.group->gpus;
+  if (is_copy(active.task.kind)) {
+    set.pairs[slot].assign({plan_.gpus[active.rank]});
+    return set.pairs[slot];
+  }
   const MessageKey message = message_of(active.rank, active.task);
   std::vector<std::uint32_t>& pair = set.pairs[slot];
   pair.assign({plan_.gpus[message.sender], plan_.gpus[message.receiver]});
@@ -552,7 +569,8 @@ const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_
 CommunicationRequest SourceJob::request(const Active& active, const std::vector<std::uint32_t>& members,
                                         std::uint32_t slot) const {
   CommunicationRequest request;
-  request.kind = is_point_to_point(active.task) ? CollectiveKind::point_to_point : active.task.collective;
+  const bool collective = active.task.kind == TaskKind::collective;
+  request.kind = collective ? active.task.collective : CollectiveKind::point_to_point;
   request.members = &members;
   request.index = active.index;
   request.root = active.task.root;
@@ -563,6 +581,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.handle = slot;
   request.raw = active.task.raw;
   request.traits = active.task.traits;
+  request.traits.from_host = active.task.kind == TaskKind::copy_from_host;
   request.name = active.task.name;
   return request;
 }
@@ -571,7 +590,10 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
 
 void SourceJob::complete_compute(std::uint32_t gpu, std::uint32_t slot) {
   SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
-  complete(set, slot, JobRecord::Kind::compute_ends, set.active[slot].start);
+  const Active& active = set.active[slot];
+  const bool on_host = active.task.kind == TaskKind::host_compute;
+  complete(set, slot, on_host ? JobRecord::Kind::communication_ends : JobRecord::Kind::compute_ends,
+           active.start);
 }
 
 void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) {
@@ -653,11 +675,15 @@ std::string SourceJob::describe(const Active& active) const {
   if (active.state == Active::State::ready) return name + " is ready: it waits for its turn in its stream";
   switch (active.task.kind) {
     case TaskKind::compute:
+    case TaskKind::host_compute:
       return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
     case TaskKind::collective:
       return name + describe_collective(active);
     case TaskKind::circuits:
       return name + describe_circuits(active);
+    case TaskKind::copy_to_host:
+    case TaskKind::copy_from_host:
+      return name + " is in flight over PCIe";
     case TaskKind::send:
     case TaskKind::receive:
       break;

@@ -89,7 +89,13 @@ void JobBooks::apply(const JobRecord& record) {
 
 // A collective is in flight at a rank from the rank's own start, and circuits count as one; a point-to-point
 // operation at both ends from the sender's, and the receiver's books have the sender's kind; tables its name.
+// What concerns a rank and its host is nobody else's.
 void JobBooks::begin_communication(const JobRecord& record) {
+  if (is_of_host(record.task)) {
+    ledgers_[record.rank].communication_begins(record.task.stream, record.time);
+    if (path_) path_->begins(record);
+    return;
+  }
   Operation& operation = join(record);
   if (path_) path_->begins(record);
   if (has_group(record.task)) {
@@ -173,6 +179,12 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
 }
 
 void JobBooks::end_communication(const JobRecord& record) {
+  if (is_of_host(record.task)) {
+    ledgers_[record.rank].communication_ends(record.task.stream, record.time);
+    end_task(record, record.time);
+    if (path_) path_->is_over(record.communication);
+    return;
+  }
   const auto it = live_.find(record.communication);
   NETSIM_CHECK(it != live_.end(), fmt::format("communication {:#x} ends at rank {}, but never began",
                                               record.communication, record.rank));

@@ -29,9 +29,10 @@ struct JobRecord {
   enum class Kind : std::uint8_t {
     compute_begins,
     compute_ends,
-    communication_begins,  // the rank enters the operation, or asks for circuits
-    communication_ends  // the rank's part is done (a point-to-point sender's: acknowledged), or circuits are
-                        // lit
+    // The rank enters the operation, asks for circuits, copies to or from its host or has its CPUs compute.
+    communication_begins,
+    // The rank's part is done (a point-to-point sender's: acknowledged), or circuits are lit.
+    communication_ends
   };
   // What let a task begin, at the time of the record.
   enum class Cause : std::uint8_t {

@@ -23,7 +23,8 @@ class MemoryLedger {
  public:
   struct Rank {
     MemoryUse now, peak;
-    Time peak_time = 0;  // when it was reached first
+    Time peak_time = 0;   // when it was reached first
+    Bytes host_peak = 0;  // the most in its host's memory, at any time
   };
 
   // `plan` outlives the ledger.

@@ -20,6 +20,8 @@ const char* to_string(MemoryKind kind) {
       return "gathered";
     case MemoryKind::communication:
       return "communication";
+    case MemoryKind::host:
+      return "host";
   }
   return "?";
 }
@@ -28,7 +30,9 @@ std::string gibibytes(Bytes bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
-Bytes MemoryUse::total() const { return std::accumulate(bytes_.begin(), bytes_.end(), Bytes{0}); }
+Bytes MemoryUse::total() const {
+  return std::accumulate(bytes_.begin(), bytes_.end(), Bytes{0}) - (*this)[MemoryKind::host];
+}
 
 MemoryUse& MemoryUse::operator+=(const MemoryUse& other) {
   for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) bytes_[kind] += other.bytes_[kind];
@@ -40,6 +44,7 @@ std::string MemoryUse::text() const {
   const char* before = ": ";
   for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
     if (bytes_[kind] == 0) continue;
+    if (static_cast<MemoryKind>(kind) == MemoryKind::host) before = "; ";
     text += fmt::format("{}{} {}", before, to_string(static_cast<MemoryKind>(kind)), gibibytes(bytes_[kind]));
     before = ", ";
   }

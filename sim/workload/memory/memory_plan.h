@@ -1,6 +1,7 @@
 // MemoryPlan: what a workload knows of the memory of its ranks' GPUs: what lies there all the time, and what
-// each task allocates when it begins and releases when it ends. So the memory over time follows the times of
-// the simulation, and in the order of the program it can be told before anything is run.
+// each task allocates when it begins and releases when it ends; and of the host's memory, if it is used. So
+// the memory over time follows the times of the simulation, and in the order of the program it can be told
+// before anything is run.
 //
 // Counted are tensors, in bytes of their elements. Not counted: what an allocator loses to fragmentation,
 // workspaces of kernels, the context of the driver and of libraries.
@@ -17,31 +18,34 @@ namespace netsim {
 
 struct Task;
 
-// `gathered`: parameters of other ranks, while a layer is computed (ZeRO-3, FSDP). `communication`: buffers
-// of what is gathered or passed on between ranks.
+// `host`: in the memory of the host, not of the GPU. `gathered`: parameters of other ranks, while a layer is
+// computed (ZeRO-3, FSDP). `communication`: buffers of what is gathered or passed on between ranks.
 enum class MemoryKind : std::uint8_t {
   parameters,
   gradients,
   optimizer,
   activations,
   gathered,
-  communication
+  communication,
+  host
 };
-inline constexpr std::size_t kMemoryKinds = 6;
+inline constexpr std::size_t kMemoryKinds = 7;
 const char* to_string(MemoryKind kind);
 
 // "61.20 GiB": how the memory of GPUs is counted.
 std::string gibibytes(Bytes bytes);
 
-// Bytes by kind, of one GPU.
+// Bytes by kind, of one rank.
 class MemoryUse {
  public:
   Bytes& operator[](MemoryKind kind) { return bytes_[static_cast<std::size_t>(kind)]; }
   Bytes operator[](MemoryKind kind) const { return bytes_[static_cast<std::size_t>(kind)]; }
+  // Of the GPU: without what lies in its host's memory.
   Bytes total() const;
   MemoryUse& operator+=(const MemoryUse& other);
   bool operator==(const MemoryUse&) const = default;
-  // "61.20 GiB: parameters 12.00 GiB, activations 49.20 GiB"; kinds without bytes are left out.
+  // "61.20 GiB: parameters 12.00 GiB, activations 49.20 GiB; host 100.00 GiB"; kinds without bytes are left
+  // out.
   std::string text() const;
 
  private:

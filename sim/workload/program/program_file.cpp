@@ -47,17 +47,18 @@ const EnumTable<TaskKind, int>& task_kinds() {
                                                  {TaskKind::collective, pb::Op::COLLECTIVE},
                                                  {TaskKind::send, pb::Op::SEND},
                                                  {TaskKind::receive, pb::Op::RECEIVE},
-                                                 {TaskKind::circuits, pb::Op::CIRCUITS}};
+                                                 {TaskKind::circuits, pb::Op::CIRCUITS},
+                                                 {TaskKind::copy_to_host, pb::Op::COPY_TO_HOST},
+                                                 {TaskKind::copy_from_host, pb::Op::COPY_FROM_HOST},
+                                                 {TaskKind::host_compute, pb::Op::HOST_COMPUTE}};
   return table;
 }
 const EnumTable<Stream, int>& streams() {
-  static const EnumTable<Stream, int> table = {{Stream::compute, pb::Op::STREAM_COMPUTE},
-                                               {Stream::tp, pb::Op::STREAM_TP},
-                                               {Stream::pp, pb::Op::STREAM_PP},
-                                               {Stream::dp, pb::Op::STREAM_DP},
-                                               {Stream::ep, pb::Op::STREAM_EP},
-                                               {Stream::cp, pb::Op::STREAM_CP},
-                                               {Stream::io, pb::Op::STREAM_IO}};
+  static const EnumTable<Stream, int> table = {
+      {Stream::compute, pb::Op::STREAM_COMPUTE}, {Stream::tp, pb::Op::STREAM_TP},
+      {Stream::pp, pb::Op::STREAM_PP},           {Stream::dp, pb::Op::STREAM_DP},
+      {Stream::ep, pb::Op::STREAM_EP},           {Stream::cp, pb::Op::STREAM_CP},
+      {Stream::io, pb::Op::STREAM_IO},           {Stream::offload, pb::Op::STREAM_OFFLOAD}};
   return table;
 }
 const EnumTable<CollectiveKind, int>& collectives() {
@@ -472,6 +473,12 @@ class Reader {
         result.work = index(message.work(), program.works.size(), "works", path + ".work");
       return result;
     }
+    if (result.kind == TaskKind::host_compute) {
+      if (result.table_plus_one != 0 || result.choice_plus_one != 0)
+        fail(path + ".table_plus_one", "what a host computes is the same for all ranks");
+      result.work = index(message.work(), program.works.size(), "works", path + ".work");
+      return result;
+    }
     if (result.kind == TaskKind::circuits) {
       if (result.table_plus_one != 0) fail(path + ".table_plus_one", "circuits have no numbers");
       result.circuits = index(message.circuits(), program.names.size(), "names", path + ".circuits");
@@ -481,7 +488,7 @@ class Reader {
     if (result.kind == TaskKind::collective) {
       result = collective(message, program, path, std::move(result));
       if (!has_bytes(result.collective)) return result;
-    } else {
+    } else if (!is_copy(result.kind)) {
       result.peer = peer(message.peer(), path + ".peer");
       result.tag = message.tag();
     }
@@ -638,7 +645,7 @@ class Writer {
     out.mutable_after()->Add(op.after.begin(), op.after.end());
     out.mutable_after_previous()->Add(op.after_previous.begin(), op.after_previous.end());
     out.set_not_before_ps(op.not_before);
-    if (op.kind == TaskKind::compute) {
+    if (op.kind == TaskKind::compute || op.kind == TaskKind::host_compute) {
       out.set_work(op.work);
       return;
     }
@@ -648,6 +655,7 @@ class Writer {
       return;
     }
     out.set_bytes(op.bytes);
+    if (is_copy(op.kind)) return;
     if (op.kind == TaskKind::collective) {
       out.set_collective(static_cast<pb::Op::Collective>(theirs(collectives(), op.collective)));
       out.set_group(op.group);

@@ -105,6 +105,12 @@ class RoleProgramSource : public TaskSource {
   }
 
   std::vector<std::string> notes() const override { return notes_; }
+  bool uses_hosts() const override {
+    for (std::uint32_t i = 0; i < operations_.size(); ++i) {
+      if (is_copy(operations_[i].kind) || operations_[i].kind == TaskKind::host_compute) return true;
+    }
+    return false;
+  }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
 
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
@@ -266,9 +272,14 @@ class RoleProgramSource : public TaskSource {
       task.work = work_of(op, rank, task.iteration);
       return task;
     }
+    if (op.kind == TaskKind::host_compute) {
+      task.work = op.work;
+      return task;
+    }
     task.bytes = op.table_plus_one == 0
                      ? op.bytes
                      : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, task.iteration);
+    if (is_copy(op.kind)) return task;
     task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
     if (op.kind == TaskKind::circuits) {
       task.circuits = circuits_of_name_.at(op.circuits);

@@ -106,7 +106,7 @@ void UnrolledRole::line_up(const OperationList& operations, const std::string& f
     const auto refuse_joining = [&](const std::string& why) {
       fail(file, operations.path(operation_[i]) + ".joins", why);
     };
-    if (op.joins && (op.kind == TaskKind::compute || op.kind == TaskKind::circuits))
+    if (op.joins && (!is_communication(op.kind) || is_copy(op.kind)))
       refuse_joining("only communications are called together");
     if (op.joins && op.unordered) refuse_joining("an unordered operation has none before it");
     if (op.unordered) continue;
@@ -117,7 +117,8 @@ void UnrolledRole::line_up(const OperationList& operations, const std::string& f
     if (op.joins && queue.empty())
       refuse_joining("it is the first of its stream and queue: there is nothing to join");
     if (!queue.empty()) place_[i] = place_[queue.back()] + (op.joins ? 0 : 1);
-    if (op.joins && !is_communication(operations[operation_[queue.back()]].kind))
+    const auto may_be_joined = [&](TaskKind kind) { return is_communication(kind) && !is_copy(kind); };
+    if (op.joins && !may_be_joined(operations[operation_[queue.back()]].kind))
       refuse_joining("the operation before it is no communication");
     queue.push_back(i);
   }

@@ -69,6 +69,14 @@ class Activations {
   std::uint32_t rows_plus_one_ = 0;
 };
 
+// A MemoryChange without its table.
+MemoryChange kept_of(const LayerGraph& layer, const TrainingGraph& graph, MemoryAccounting::Kept kept) {
+  if (layer.repeats && kept == MemoryAccounting::Kept::input) {
+    return {MemoryKind::activations, graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary)};
+  }
+  return Activations(layer, graph).saved(!layer.repeats || kept == MemoryAccounting::Kept::all);
+}
+
 class Accounting final : public Strategy {
  public:
   explicit Accounting(const MemoryAccounting& p) : p_(p) {}
@@ -84,13 +92,7 @@ class Accounting final : public Strategy {
  private:
   LayerMemory memory_of(const LayerGraph& layer, TrainingGraph& graph) const {
     const Activations activations(layer, graph);
-    const bool recomputed = layer.repeats && p_.kept != MemoryAccounting::Kept::all;
-    const bool only_input = layer.repeats && p_.kept == MemoryAccounting::Kept::input;
-    MemoryChange all = activations.saved(true), kept = activations.saved(!recomputed);
-    if (only_input) {
-      kept = {MemoryKind::activations,
-              graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary)};
-    }
+    MemoryChange all = activations.saved(true), kept = kept_of(layer, graph, p_.kept);
     MemoryChange again = all;  // what the backward computes again
     again.bytes -= kept.bytes;
     again.each -= kept.each;
@@ -127,8 +129,12 @@ class Accounting final : public Strategy {
       const std::int64_t whole = stage.parameters_of(set), parts = shard_count(graph, set);
       const std::int64_t part = (whole + parts - 1) / parts;
       stage.resident[MemoryKind::parameters] += kParameterBytes * (p_.parameters ? part : whole);
-      stage.resident[MemoryKind::gradients] += graph.model.gradient_bytes * (p_.gradients ? part : whole);
-      if (p_.optimizer) stage.resident[MemoryKind::optimizer] += kOptimizerBytes * (p_.states ? part : whole);
+      const std::int64_t updated = p_.states ? part : whole, away = offloaded(updated, p_.offloaded);
+      const std::int64_t summed = p_.gradients ? part : whole;
+      stage.resident[MemoryKind::gradients] +=
+          graph.model.gradient_bytes * (p_.offloads_gradients ? summed - away : summed);
+      if (p_.optimizer) stage.resident[MemoryKind::optimizer] += kOptimizerBytes * (updated - away);
+      stage.resident[MemoryKind::host] += (kOptimizerBytes + graph.model.gradient_bytes) * away;
     }
     Bytes gathered = 0;
     for (const ChunkGraph& chunk : stage.chunks) {
@@ -172,6 +178,15 @@ class Accounting final : public Strategy {
 };
 
 }  // namespace
+
+MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, MemoryAccounting::Kept kept) {
+  MemoryChange change = kept_of(layer, graph, kept);
+  if (change.each != 0) {
+    const std::uint32_t rows = Activations(layer, graph).rows();
+    change.table_plus_one = graph.builder.table(graph.routed_rows[rows]) + 1;
+  }
+  return change;
+}
 
 std::unique_ptr<Strategy> memory_accounting(const MemoryAccounting& parameters) {
   return std::make_unique<Accounting>(parameters);

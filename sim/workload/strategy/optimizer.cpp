@@ -13,15 +13,7 @@ class Adam final : public Strategy {
         const std::int64_t parts = sharded_ ? shard_count(graph, set) : 1;
         parameters += (stage.parameters_of(set) + parts - 1) / parts;
       }
-      GraphNode node;
-      node.work = optimizer_work(parameters, graph.model.gradient_bytes);
-      node.name = node.work.name;
-      // Gradients in half precision are copied to fp32 for it.
-      if (graph.model.gradient_bytes == 2) {
-        const MemoryChange copies{MemoryKind::optimizer, 4 * parameters};
-        node.memory = {{copies}, {copies.reversed()}};
-      }
-      stage.add_finish(std::move(node));
+      stage.add_finish(optimizer_step(parameters, graph.model.gradient_bytes));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }
@@ -31,6 +23,18 @@ class Adam final : public Strategy {
 };
 
 }  // namespace
+
+GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes) {
+  GraphNode node;
+  node.work = optimizer_work(parameters, gradient_bytes);
+  node.name = node.work.name;
+  // Gradients in half precision are copied to fp32 for it.
+  if (gradient_bytes == 2) {
+    const MemoryChange copies{MemoryKind::optimizer, 4 * parameters};
+    node.memory = {{copies}, {copies.reversed()}};
+  }
+  return node;
+}
 
 std::unique_ptr<Strategy> optimizer(bool sharded) { return std::make_unique<Adam>(sharded); }
 

@@ -74,6 +74,15 @@ struct ShardingParameters {
   std::int64_t group = 0;
 };
 
+struct OffloadParameters {
+  double optimizer = 0;
+  bool gradients = false;
+  Bytes bucket = OptimizerOffload{}.bucket;
+  BitRate cpu_bandwidth = OptimizerOffload{}.cpu_bandwidth;
+  double activations = 0;
+  std::int64_t ahead = 1;
+};
+
 struct PtdpParameters {
   std::string name = "ptdp";
   ConfigNode model;
@@ -89,6 +98,7 @@ struct PtdpParameters {
   Optimizer optimizer = Optimizer::adam;
   bool overlap_parameter_gather = false;
   ShardingParameters sharding;
+  OffloadParameters offload;
   Precision precision = Precision::half;
   std::int64_t iterations = 1, warm_up = 0;
   CheckpointParameters checkpoint;
@@ -210,6 +220,31 @@ const Parameters<ShardingParameters>& sharding_parameters() {
   return p;
 }
 
+const Parameters<OffloadParameters>& offload_parameters() {
+  using P = OffloadParameters;
+  static const auto p =
+      Parameters<P>()
+          .real("optimizer", &P::optimizer, {0, 1},
+                "share of each rank's parameters whose states are in the host's memory and which its CPUs "
+                "update (ZeRO-Offload: 1; Megatron-Core's --optimizer-offload-fraction)")
+          .flag(
+              "gradients", &P::gradients,
+              "their gradients are copied to the host layer by layer in each backward, and none stay on the "
+              "GPU (ZeRO-Offload); false: when all are summed up (Megatron-Core)")
+          .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
+                 "of gradients: what is copied, updated and copied back as one; 0: all")
+          .rate(
+              "cpu_bandwidth", &P::cpu_bandwidth, {1 * kGbps, 100'000 * kGbps},
+              "of its memory that a host's CPUs reach while they update parameters (ZeRO-Offload's CPU-Adam "
+              "on two Xeon 8168)")
+          .real("activations", &P::activations, {0, 1},
+                "share of the layers of which the host's memory has what the forward keeps for the backward "
+                "(the first ones; Megatron-Core's --cpu-offloading-num-layers)")
+          .integer("ahead", &P::ahead, {0, 1000},
+                   "layers: how much ahead of its backward a layer's activations are copied back");
+  return p;
+}
+
 const Parameters<DispatchParameters>& dispatch_parameters() {
   using P = DispatchParameters;
   static const auto p =
@@ -259,6 +294,7 @@ const Parameters<PtdpParameters>& parameters() {
                 "distributed_adam: parameters are gathered while the first microbatch is computed")
           .section("sharding", &P::sharding, sharding_parameters(),
                    "distributed_adam: what else replicas divide among them")
+          .section("offload", &P::offload, offload_parameters(), "to the memory of the hosts, over PCIe")
           .choice("precision", &P::precision,
                   {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
                   "of the GEMMs of the layers' weights")
@@ -476,6 +512,7 @@ class Ptdp : public WorkloadKind {
     if (where.find("recovery") != nullptr && p_.checkpoint.every == 0)
       where.find("recovery")->fail("there is nothing to go on from: checkpoint.every has to be given");
     check_sharding(where);
+    check_offload(where);
     check_sizes(where);
     check_context(where);
     check_experts(where);
@@ -614,6 +651,55 @@ class Ptdp : public WorkloadKind {
       what.fail("stages that share an embedding sum its gradients whole: gradients cannot be divided");
   }
 
+  void check_offload(const ConfigNode& where) const {
+    const OffloadParameters& o = p_.offload;
+    const ConfigNode& optimizer = node(where, "offload", "optimizer");
+    if (o.optimizer > 0 && p_.optimizer == Optimizer::none)
+      optimizer.fail("there is no optimizer to offload: optimizer has to be adam or distributed_adam");
+    if (o.optimizer > 0 && p_.parallel.servers > 0)
+      optimizer.fail("parameter servers update the parameters: no parallel.servers");
+    check_gradient_offload(where);
+    if (o.activations == 0) return;
+    const ConfigNode& activations = node(where, "offload", "activations");
+    const Model model = model_->make(1, 2);
+    const bool known = std::all_of(model.kinds.begin(), model.kinds.end(), [](const ModelLayer& layer) {
+      return std::any_of(layer.forward.begin(), layer.forward.end(), [](const ModelPart& part) {
+        return std::any_of(part.operators.begin(), part.operators.end(),
+                           [](const Operator& op) { return !op.saved.empty(); });
+      });
+    });
+    if (!known) activations.fail("the model does not say what its operators keep for the backward");
+    if (p_.sharding.what == Sharded::parameters && o.ahead != p_.sharding.ahead)
+      node(where, "offload", "ahead")
+          .fail("parameters are gathered " + std::to_string(p_.sharding.ahead) +
+                " layers ahead (sharding.ahead), and activations come back with them: has to be the same");
+    const bool fetches = model_->experts() != nullptr && p_.parallel.expert_exchange == ExpertExchange::fetch;
+    if (fetches && o.ahead != p_.dispatch.ahead)
+      node(where, "offload", "ahead")
+          .fail("experts are fetched " + std::to_string(p_.dispatch.ahead) +
+                " layers ahead (dispatch.ahead), and activations come back with them: has to be the same");
+  }
+  // Gradients that leave the GPU before all are there.
+  void check_gradient_offload(const ConfigNode& where) const {
+    if (!p_.offload.gradients) return;
+    const ConfigNode& key = node(where, "offload", "gradients");
+    if (p_.offload.optimizer == 0)
+      key.fail("gradients are offloaded where the optimizer is: offload.optimizer has to be more than 0");
+    const bool replicas = p_.parallel.data * p_.parallel.context > 1;
+    if (replicas && !shards_gradients())
+      key.fail("replicas have to divide the gradients: sharding.what has to be gradients or parameters");
+    if (p_.gradient.overlap || p_.gradient.bucket != 0)
+      key.fail("gradients leave layer by layer: no gradient.bucket, no gradient.overlap");
+    if (p_.parallel.sequence)
+      key.fail("parallel.sequence sums up gradients of norms when all are there: has to be false");
+    if (p_.parallel.pipeline > 1 && !model_->make(1, 2).shared.empty())
+      key.fail("stages that share an embedding sum its gradients up when all are there: has to be false");
+    if (model_->experts() != nullptr && p_.parallel.expert_exchange == ExpertExchange::fetch)
+      key.fail("gradients of experts that are fetched are summed up over their ranks: has to be false");
+    if (plan_ && plan_->placement.routes() > 1)
+      key.fail("a bidirectional pipeline has two copies of the model, whose gradients are summed up");
+  }
+
   void check_sizes(const ConfigNode& where) const {
     const double ranks = static_cast<double>(p_.parallel.tensor) * static_cast<double>(p_.parallel.pipeline) *
                          static_cast<double>(p_.parallel.data + p_.parallel.servers) *
@@ -650,6 +736,7 @@ class Ptdp : public WorkloadKind {
   // What a schedule asks of the model, beyond what its shape does.
   void check_plan(const ConfigNode& where) const {
     check_replicas(where);
+    check_gradient_offload(where);
     if (!plan_->trains) {
       node(where, "parallel", "schedule")
           .fail("ptdp trains: a schedule without backwards has nothing to reduce");
@@ -675,6 +762,8 @@ class Ptdp : public WorkloadKind {
     accounting.gradients = shards_gradients();
     accounting.parameters = p_.sharding.what == Sharded::parameters;
     accounting.precision = p_.precision;
+    accounting.offloaded = p_.offload.optimizer;
+    accounting.offloads_gradients = p_.offload.gradients;
     return accounting;
   }
 
@@ -698,6 +787,7 @@ class Ptdp : public WorkloadKind {
     if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
       all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
+    const OffloadParameters& offload = p_.offload;
     std::vector<ParameterSet> sets{ParameterSet::common};
     if (experts) sets.push_back(ParameterSet::experts);
     const bool parameters = p_.sharding.what == Sharded::parameters;
@@ -716,7 +806,15 @@ class Ptdp : public WorkloadKind {
     if (p_.parallel.sequence) all.push_back(sequence_gradients());
     const bool at_servers =
         p_.parallel.servers > 0 && consistency() != ParameterServers::Consistency::collective;
-    if (p_.optimizer != Optimizer::none && !at_servers) all.push_back(optimizer(sharded));
+    if (offload.activations > 0)
+      all.push_back(activation_offload({offload.activations, narrow(offload.ahead), accounting().kept}));
+    if (offload.optimizer > 0) {
+      all.push_back(optimizer_offload({offload.optimizer, offload.gradients,
+                                       p_.microbatches * p_.gradient.local_steps > 1, offload.bucket,
+                                       offload.cpu_bandwidth, sharded}));
+    } else if (p_.optimizer != Optimizer::none && !at_servers) {
+      all.push_back(optimizer(sharded));
+    }
     for (const ParameterSet set : sets) {
       if (sharded && !parameters)
         all.push_back(parameter_gather(p_.gradient.bucket, p_.overlap_parameter_gather, set));

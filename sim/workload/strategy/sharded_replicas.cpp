@@ -7,6 +7,21 @@ namespace {
 
 constexpr std::int64_t kParameterBytes = 2;  // half precision
 
+bool holds(const StageGraph& stage, std::uint32_t layer) {
+  return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
+    return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
+  });
+}
+
+// Of a layer; what the ends share counts with `carrier`.
+std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
+                                ParameterSet set) {
+  std::int64_t count = parameters_of(graph.layers[layer], graph, set);
+  if (set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
+    count += graph.sharding.local(graph.model.shared);
+  return count;
+}
+
 class ShardedReplicasStrategy final : public Strategy {
  public:
   explicit ShardedReplicasStrategy(const ShardedReplicas& p) : p_(p) {}
@@ -29,18 +44,8 @@ class ShardedReplicasStrategy final : public Strategy {
            (p_.reshard == ShardedReplicas::Reshard::layers && layer < TrainingGraph::kBody);
   }
 
-  // Of a layer; what the ends share counts with `carrier`.
   std::int64_t parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier) const {
-    std::int64_t count = parameters_of(graph.layers[layer], graph, p_.set);
-    if (p_.set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
-      count += graph.sharding.local(graph.model.shared);
-    return count;
-  }
-
-  static bool holds(const StageGraph& stage, std::uint32_t layer) {
-    return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
-      return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
-    });
+    return carried_parameters(graph, layer, carrier, p_.set);
   }
 
   // The forward comes to what the ends share with the first layer, the backward with the last. What is kept
@@ -79,16 +84,13 @@ class ShardedReplicasStrategy final : public Strategy {
     }
   }
 
-  // The backward completes what the ends share with the first layer.
   void reduce(TrainingGraph& graph, StageGraph& stage, std::uint32_t s) const {
-    const std::uint32_t carrier =
-        holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
     const std::int64_t unsharded = unsharded_count(graph, p_.set), shards = shard_count(graph, p_.set);
     for (ChunkGraph& chunk : stage.chunks) {
       const std::size_t layers = chunk.layers.size();
       chunk.reductions.resize(layers);
       for (std::size_t i = 0; i < layers; ++i) {
-        const std::int64_t count = parameters(graph, chunk.layers[layers - 1 - i], carrier);
+        const std::int64_t count = completed_parameters(graph, stage, chunk.layers[layers - 1 - i], p_.set);
         if (count == 0) continue;
         GraphNode node = among_shards(graph, s, "gradients", CollectiveKind::reduce_scatter, p_.set);
         node.bytes = count * graph.model.gradient_bytes;
@@ -109,6 +111,13 @@ class ShardedReplicasStrategy final : public Strategy {
 };
 
 }  // namespace
+
+// The backward completes what the ends share with the first layer.
+std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,
+                                  ParameterSet set) {
+  return carried_parameters(
+      graph, layer, holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast, set);
+}
 
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters) {
   return std::make_unique<ShardedReplicasStrategy>(parameters);

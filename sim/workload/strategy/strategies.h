@@ -224,6 +224,40 @@ GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::str
 
 // Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
 std::unique_ptr<Strategy> optimizer(bool sharded = false);
+// Adam over so many parameters, with what it needs of the memory.
+GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes);
+
+// The same with a share of each rank's parameters updated by the CPUs of its host (stream offload): their
+// gradients are copied there, the CPUs update the parameters, whose states are in the host's memory, and the
+// parameters are copied back, in half precision. In pieces of `bucket` bytes of gradients (0: in one), of
+// which one is copied back while the next is updated and the one behind comes (Megatron-Core's
+// --optimizer-cpu-offload with --optimizer-offload-fraction and --overlap-cpu-optimizer-d2h-h2d). What
+// gradients() of other ranks are summed up to is complete before.
+//
+// With `gradients` they are copied layer by layer in each microbatch's backward and none of them stay on the
+// GPU (ZeRO-Offload: Ren et al., USENIX ATC'21); of several microbatches the CPUs sum them up. Replicas have
+// to divide them then (ShardedReplicas), where there are any.
+//
+// The CPUs need as long as what an update reads and writes of their memory takes at `cpu_bandwidth`: for each
+// parameter the gradient, three states in fp32 each way, and the parameter in half precision. Of the CPUs of
+// a host, which all its ranks share. The default is what ZeRO-Offload's CPU-Adam reaches on two Xeon 8168:
+// 2.57 s for 10 billion parameters (Ren et al., table 4), 28 bytes each, 109 GB/s; from 1 to 8 billion it is
+// 93 to 127.
+struct OptimizerOffload {
+  double share = 1;
+  bool gradients = false;
+  bool sums_up = false;  // several microbatches, with `gradients`
+  Bytes bucket = 256 * kMegabyte;
+  BitRate cpu_bandwidth = 109 * 8 * kGbps;
+  bool sharded = false;  // as of optimizer()
+};
+std::unique_ptr<Strategy> optimizer_offload(const OptimizerOffload& parameters);
+// Of so many parameters those that are updated on the host.
+std::int64_t offloaded(std::int64_t parameters, double share);
+// Of a layer of the stage, those whose gradients its backward completes: what the ends of the model share
+// counts with the first of them that the stage has, or else with the last.
+std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,
+                                  ParameterSet set);
 
 // Parameters that a divided optimizer has updated are gathered by all replicas (stream dp), in pieces of
 // `bucket` bytes (0: in one): after the optimizer, or, with `overlap`, when an iteration begins, layer by
@@ -261,8 +295,25 @@ struct MemoryAccounting {
   // Divided among replicas.
   bool states = false, gradients = false, parameters = false;
   Precision precision = Precision::half;  // of the GEMMs of weights
+  double offloaded = 0;                   // OptimizerOffload::share
+  bool offloads_gradients = false;
 };
 std::unique_ptr<Strategy> memory_accounting(const MemoryAccounting& parameters);
+
+// What a forward keeps of a layer of the body for its backward.
+MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, MemoryAccounting::Kept kept);
+
+// What forwards keep of a share of the body's layers goes to the host's memory, behind each forward of the
+// layer, and comes back `ahead` layers before its backward, one copy after the other (stream offload). Of
+// each chunk those are the first layers, whose backwards are farthest away (Transformer Engine's
+// get_cpu_offload_context(), Megatron-Core's --cpu-offloading-num-layers; of what full recomputation keeps:
+// DeepSpeed's cpu_checkpointing). After pipeline_parallel().
+struct ActivationOffload {
+  double share = 1;  // of the layers; rounded to a number of them
+  std::uint32_t ahead = 1;
+  MemoryAccounting::Kept kept = MemoryAccounting::Kept::all;
+};
+std::unique_ptr<Strategy> activation_offload(const ActivationOffload& parameters);
 
 // What each rank writes of a checkpoint: parameters in half precision and the optimizer's states, 14 bytes a
 // parameter, once: of what replicas have copies of the first one writes it, or, `divided`, each a part. After

@@ -102,6 +102,10 @@ class ChainWriter {
       case GraphNode::Kind::send:
       case GraphNode::Kind::receive:
         return message(block, node, after);
+      case GraphNode::Kind::copy_to_host:
+      case GraphNode::Kind::copy_from_host:
+      case GraphNode::Kind::host_compute:
+        return of_host(block, node, after);
     }
     return after.empty() ? block.size() - 1 : after.back();
   }
@@ -159,6 +163,27 @@ class ChainWriter {
     if (node.row_bytes != 0) {
       std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
       for (std::int64_t& rows : bytes) rows = std::max<std::int64_t>(1, rows) * node.row_bytes;
+      op.table_plus_one = builder_.table(std::move(bytes)) + 1;
+    }
+    return block.add(std::move(op), after);
+  }
+
+  Position of_host(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    ProgramOp op;
+    op.kind = node.kind == GraphNode::Kind::copy_to_host     ? TaskKind::copy_to_host
+              : node.kind == GraphNode::Kind::copy_from_host ? TaskKind::copy_from_host
+                                                             : TaskKind::host_compute;
+    op.stream = node.stream;
+    op.queue = node.queue;
+    op.name = builder_.name(node.name);
+    if (op.kind == TaskKind::host_compute) {
+      op.work = builder_.work(node.work);
+      return block.add(std::move(op), after);
+    }
+    op.bytes = node.bytes;
+    if (node.row_bytes != 0) {
+      std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
+      for (std::int64_t& rows : bytes) rows = node.bytes + rows * node.row_bytes;
       op.table_plus_one = builder_.table(std::move(bytes)) + 1;
     }
     return block.add(std::move(op), after);
@@ -311,11 +336,12 @@ class GraphComputation final : public StageComputation {
       return {writer_, &part.gathers, inputs, graph_.replica_traffic.ahead};
     return {writer_, step.needs_parameters ? &part.gathers : nullptr, {}, std::nullopt};
   }
-  // They begin when the step's input is there, or else when the step before is done.
-  Gathers backward_gathers(const ChunkGraph& part, const StageStep& step,
+  // `layers`: gathers or copies from the host. They begin when the step's input is there, or else when the
+  // step before is done.
+  Gathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
                            const std::vector<Position>& inputs) const {
     const bool gathers = step.kind != PipelineStepKind::weight_backward;
-    return {writer_, gathers ? &part.gathers_again : nullptr,
+    return {writer_, gathers ? &layers : nullptr,
             inputs.empty() ? std::vector<Position>{BlockBuilder::kBefore} : inputs,
             graph_.replica_traffic.ahead};
   }
@@ -330,8 +356,13 @@ class GraphComputation final : public StageComputation {
       if (before && (!gathered.empty() || begins_with_communication(next.forward))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
       before = layer(block, next, "_forward", {&next.forward}, after, forward_memory(part, i));
+      store(block, part, i, *before);
     }
-    return block.size() - 1;
+    return before.value_or(block.size() - 1);
+  }
+  void store(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Position computed) const {
+    if (i >= part.stores.size()) return;
+    for (const GraphNode& copy : part.stores[i]) writer_.append(block, copy, {computed});
   }
 
   static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
@@ -347,13 +378,16 @@ class GraphComputation final : public StageComputation {
   Results backward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
     const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
-    Gathers gathers = backward_gathers(part, step, after);
+    Gathers gathers = backward_gathers(part.gathers_again, step, after);
+    Gathers loads = backward_gathers(part.loads, step, after);
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
       const std::vector<const Chain*> chains = backward_chains(next, step.kind);
       const std::optional<Position> before = i > 0 ? std::optional<Position>(result.backward) : std::nullopt;
-      const std::vector<Position> gathered = gathers.next(block, before);
+      std::vector<Position> gathered = gathers.next(block, before);
+      const std::vector<Position> loaded = loads.next(block, before);
+      gathered.insert(gathered.end(), loaded.begin(), loaded.end());
       if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
       result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
@@ -368,14 +402,20 @@ class GraphComputation final : public StageComputation {
   }
   void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Results& results) const {
     if (i >= part.reductions.size()) return;
-    for (const GraphNode& reduction : part.reductions[i])
-      results.aside = writer_.append(block, reduction, {results.backward});
+    std::vector<std::vector<Position>> done{{results.backward}};
+    for (const GraphNode& reduction : part.reductions[i]) {
+      const std::vector<Position> after =
+          reduction.after.empty() ? done.front() : ChainWriter::waits_for(reduction, done);
+      results.aside = writer_.append(block, reduction, after);
+      done.push_back({*results.aside});
+    }
   }
 
   // Node by node in turn, so that the communication of one hides behind what the other computes.
   Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
     std::vector<const GraphNode*> forward, backward;
-    std::vector<std::size_t> ends;  // of the layers, in `backward`
+    std::vector<std::size_t> ends;          // of the layers, in `backward`
+    std::vector<std::size_t> forward_ends;  // likewise
     // By node, what its layer needs from it on, or until its end.
     std::map<std::size_t, TaskMemory> forward_needs, backward_needs;
     const auto need = [](std::map<std::size_t, TaskMemory>& needs, const TaskMemory& layer, std::size_t first,
@@ -388,6 +428,7 @@ class GraphComputation final : public StageComputation {
       const std::size_t first = forward.size();
       for (const GraphNode& node : graph_.layers[forward_part.layers[i]].forward) forward.push_back(&node);
       need(forward_needs, forward_memory(forward_part, i), first, forward.size());
+      forward_ends.push_back(forward.size());
     }
     const ChunkGraph& part = chunk(step, step.backward_chunk);
     for (std::size_t i = part.layers.size(); i-- > 0;) {
@@ -404,15 +445,18 @@ class GraphComputation final : public StageComputation {
     if (step.needs_parameters || graph_.replica_traffic.every_gather)
       gather_all(block, chunk(step, step.chunk).gathers, first.forward);
     gather_all(block, part.gathers_again, first.backward);
+    gather_all(block, part.loads, first.backward);
     forward_done.push_back(first.forward);
     backward_done.push_back(first.backward);
     Results results;
-    std::size_t layer = 0;
+    std::size_t layer = 0, forward_layer = 0;
     for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
       if (i < backward.size())
         results.backward = append_next(block, *backward[i], backward_done, backward_needs[i]);
       if (i < forward.size())
         results.forward = append_next(block, *forward[i], forward_done, forward_needs[i]);
+      for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == i + 1; ++forward_layer)
+        store(block, forward_part, forward_layer, results.forward);
       for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
         if (reduces(step)) reduce(block, part, layer, results);
       }

@@ -25,13 +25,24 @@
 namespace netsim {
 
 // Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
-// and then a strategy has to make a collective of it), or communicates: a collective, or one end of a
-// message.
+// and then a strategy has to make a collective of it), or communicates: a collective, one end of a message,
+// a copy to the host's memory or from there; or the host's CPUs compute.
 struct GraphNode {
-  enum class Kind : std::uint8_t { compute, sum, exchange, collective, send, receive };
+  enum class Kind : std::uint8_t {
+    compute,
+    sum,
+    exchange,
+    collective,
+    send,
+    receive,
+    copy_to_host,
+    copy_from_host,
+    host_compute
+  };
   Kind kind = Kind::compute;
   std::string name;  // of the operation, in tables
   // compute: operators to be divided, and the name of their work; or, without operators, the work as it is.
+  // host_compute: the work.
   std::vector<Operator> operators;
   Work work;
   PartialSum sum;
@@ -46,8 +57,8 @@ struct GraphNode {
   // ProgramOp.
   std::uint32_t counts_plus_one = 0, choice_plus_one = 0;
   // How many copies of tokens each rank's experts get, in TrainingGraph::routed_rows: operators along
-  // `routed` compute so many, and a collective has row_bytes for each, if that is not 0. 0: all get what the
-  // sharding says.
+  // `routed` compute so many, a collective has row_bytes for each, if that is not 0, and a copy row_bytes for
+  // each besides `bytes`. 0: all get what the sharding says.
   std::uint32_t rows_plus_one = 0;
   Bytes row_bytes = 0;
   // How many nodes of its chain back each of those stands that it waits for: 1 is the one before. Empty: that
@@ -83,7 +94,7 @@ struct ChunkGraph {
   std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
   // By layer, counted from the end of the chunk: what is reduced as soon as a backward has computed the
   // layer's gradients, that of the last microbatch or all (ReplicaTraffic); nobody in the backward waits for
-  // it.
+  // it. Each waits for the backward, or for those before it that GraphNode::after names.
   std::vector<std::vector<GraphNode>> reductions;
   // By layer: what is gathered, one after the other, before a forward computes the layer and those behind it:
   // from the beginning of the iteration on before the first microbatch's, or before all.
@@ -91,6 +102,12 @@ struct ChunkGraph {
   // By layer, counted from the end of the chunk: what is gathered before each backward that computes
   // gradients of activations.
   std::vector<std::vector<GraphNode>> gathers_again;
+  // By layer: what is copied to the host behind each forward of it; nobody in the forward waits for it.
+  std::vector<std::vector<GraphNode>> stores;
+  // By layer, counted from the end of the chunk: what is copied back before each backward that computes
+  // gradients of activations, as far ahead as ReplicaTraffic says of gathers. One queue with `stores`, or
+  // what is copied back might not have left yet.
+  std::vector<std::vector<GraphNode>> loads;
 };
 
 // When the nodes of ChunkGraph are due that replicas have with each other.
