@@ -23,6 +23,7 @@ class Trees {
         down(cluster.graph.port_count(), false) {}
   AggregationTree of(const std::vector<std::uint32_t>& hosts, std::uint32_t number = 0) const {
     std::vector<NodeId> nics;
+    nics.reserve(hosts.size());
     for (const std::uint32_t host : hosts) nics.push_back(cluster.gpus[host].nic);
     return aggregation_tree(
         cluster.graph, nics, down, [this](NodeId node) { return !barred.contains(name(node)); }, number);
