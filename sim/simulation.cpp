@@ -149,11 +149,20 @@ std::uint32_t cores(std::uint32_t threads) {
   return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// The ideal network has no links, so no lookahead: one set.
-Partition choose_partition(const ConfigNode& root, const Graph& graph, std::uint32_t threads) {
+// Whether switches of a fabric add up.
+bool aggregates(const ConfigNode& root, const Cluster& cluster) {
+  const std::vector<std::string> names = cluster.packet_fabric_names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return configured_in(root, name, "network", "switch.aggregation") == "true";
+  });
+}
+
+// The ideal network has no links, so no lookahead: one set. What a tree of switches adds up and copies ends
+// at all its hosts at once: one set too.
+Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section(root, "engine"));
-  if (network_kind(root) == "ideal") return {};
-  return partition(graph, threads, static_cast<std::uint32_t>(engine.sets));
+  if (network_kind(root) == "ideal" || aggregates(root, cluster)) return {};
+  return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 
 // What is found wrong with a task while it is played names the job, not the file that it is from.
@@ -206,7 +215,7 @@ void append(std::vector<std::string>& lines, std::vector<std::string> more) {
 System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads,
                PacketNetwork::FlowObserver observer)
     : cluster_(build_cluster(known_sections(root))),
-      partition_(choose_partition(root, cluster_.graph, cores(threads))),
+      partition_(choose_partition(root, cluster_, cores(threads))),
       engine_({partition_.sets, partition_.lookahead, cores(threads)}),
       output_(output_parameters().parse(section(root, "output"))),
       compute_(create_compute(root, cluster_)) {

@@ -54,6 +54,8 @@ struct GroupShape {
       : sizes(std::move(of)), pattern(trees) {}
   DomainSizes sizes;
   TreePattern pattern = TreePattern::balanced;
+  // That the members of a domain have near them, all together; 0: not known.
+  std::uint32_t nics = 0;
   // Of sends and receives: channels of all together, and those that share what goes to one rank, as NCCL
   // derives them (execution/communicator_layout.h); 0: not known.
   std::uint32_t peers_channels = 0, channels_per_peer = 0;

@@ -52,6 +52,7 @@ Bytes bytes_of(const Plan& plan, std::uint32_t rank, ChunkAt at, std::uint32_t c
 Bytes bytes_sent(const Plan& plan, std::uint32_t rank, Bytes bytes) {
   Bytes sum = 0;
   for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
+    if (plan.in_switch(rank, block)) continue;
     for (std::uint32_t index = 0; index < plan.steps(rank, block); ++index) {
       const Step step = plan.step(rank, block, index);
       if (sends(step.kind)) sum += bytes_sent(plan, rank, step, bytes);

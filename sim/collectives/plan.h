@@ -10,7 +10,9 @@
 //
 // Switches that copy and add up (NVSwitch, NVLink SHARP: Klenk et al., ISCA 2020; SHARP: Graham et al., 2016)
 // are fans: what the head of a fan sends goes to all its members, and what all members send comes to the head
-// as one sum, which no GPU has calculated. Which switches do it is the network's business.
+// as one sum, which no GPU has calculated. Which switches do it is the network's business. Where the sum is
+// to go to all members without a way over the head, as in SHARP's aggregation trees, the head's thread block
+// is the switch's own (in_switch()).
 //
 // The buffer that a communication is about (CollectiveKindInfo::bytes) is chunks() equal pieces. Large
 // buffers run the same steps for several rounds, back to back within each thread block, each over a part of
@@ -161,7 +163,14 @@ class Plan {
   // Whether a proxy of the library does its steps, no thread block of the GPU: it has no slices to see
   // through one after the other. Such a one passes on what comes.
   virtual bool is_proxy(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
-  // Whether steps may wait for those of other thread blocks (Step::after_block); false: none does.
+  // Whether a switch does its steps, not the rank: each passes on what comes from one fan that adds up to one
+  // that copies, of the same members, both of which it is the head of. So the sum turns around in the
+  // network. No other step waits for one of these. A member has room for as many sums as it has slots and one
+  // more, and sends no more than that before it has taken the first one: so nothing waits for room in the
+  // network.
+  virtual bool in_switch(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
+  // Whether steps may wait for those of other thread blocks (Step::after_block), or switches do some; false:
+  // none does.
   virtual bool waits_between_blocks() const { return true; }
   virtual std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const = 0;
   virtual Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const = 0;

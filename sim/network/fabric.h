@@ -110,6 +110,8 @@ class Fabric {
   // Whether packets of a flow may take different ways at the same time.
   bool spreads_flows() const { return state_.routing.per_packet(); }
 
+  // Of a switch.
+  const SwitchParameters& switch_parameters(NodeId node) const { return state_.of_switch(node); }
   // What the routing policy's choices depend on besides the flow; each switch combines it with its
   // Graph::node_number().
   std::uint64_t routing_seed() const { return seed_; }

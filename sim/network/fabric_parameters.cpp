@@ -102,7 +102,19 @@ const Parameters<SwitchParameters>& switch_parameters() {
           .time("latency", &S::latency, {0, 1 * kSecond},
                 "a packet's way through a switch besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
-                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit");
+                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit")
+          .flag("aggregation", &S::aggregation,
+                "the switches add up what hosts send and multicast the sum (InfiniBand's SHARP): what the "
+                "algorithm sharp needs. All hosts and switches are one set then")
+          .time("aggregation_latency", &S::aggregation_latency, {0, 1 * kSecond},
+                "of adding up, at each switch of a tree besides `latency`")
+          .bytes("aggregation_payload", &S::aggregation_payload, {0, 65536},
+                 "data of a packet of a tree at most (SHARP on Switch-IB 2: 256 B; its streaming aggregation "
+                 "on Quantum: whole packets); 0: transport.mtu")
+          .integer("aggregation_outstanding", &S::aggregation_outstanding, {0, 1 << 20},
+                   "packets that a host may have on their way in a tree, from sending one until its sum is "
+                   "back, and so the sums that a switch holds open (SHARP's outstanding operations); 0: as "
+                   "many as keep the tree busy");
   return switches;
 }
 

@@ -38,6 +38,10 @@ struct SwitchParameters {
   Bytes header = 64;
   Time latency = 0;
   std::int64_t queue_limit = 0;
+  bool aggregation = false;
+  Time aggregation_latency = 0;
+  Bytes aggregation_payload = 0;
+  std::int64_t aggregation_outstanding = 0;
 };
 
 // What becomes of packets on optical circuits that go: see circuit_switching.h.

@@ -11,6 +11,9 @@ namespace netsim {
 
 enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
+// Of link control, and of what a switch has copied or added up (switch_fans.h).
+inline constexpr std::uint8_t kNoRoom = 0;
+
 struct alignas(32) Packet {
   std::uint32_t next;     // in a queue
   std::uint32_t step;     // where it goes after its present port, read from the path while it waits
@@ -23,7 +26,9 @@ struct alignas(32) Packet {
   std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue, 0 is served first
-  std::uint8_t came_in;  // the queue that it was last transmitted from: whose room it takes if it has to wait
+  // The queue that it was last transmitted from: whose room it takes if it has to wait; kNoRoom: that of
+  // none.
+  std::uint8_t came_in;
   bool marked : 1;       // ECN congestion experienced
   bool last : 1;         // of its message
   bool ack_request : 1;  // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)

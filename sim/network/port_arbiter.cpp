@@ -1,6 +1,11 @@
 #include "sim/network/port_arbiter.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
 
 namespace netsim {
 
@@ -36,7 +41,11 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
   Port& p = ports_[port];
   Packet& k = packets_[packet];
   if ((p.flags & fabric::kFaulty) != 0 && links_.loses(port, k, arrival)) {
-    if (k.kind == PacketKind::link_control) back_pressure_.frame_lost(port, k);
+    if (k.kind == PacketKind::link_control) {
+      back_pressure_.frame_lost(port, k);
+    } else if (k.came_in == kNoRoom) {
+      lose_of_fan(port);
+    }
     if ((p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data)
       source_->departed(port, k.bytes);
     packets_.release(packet);
@@ -93,29 +102,40 @@ void PortArbiter::on_fan(const Event& event) {
   Packet& k = packets_[packet];
   k.came_in = k.priority;
   witness(k.ingress ^ 1U, event);
-  if (!fans_.branches(fan).empty()) return copy(fan, packet);
-  if (!fans_.completes(fan, k.ingress)) return discard(packet);
+  const SwitchFans::At& at = fans_.at(fan);
+  if (!at.from.empty() && !fans_.completes(fan, k.ingress)) return discard(packet);
   back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
-  leave(packet, {port_of_step(forwarding_.next_step(k)), k.path + 1});
+  if (!at.branches.empty()) return copy(at, packet);
+  const Packet& sum = packets_[packet];  // only now: a frame may have been made
+  leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, at.latency);
 }
 
-void PortArbiter::copy(std::uint32_t fan, std::uint32_t packet) {
-  const std::vector<SwitchFans::Branch>& branches = fans_.branches(fan);
-  back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].came_in, packets_[packet].bytes);
+void PortArbiter::copy(const SwitchFans::At& at, std::uint32_t packet) {
+  const std::vector<SwitchFans::Branch>& branches = at.branches;
   for (std::size_t i = 1; i < branches.size(); ++i) {
     const std::uint32_t other = packets_.allocate();
     packets_[other] = packets_[packet];
     if (packets_[other].traced) packets_.trace(other) = packets_.trace(packet);
-    leave(other, branches[i]);
+    leave(other, branches[i], at.latency);
   }
-  leave(packet, branches[0]);
+  leave(packet, branches[0], at.latency);
 }
 
 // What leaves came from nowhere: its room in the buffer has been given back.
-void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch) {
+void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch, Time latency) {
   packets_[packet].path = branch.path;
-  packets_[packet].ingress = branch.port;  // whose link has no credits to be given back
-  enqueue(branch.port, packet);
+  packets_[packet].ingress = branch.port;
+  packets_[packet].came_in = kNoRoom;
+  if (latency == 0) return enqueue(branch.port, packet);
+  loop_.schedule(loop_.now() + latency, ports_[branch.port].origin, EventKind::arrival, branch.port, packet);
+}
+
+// What was added up is lost for all members: there is no one who would send it again.
+void PortArbiter::lose_of_fan(PortId port) {
+  throw InputError(
+      fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective "
+                  "cannot go on without it, and nothing sends it again (network.faults)",
+                  state_.graph.port_name(port), format_time(loop_.now())));
 }
 
 // It leaves the switch without having waited there.

@@ -131,8 +131,9 @@ class PortArbiter {
   std::uint32_t next_priority(PortId port, std::uint32_t ready);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   void on_fan(const Event& event);
-  void copy(std::uint32_t fan, std::uint32_t packet);
-  void leave(std::uint32_t packet, const SwitchFans::Branch& branch);
+  void copy(const SwitchFans::At& at, std::uint32_t packet);
+  void leave(std::uint32_t packet, const SwitchFans::Branch& branch, Time latency);
+  [[noreturn]] void lose_of_fan(PortId port);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);
   void discard(std::uint32_t packet);
   bool may_escape(PortId port, std::uint32_t priority) const {

@@ -26,9 +26,10 @@ class SwitchBuffers {
         ingress_(state.ingress.data()),
         buffers_(state.buffers.data()) {}
 
-  // A packet that joins `queue` of a port of switch buffer `buffer`.
+  // A packet that joins `queue` of a port of switch buffer `buffer`. Link control takes none of its room, and
+  // neither does what the switch has copied or added up.
   Admission admit(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet) {
-    if (packet.priority == kControlPriority) return Admission::admitted;
+    if (packet.came_in == kNoRoom) return Admission::admitted;
     Buffer& pool = buffers_[buffer];
     if (queue.packets >= pool.queue_limit) return Admission::refused;
     if ((pool.lossless >> packet.priority & 1) == 0) return admit_other(pool, queue, packet);
@@ -37,7 +38,7 @@ class SwitchBuffers {
   // A packet that has waited in switch buffer `buffer` is sent. True: the sender that it came from is to be
   // resumed.
   bool leave(std::uint32_t buffer, const Packet& packet) {
-    if (packet.priority == kControlPriority) return false;
+    if (packet.came_in == kNoRoom) return false;
     Buffer& pool = buffers_[buffer];
     if ((pool.lossless >> packet.priority & 1) != 0) return leave_lossless(pool, packet);
     leave_other(pool, packet);

@@ -1,16 +1,28 @@
 #include "sim/network/switch_fans.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace netsim {
 
+std::uint32_t SwitchFans::add(At at) {
+  Fan fan;
+  fan.packets.assign(at.from.size(), 0);
+  if (at.open > 0) fan.arrivals.assign(std::bit_ceil(at.open), 0);
+  fan.at = std::move(at);
+  fans_.push_back(std::move(fan));
+  return static_cast<std::uint32_t>(fans_.size() - 1);
+}
+
 bool SwitchFans::completes(std::uint32_t number, PortId from) {
   Fan& fan = fans_[number];
-  const auto member = std::lower_bound(fan.from.begin(), fan.from.end(), from) - fan.from.begin();
+  const std::vector<PortId>& members = fan.at.from;
+  const auto member = std::lower_bound(members.begin(), members.end(), from) - members.begin();
   const std::uint32_t sum = fan.packets[static_cast<std::size_t>(member)]++;
   if (sum - fan.first >= fan.arrivals.size()) make_room(fan);
   std::uint32_t& arrivals = fan.arrivals[sum & (fan.arrivals.size() - 1)];
-  if (++arrivals < fan.from.size()) return false;
+  if (++arrivals < members.size()) return false;
   arrivals = 0;
   ++fan.first;
   return true;

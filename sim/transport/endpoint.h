@@ -34,17 +34,24 @@ struct GpuSite {
   bool beside_cpu = false;  // a link joins it with its CPU, without a PCIe switch between
 };
 
-// GPUs that are joined through switches which copy and add up; the head may be one of the members.
+// GPUs that are joined through switches which copy and add up; the head may be one of the members. Either one
+// switch of NVLinks, or those of a fabric, in a tree at whose root the sum of what the members send turns and
+// goes to all of them (`turned`).
 struct SwitchFan {
-  std::uint32_t head = 0;                  // GPU
+  std::uint32_t head = 0;                  // GPU; of one that is turned it says nothing
   std::span<const std::uint32_t> members;  // GPUs, each once
+  bool turned = false;
+  // Of one that is turned: the other half of it, as the caller counts fans. Trees and NICs that are equally
+  // good are taken in turns, by this number.
+  std::uint32_t number = 0;
 };
 
 // How a message goes through the switches of a fan.
 enum class FanUse : std::uint8_t {
   none,
   multicast,  // from the head to all members; the destination says nothing
-  reduction   // from a member to the head, added to a message of each other member
+  reduction,  // from a member to the head, added to a message of each other member
+  turned      // the same, and the sum goes to each member, as if it had come from there
 };
 
 struct SendRequest {
@@ -62,8 +69,8 @@ struct SendRequest {
   std::uint64_t number = 0;         // the sender's business
   Time started = 0;                 // the sender's start of the communication (carried to the receiver)
   Time launch = 0;                  // what the sender did with it before send() (carried to the receiver)
-  // Where it goes through one. It outlives all its messages. Messages of a reduction meet by fan, job,
-  // communication and tag, in each member's order of send(), and are equally large.
+  // Where it goes through one. It outlives all its messages. Messages of a reduction, turned or not, meet by
+  // fan, job, communication and tag, in each member's order of send(), and are equally large.
   const SwitchFan* fan = nullptr;
   // The endpoint's, in message_delivered() where tell_delays() asked for it, and as long as that call lasts.
   DelayTeller* delays = nullptr;
@@ -87,10 +94,11 @@ class MessageListener {
  public:
   virtual ~MessageListener() = default;
   // The last byte is at the destination: of a multicast at each member, told with that as the destination; of
-  // a reduction of all messages together, told once, with the one that came last on the way.
+  // a reduction of all messages together, told once, with the one that came last on the way; of one that is
+  // turned the sum is at the message's source, told with that as the destination.
   virtual void message_delivered(const SendRequest& message) = 0;
   // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was
-  // delivered (within a host, ideal), of a multicast to all members.
+  // delivered (within a host, through switches, ideal), of a multicast to all members.
   virtual void message_sent(const SendRequest& message) = 0;
 };
 

@@ -14,7 +14,7 @@ IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, st
 }
 
 MessageHandle IdealEndpoint::send(const SendRequest& request) {
-  if (request.fan_use == FanUse::reduction) {
+  if (request.fan_use == FanUse::reduction || request.fan_use == FanUse::turned) {
     join(request);
     return {};
   }
@@ -79,6 +79,15 @@ void IdealEndpoint::deliver_fan(const SendRequest& request, const std::vector<Se
   if (request.fan_use == FanUse::reduction) {
     listener_->message_delivered(request);
     for (const SendRequest& part : parts) listener_->message_sent(part);
+    return;
+  }
+  if (request.fan_use == FanUse::turned) {
+    for (SendRequest part : parts) {
+      part.destination = part.source;
+      part.delays = request.delays;
+      listener_->message_delivered(part);
+      listener_->message_sent(part);
+    }
     return;
   }
   SendRequest copy = request;

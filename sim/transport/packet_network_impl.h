@@ -28,7 +28,9 @@ class PacketNetworkImpl final : public PacketNetwork {
 
   void set_listener(MessageListener* listener) override { state_.listener = listener; }
   MessageHandle send(const SendRequest& request) override;
-  std::string objection(const SwitchFan& fan) const override { return netsim::objection(cluster_, fan); }
+  std::string objection(const SwitchFan& fan) const override {
+    return netsim::objection(cluster_, fabric_, fan);
+  }
   bool hold(const MessageHandle& message) override { return sender_of(message.source).hold(message); }
   bool release(const MessageHandle& message) override { return sender_of(message.source).release(message); }
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override {

@@ -120,11 +120,12 @@ struct PathPlace {
 // What is asked of a queue pair now and then, beside its two halves.
 struct QueuePairRecord {
   QueuePairIdentity identity;
-  PathPlace data, back;    // of packets, of their replies
-  PathPlace idle;          // the ports of a way from GPU to GPU, for ideal times; no packet takes it
-  Bytes acknowledged = 0;  // payload of the segments that are acknowledged as a whole
-  std::uint32_t held = 0;  // messages
-  double efficiency = 1;   // of a fan: payload by what it takes on the wire
+  PathPlace data, back;      // of packets, of their replies
+  PathPlace idle;            // the ports of a way from GPU to GPU, for ideal times; no packet takes it
+  Bytes acknowledged = 0;    // payload of the segments that are acknowledged as a whole
+  std::uint32_t held = 0;    // messages
+  double efficiency = 1;     // of a fan: payload by what it takes on the wire...
+  std::uint32_t header = 0;  // ... and what each packet has besides
   BitRate paced_at_most = kNoRateLimit;  // limit of the message whose packet was made last
 };
 

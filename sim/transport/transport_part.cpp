@@ -10,7 +10,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
       delays_(ideal_times),
       receiver_(set, fabric, state, ideal_times, delays_, counts_),
       sender_(set, fabric, state, receiver_, delays_, counts_),
-      fans_(fabric, state, connections, sender_, delays_, set.loop()),
+      fans_(set, fabric, state, connections, sender_, ideal_times, delays_, counts_),
       senders_base_(state.senders.data()),
       second_lines_base_(reinterpret_cast<const char*>(state.senders.data()) + kCacheLine),
       receivers_base_(state.receivers.data()) {

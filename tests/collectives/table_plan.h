@@ -52,7 +52,7 @@ inline ChunkAt input(std::uint32_t chunk) { return {Buffer::input, chunk}; }
 inline ChunkAt output(std::uint32_t chunk) { return {Buffer::output, chunk}; }
 inline ChunkAt scratch(std::uint32_t chunk) { return {Buffer::scratch, chunk}; }
 
-class TablePlan final : public Plan {
+class TablePlan : public Plan {
  public:
   TablePlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t blocks, std::uint32_t chunks,
             bool in_place = true)

@@ -336,7 +336,7 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
       algorithms(parameters),
       latency(parameters, network),
       layouts(network, parameters.nccl_graph ? &*parameters.nccl_graph : nullptr),
-      fans(network),
+      fans(network, parameters),
       endpoint(network) {
   check_generations(section, *this);
   check_graph(*this);
@@ -425,6 +425,7 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
   cutting.as_tree = choice.algorithm->order() == RankOrder::chains;
   Course course;
   GroupShape shape(layout.sizes, layout.trees);
+  if (layout.rate_of_nic > 0) shape.nics = static_cast<std::uint32_t>(layout.nic_rate / layout.rate_of_nic);
   if (choice.algorithm->sends_and_receives()) {
     const PeerChannels peers = peer_channels_of(library_.parameters, layout, cutting.ranks);
     shape = GroupShape();

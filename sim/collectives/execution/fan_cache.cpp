@@ -7,7 +7,8 @@
 namespace netsim {
 namespace {
 
-// Fans that follow each other mostly have the same members.
+// Fans that follow each other mostly have the same members. The two that a switch passes sums on between know
+// of each other by their numbers; trees of the network are told apart by them, too.
 FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members) {
   FanCache::Fans made;
   made.members.reserve(plan.fans());
@@ -17,6 +18,10 @@ FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members)
     for (std::uint32_t i = 0; i < fan.members; ++i) gpus.push_back(members[fan.member(i)]);
     if (made.members.empty() || made.members.back() != gpus) made.members.push_back(std::move(gpus));
     made.fans.push_back({members[fan.head], made.members.back()});
+    if (!plan.in_switch(fan.head, fan.head_block)) continue;
+    const Step step = plan.step(fan.head, fan.head_block, 0);
+    made.fans.back().turned = true;
+    made.fans.back().number = step.from.fan == number ? step.to.fan : step.from.fan;
   }
   return made;
 }
@@ -33,11 +38,16 @@ const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uin
 }
 
 void FanCache::check(const Plan& plan, const Fans& fans) const {
-  for (const SwitchFan& fan : fans.fans) {
+  for (std::uint32_t number = 0; number < fans.fans.size(); ++number) {
+    const SwitchFan& fan = fans.fans[number];
+    if (fan.turned && fan.number < number) continue;  // its other half has been looked at
     const std::string objection = endpoint_.objection(fan);
     if (objection.empty()) continue;
-    throw InputError(std::string(to_string(plan.kind())) + " of " + std::to_string(plan.ranks()) +
-                     " GPUs by " + plan.algorithm() + ": " + objection);
+    const std::string text = std::string(to_string(plan.kind())) + " of " + std::to_string(plan.ranks()) +
+                             " GPUs by " + plan.algorithm() + ": " + objection;
+    const ConfigNode& asked = parameters_.*CollectivesParameters::member(plan.kind());
+    if (asked.is_null()) throw InputError(text);
+    throw InputError(asked.place(), text);
   }
 }
 

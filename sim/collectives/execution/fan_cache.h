@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/plan.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
@@ -23,15 +24,18 @@ class FanCache {
     std::vector<std::vector<std::uint32_t>> members;  // that they refer to
   };
   using Value = Fans;
-  explicit FanCache(const Endpoint& endpoint) : endpoint_(endpoint) {}
+  FanCache(const Endpoint& endpoint, const CollectivesParameters& parameters)
+      : endpoint_(endpoint), parameters_(parameters) {}
   static Key key(const Plan& plan, const std::vector<std::uint32_t>& members) { return {&plan, members}; }
-  // `members`: of the group, by rank of the plan. InputError where the endpoint has an objection to a fan.
+  // `members`: of the group, by rank of the plan. InputError, at the algorithm in the configuration,
+  // where the endpoint has an objection to a fan.
   const Fans& get(const Plan& plan, const std::vector<std::uint32_t>& members);
 
  private:
   void check(const Plan& plan, const Fans& fans) const;
 
   const Endpoint& endpoint_;
+  const CollectivesParameters& parameters_;
   std::mutex mutex_;
   std::map<Key, Fans> fans_;
 };

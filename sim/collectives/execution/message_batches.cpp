@@ -7,12 +7,20 @@ namespace {
 template <class Visit>
 void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   for (std::uint32_t block = 0; block < plan.blocks(rank); ++block) {
+    if (plan.in_switch(rank, block)) continue;
     const std::uint32_t count = plan.steps(rank, block);
     for (std::uint32_t index = 0; index < count; ++index) {
       const Step step = plan.step(rank, block, index);
       if (sends(step.kind) || receives(step.kind)) visit(step, block);
     }
   }
+}
+
+// Whether what a step receives is the sum of a fan that has turned, for which nobody is given credit.
+bool is_turned(const Plan& plan, const Partner& from) {
+  if (from.fan == kNoIndex) return false;
+  const Fan fan = plan.fan(from.fan);
+  return plan.in_switch(fan.head, fan.head_block);
 }
 
 // Of a fan any other rank: what goes through its switch costs the sender the same.
@@ -77,7 +85,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
         visit_ways(batch);
       }
     }
-    if (receives(step.kind) && course.chunking.slots != 0) {
+    if (receives(step.kind) && course.chunking.slots != 0 && !is_turned(plan, step.from)) {
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;

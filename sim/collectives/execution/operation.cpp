@@ -16,6 +16,7 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
 std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
   const Partner& to = operation.thread_blocks[number].step.to;
   if (to.fan == kNoIndex || operation.is_head(to.fan, number)) return operation.chunking.slots;
+  if (operation.is_turned(to.fan)) return operation.chunking.slots + kReductionSlots;
   return kReductionSlots;
 }
 

@@ -75,6 +75,8 @@ struct Operation {
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
     return (*request.members)[place_of(orders.of(block / blocks_per_channel), rank)];
   }
+  // Of the plan's fan: the sum of what is sent to it goes to its members by itself.
+  bool is_turned(std::uint32_t fan) const { return fans[fan].turned; }
   // Whether the thread block is the head of a fan, and not a member.
   bool is_head(std::uint32_t fan, std::uint32_t block) const {
     return plan->fan(fan).is_head(thread_blocks[block].rank, block % blocks_per_channel);

@@ -24,7 +24,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     hop = own_hop(operation, block, to, bytes);
     const bool member = to.fan != kNoIndex && !operation.is_head(to.fan, block);
     if (member) hop.latency += copy_in(operation, block);
-  } else {
+  } else if (to.fan == kNoIndex) {  // fans without kernels of their own are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.request, operation.chunking, operation.family, operation.gpu, next, bytes);
     hop.latency = posted_after(operation, next, hop.latency);
@@ -80,8 +80,9 @@ Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t de
 LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
                                             const Partner& to, Bytes bytes) const {
   const OwnKernels& kernels = *operation.kernels;
-  const bool net = to.fan == kNoIndex &&
-                   endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
+  const bool net = to.fan != kNoIndex
+                       ? operation.is_turned(to.fan)
+                       : endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
   if (net) return {kernels.hop_latency_net, 0};
   // What its threads need longer than the links.
   const auto time_at = [&](BitRate rate) { return rate == 0 ? 0 : transmission_time(bytes, rate); };
@@ -138,7 +139,7 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
 }
 
 // Where the message goes, and to which thread block there. What a fan's head receives comes from all members,
-// so it is the fan that its tag names.
+// so it is the fan that its tag names; of a sum that turns the one that copies it.
 void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
                                const Partner& to) {
   const std::uint32_t channel = block / operation.blocks_per_channel;
@@ -155,8 +156,16 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
     return;
   }
   const Fan fan = plan.fan(to.fan);
-  const bool head = operation.is_head(to.fan, block);
   message.fan = &operation.fans[to.fan];
+  if (operation.is_turned(to.fan)) {
+    const std::uint32_t down = message.fan->number;
+    message.fan_use = FanUse::turned;
+    message.destination = operation.gpu;
+    const std::uint32_t there = channel * operation.blocks_per_channel + plan.fan(down).block;
+    message.tag = PeerAndThreadBlock{peer_of(Partner::of_fan(down)), there}.packed();
+    return;
+  }
+  const bool head = operation.is_head(to.fan, block);
   message.fan_use = head ? FanUse::multicast : FanUse::reduction;
   message.destination = message.fan->head;
   const std::uint32_t there =

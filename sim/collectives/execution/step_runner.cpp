@@ -81,7 +81,8 @@ void StepRunner::reset(Operation& operation) {
     block.rounds = rounds_of(*operation.plan, operation.chunking, block.channel_bytes);
     if (block.rounds > 0) block.round_bytes = share(block.channel_bytes, block.rounds, 0);
     for (std::uint32_t number = 0; number < operation.blocks_per_channel; ++number) {
-      block.steps = operation.plan->steps(block.rank, number);
+      const bool ours = !operation.plan->in_switch(block.rank, number);
+      block.steps = ours ? operation.plan->steps(block.rank, number) : 0;
       operation.thread_blocks.push_back(block);
       open(operation, channel * operation.blocks_per_channel + number);
     }
@@ -121,6 +122,15 @@ bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendR
   return progress;
 }
 
+// Of the connection that its step receives from. A sum that has turned has filled one of the own sender's.
+void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
+  const Partner& from = operation.thread_blocks[number].step.from;
+  if (from.fan == kNoIndex || !operation.is_turned(from.fan)) return outgoing_.post_credit(operation, number);
+  const std::uint32_t up = operation.fans[from.fan].number;
+  const std::uint32_t sender = number - number % operation.blocks_per_channel + operation.plan->fan(up).block;
+  operation.filled.take({peer_of(Partner::of_fan(up)), sender});
+}
+
 // One message of the step that the thread block is at, in and out.
 void StepRunner::execute(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
@@ -134,7 +144,7 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
     outgoing_.copy_out(operation, number, block.step_bytes);
   }
   if (receives(step.kind) && operation.chunking.slots != 0 && (last || !operation.chunking.slots_of_chunks))
-    outgoing_.post_credit(operation, number);
+    free_slot(operation, number);
   if (++block.slice == block.slices) open_next_step(operation, number);
 }
 

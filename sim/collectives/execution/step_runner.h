@@ -26,6 +26,7 @@ class StepRunner {
   void run_channel(Operation& operation, std::uint32_t channel);
   bool advance(Operation& operation, std::uint32_t block, const SendRequest* message);
   void execute(Operation& operation, std::uint32_t block);
+  void free_slot(Operation& operation, std::uint32_t block);
 
   OutgoingMessages& outgoing_;
   const OperationTrace& trace_;

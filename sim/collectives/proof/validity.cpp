@@ -51,12 +51,28 @@ class StepCheck {
     if (wrong.empty() && reads_source(step.kind) && writes_destination(step.kind))
       wrong = overlap(rank, step);
     if (wrong.empty() && sends(step.kind)) wrong = partner(rank, block, step.to);
+    if (wrong.empty() && plan_.in_switch(rank, block)) return of_switch(rank, block, step);
     if (wrong.empty() && receives(step.kind)) wrong = sender(rank, block, step.from);
     if (wrong.empty() && moves && has_tokens(plan_.kind()) && sends(step.kind) && receives(step.kind))
       wrong = "what comes and what goes have sizes of their own, so they are two steps";
     const bool by_ranks = plan_.kind() == CollectiveKind::all_to_all_v &&
                           plan_.counted(rank, step) == plan_.Plan::counted(rank, step);
     return wrong.empty() && moves && by_ranks ? straight(step) : wrong;
+  }
+
+  // A switch's: of one reduction and one multicast over the same ranks.
+  std::string of_switch(std::uint32_t rank, std::uint32_t block, const Step& step) const {
+    const Step first = plan_.step(rank, block, 0);
+    if (step.kind != Step::Kind::receive_copy_send || step.from.fan == kNoIndex || step.to.fan == kNoIndex)
+      return "a switch only passes on what comes from a fan to a fan";
+    if (step.from.fan != first.from.fan || step.to.fan != first.to.fan || step.from.fan == step.to.fan)
+      return "a switch passes on from one fan to one other";
+    if (std::string wrong = partner(rank, block, step.from); !wrong.empty()) return wrong;
+    const Fan up = plan_.fan(step.from.fan), down = plan_.fan(step.to.fan);
+    if (!up.is_head(rank, block) || !down.is_head(rank, block)) return "it is not the head of both fans";
+    if (up.first != down.first || up.members != down.members || up.stride != down.stride)
+      return "the two fans have different members";
+    return plan_.waits_between_blocks() ? "" : "the plan says that no thread block waits for another";
   }
 
   // What blocks with sizes of their own are moved by where both ends know the size from who they are.
@@ -71,6 +87,9 @@ class StepCheck {
   std::string after(std::uint32_t rank, std::uint32_t block, const Step& step) const {
     if (!plan_.waits_between_blocks()) return "the plan says that no thread block waits for another";
     if (step.after_block == block) return "a thread block cannot wait for itself";
+    if (step.after_block < blocks_[rank] && plan_.in_switch(rank, step.after_block))
+      return "a switch does the steps of thread block " + number(step.after_block) +
+             ", and no other waits for them";
     if (step.after_block >= blocks_[rank])
       return "there is no thread block " + number(step.after_block) + ", the rank has " +
              number(blocks_[rank]);

@@ -133,23 +133,28 @@ void Connections::connect_scale_up(std::uint32_t id) {
   s.path = fabric_.add_path(path) + 1;
 }
 
-std::uint32_t Connections::fan_pair(const FanPair& pair, const Combining& combining) {
+std::uint32_t Connections::fan_pair(const FanPair& pair) {
   const std::uint32_t id = take_number(state_.set_of_gpu[pair.source]);
   QueuePairRecord& record = state_.records[id];
   record.identity = {pair.source, pair.destination, pair.job, pair.number, record.identity.use};
-  record.efficiency = combining.efficiency;
+  record.efficiency = pair.combining.efficiency;
+  record.header = pair.header;
   state_.receivers[id].key = hash_combine(static_cast<std::uint64_t>(pair.source) << 32 | pair.destination,
                                           ~std::uint64_t{pair.number});
   std::vector<std::uint32_t> idle(pair.idle.begin(), pair.idle.end());
   idle.push_back(make_step(StepKind::deliver, id));
   put_path(record.idle, idle, nullptr);
-  const PortId first = pair.idle.front();
+  const PortId first = pair.idle.front(), wire = pair.wire != kNoId ? pair.wire : first;
   SenderState& s = state_.senders[id];
-  s.injector = sender_of(pair.source).injector(first, first);
+  s.transport = pair.transport;
+  s.traffic_class = pair.traffic_class;
+  const Bytes room = pair.wire != kNoId ? state_.of(s).parameters.nic_buffer : 0;
+  s.injector = sender_of(pair.source).injector(first, wire, room);
   s.scale_up = s.fan = true;
-  s.mtu = static_cast<std::uint32_t>(combining.piece);
-  s.rate = s.line_rate = cluster_.graph.port(first).link.rate;
-  s.overhead = static_cast<std::uint16_t>(fabric_.overhead(first));
+  s.window = pair.window;
+  s.mtu = static_cast<std::uint32_t>(pair.combining.piece);
+  s.rate = s.line_rate = cluster_.graph.port(wire).link.rate;
+  s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   return id;
 }
 
@@ -346,6 +351,7 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
 // Called by the fabric a detection delay after a link went down or came back, or when other circuits are to
 // carry packets.
 void Connections::routes_changed() {
+  ++route_changes_;
   const std::vector<bool>& down = fabric_.down_ports();
   if (down == down_at_start_) {
     live_routes_.reset();

@@ -35,10 +35,21 @@ class Connections {
   struct FanPair {
     std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as of QueuePairIdentity
     std::vector<PortId> idle;
+    Combining combining = {};
+    // Of an aggregation tree: the port of the NIC (kNoId: the first one), its headers, class and transport,
+    // and the packets that may be on their way.
+    PortId wire = kNoId;
+    std::uint32_t header = 0, window = UINT32_MAX;
+    std::uint8_t traffic_class = 0, transport = 0;
   };
-  std::uint32_t fan_pair(const FanPair& pair, const Combining& combining);
+  std::uint32_t fan_pair(const FanPair& pair);
   // It may be sent on: it begins with these steps, and then its packets are delivered to `delivered_as`.
   void set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
+  // Steps behind a port of another path.
+  std::uint32_t add_path(const std::vector<std::uint32_t>& steps) { return fabric_.add_path(steps); }
+  const Fabric& fabric() const { return fabric_; }
+  // How often routes have changed.
+  std::uint64_t route_changes() const { return route_changes_; }
   // The index of the first of the steps from its source to its destination, `idle` and then its delivery.
   std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }
 
@@ -109,6 +120,7 @@ class Connections {
   std::vector<Sender*> senders_;  // by set
   const Routes* routes_;
   std::vector<bool> down_at_start_;
+  std::uint64_t route_changes_ = 0;
   std::unique_ptr<Routes> live_routes_;  // while other links are down, or dark, than at the start
   // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/network/path.h"
+#include "sim/topology/aggregation_tree.h"
+#include "sim/transport/flow_ends.h"
 
 namespace netsim {
 
@@ -21,7 +24,47 @@ PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan&
   return path.size() == 2 ? path.front() : kNoId;
 }
 
-std::string objection(const Cluster& cluster, const SwitchFan& fan) {
+namespace {
+
+// An aggregation tree and how its members get to it.
+struct MemberTree {
+  std::vector<Cluster::NicEnd> ends;  // by member
+  AggregationTree tree;
+};
+
+std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
+  return cluster.graph.node(cluster.gpus[gpu].node).name;
+}
+
+MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
+  MemberTree made;
+  std::vector<NodeId> nics;
+  for (std::size_t i = 0; i < fan.members.size(); ++i) {
+    const std::uint32_t member = fan.members[i], next = fan.members[(i + 1) % fan.members.size()];
+    if (member == next || cluster.way(member, next) != WayKind::packets) {
+      made.tree.refused = name_of(cluster, member) + " and " + name_of(cluster, next) +
+                          " are joined by other links than those of a fabric's switches";
+      return made;
+    }
+    made.ends.push_back(cluster.nic_ends(member, next, fan.number).from);
+    nics.push_back(made.ends.back().nic);
+  }
+  std::vector<NodeId> sorted = nics;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    made.tree.refused = "two members would share " + cluster.graph.node(*twice).name;
+    return made;
+  }
+  made.tree = aggregation_tree(
+      cluster.graph, nics, fabric.down_ports(),
+      [&](NodeId node) { return fabric.switch_parameters(node).aggregation; }, fan.number);
+  return made;
+}
+
+}  // namespace
+
+std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
+  if (fan.turned) return tree_of(cluster, fabric, fan).tree.refused;
   const Graph& graph = cluster.graph;
   const auto switch_of = [&](std::uint32_t gpu) {
     const PortId port = port_into_fan(cluster, gpu, fan);
@@ -43,18 +86,24 @@ std::string objection(const Cluster& cluster, const SwitchFan& fan) {
 std::size_t FanLanes::KeyHash::operator()(const Key& key) const {
   std::uint64_t hash = hash_combine(reinterpret_cast<std::uintptr_t>(key.fan), key.communication);
   hash = hash_combine(hash, key.tag);
-  return static_cast<std::size_t>(
-      hash_combine(hash, static_cast<std::uint64_t>(key.job) << 8 | static_cast<std::uint64_t>(key.use)));
+  return static_cast<std::size_t>(hash_combine(hash, static_cast<std::uint64_t>(key.job) << 16 |
+                                                         static_cast<std::uint64_t>(key.traffic_class) << 8 |
+                                                         static_cast<std::uint64_t>(key.use)));
 }
 
 std::uint32_t FanLanes::lane_of(const Key& key) {
-  if (const auto known = lane_of_.find(key); known != lane_of_.end()) return known->second;
-  const Key of_fan{key.fan, key.use, key.job, 0, 0};
+  if (const auto known = lane_of_.find(key); known != lane_of_.end()) {
+    if (is_whole(lanes_[known->second])) return known->second;
+    lane_of_.erase(known);
+  }
+  const Key of_fan{key.fan, key.use, key.traffic_class, key.job, 0, 0};
   std::vector<std::uint32_t>& same = lanes_of_fan_[of_fan];
+  std::erase_if(same, [&](std::uint32_t lane) { return !is_whole(lanes_[lane]); });
   const auto idle = std::find_if(same.begin(), same.end(),
                                  [&](std::uint32_t lane) { return lanes_[lane].on_their_way == 0; });
   if (idle == same.end()) {
-    same.push_back(new_lane(key, lanes_of_head_[key.fan->head]++));
+    const std::uint32_t number = key.use == FanUse::turned ? 0 : lanes_of_head_[key.fan->head]++;
+    same.push_back(new_lane(key, number));
     return lane_of_[key] = same.back();
   }
   lane_of_.erase(lanes_[*idle].key);
@@ -66,7 +115,9 @@ std::uint32_t FanLanes::lane_of(const Key& key) {
 std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
   const auto lane = static_cast<std::uint32_t>(lanes_.size());
   lanes_.emplace_back().key = key;
-  if (key.use == FanUse::multicast) {
+  if (key.use == FanUse::turned) {
+    connect_tree(lane);
+  } else if (key.use == FanUse::multicast) {
     connect_multicast(lane, number);
   } else {
     connect_reduction(lane, number);
@@ -74,18 +125,133 @@ std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
   return lane;
 }
 
-// Queue pairs of fans have numbers beyond all channels: a lane has 2, out of the switch and into it.
+// Queue pairs of fans have numbers beyond all channels: a lane has 2, out of the switch and into it; a
+// tree 1.
+constexpr std::uint32_t kBeyondChannels = 1U << 31;
+
 std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
                                  std::uint32_t destination, std::uint32_t number) {
   const Cluster& cluster = state_.cluster;
   const SwitchFan& fan = *lanes_[lane].key.fan;
   const PortId up = port_into_fan(cluster, source, fan), down = port_into_fan(cluster, destination, fan) ^ 1U;
-  const Combining& combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
-  constexpr std::uint32_t kBeyondChannels = 1U << 31;
-  const std::uint32_t id = connections_.fan_pair(
-      {source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}}, combining);
+  Connections::FanPair pair{source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}};
+  pair.combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
+  const std::uint32_t id = connections_.fan_pair(pair);
   places_[id] = {lane, member};
   return id;
+}
+
+// Whether no link of the lane's tree is known to be down; of one that is in use it is taken for granted,
+// because a packet that is lost ends the run.
+bool FanLanes::is_whole(Lane& lane) const {
+  if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == connections_.route_changes())
+    return true;
+  const std::vector<bool>& down = connections_.fabric().down_ports();
+  const bool whole = std::none_of(lane.ports.begin(), lane.ports.end(),
+                                  [&](PortId port) { return down[port] || down[port ^ 1U]; });
+  if (whole) lane.looked_at = connections_.route_changes();
+  return whole;
+}
+
+// Members' queue pairs first, whose ways down the switches' branches lead into; then the switches, each
+// behind its children; then the ways up.
+void FanLanes::connect_tree(std::uint32_t number) {
+  Lane& lane = lanes_[number];
+  const Cluster& cluster = state_.cluster;
+  const Fabric& fabric = connections_.fabric();
+  const std::span<const std::uint32_t> members = lane.key.fan->members;
+  const auto [ends, tree] = tree_of(cluster, fabric, *lane.key.fan);
+  if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be laid: " + tree.refused);
+
+  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
+  Connections::FanPair pair;
+  pair.job = lane.key.job;
+  pair.number = kBeyondChannels + trees_++;
+  pair.traffic_class = lane.key.traffic_class;
+  pair.transport = state_.transport_between(members[0], members[1]);
+  const FabricTransport& transport = state_.transports[pair.transport];
+  pair.header = transport.framing.header;
+  pair.combining = {
+      1, std::min(transport.parameters.mtu,
+                  rules.aggregation_payload != 0 ? rules.aggregation_payload : transport.parameters.mtu)};
+  std::vector<std::vector<PortId>> ways;  // from each member to the root and back
+  std::vector<std::size_t> heights;       // ports of the way to the root
+  Time latest = 0, slowest = 1;
+  const Bytes full = pair.combining.piece + pair.header;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    std::vector<PortId> way = ends[i].ports;
+    const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
+    way.insert(way.end(), up.begin(), up.end());
+    heights.push_back(way.size());
+    way.insert(way.end(), down.begin(), down.end());
+    way.insert(way.end(), onward.begin(), onward.end());
+    const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
+    latest = std::max(latest, fabric.ideal_time(way, 1, full, full, full) + latency);
+    for (const PortId port : way)
+      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), fabric.rate(port)));
+    ways.push_back(std::move(way));
+  }
+  const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
+  pair.window =
+      rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    pair.source = pair.destination = members[i];
+    pair.idle = ways[i];
+    pair.wire = tree.nic_ports[i];
+    lane.in.push_back(connections_.fan_pair(pair));
+    places_[lane.in.back()] = {number, i};
+  }
+
+  const std::vector<std::uint32_t> turns = connect_switches(number, tree, heights, pair.window);
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    std::vector<std::uint32_t> steps(ends[i].ports.begin(), ends[i].ports.end());
+    std::uint32_t at = tree.leaf[i];
+    for (const PortId port : tree.way_up(i)) {
+      steps.push_back(port);
+      steps.push_back(make_step(StepKind::route, kFanTarget | turns[at]));
+      at = tree.switches[at].parent;
+    }
+    connections_.set_fan_path(lane.in[i], std::move(steps), lane.in[i]);
+  }
+  for (const AggregationTree::Switch& one : tree.switches) {
+    if (one.up != kNoId) lane.ports.push_back(one.up);
+  }
+  lane.ports.insert(lane.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
+  lane.looked_at = connections_.route_changes();
+}
+
+// `heights`: by member, how many ports its way to the root has, those in its host included. Returns the fans
+// that add up, by switch.
+std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t lane, const AggregationTree& tree,
+                                                      const std::vector<std::size_t>& heights,
+                                                      std::uint32_t open) {
+  // By port that leads down: the path of what goes there, behind that port.
+  std::unordered_map<PortId, std::uint32_t> behind;
+  for (std::uint32_t i = 0; i < tree.nic_ports.size(); ++i) {
+    const std::size_t links = tree.way_up(i).size();
+    behind[tree.nic_ports[i] ^ 1U] =
+        connections_.path_of(lanes_[lane].in[i]) + static_cast<std::uint32_t>(heights[i] + links);
+  }
+  std::vector<std::uint32_t> adding(tree.switches.size());
+  for (auto number = static_cast<std::uint32_t>(tree.switches.size()); number-- > 0;) {
+    const AggregationTree::Switch& one = tree.switches[number];
+    SwitchFans::At up, down;
+    for (const PortId port : one.down) {
+      up.from.push_back(port ^ 1U);
+      down.branches.push_back({port, behind.at(port)});
+    }
+    std::sort(up.from.begin(), up.from.end());
+    up.latency = connections_.fabric().switch_parameters(one.node).aggregation_latency;
+    up.open = open;
+    if (one.up == kNoId) {
+      up.branches = std::move(down.branches);
+    } else {
+      const std::uint32_t copies = fabric_.fans().add(std::move(down));
+      behind[one.up ^ 1U] = connections_.add_path({make_step(StepKind::route, kFanTarget | copies)});
+    }
+    adding[number] = fabric_.fans().add(std::move(up));
+  }
+  return adding;
 }
 
 void FanLanes::connect_multicast(std::uint32_t lane, std::uint32_t number) {
@@ -100,7 +266,7 @@ void FanLanes::connect_multicast(std::uint32_t lane, std::uint32_t number) {
     branches.back().path = connections_.path_of(out) + 2;
   }
   const std::uint32_t in = new_pair(lane, 0, fan.head, fan.head, 2 * number + 1);
-  const std::uint32_t step = fabric_.fans().add_multicast(std::move(branches));
+  const std::uint32_t step = fabric_.fans().add({.from = {}, .branches = std::move(branches)});
   connections_.set_fan_path(
       in, {port_into_fan(cluster, fan.head, fan), make_step(StepKind::route, kFanTarget | step)}, in);
   lanes_[lane].in.push_back(in);
@@ -113,7 +279,7 @@ void FanLanes::connect_reduction(std::uint32_t lane, std::uint32_t number) {
   std::vector<PortId> from;
   for (const std::uint32_t member : fan.members) from.push_back(port_into_fan(cluster, member, fan));
   std::sort(from.begin(), from.end());
-  const std::uint32_t step = fabric_.fans().add_reduction(std::move(from));
+  const std::uint32_t step = fabric_.fans().add({.from = std::move(from), .branches = {}});
   for (std::uint32_t i = 0; i < fan.members.size(); ++i) {
     const std::uint32_t in = new_pair(lane, i, fan.members[i], fan.head, 2 * number + 1);
     connections_.set_fan_path(
@@ -128,11 +294,13 @@ void FanLanes::connect_reduction(std::uint32_t lane, std::uint32_t number) {
 // ---- Messages
 
 void FanLanes::send(const SendRequest& request) {
-  const std::uint32_t number =
-      lane_of({request.fan, request.fan_use, request.traits.job, request.communication, request.tag});
+  const std::uint8_t traffic_class =
+      request.fan_use == FanUse::turned ? request.traits.traffic_class : std::uint8_t{0};
+  const std::uint32_t number = lane_of(
+      {request.fan, request.fan_use, traffic_class, request.traits.job, request.communication, request.tag});
   Lane& lane = lanes_[number];
   const auto& members = request.fan->members;
-  if (request.fan_use == FanUse::reduction) {
+  if (request.fan_use != FanUse::multicast) {
     ++lane.on_their_way;
     const auto member = std::find(members.begin(), members.end(), request.source) - members.begin();
     sender_.send(lane.in[static_cast<std::size_t>(member)], request);
@@ -144,6 +312,10 @@ void FanLanes::send(const SendRequest& request) {
 }
 
 void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
+  if (state_.senders[id].window != UINT32_MAX) {
+    if (sender_.sum_arrived(id)) sum_turned(id, packet);
+    return;
+  }
   const Place place = places_.at(id);
   Lane& lane = lanes_[place.lane];
   if (lane.key.use == FanUse::multicast) {
@@ -151,6 +323,22 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
   } else {
     sum_delivered(lane, place.member, id, packet);
   }
+}
+
+void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
+  auto [request, start, number] = sender_.end_oldest(id);
+  request.destination = request.source;
+  ++counts_.flows_done;
+  counts_.bytes_delivered += request.bytes;
+  if (state_.observed) {
+    const Time ideal = ideal_times_.of_message(id, request.bytes);
+    set_.write(state_.delivered_reader, FlowDelivered{id, request, number, start, loop_.now(), ideal});
+    set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
+  }
+  request.delays = delays(id, request.bytes, start, packet);
+  --lanes_[places_.at(id).lane].on_their_way;
+  state_.listener->message_delivered(request);
+  state_.listener->message_sent(request);
 }
 
 // Of the packet that has come last, whose queue pair this is.
@@ -179,7 +367,7 @@ void FanLanes::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id
 void FanLanes::sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet) {
   std::vector<SendRequest> ended;
   for (std::uint32_t i = 0; i < lane.in.size(); ++i) {
-    auto [request, start] = sender_.end_oldest(lane.in[i]);
+    auto [request, start, number] = sender_.end_oldest(lane.in[i]);
     if (i == member) request.delays = delays(id, request.bytes, start, packet);
     ended.push_back(request);
   }

@@ -16,7 +16,10 @@ IdealTimes::Packets IdealTimes::packets(std::uint32_t id, Bytes bytes) const {
   const Bytes mtu = s.mtu;
   const Bytes count = (bytes + mtu - 1) / mtu;
   const Bytes last = bytes - (count - 1) * mtu;
-  if (s.scale_up) return {static_cast<std::uint64_t>(count), std::min(bytes, mtu), mtu, last};
+  if (s.scale_up) {
+    const Bytes header = state_.records[id].header;
+    return {static_cast<std::uint64_t>(count), std::min(bytes, mtu) + header, mtu + header, last + header};
+  }
   const Framing& framing = state_.of(s).framing;
   const Bytes header = framing.header, first_header = framing.first_header;
   return {static_cast<std::uint64_t>(count), mtu + header + first_header, mtu + header,

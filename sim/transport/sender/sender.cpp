@@ -42,7 +42,7 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (request.traits.rate_limit != 0 || request.traits.gap != 0) s.limited = true;
-  if (!s.scale_up) {
+  if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in a tree
     if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
   }
@@ -266,7 +266,7 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
     begin_trace(s, segment, index);
   if (s.scale_up) {
     if (s.fan) [[unlikely]]
-      k.bytes = static_cast<std::uint32_t>(k.bytes / state_.records[id].efficiency + 0.5);
+      make_fan_packet(id, k);
     return index;
   }
   if (s.counted) ++outstanding_[id].sent;
@@ -278,6 +278,14 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   if (s.selective) repeated_[id].last_sent = loop_.now();
   if (!s.timer) arm_timer(id);
   return index;
+}
+
+// Where the sum comes back each packet is told of, because it opens the window.
+void Sender::make_fan_packet(std::uint32_t id, Packet& packet) {
+  const QueuePairRecord& record = state_.records[id];
+  packet.bytes = static_cast<std::uint32_t>(packet.bytes / record.efficiency + 0.5) + record.header;
+  packet.came_in = kNoRoom;
+  if (senders_[id].window != UINT32_MAX) packet.last = true;
 }
 
 // Of the queue pair's class.
@@ -544,12 +552,26 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
 
 // Nothing is acknowledged over scale-up links: what came before the packet has come too.
 void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
-  auto [request, start] = end_oldest(id);
+  auto [request, start, number] = end_oldest(id);
   if (state_.traced) {
     request.delays = delays_.of(id, request.bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
   }
   state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
+}
+
+bool Sender::sum_arrived(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  ++s.acknowledged;
+  bool complete = false;
+  while (!complete && SendQueues::oldest_acknowledged(s)) {
+    complete = queues_.ends_message(queues_.segment(s.oldest));
+    if (complete) break;
+    const Segment done = queues_.take_oldest(s);
+    counts_.packets += done.end - done.first;
+  }
+  make_ready(id);
+  return complete;
 }
 
 Sender::Ended Sender::end_oldest(std::uint32_t id) {
@@ -561,7 +583,7 @@ Sender::Ended Sender::end_oldest(std::uint32_t id) {
     counts_.packets += done.end - done.first;
   }
   const Message& m = queues_.message(done.message);
-  const Ended ended{m.request, m.start};
+  const Ended ended{m.request, m.start, m.number};
   queues_.forget(done.message);
   return ended;
 }

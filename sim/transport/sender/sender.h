@@ -61,10 +61,15 @@ class Sender final : public PacketSource {
   // The last packet of a message over scale-up links, `packet`, has arrived and was released just now.
   void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
+  // Of a queue pair into an aggregation tree: the sum of a packet of it has come. True: of the last one of
+  // its first message, which end_oldest() is to end now.
+  bool sum_arrived(std::uint32_t id);
+
   // The first of the queue pair's messages is over at all its receivers; it is forgotten.
   struct Ended {
     SendRequest request;
     Time start = 0;
+    std::uint32_t number = 0;  // as of Message
   };
   Ended end_oldest(std::uint32_t id);
 
@@ -104,6 +109,7 @@ class Sender final : public PacketSource {
   void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
 
   void announce(std::uint32_t id, const Message& m);
+  void make_fan_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
     return s.selective && repeated_[id].has_gap(s.acknowledged);

@@ -143,6 +143,8 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"nvls", Kind::all_gather, any, always<1>},
       {"nvls", Kind::reduce_scatter, any, always<1>},
       {"{kind: nvls_tree, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
+      {"{kind: sharp, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
+      {"{kind: sharp, group: 1}", Kind::all_reduce, any, always<2>},
       {"direct", Kind::all_to_all_v, any, always<1>},
       {"direct", Kind::dispatch, any, always<1>},
       {"direct", Kind::combine, any, always<1>},

@@ -1,0 +1,173 @@
+#include "sim/topology/aggregation_tree.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace netsim {
+namespace {
+
+class TreeBuilder {
+ public:
+  TreeBuilder(const Graph& graph, std::span<const NodeId> nics, const std::vector<bool>& down,
+              const std::function<bool(NodeId)>& adds_up, std::uint32_t number)
+      : graph_(graph), nics_(nics), down_(down), number_(number), adds_up_(graph.node_count()) {
+    for (NodeId node = 0; node < graph.node_count(); ++node)
+      adds_up_[node] = graph.node(node).kind == NodeKind::fabric_switch && adds_up(node);
+  }
+
+  AggregationTree build() {
+    for (const NodeId nic : nics_) {
+      if (!join(nic)) return std::move(tree_);
+    }
+    const NodeId root = find_root();
+    if (root == kNoId) {
+      tree_.refused = "no switches that add up join " + graph_.node(nics_.front()).name + " with all others";
+      return std::move(tree_);
+    }
+    hang(root);
+    return std::move(tree_);
+  }
+
+ private:
+  bool is_up(PortId port) const { return !down_[port] && !down_[port ^ 1U]; }
+  PortId of_turn(const std::vector<PortId>& ports) const { return ports[number_ % ports.size()]; }
+
+  // The NIC's port into the fabric.
+  bool join(NodeId nic) {
+    std::vector<PortId> ports;
+    for (const PortId port : graph_.ports_of(nic)) {
+      if (graph_.node(graph_.port(port).peer_node).kind == NodeKind::fabric_switch && is_up(port))
+        ports.push_back(port);
+    }
+    if (ports.empty()) return refuse("no link of " + graph_.node(nic).name + " to a switch is up");
+    const PortId port = of_turn(ports);
+    const Node& leaf = graph_.node(graph_.port(port).peer_node);
+    if (leaf.atom == graph_.node(nic).atom) {
+      return refuse(leaf.name + " is a part of the host of " + graph_.node(nic).name +
+                    ": the fabric joins hosts directly, without switches that could add up");
+    }
+    if (!adds_up_[graph_.port(port).peer_node])
+      return refuse(leaf.name + " does not add up (network.switch.aggregation)");
+    tree_.nic_ports.push_back(port);
+    leaves_.push_back(graph_.port(port).peer_node);
+    return true;
+  }
+  bool refuse(std::string why) {
+    tree_.refused = std::move(why);
+    return false;
+  }
+
+  // Links from a switch to each other one, over switches that add up.
+  std::vector<std::uint32_t> distances(NodeId from) const {
+    std::vector<std::uint32_t> links(graph_.node_count(), kNoId);
+    std::vector<NodeId> reached{from};
+    links[from] = 0;
+    for (std::size_t next = 0; next < reached.size(); ++next) {
+      const NodeId at = reached[next];
+      for (const PortId port : graph_.ports_of(at)) {
+        const NodeId there = graph_.port(port).peer_node;
+        if (links[there] != kNoId || !adds_up_[there] || !is_up(port)) continue;
+        links[there] = links[at] + 1;
+        reached.push_back(there);
+      }
+    }
+    return links;
+  }
+
+  NodeId find_root() const {
+    std::vector<NodeId> leaves = leaves_;
+    std::sort(leaves.begin(), leaves.end());
+    leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+    std::vector<std::uint32_t> farthest(graph_.node_count(), 0);
+    std::vector<std::uint64_t> together(graph_.node_count(), 0);
+    for (const NodeId leaf : leaves) {
+      const std::vector<std::uint32_t> links = distances(leaf);
+      for (NodeId node = 0; node < links.size(); ++node) {
+        farthest[node] = std::max(farthest[node], links[node]);
+        together[node] += links[node];
+      }
+    }
+    std::vector<NodeId> nearest;
+    for (NodeId node = 0; node < farthest.size(); ++node) {
+      if (farthest[node] == kNoId) continue;
+      const auto length = [&](NodeId of) { return std::tuple(farthest[of], together[of]); };
+      if (!nearest.empty() && length(node) > length(nearest.front())) continue;
+      if (!nearest.empty() && length(node) < length(nearest.front())) nearest.clear();
+      nearest.push_back(node);
+    }
+    return nearest.empty() ? kNoId : nearest[number_ % nearest.size()];
+  }
+
+  // Climbs from each NIC's switch to the root.
+  void hang(NodeId root) {
+    const std::vector<std::uint32_t> links = distances(root);
+    std::vector<PortId> up(graph_.node_count(), kNoId);
+    std::vector<NodeId> in_tree{root};
+    for (const NodeId leaf : leaves_) {
+      for (NodeId at = leaf; at != root && up[at] == kNoId; at = graph_.port(up[at]).peer_node) {
+        up[at] = towards(links, at);
+        in_tree.push_back(at);
+      }
+    }
+    std::sort(in_tree.begin(), in_tree.end(),
+              [&](NodeId a, NodeId b) { return std::tuple(links[a], a) < std::tuple(links[b], b); });
+    std::vector<std::uint32_t> number(graph_.node_count(), kNoId);
+    for (const NodeId node : in_tree) {
+      AggregationTree::Switch one;
+      one.node = node;
+      one.up = up[node];
+      if (node != root) {
+        one.parent = number[graph_.port(one.up).peer_node];
+        tree_.switches[one.parent].down.push_back(one.up ^ 1U);
+      }
+      number[node] = static_cast<std::uint32_t>(tree_.switches.size());
+      tree_.switches.push_back(std::move(one));
+    }
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+      tree_.leaf.push_back(number[leaves_[i]]);
+      tree_.switches[tree_.leaf[i]].down.push_back(tree_.nic_ports[i] ^ 1U);
+    }
+    for (AggregationTree::Switch& one : tree_.switches) std::sort(one.down.begin(), one.down.end());
+  }
+  PortId towards(const std::vector<std::uint32_t>& links, NodeId at) const {
+    std::vector<PortId> ports;
+    for (const PortId port : graph_.ports_of(at)) {
+      const NodeId there = graph_.port(port).peer_node;
+      if (is_up(port) && links[there] != kNoId && links[there] + 1 == links[at]) ports.push_back(port);
+    }
+    return of_turn(ports);
+  }
+
+  const Graph& graph_;
+  std::span<const NodeId> nics_;
+  const std::vector<bool>& down_;
+  const std::uint32_t number_;
+  std::vector<bool> adds_up_;   // by node
+  std::vector<NodeId> leaves_;  // by NIC
+  AggregationTree tree_;
+};
+
+}  // namespace
+
+std::vector<PortId> AggregationTree::way_up(std::size_t nic) const {
+  std::vector<PortId> ports{nic_ports[nic]};
+  for (std::uint32_t at = leaf[nic]; switches[at].parent != kNoId; at = switches[at].parent)
+    ports.push_back(switches[at].up);
+  return ports;
+}
+
+std::vector<PortId> AggregationTree::way_down(std::size_t nic) const {
+  std::vector<PortId> ports = way_up(nic);
+  std::reverse(ports.begin(), ports.end());
+  for (PortId& port : ports) port ^= 1U;
+  return ports;
+}
+
+AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
+                                 const std::vector<bool>& down, const std::function<bool(NodeId)>& adds_up,
+                                 std::uint32_t number) {
+  return TreeBuilder(graph, nics, down, adds_up, number).build();
+}
+
+}  // namespace netsim

@@ -1,0 +1,416 @@
+// All-reduces that the switches of a fabric add up: times and bytes against closed forms, on trees of all
+// sorts and sizes, what is refused, and what becomes of them where links go down.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/programs/named_plan.h"
+#include "sim/core/errors.h"
+#include "tests/collectives/algorithms/algorithm_cases.h"
+#include "tests/collectives/packet_collectives.h"
+#include "tests/collectives/table_plan.h"
+
+namespace netsim {
+namespace {
+
+using testing::every;
+using ::testing::HasSubstr;
+using testing::PacketCollectives;
+using testing::request_of;
+using ::testing::ThrowsMessage;
+
+constexpr const char* kNoLatency = "{kind: sharp, base_latency: 0, hop_latency: 0, hop_latency_net: 0}";
+constexpr Bytes kHeader = 26, kPacket = 4096 + kHeader;  // InfiniBand
+constexpr Time kDelay = 500 * kNanosecond;
+
+// 100 Gb/s: 80 ps a byte.
+std::string fabric(const std::string& topology, const std::string& sharp, const std::string& of_switch = "",
+                   const std::string& host = "single_nic") {
+  return "topology: {" + topology + ", link: infiniband, delay: 500 ns}\nhost: " + host +
+         "\nnetwork:\n  switch: {flow_control: credits, marker: none, aggregation: true" +
+         (of_switch.empty() ? "" : ", " + of_switch) +
+         "}\ntransport: {framing: infiniband, congestion_control: none}\ncollectives:\n  all_reduce: " +
+         sharp + "\n";
+}
+std::string leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf) {
+  return "kind: leaf_spine, leaves: " + std::to_string(leaves) + ", spines: " + std::to_string(spines) +
+         ", hosts_per_leaf: " + std::to_string(hosts_per_leaf);
+}
+Time wire(Bytes bytes) { return bytes * 80; }
+
+// InfiniBand's frames that return credits share the links with the sums, so closed forms are those without.
+std::string without_credits(std::string yaml) {
+  const std::string credits = "flow_control: credits";
+  return yaml.replace(yaml.find(credits), credits.size(), "flow_control: pfc");
+}
+
+// Up and down `height` links each, store and forward, adding up at `height` switches; then one packet after
+// the other.
+Time form(std::uint32_t height, Bytes packets, Time adding) {
+  return 2 * height * (wire(kPacket) + kDelay) + height * adding + (packets - 1) * wire(kPacket);
+}
+
+TEST(Sharp, TakesTheWayUpAndDownAndTheBytesOnce) {
+  struct Case {
+    std::string topology;
+    std::uint32_t hosts, height;
+  };
+  for (const Case& c :
+       {Case{"kind: star, hosts: 5", 5, 1}, Case{leaf_spine(2, 3, 4), 8, 2}, Case{leaf_spine(2, 3, 4), 3, 1},
+        Case{"kind: fat_tree, k: 4", 16, 3}, Case{"kind: fat_tree, k: 4", 4, 2}}) {
+    for (const Bytes packets : {1, 8, 1024}) {
+      for (const Time adding : {Time{0}, 130 * kNanosecond}) {
+        const std::string latency = "aggregation_latency: " + std::to_string(adding / kNanosecond) + " ns";
+        PacketCollectives cluster(without_credits(fabric(c.topology, kNoLatency, latency)));
+        const auto members = every(1, c.hosts);
+        EXPECT_EQ(cluster.run(request_of(CollectiveKind::all_reduce, members, packets * 4096)),
+                  form(c.height, packets, adding))
+            << c.topology << ", " << c.hosts << " hosts, " << packets << " packets";
+      }
+    }
+  }
+}
+
+// One packet at a time goes up and comes back; of four, the fifth goes when the first is back.
+TEST(Sharp, HasNoMorePacketsOnTheirWayThanItMay) {
+  const auto members = every(1, 8);
+  const Time there_and_back = form(2, 1, 0);
+  for (const Bytes outstanding : {1, 4}) {
+    const std::string limit = "aggregation_outstanding: " + std::to_string(outstanding);
+    PacketCollectives cluster(without_credits(fabric(leaf_spine(2, 1, 4), kNoLatency, limit)));
+    const Bytes turns = 32;
+    const Time time =
+        cluster.run(request_of(CollectiveKind::all_reduce, members, turns * outstanding * 4096));
+    EXPECT_EQ(time, turns * there_and_back + (outstanding - 1) * wire(kPacket)) << outstanding;
+  }
+}
+
+TEST(Sharp, PacketsAreAsLargeAsSwitchesAddUp) {
+  PacketCollectives cluster(fabric("kind: star, hosts: 4", kNoLatency, "aggregation_payload: 256 B"));
+  const auto members = every(1, 4);
+  cluster.run(request_of(CollectiveKind::all_reduce, members, 100 * 256 + 1));
+  EXPECT_EQ(cluster.packets.at("host2", "switch0").data_packets, 101U);
+  EXPECT_EQ(cluster.packets.at("host2", "switch0").wire_bytes, 100 * (256 + kHeader) + 1 + kHeader);
+}
+
+// Of fabrics of random shape and groups of random hosts: n and its headers go up and down each link of the
+// tree, nothing over others, and no host is done before n / B.
+TEST(Sharp, EachLinkOfTheTreeCarriesTheBufferOnceEachWay) {
+  EXPECT_TRUE(rc::check("bytes of links", [] {
+    const auto number = [](int low, int high) { return std::to_string(*rc::gen::inRange(low, high + 1)); };
+    std::string topology;
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        topology = "kind: leaf_spine, leaves: " + number(1, 5) + ", spines: " + number(1, 4) +
+                   ", hosts_per_leaf: " + number(2, 5) + ", links: " + number(1, 2);
+        break;
+      case 1:
+        topology = "kind: fat_tree, k: " + std::to_string(2 * *rc::gen::inRange(2, 4));
+        break;
+      case 2:
+        topology = "kind: jellyfish, switches: 8, degree: 3, hosts_per_switch: 2, seed: " + number(1, 9);
+        break;
+      default:
+        topology = "kind: switch_line, switches: " + number(1, 4);
+        break;
+    }
+    PacketCollectives cluster(fabric(topology, kNoLatency));
+    const Graph& graph = cluster.packets.cluster.graph;
+    const auto hosts = static_cast<std::uint32_t>(cluster.packets.cluster.gpus.size());
+    std::vector<std::uint32_t> members = every(1, hosts);
+    for (std::uint32_t i = hosts - 1; i > 0; --i)
+      std::swap(members[i], members[*rc::gen::inRange<std::uint32_t>(0, i + 1)]);
+    members.resize(*rc::gen::inRange<std::uint32_t>(2, hosts + 1));
+    const auto n = *rc::gen::inRange<Bytes>(1, 32 * kKibibyte + 1);  // one message
+    const Bytes on_wire = n + (n + 4095) / 4096 * kHeader;
+    const Time time = cluster.run(request_of(CollectiveKind::all_reduce, members, n));
+    RC_ASSERT(time >= wire(on_wire));
+    std::vector<std::uint32_t> up(graph.node_count(), 0);
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      const PortCounters counters = cluster.packets.network->port_counters(port);
+      if (counters.data_packets == 0) continue;
+      RC_ASSERT(counters.data_packets == static_cast<std::uint64_t>((n + 4095) / 4096));
+      RC_ASSERT(cluster.packets.network->port_counters(port ^ 1U).data_packets == counters.data_packets);
+      ++up[graph.port(port).node];
+    }
+    // A tree: of all nodes on it one more than it has links.
+    std::uint32_t nodes = 0, ends = 0;
+    for (const std::uint32_t links : up) {
+      nodes += links > 0 ? 1 : 0;
+      ends += links;
+    }
+    RC_ASSERT(ends == 2 * (nodes - 1));
+    for (const std::uint32_t gpu : members) RC_ASSERT(up[cluster.packets.cluster.gpus[gpu].node] == 1);
+  }));
+}
+
+// Of the 8 GPUs of each host every one has its part: n leaves a host by its NICs, n / 8 each, and n comes.
+TEST(Sharp, HostsOfSeveralGpusUseAllNics) {
+  for (const std::uint32_t hosts : {2U, 3U, 4U}) {
+    PacketCollectives cluster(
+        fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 4, rate: 200 Gbps", "sharp", "",
+               "dgx_a100"));
+    const auto members = every(1, 8 * hosts);
+    const Bytes n = 64 * kMebibyte, part = n / 8, with_headers = part + part / 4096 * kHeader;
+    cluster.run(request_of(CollectiveKind::all_reduce, members, n));
+    const Graph& graph = cluster.packets.cluster.graph;
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      const PortSpec& spec = graph.port(port);
+      const auto counters = cluster.packets.network->port_counters(port);
+      if (graph.node(spec.node).kind == NodeKind::nic &&
+          graph.node(spec.peer_node).kind == NodeKind::fabric_switch) {
+        const bool used = graph.port_name(port)[4] - '0' < static_cast<int>(hosts);
+        EXPECT_EQ(counters.wire_bytes, used ? with_headers : 0) << graph.port_name(port);
+      }
+    }
+    for (std::uint32_t gpu = 0; gpu < 8 * hosts; ++gpu) {
+      const std::string host = "host" + std::to_string(gpu / 8),
+                        name = host + "/gpu" + std::to_string(gpu % 8);
+      const auto out = static_cast<double>(cluster.packets.at(name, host + "/nvswitch").wire_bytes);
+      EXPECT_NEAR(out, 2.0 * 7 / 8 * n, 0.001 * n) << name;  // and credits
+    }
+  }
+}
+
+// Twice what a ring moves over the NICs is what it takes less, for much; hosts make no difference.
+TEST(Sharp, TakesHalfTheTimeOfARing) {
+  const auto time_of = [](const std::string& all_reduce, std::uint32_t hosts) {
+    PacketCollectives cluster(fabric("kind: fat_tree, k: 4, rate: 100 Gbps", all_reduce));
+    const auto members = every(1, hosts);
+    return static_cast<double>(cluster.run(request_of(CollectiveKind::all_reduce, members, 64 * kMebibyte)));
+  };
+  const double bound = static_cast<double>(wire(64 * kMebibyte));
+  for (const std::uint32_t hosts : {4U, 8U, 16U}) {
+    EXPECT_GE(time_of(kNoLatency, hosts), bound);
+    EXPECT_LE(time_of(kNoLatency, hosts), 1.01 * bound);
+  }
+  EXPECT_GT(time_of("ring", 16), 1.8 * time_of(kNoLatency, 16));
+}
+
+// Two jobs' trees share links: together they take as long as one after the other, and both end.
+TEST(Sharp, TreesShareLinksWithEachOtherAndWithMessages) {
+  const Bytes n = 8 * kMebibyte;
+  const auto members = every(1, 8);
+  PacketCollectives cluster(fabric(leaf_spine(2, 1, 4), kNoLatency));
+  CommunicationRequest one = request_of(CollectiveKind::all_reduce, members, n), two = one;
+  two.communication = 6;
+  for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+    one.index = two.index = gpu;
+    cluster.executor->start(gpu, gpu % 2 == 0 ? one : two);
+    cluster.executor->start(gpu, gpu % 2 == 0 ? two : one);
+  }
+  const std::vector<std::uint32_t> pair{0, 7};
+  CommunicationRequest other = request_of(CollectiveKind::point_to_point, pair, n);
+  other.raw = true;
+  other.communication = 7;
+  for (other.index = 0; other.index < 2; ++other.index) cluster.executor->start(pair[other.index], other);
+  cluster.packets.loop.run();
+  EXPECT_EQ(cluster.recorder.done.size(), 18U);
+  EXPECT_GE(cluster.recorder.last(), wire(3 * n));
+  EXPECT_LE(cluster.recorder.last(), wire(3 * n) * 103 / 100);
+}
+
+// A slow host holds back the others: in the switches there is never more than what may be on its way.
+TEST(Sharp, ASlowLinkHoldsBackAllHosts) {
+  const auto members = every(1, 8);
+  const Bytes n = 4 * kMebibyte;
+  PacketCollectives slow(
+      "topology: {" + leaf_spine(2, 1, 4) +
+      ", link: infiniband, delay: 500 ns}\nnetwork:\n  switch: {flow_control: credits, marker: "
+      "none, aggregation: true, aggregation_outstanding: 16}\n  faults: [{link: "
+      "host7-leaf1, rate: 10 Gbps, at: 1 ns}]\ntransport: {framing: infiniband, congestion_control: "
+      "none}\ncollectives: {all_reduce: " +
+      std::string(kNoLatency) + "}\n");
+  const Time time = slow.run(request_of(CollectiveKind::all_reduce, members, n));
+  EXPECT_GE(time, 10 * wire(n));
+  EXPECT_LE(time, 11 * wire(n));
+  for (const char* leaf : {"leaf0", "leaf1"})
+    EXPECT_LE(slow.packets.at("spine0", leaf).max_queue, 16 * kPacket) << leaf;
+  EXPECT_LE(slow.packets.at("leaf1", "host7").max_queue, 16 * kPacket);
+}
+
+// ---- What is refused
+
+TEST(Sharp, NeedsSwitchesThatAddUp) {
+  const auto starts = [](const std::string& yaml, const std::vector<std::uint32_t>& members) {
+    PacketCollectives made(yaml);
+    made.executor->start(members[0], request_of(CollectiveKind::all_reduce, members, 1000));
+  };
+  const auto four = every(1, 4);
+  EXPECT_NO_THROW(starts(fabric("kind: star, hosts: 4", "sharp"), four));
+  std::string without = fabric("kind: star, hosts: 4", "sharp");
+  without.erase(without.find(", aggregation: true"), 19);
+  EXPECT_THAT([&] { starts(without, four); },
+              ThrowsMessage<InputError>(::testing::AllOf(
+                  HasSubstr("test.yaml:7:15: collectives.all_reduce: all_reduce of 4 GPUs by sharp"),
+                  HasSubstr("switch0 does not add up (network.switch.aggregation)"))));
+  for (const char* direct : {"kind: torus, sizes: [4]", "kind: torus, sizes: [2, 2]"}) {
+    EXPECT_THAT(
+        [&] { starts(fabric(direct, "sharp"), four); },
+        ThrowsMessage<InputError>(::testing::AllOf(
+            HasSubstr("test.yaml:7:15"), HasSubstr("the fabric joins hosts directly, without switches"))))
+        << direct;
+  }
+  const std::string rails =
+      fabric("kind: rail_only, hosts_per_leaf: 2, units: 1, spines: 0", "sharp", "", "dgx_a100");
+  EXPECT_NO_THROW(starts(rails, every(1, 16)));
+  EXPECT_THAT(
+      [&] {
+        starts(rails, {0, 1, 8});
+      },
+      ThrowsMessage<InputError>(HasSubstr("needs as many of them in each host")));
+  EXPECT_THAT([&] { starts(rails, {0, 8, 1, 9}); }, ThrowsMessage<InputError>(HasSubstr("host0/gpu0")));
+}
+
+// On a single host there is nothing for the fabric to do.
+TEST(Sharp, OfOneHostIsDirect) {
+  PacketCollectives cluster(fabric("kind: star, hosts: 8", "sharp", "", "dgx_a100"));
+  const auto members = every(1, 8);
+  cluster.run(request_of(CollectiveKind::all_reduce, members, kMebibyte));
+  EXPECT_EQ(cluster.packets.network->counters().packet_hops[static_cast<std::size_t>(LinkKind::infiniband)],
+            0U);
+}
+
+// ---- Links that go down
+
+std::string with_faults(const std::string& faults) {
+  std::string yaml = fabric(leaf_spine(2, 2, 4), kNoLatency);
+  yaml.insert(yaml.find("transport:"), "  detection_delay: 10 us\n  faults: [" + faults + "]\n");
+  return yaml;
+}
+
+TEST(Sharp, ALinkThatLosesItsPacketsEndsTheRun) {
+  const auto members = every(1, 8);
+  for (const char* fault :
+       {"{link: leaf0-spine1, down: 50 us}", "{link: leaf0-spine1, down: 50 us, up: 51 us}",
+        "{link: host3-leaf0, down: 50 us}", "{link: host3-leaf0, loss: 0.01}"}) {
+    PacketCollectives cluster(with_faults(fault));
+    EXPECT_THAT([&] { cluster.run(request_of(CollectiveKind::all_reduce, members, 8 * kMebibyte)); },
+                ThrowsMessage<InputError>(HasSubstr("has lost a packet that switches add up or copy")))
+        << fault;
+  }
+}
+
+// Trees that are laid after a link is known to be down, and those of lanes that rest, take other links.
+TEST(Sharp, LaterTreesAvoidWhatIsDown) {
+  const auto members = every(1, 8);
+  PacketCollectives cluster(with_faults("{link: leaf0-spine1, down: 100 us}"));
+  auto request = request_of(CollectiveKind::all_reduce, members, 40'000);
+  cluster.run(request);  // over spine 1, before
+  const auto before = cluster.packets.at("leaf0", "spine1").data_packets;
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(cluster.packets.at("leaf0", "spine0").data_packets, 0U);
+  EXPECT_GE(cluster.packets.loop.now(), 110 * kMicrosecond);
+  request.communication = 6;
+  for (request.index = 0; request.index < 8; ++request.index) cluster.executor->start(request.index, request);
+  cluster.packets.loop.run();
+  EXPECT_EQ(cluster.recorder.done.size(), 16U);
+  EXPECT_EQ(cluster.packets.at("leaf0", "spine1").data_packets, before);
+  EXPECT_EQ(cluster.packets.at("leaf0", "spine0").data_packets, before);
+}
+
+// ---- The plan
+
+TEST(Sharp, IsProvedForHostsOfAllSizes) {
+  for (const std::uint32_t group : {1U, 2U, 3U, 4U, 8U}) {
+    for (std::uint32_t hosts = 1; hosts <= 9; ++hosts) {
+      if (group * hosts < 2) continue;
+      for (const char* trees : {"1", "3"}) {
+        const auto plan =
+            testing::make_plan("{kind: sharp, group: " + std::to_string(group) + ", trees: " + trees + "}",
+                               CollectiveKind::all_reduce, group * hosts);
+        EXPECT_EQ(prove(*plan), "") << group << " x " << hosts;
+        // A rank gives away its part of those of the others, gets their sums from it; and n / k goes up.
+        const Bytes n = Bytes{24} * group;
+        const Bytes up = hosts > 1 ? n / group : 0;
+        EXPECT_EQ(bytes_sent(*plan, group * hosts - 1, n), 2 * (n - n / group) + up);
+      }
+    }
+  }
+  EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 4096)), "");
+  EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, group: 8}", CollectiveKind::all_reduce, 2048)), "");
+}
+
+// The part of each rank goes through the NVSwitches of its host, its own too, and n / k up.
+TEST(Sharp, IsProvedOverNvswitches) {
+  for (const std::uint32_t group : {2U, 3U, 8U, 20U}) {
+    for (std::uint32_t hosts = 1; hosts <= 5; ++hosts) {
+      for (const char* trees : {"1", "2"}) {
+        const auto plan = testing::make_plan(
+            "{kind: sharp, nvls: true, group: " + std::to_string(group) + ", trees: " + trees + "}",
+            CollectiveKind::all_reduce, group * hosts);
+        EXPECT_EQ(prove(*plan), "") << group << " x " << hosts;
+        const Bytes n = Bytes{24} * group, up = hosts > 1 ? n / group : 0;
+        EXPECT_EQ(bytes_sent(*plan, group * hosts - 1, n), n + n / group + up);
+      }
+    }
+  }
+}
+
+TEST(Sharp, RunsOverNvswitches) {
+  PacketCollectives cluster(
+      fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 4, rate: 400 Gbps",
+             "{kind: sharp, nvls: true}", "", "{kind: dgx_h100, nvls_efficiency: 1}"));
+  const auto members = every(1, 32);
+  const Bytes n = 64 * kMebibyte, part = n / 8;
+  cluster.run(request_of(CollectiveKind::all_reduce, members, n));
+  EXPECT_EQ(cluster.packets.at("host1/nic3", "leaf3").wire_bytes, part + part / 4096 * kHeader);
+  const auto out = static_cast<double>(cluster.packets.at("host1/gpu3", "host1/nvswitch").wire_bytes);
+  EXPECT_NEAR(out, 1.125 * n, 0.01 * n);  // and credits
+}
+
+// Four NICs for one GPU of each host: a tree over each.
+TEST(Sharp, AHeadHasATreeForEachOfItsNics) {
+  PacketCollectives cluster(fabric("kind: star, hosts: 12", "sharp", "",
+                                   "{kind: pcie_server, cpus: 1, switches: 1, gpus: 1, nics: 4}"));
+  const auto members = every(1, 3);
+  const Bytes n = 8 * kMebibyte, part = n / 4;
+  cluster.run(request_of(CollectiveKind::all_reduce, members, n));
+  for (const char* nic : {"host0/nic0", "host0/nic1", "host1/nic2", "host2/nic3"})
+    EXPECT_EQ(cluster.packets.at(nic, "switch0").wire_bytes, part + part / 4096 * kHeader) << nic;
+}
+
+// Of a tree over three hosts: thread block 0 sends, 1 receives, 2 is the switch's.
+TEST(Sharp, WhatASwitchDoesIsChecked) {
+  class Switched final : public TablePlan {
+   public:
+    using TablePlan::TablePlan;
+    bool in_switch(std::uint32_t, std::uint32_t block) const override { return block == 2; }
+  };
+  const auto verdict = [](auto change) {
+    Switched plan(*testing::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 3));
+    change(plan);
+    return prove(plan);
+  };
+  EXPECT_EQ(verdict([](Switched&) {}), "");
+  EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].kind = Step::Kind::receive; }),
+              HasSubstr("a switch only passes on what comes from a fan to a fan"));
+  EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].to = plan.list(0, 2)[0].from; }),
+              HasSubstr("a switch passes on from one fan to one other"));
+  EXPECT_THAT(verdict([](Switched& plan) {
+                plan.list(1, 1)[0].after_block = 2;
+                plan.list(1, 1)[0].after_step = 0;
+              }),
+              HasSubstr("a switch does the steps of thread block 2, and no other waits for them"));
+  EXPECT_THAT(verdict([](Switched& plan) {
+                plan.list(2, 0).clear();
+                plan.list(2, 1)[0].after_block = kNoIndex;
+              }),
+              HasSubstr("deadlock"));
+  EXPECT_THAT(verdict([](Switched& plan) { plan.list(2, 1).clear(); }), HasSubstr("never receives it"));
+}
+
+TEST(Sharp, IsNoProgramOfMsccl) {
+  PlanName name;
+  name.text = "sharp";
+  name.ranks = 16;
+  EXPECT_THAT([&] { program_named(name); },
+              ThrowsMessage<InputError>(HasSubstr("switches that copy and add up")));
+}
+
+}  // namespace
+}  // namespace netsim
