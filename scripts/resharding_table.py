@@ -15,7 +15,7 @@ import tempfile
 
 import measure
 
-CONFIG = measure.ROOT / "configs/topologies/aws_p3_8xlarge.yaml"
+CONFIG = measure.ROOT / "configs/compute/aws_p3_8xlarge.yaml"
 WORKLOAD = measure.ROOT / "configs/workloads/resharding.yaml"
 STRATEGIES = ("send_recv", "all_gather", "broadcast")
 RATE = 10e9

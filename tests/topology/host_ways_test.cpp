@@ -189,8 +189,14 @@ RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
   for (std::uint32_t from = 0; from < gpus; ++from) {
     for (std::uint32_t to = 0; to < gpus; ++to) {
       const HostWays::GpuWay& way = ways.between(from, to);
-      RC_ASSERT((way.kind == HostWayKind::none) == (from == to));
-      if (from == to) continue;
+      RC_ASSERT(way.kind != HostWayKind::none);
+      if (from == to) {  // to the memory of the host
+        RC_ASSERT(way.kind == HostWayKind::pcie);
+        const NodeId cpu = h.graph.port(h.first_port + way.ports.back()).peer_node;
+        RC_ASSERT(h.graph.node(cpu).kind == NodeKind::cpu);
+        expect_way(h, way.ports, h.host.gpus[from], cpu, LinkKind::pcie);
+        continue;
+      }
       expect_way(h, way.ports, h.host.gpus[from], h.host.gpus[to],
                  way.kind == HostWayKind::nvlink ? LinkKind::nvlink : LinkKind::pcie);
       RC_ASSERT(ways.between(to, from).kind == way.kind);
