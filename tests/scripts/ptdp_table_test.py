@@ -1,15 +1,16 @@
-"""Do the shortcuts of scripts/ptdp_table.py give what the whole job takes, and its choices what divides? NETSIM_BINARY names the program."""
+"""Do the shortcuts of scripts/steps.py give what the whole job takes, and PTD-P's table its choices? NETSIM_BINARY names the program."""
 
 import os
 import pathlib
 import sys
+import tempfile
 import unittest
-from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import ptdp_table
+import steps
 
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 
@@ -25,48 +26,80 @@ def choice_of(row, size, chunks):
 class Table(unittest.TestCase):
     def setUp(self):
         self.reports = []
-        self.netsim = ptdp_table.Netsim(BINARY, report=self.reports.append)
+        self.player = steps.Player(BINARY, report=self.reports.append)
 
-    def test_fewer_microbatches_are_enough(self):
-        for row, size, chunks, counts in ((small(2, 1, 16, 64), 1, 1, [2, 4, 2]), (small(8, 2, 32, 32), 1, 1, [2, 4, 2]),
-                                          (small(4, 4, 32, 48, layers=8), 1, 2, [4, 8, 4])):
+    def test_a_line_of_one_replica_is_the_whole_step(self):
+        for row, size, chunks, counts in ((small(2, 1, 16, 64), 1, 1, (2, 4)), (small(8, 2, 32, 32), 2, 1, (2, 4)),
+                                          (small(8, 4, 64, 24, layers=8), 1, 2, (4, 8))):
             choice = choice_of(row, size, chunks)
-            whole = self.netsim.play(choice, choice.microbatches, row.data)
-            self.reports.clear()
-            short = self.netsim.step(choice)
-            played = [int(text.split(": ")[1].split()[0]) for text in self.reports]
-            self.assertEqual(played, counts)
-            self.assertLess(max(counts), choice.microbatches)
-            self.assertAlmostEqual(short.step / whole.step, 1, delta=0.005, msg=choice)
-            self.assertAlmostEqual(short.data / whole.data, 1, delta=0.03, msg=choice)
+            line = choice.line()
+            self.assertEqual((line.few, line.more, line.every, line.replicas), (*counts, choice.microbatches, 2))
+            whole, short = self.player.play(choice.job())["times"], self.player.step(choice.job(), line)
+            self.assertEqual(short["ranks"], row.gpus)
+            self.assertAlmostEqual(short["step_s"] / whole["step_s"], 1, delta=0.005, msg=choice)
+            self.assertAlmostEqual(short["exposed_s"]["dp"] / whole["exposed_s"]["dp"], 1, delta=0.03, msg=choice)
+            self.assertAlmostEqual(short["flops"] / whole["flops"], 1, delta=1e-6, msg=choice)
+            parts = short["compute_s"] + short["idle_s"] + sum(short["exposed_s"].values())
+            self.assertAlmostEqual(parts, short["step_s"], delta=1e-9)
+            self.assertLess(self.player.alone(choice.job(), line)["step_s"], short["step_s"])
 
     def test_few_microbatches_are_played_as_they_are(self):
         choice = choice_of(small(8, 2, 16, 4), 1, 1)
-        self.netsim.step(choice)
+        self.assertIsNone(choice.line())
+        self.player.step(choice.job(), choice.line())
         self.assertEqual(len(self.reports), 1)
-        self.assertIn("4 microbatches, 1 replicas, 4 KiB packets", self.reports[0])
 
     def test_large_jobs_have_large_packets(self):
-        choice = choice_of(small(4, 1, 32, 32), 1, 1)
-        exact = self.netsim.play(choice, 4, 8)
-        with mock.patch.object(ptdp_table, "MOST_HOPS", 1000):
-            large = self.netsim.play(choice, 4, 8)
-        self.assertIn("64 KiB packets", self.reports[-1])
-        self.assertNotEqual(large.step, exact.step)
-        self.assertLess(large.data, exact.data)  # fewer headers
-        self.assertAlmostEqual(large.step / exact.step, 1, delta=0.01)
+        job = choice_of(small(4, 1, 32, 32), 1, 1).job()
+        exact = self.player.step(job)
+        large = steps.Player(BINARY, most_hops=1000, report=self.reports.append).step(job)
+        self.assertIn("_64k", self.reports[-1])
+        self.assertNotEqual(large["step_s"], exact["step_s"])
+        self.assertLess(large["exposed_s"]["dp"], exact["exposed_s"]["dp"])  # fewer headers
+        self.assertAlmostEqual(large["step_s"] / exact["step_s"], 1, delta=0.01)
+
+    def test_what_was_played_is_kept(self):
+        job = choice_of(small(4, 1, 32, 32), 1, 1).job()
+        with tempfile.TemporaryDirectory() as folder:
+            def played(**options):
+                player = steps.Player(BINARY, pathlib.Path(folder), report=self.reports.append, **options)
+                self.reports.clear()
+                return player.step(job), player.step(job), len(self.reports)
+            first, again, count = played()
+            self.assertEqual((first, count), (again, 1))
+            self.assertEqual(played(), (first, first, 0))
+            self.assertEqual(played(again=True), (first, first, 1))
 
     def test_what_does_not_fit_is_left_out(self):
         row = small(1, 1, 8, 32, layers=24, hidden=6144)
-        self.assertEqual(ptdp_table.rated(self.netsim, [choice_of(row, 4, 1)]), [])
+        self.assertEqual(list(ptdp_table.fitting(self.player, [choice_of(row, 4, 1)])), [])
         self.assertIn("left out", self.reports[-1])
         self.assertIn("does not fit into the 80.00 GiB", self.reports[-1])
 
+    def test_one_job_of_all_gpus_serves_all_choices(self):
+        choices = list(small(8, 2, 32, 64).choices())
+        self.assertEqual(len(choices), 8)
+        with tempfile.TemporaryDirectory() as folder:
+            found = ptdp_table.rated(steps.Player(BINARY, pathlib.Path(folder), report=self.reports.append).step, choices)
+        self.assertEqual(sum("32 GPUs" in text for text in self.reports), 1)
+        self.assertEqual(found, sorted(found, key=lambda entry: entry[0]))
+        for rate, choice, times in (found[0], found[-1]):
+            exact = self.player.play(choice.job())["times"]
+            self.assertAlmostEqual(times["step_s"] / exact["step_s"], 1, delta=0.005, msg=choice)
+
     def test_reads_what_dry_run_says(self):
-        self.assertEqual(ptdp_table.packet_hops("everywhere   6.95 M data packets, 26.5 M packet-hops\n"), 26.5e6)
-        self.assertEqual(ptdp_table.packet_hops("everywhere   12 data packets, 30 packet-hops\n"), 30)
+        self.assertEqual(steps.packet_hops("everywhere   6.95 M data packets, 26.5 M packet-hops\n"), 26.5e6)
+        self.assertEqual(steps.packet_hops("everywhere   12 data packets, 30 packet-hops\n"), 30)
         with self.assertRaises(SystemExit):
-            ptdp_table.packet_hops("nothing")
+            steps.packet_hops("nothing")
+
+    def test_reads_lines(self):
+        self.assertIsNone(steps.read_line(""))
+        self.assertEqual(steps.read_line("model.layers 2 4 96"), steps.Line("model.layers", 2, 4, 96))
+        self.assertEqual(steps.read_line("microbatches 8 16 64 replicas 2"), steps.Line("microbatches", 8, 16, 64, 2))
+        for wrong in ("microbatches", "microbatches 8 4 64", "microbatches 8 16 x", "microbatches 8 16 64 2", "microbatches 8 16 64 replicas 0"):
+            with self.assertRaisesRegex(ValueError, "KEY FEW MORE ALL"):
+                steps.read_line(wrong)
 
     def test_choices_are_those_that_divide(self):
         def found(number):
