@@ -210,7 +210,7 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
         EXPECT_EQ(busiest(*plan, n), 2 * (n - part) + (p > plan->chunks() ? part : 0)) << p;
         continue;
       }
-      if (plan->fans() > 0) {  // switches add up and copy: n, and the sum of the own part
+      if (plan->fans() > 0) {                   // switches add up and copy: n, and the sum of the own part
         const Bytes part = n / plan->chunks();  // an all-reduce of more than 32 ranks has 32 heads
         EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce       ? n + part
                                      : c.kind == CollectiveKind::reduce_scatter ? n
