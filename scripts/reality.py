@@ -35,7 +35,7 @@ import measure
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
-STREAMS = ("tp", "cp", "ep", "pp", "dp", "io", "offload")
+STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")  # those that rows have
 LARGE_PACKETS = "transport.mtu=64 KiB"
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 

@@ -14,7 +14,6 @@
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -281,8 +280,7 @@ void Simulation::create_jobs() {
   JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
                        [this](const CommunicationRecord& communication) { record(communication); },
                        [this](std::uint32_t job, std::uint32_t iteration, Time end) {
-                         if (descriptions_[job].source->storage_ranks() > 0)
-                           storage_waits_[job].push_back(storage_wait(job, end));
+                         recovery_->iteration_done(job, end);
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
                        {},
@@ -303,20 +301,14 @@ void Simulation::create_jobs() {
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
   jitter_ = gpus.jitter;
   overcommit_memory_ = gpus.overcommit_memory;
-  failures_ = read_failures(gpus.failures, system_.cluster());
-  failed_.assign(system_.cluster().hosts.size(), false);
   stragglers_ = read_stragglers(gpus.stragglers, system_.cluster());
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
   }
-  taken_.assign(taken.size(), false);
-  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
-    for (const std::uint32_t gpu : placement(job)) taken_[gpu] = true;
-  }
-  continued_.resize(descriptions_.size());
-  failing_.resize(descriptions_.size());
-  storage_waits_.resize(descriptions_.size());
+  recovery_ = std::make_unique<Recovery>(system_.engine(), system_.cluster(), *jobs_,
+                                         read_failures(gpus.failures, system_.cluster()),
+                                         [this](Recovery::Rest rest) { go_on(std::move(rest)); });
 }
 
 void Simulation::record(const CommunicationRecord& communication) {
@@ -376,9 +368,13 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
   }
   require_memory(job, placed.gpus);
   require_cpus(job, placed.gpus);
-  times_.push_back(compute_times(job, placed.gpus));
+  add(job, std::move(placed.gpus));
+}
+
+void Simulation::add(const JobDescription& job, std::vector<std::uint32_t> gpus) {
+  times_.push_back(compute_times(job, gpus));
   jobs_->add(
-      {job.name, job.source.get(), times_.back().get(), placed.gpus, job.arrival, job.priority, nullptr});
+      {job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority, nullptr});
 }
 
 Bytes Simulation::memory_of(std::uint32_t gpu) const {
@@ -451,8 +447,7 @@ void Simulation::begin() {
       system_.engine().call_at(arrival, [this, job] { jobs_->start(job); });
     }
   }
-  for (const HostFailure& failure : failures_)
-    system_.engine().call_at(failure.at, [this, host = failure.host] { fail(host); });
+  recovery_->begin();
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
   });
@@ -462,128 +457,18 @@ void Simulation::begin() {
       });
 }
 
-// ---- Failures: all between events
-
-// The ranks on the host stop; jobs that can go on from a checkpoint are stopped when the others have noticed.
-void Simulation::fail(std::uint32_t host) {
-  const Cluster& cluster = system_.cluster();
-  const Time now = system_.engine().now();
-  failed_[host] = true;
-  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
-    const JobPlan& plan = jobs_->job(job).plan();
-    if (!jobs_->job(job).begun() || jobs_->job(job).done()) continue;
-    bool on_it = false;
-    for (std::uint32_t rank = 0; rank < plan.gpus.size(); ++rank) {
-      if (cluster.gpus[plan.gpus[rank]].host != host) continue;
-      jobs_->halt(job, rank, now);
-      on_it = true;
-    }
-    const auto* resumable = dynamic_cast<const Resumable*>(plan.source);
-    if (!on_it || failing_[job] || resumable == nullptr || resumable->recovery() == nullptr) continue;
-    failing_[job] = true;
-    ++down_;
-    system_.engine().call_at(now + resumable->recovery()->detection, [this, job, now] { stop(job, now); });
-  }
-}
-
-void Simulation::stop(std::uint32_t job, Time failed) {
-  const Time now = system_.engine().now();
-  jobs_->stop(job, now);
-  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_->job(job).plan().source);
-  system_.engine().call_at(now + resumable.recovery()->restart,
-                           [this, job, failed] { restart(job, failed); });
-}
-
-// What is left is a job of its own, on the same GPUs but for those of failed hosts.
-void Simulation::restart(std::uint32_t before, Time failed) {
-  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_->job(before).plan().source);
-  const std::uint32_t number = jobs_->size();
-  std::uint32_t first = before, restarts = 1;
-  for (; continued_[first]; first = continued_[first]->job) ++restarts;
-  JobDescription rest;
-  rest.name = fmt::format("{}, restart {}", descriptions_[first].name, restarts);
-  rest.source = resumable.rest();
-  rest.arrival = system_.engine().now();
-  rest.priority = descriptions_[before].priority;
-  rest.file = descriptions_[before].file;
-  const std::vector<std::uint32_t> gpus = gpus_after_failure(jobs_->job(before).plan());
+// As a job of its own, in place of what was stopped.
+void Simulation::go_on(Recovery::Rest rest) {
+  JobDescription job;
+  job.name = std::move(rest.name);
+  job.source = std::move(rest.source);
+  job.arrival = system_.engine().now();
+  job.priority = descriptions_[rest.before].priority;
+  job.file = descriptions_[rest.before].file;
   recorder_->add_job();
-  if (tables_ != nullptr) tables_->add_job({rest.name, rest.source.get()});
-  times_.push_back(compute_times(rest, gpus));
-  jobs_->add({rest.name, rest.source.get(), times_.back().get(), gpus, rest.arrival, rest.priority, nullptr});
-  descriptions_.push_back(std::move(rest));
-  continued_.push_back(Continued{before, resumable.saved_iterations(), failed});
-  failing_.push_back(false);
-  storage_waits_.emplace_back();
-  --down_;
-  jobs_->start(number);
-}
-
-// A failed host's place takes a spare one, the first like it of whose GPUs nobody has any, or, where there is
-// none, the host itself, repaired.
-std::vector<std::uint32_t> Simulation::gpus_after_failure(const JobPlan& plan) {
-  const Cluster& cluster = system_.cluster();
-  std::vector<std::vector<std::uint32_t>> of_host(cluster.hosts.size());
-  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu)
-    of_host[cluster.gpus[gpu].host].push_back(gpu);
-  std::vector<std::uint32_t> gpus = plan.gpus;
-  for (std::uint32_t host = 0; host < failed_.size(); ++host) {
-    const auto on_host = [&](std::uint32_t gpu) { return cluster.gpus[gpu].host == host; };
-    if (!failed_[host] || std::none_of(gpus.begin(), gpus.end(), on_host)) continue;
-    const auto is_spare = [&](std::uint32_t other) {
-      return !failed_[other] && cluster.hosts[other].group == cluster.hosts[host].group &&
-             std::none_of(of_host[other].begin(), of_host[other].end(),
-                          [&](std::uint32_t gpu) { return taken_[gpu]; });
-    };
-    std::uint32_t spare = 0;
-    while (spare < failed_.size() && !is_spare(spare)) ++spare;
-    if (spare == failed_.size()) {
-      failed_[host] = false;
-      continue;
-    }
-    for (std::uint32_t& gpu : gpus) {
-      if (!on_host(gpu)) continue;
-      const auto place = std::find(of_host[host].begin(), of_host[host].end(), gpu) - of_host[host].begin();
-      gpu = of_host[spare][static_cast<std::size_t>(place)];
-      taken_[gpu] = true;
-    }
-  }
-  return gpus;
-}
-
-// What the rank that waits longest for storage has waited until then: the others wait for it.
-Time Simulation::storage_wait(std::uint32_t number, Time until) const {
-  const Job& job = jobs_->job(number);
-  std::vector<RankTimes> ranks = job.rank_times(until);
-  ranks.resize(ranks.size() - job.plan().source->storage_ranks());
-  Time longest = 0;
-  for (const RankTimes& times : ranks)
-    longest = std::max(longest, times.exposed_by[static_cast<std::size_t>(Stream::io)]);
-  return longest;
-}
-
-// Of the chain of jobs that ends with this one.
-JobRecovery Simulation::recovery_of(std::uint32_t last) const {
-  JobRecovery recovery;
-  const JobResult end = job_result(last, system_.engine().now());
-  recovery.io = storage_wait(last, end.end);
-  Time begin = end.begin;
-  std::uint32_t at = last;
-  while (continued_[at]) {
-    const Continued& from = *continued_[at];
-    const JobResult before = job_result(from.job, system_.engine().now());
-    const std::uint32_t done_before = continued_[from.job] ? continued_[from.job]->iterations : 0;
-    const std::uint32_t kept = from.iterations - done_before;
-    const Time saved = kept > 0 ? before.iteration_ends.at(kept - 1) : before.begin;
-    ++recovery.restarts;
-    recovery.lost += from.failed - saved;
-    recovery.down += begin - from.failed;
-    if (kept > 0) recovery.io += storage_waits_[from.job].at(kept - 1);
-    begin = before.begin;
-    at = from.job;
-  }
-  recovery.whole = end.end - begin;
-  return recovery;
+  if (tables_ != nullptr) tables_->add_job({job.name, job.source.get()});
+  add(job, std::move(rest.gpus));
+  descriptions_.push_back(std::move(job));
 }
 
 // Where nothing else moves, only times of the simulation tell whether anything will.
@@ -794,7 +679,7 @@ void Simulation::settle(const Watch& watch) {
 // nothing but the run.
 bool Simulation::stuck() {
   const Engine& engine = system_.engine();
-  if (down_ > 0) return false;
+  if (recovery_->is_pending()) return false;
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     if (!jobs_->job(job).begun()) return false;
   }
@@ -835,11 +720,6 @@ Results Simulation::collect(Outcome outcome, const Watch& watch) const {
   if (sampler_ != nullptr && system_.output().sample.queues) results.sampled_queues = sampler_->queues();
   for (std::uint32_t job = 0; job < jobs_->size(); ++job)
     results.jobs.push_back(job_result(job, results.simulated));
-  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
-    const bool last = std::none_of(continued_.begin(), continued_.end(),
-                                   [job](const auto& from) { return from && from->job == job; });
-    if (continued_[job] && last) results.jobs[job].recovery = recovery_of(job);
-  }
   for (const Gpu& gpu : system_.cluster().gpus)
     results.gpu_names.push_back(system_.cluster().graph.node(gpu.node).name);
   if (const PacketNetwork* packets = system_.packets(); packets != nullptr) {
@@ -910,8 +790,8 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.name = job.plan().name;
   result.iterations = source.iterations();
   result.begun = job.begun();
-  result.stopped = std::any_of(continued_.begin(), continued_.end(),
-                               [number](const auto& from) { return from && from->job == number; });
+  result.stopped = recovery_->goes_on(number);
+  result.recovery = recovery_->of(number);
   result.done = job.done() && !result.stopped;
   result.priority = job.plan().priority;
   result.arrival = job.plan().arrival;

@@ -15,6 +15,7 @@
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/core/stopwatch.h"
+#include "sim/recovery.h"
 #include "sim/report/prediction.h"
 #include "sim/report/recorder.h"
 #include "sim/report/results.h"
@@ -173,6 +174,8 @@ class Simulation {
   void connect_circuits();
   void record(const CommunicationRecord& communication);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
+  void add(const JobDescription& job, std::vector<std::uint32_t> gpus);
+  void go_on(Recovery::Rest rest);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
   // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
@@ -194,13 +197,7 @@ class Simulation {
   void require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
   void require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
   Bytes memory_of(std::uint32_t gpu) const;
-  bool finished() const { return jobs_->done() && down_ == 0; }
-  void fail(std::uint32_t host);
-  void stop(std::uint32_t job, Time failed);
-  void restart(std::uint32_t job, Time failed);
-  std::vector<std::uint32_t> gpus_after_failure(const JobPlan& plan);
-  Time storage_wait(std::uint32_t job, Time until) const;
-  JobRecovery recovery_of(std::uint32_t last) const;
+  bool finished() const { return jobs_->done() && !recovery_->is_pending(); }
   double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
   std::vector<FabricResult> fabric_results() const;
   JobResult job_result(std::uint32_t number, Time now) const;
@@ -219,27 +216,13 @@ class Simulation {
   std::vector<JobDescription> descriptions_;  // by job
   double jitter_ = 0;                         // of the section `gpus`, as are the next
   bool overcommit_memory_ = false;
-  std::vector<HostFailure> failures_;
-  std::vector<bool> taken_;   // by GPU: a job has it, or had it before a failure
-  std::vector<bool> failed_;  // by host
-  std::uint32_t down_ = 0;    // jobs that were stopped, or will be, and have not begun again
-  // Of a job that goes on after a failure: the one before, what of it need not be done again, when a host
-  // failed.
-  struct Continued {
-    std::uint32_t job = 0, iterations = 0;
-    Time failed = 0;
-  };
-  std::vector<std::optional<Continued>> continued_;  // by job
-  std::vector<bool> failing_;                        // by job: a host of it has failed
-  // By job that writes checkpoints: what the rank that waited longest for storage had waited at the end of
-  // each iteration.
-  std::vector<std::vector<Time>> storage_waits_;
   std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
+  std::unique_ptr<Recovery> recovery_;
   std::unique_ptr<JournalReader> journal_;    // tells the jobs' books what their ranks did
   std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
   std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
