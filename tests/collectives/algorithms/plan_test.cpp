@@ -467,8 +467,8 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, int> between_domains(const Pla
 // A graph of NCCL's may say that a chain's first rank talks to both children, or its second.
 TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
   const auto algorithm = testing::make_algorithm("tree");
-  std::vector<int> domain_of;
-  for (int rank = 0; rank < 28; ++rank) domain_of.push_back(rank / 4);
+  std::vector<int> domain_of(28);
+  for (int rank = 0; rank < 28; ++rank) domain_of[static_cast<std::size_t>(rank)] = rank / 4;
   const struct {
     TreePattern pattern;
     std::set<std::uint32_t> senders;
