@@ -31,7 +31,28 @@ void StepOrder::extend(Sparse& past, Reached reached) {
     const auto [at, steps] = to_do_.back();
     to_do_.pop_back();
     std::uint32_t& known = past[blocks_.id(at.rank, at.block)];
-    for (; known < steps; ++known) push_after(at.rank, plan_.step(at.rank, at.block, known));
+    for (; known < steps; ++known) {
+      const Step step = plan_.step(at.rank, at.block, known);
+      push_after(at.rank, step);
+      if (receives(step.kind) && step.from.fan != kNoIndex) push_own_addend(at, known, step.from.fan);
+    }
+  }
+}
+
+// Of a sum that the rank takes it has sent its own addend before: the k-th of both belong together.
+void StepOrder::push_own_addend(BlockAt at, std::uint32_t index, std::uint32_t number) {
+  const Fan fan = plan_.fan(number);
+  if (!fan.is_head(at.rank, at.block) || !fan.has_member(at.rank)) return;
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < index; ++i) {
+    const Step step = plan_.step(at.rank, at.block, i);
+    if (receives(step.kind) && step.from.fan == number) ++sum;
+  }
+  const std::uint32_t steps = plan_.steps(at.rank, fan.block);
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    const Step step = plan_.step(at.rank, fan.block, i);
+    if (sends(step.kind) && step.to.fan == number && sum-- == 0)
+      return to_do_.push_back({{at.rank, fan.block}, i + 1});
   }
 }
 
