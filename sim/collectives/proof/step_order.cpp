@@ -34,25 +34,28 @@ void StepOrder::extend(Sparse& past, Reached reached) {
     for (; known < steps; ++known) {
       const Step step = plan_.step(at.rank, at.block, known);
       push_after(at.rank, step);
-      if (receives(step.kind) && step.from.fan != kNoIndex) push_own_addend(at, known, step.from.fan);
+      if (receives(step.kind) && step.from.fan != kNoIndex) push_own_part(at, known, step.from.fan);
     }
   }
 }
 
-// Of a sum that the rank takes it has sent its own addend before: the k-th of both belong together.
-void StepOrder::push_own_addend(BlockAt at, std::uint32_t index, std::uint32_t number) {
+// Of a sum that the rank takes it has sent its own addend before, and of its own multicast the original: the
+// k-th of both belong together.
+void StepOrder::push_own_part(BlockAt at, std::uint32_t index, std::uint32_t number) {
   const Fan fan = plan_.fan(number);
-  if (!fan.is_head(at.rank, at.block) || !fan.has_member(at.rank)) return;
-  std::uint32_t sum = 0;
+  const bool head = fan.is_head(at.rank, at.block);
+  if (head ? !fan.has_member(at.rank) : fan.head != at.rank) return;
+  const std::uint32_t sender = head ? fan.block : fan.head_block;
+  std::uint32_t earlier = 0;
   for (std::uint32_t i = 0; i < index; ++i) {
     const Step step = plan_.step(at.rank, at.block, i);
-    if (receives(step.kind) && step.from.fan == number) ++sum;
+    if (receives(step.kind) && step.from.fan == number) ++earlier;
   }
-  const std::uint32_t steps = plan_.steps(at.rank, fan.block);
+  const std::uint32_t steps = plan_.steps(at.rank, sender);
   for (std::uint32_t i = 0; i < steps; ++i) {
-    const Step step = plan_.step(at.rank, fan.block, i);
-    if (sends(step.kind) && step.to.fan == number && sum-- == 0)
-      return to_do_.push_back({{at.rank, fan.block}, i + 1});
+    const Step step = plan_.step(at.rank, sender, i);
+    if (sends(step.kind) && step.to.fan == number && earlier-- == 0)
+      return to_do_.push_back({{at.rank, sender}, i + 1});
   }
 }
 

@@ -20,8 +20,8 @@ class StepOrder {
  public:
   // Of a plan whose steps are valid (check_steps). Messages of other ranks are looked at in plans of at most
   // kMaxBlocks thread blocks and kMaxSteps steps, and where what the rank does by itself (the `after`s, and
-  // its own addends of sums that it takes) does not order two steps: the past in all ranks costs 4 bytes for
-  // each two thread blocks, and each message 8.
+  // its own parts of sums and copies that it takes) does not order two steps: the past in all ranks costs 4
+  // bytes for each two thread blocks, and each message 8.
   StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks), ends_(plan, blocks) {}
   static constexpr std::uint32_t kMaxBlocks = 8192;
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 24;
@@ -47,7 +47,7 @@ class StepOrder {
   void extend(Sparse& past, Reached reached);
   void extend(Dense& past, Reached reached);
   void push_after(std::uint32_t rank, const Step& step);
-  void push_own_addend(BlockAt at, std::uint32_t index, std::uint32_t fan);
+  void push_own_part(BlockAt at, std::uint32_t index, std::uint32_t fan);
 
   const Plan& plan_;
   const Blocks& blocks_;
