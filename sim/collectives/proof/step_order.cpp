@@ -10,7 +10,7 @@ namespace netsim::proof {
 bool StepOrder::before(std::uint32_t rank, std::uint32_t other, std::uint32_t earlier, std::uint32_t block,
                        std::uint32_t step) {
   const std::uint32_t id = blocks_.id(rank, block), other_id = blocks_.id(rank, other);
-  Sparse& near = within_rank_[id];
+  Sparse& near = near_rank_[id];
   if (near[other_id] > earlier) return true;
   extend(near, {{rank, block}, step + 1});
   if (near[other_id] > earlier) return true;
@@ -27,6 +27,7 @@ void StepOrder::push_after(std::uint32_t rank, const Step& step) {
 }
 
 void StepOrder::extend(Sparse& past, Reached reached) {
+  const std::uint32_t rank = reached.at.rank;
   for (to_do_.assign(1, reached); !to_do_.empty();) {
     const auto [at, steps] = to_do_.back();
     to_do_.pop_back();
@@ -34,28 +35,27 @@ void StepOrder::extend(Sparse& past, Reached reached) {
     for (; known < steps; ++known) {
       const Step step = plan_.step(at.rank, at.block, known);
       push_after(at.rank, step);
-      if (receives(step.kind) && step.from.fan != kNoIndex) push_own_part(at, known, step.from.fan);
+      if (receives(step.kind) && step.from.fan != kNoIndex) push_part(rank, at, known, step.from.fan);
     }
   }
 }
 
-// Of a sum that the rank takes it has sent its own addend before, and of its own multicast the original: the
-// k-th of both belong together.
-void StepOrder::push_own_part(BlockAt at, std::uint32_t index, std::uint32_t number) {
+// A copy that a member receives its head has sent before; of a sum that a head takes `rank` has, if it is a
+// member. The k-th of both belong together.
+void StepOrder::push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t number) {
   const Fan fan = plan_.fan(number);
-  const bool head = fan.is_head(at.rank, at.block);
-  if (head ? !fan.has_member(at.rank) : fan.head != at.rank) return;
-  const std::uint32_t sender = head ? fan.block : fan.head_block;
+  const bool sum = fan.is_head(at.rank, at.block);
+  if (sum && !fan.has_member(rank)) return;
+  const BlockAt sender = sum ? BlockAt{rank, fan.block} : BlockAt{fan.head, fan.head_block};
   std::uint32_t earlier = 0;
   for (std::uint32_t i = 0; i < index; ++i) {
     const Step step = plan_.step(at.rank, at.block, i);
     if (receives(step.kind) && step.from.fan == number) ++earlier;
   }
-  const std::uint32_t steps = plan_.steps(at.rank, sender);
+  const std::uint32_t steps = plan_.steps(sender.rank, sender.block);
   for (std::uint32_t i = 0; i < steps; ++i) {
-    const Step step = plan_.step(at.rank, sender, i);
-    if (sends(step.kind) && step.to.fan == number && earlier-- == 0)
-      return to_do_.push_back({{at.rank, sender}, i + 1});
+    const Step step = plan_.step(sender.rank, sender.block, i);
+    if (sends(step.kind) && step.to.fan == number && earlier-- == 0) return to_do_.push_back({sender, i + 1});
   }
 }
 

@@ -18,10 +18,10 @@ namespace netsim::proof {
 // only grows. Nothing is kept for thread blocks that share no chunk with others.
 class StepOrder {
  public:
-  // Of a plan whose steps are valid (check_steps). Messages of other ranks are looked at in plans of at most
-  // kMaxBlocks thread blocks and kMaxSteps steps, and where what the rank does by itself (the `after`s, and
-  // its own parts of sums and copies that it takes) does not order two steps: the past in all ranks costs 4
-  // bytes for each two thread blocks, and each message 8.
+  // Of a plan whose steps are valid (check_steps). All messages are looked at in plans of at most kMaxBlocks
+  // thread blocks and kMaxSteps steps, and where what is near the rank does not order two steps: the
+  // `after`s, the copies that heads of fans send to it, and its addends of the sums that they take. The past
+  // in all ranks costs 4 bytes for each two thread blocks, and each message 8.
   StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks), ends_(plan, blocks) {}
   static constexpr std::uint32_t kMaxBlocks = 8192;
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 24;
@@ -47,13 +47,13 @@ class StepOrder {
   void extend(Sparse& past, Reached reached);
   void extend(Dense& past, Reached reached);
   void push_after(std::uint32_t rank, const Step& step);
-  void push_own_part(BlockAt at, std::uint32_t index, std::uint32_t fan);
+  void push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t fan);
 
   const Plan& plan_;
   const Blocks& blocks_;
   ConnectionEnds ends_;
-  std::unordered_map<std::uint32_t, Sparse> within_rank_;  // by thread block
-  std::unordered_map<std::uint32_t, Dense> everywhere_;    // by thread block
+  std::unordered_map<std::uint32_t, Sparse> near_rank_;  // by thread block
+  std::unordered_map<std::uint32_t, Dense> everywhere_;  // by thread block
   std::vector<Reached> to_do_;
   enum class Size { unknown, small, large } size_ = Size::unknown;
   std::vector<std::uint64_t> first_step_;  // by thread block, in taken_

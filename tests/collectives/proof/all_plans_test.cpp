@@ -86,6 +86,18 @@ TEST(AllPlans, AreProvedForSomeLargerGroups) {
   }
 }
 
+// What orders the steps of a member is near it (StepOrder).
+TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
+  int proofs = 0;
+  for (const Offer& offer : all_offers()) {
+    const auto plan = offer.plan(1024, 0);
+    if (!plan || plan->fans() == 0) continue;
+    ASSERT_EQ(prove(*plan), "") << testing::PrintToString(offer);
+    ++proofs;
+  }
+  EXPECT_GE(proofs, 4);
+}
+
 // Sizes of groups by their logarithm, as the work goes with their square.
 TEST(LongAllPlans, AreProvedForAThousandRandomGroups) {
   std::mt19937 random(12);
