@@ -299,9 +299,8 @@ void Simulation::create_jobs() {
   transfer_reader_ = system_.engine().add_reader(*transfers_);
   connect_circuits();
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
-  jitter_ = gpus.jitter;
   overcommit_memory_ = gpus.overcommit_memory;
-  stragglers_ = read_stragglers(gpus.stragglers, system_.cluster());
+  variation_ = {gpus.variation, gpus.jitter, read_stragglers(gpus.stragglers, system_.cluster())};
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);
@@ -433,8 +432,8 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
   }
   std::unique_ptr<ComputeTimes> times =
       std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
-  if (jitter_ == 0 && stragglers_.empty()) return times;
-  return std::make_unique<VaryingTimes>(std::move(times), jitter_, stragglers_, gpus, setup_.seed, job.name);
+  if (!variation_.any()) return times;
+  return std::make_unique<VaryingTimes>(std::move(times), variation_, gpus, setup_.seed, job.name);
 }
 
 void Simulation::begin() {

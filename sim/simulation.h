@@ -214,9 +214,8 @@ class Simulation {
   SimulationSetup setup_;
   System system_;
   std::vector<JobDescription> descriptions_;  // by job
-  double jitter_ = 0;                         // of the section `gpus`, as are the next
+  GpuVariation variation_;                    // of the section `gpus`, as is the next
   bool overcommit_memory_ = false;
-  std::vector<Straggler> stragglers_;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Recorder> recorder_;

@@ -24,8 +24,9 @@ struct GpuParameters {
   // memory bandwidth. How much depends on kernels and channels and has to be measured; 1: the two do not
   // disturb each other.
   double slowdown_beside_communication = 1;
-  // Of the time of each compute task, as a share of it: see gpu_variation.h.
-  double jitter = 0;
+  // Standard deviations of the time that computing takes, as shares of it, among GPUs and among tasks: see
+  // gpu_variation.h.
+  double variation = 0, jitter = 0;
   // Jobs may need more memory than their GPUs have.
   bool overcommit_memory = false;
   ConfigNode stragglers{};

@@ -64,6 +64,13 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
              (near.empty() ? "" : ", did you mean '" + near + "'?") + " (names are those of links.csv)");
 }
 
+// Of mean 0 and variance 1, as VaryingTimes has it.
+double deviate(RandomStream random) {
+  double z = -6;
+  for (int i = 0; i < 12; ++i) z += random.uniform();
+  return z;
+}
+
 }  // namespace
 
 std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cluster) {
@@ -95,14 +102,17 @@ std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cl
   return failures;
 }
 
-VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter,
-                           const std::vector<Straggler>& stragglers, const std::vector<std::uint32_t>& gpus,
-                           std::uint64_t seed, const std::string& job)
-    : times_(std::move(times)), jitter_(jitter), key_(RandomStream(seed, "compute jitter of " + job).key()) {
-  if (stragglers.empty()) return;
+VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how,
+                           const std::vector<std::uint32_t>& gpus, std::uint64_t seed, const std::string& job)
+    : times_(std::move(times)),
+      jitter_(how.jitter),
+      key_(RandomStream(seed, "compute jitter of " + job).key()) {
   for (const std::uint32_t gpu : gpus) {
+    if (how.variation > 0)
+      factors_.push_back(1 + how.variation * deviate(RandomStream(seed, "speed of GPU", gpu)));
+    if (how.stragglers.empty()) continue;
     std::vector<Straggler>& mine = by_rank_.emplace_back();
-    for (const Straggler& straggler : stragglers) {
+    for (const Straggler& straggler : how.stragglers) {
       if (straggler.gpu == gpu) mine.push_back(straggler);
     }
   }
@@ -110,18 +120,13 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter,
 
 Time VaryingTimes::duration(std::uint32_t rank, const Task& task) const {
   if (task.kind == TaskKind::host_compute) return times_->duration(rank, task);
-  double factor = 1;
+  double factor = factors_.empty() ? 1 : factors_[rank];
   if (!by_rank_.empty()) {
     for (const Straggler& straggler : by_rank_[rank]) {
       if (task.iteration >= straggler.first && task.iteration <= straggler.last) factor *= straggler.slowdown;
     }
   }
-  if (jitter_ > 0) {
-    RandomStream random(key_, "", hash_combine(rank, task.id));
-    double z = -6;
-    for (int i = 0; i < 12; ++i) z += random.uniform();
-    factor *= 1 + jitter_ * z;
-  }
+  if (jitter_ > 0) factor *= 1 + jitter_ * deviate(RandomStream(key_, "", hash_combine(rank, task.id)));
   const Time time = times_->duration(rank, task);
   return factor == 1 ? time : static_cast<Time>(static_cast<double>(time) * factor + 0.5);
 }

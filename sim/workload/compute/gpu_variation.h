@@ -1,5 +1,6 @@
-// GPUs that are not all alike: stragglers, which are slower than their model says, and jitter, which makes
-// each task take a little more or less. Both are the user's to give; nothing varies by default.
+// GPUs that are not all alike: GPUs of one kind, no two of which are quite as fast; stragglers, which are
+// slower than their model says; and jitter, which makes each task take a little more or less. All are the
+// user's to give; nothing varies by default.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +36,30 @@ struct HostFailure {
 // The list `gpus.failures`: {host: host3, at: 10 s}. ConfigError for names that the cluster does not have.
 std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cluster);
 
-// Times of another source, varied. A factor of jitter is 1 + jitter z, with z of mean 0 and variance 1
-// between -6 and 6 (the sum of twelve uniform numbers, less 6), drawn for each task by seed, job, rank and
-// task: so it does not depend on who else runs.
+// How GPUs vary: the section `gpus`, read.
+struct GpuVariation {
+  double variation = 0;  // standard deviation among GPUs, as a share of a task's time, less than 1/6
+  double jitter = 0;     // the same among tasks
+  std::vector<Straggler> stragglers;
+  bool any() const { return variation > 0 || jitter > 0 || !stragglers.empty(); }
+};
+
+// Times of another source, varied. Factors of variation and jitter are 1 + deviation z, with z of mean 0 and
+// variance 1 between -6 and 6 (the sum of twelve uniform numbers, less 6). Variation is drawn for each GPU of
+// the cluster by seed and GPU: it is what the chip, its cooling and its power make of it, and every job finds
+// it as it is. Jitter is drawn for each task by seed, job, rank and task: so it does not depend on who else
+// runs.
 class VaryingTimes final : public ComputeTimes {
  public:
-  // `jitter`: standard deviation as a share of a task's time, less than 1/6. `gpus`: by rank.
-  VaryingTimes(std::unique_ptr<ComputeTimes> times, double jitter, const std::vector<Straggler>& stragglers,
+  // `gpus`: by rank.
+  VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how,
                const std::vector<std::uint32_t>& gpus, std::uint64_t seed, const std::string& job);
   Time duration(std::uint32_t rank, const Task& task) const override;
 
  private:
   std::unique_ptr<ComputeTimes> times_;
   double jitter_;
+  std::vector<double> factors_;                  // of variation by rank; empty: there is none
   std::vector<std::vector<Straggler>> by_rank_;  // empty: there are none
   std::uint64_t key_;
 };

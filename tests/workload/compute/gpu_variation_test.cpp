@@ -22,12 +22,15 @@ std::vector<Straggler> stragglers(const std::string& yaml) {
   return read_stragglers(parse_config(yaml, "gpus.yaml"), cluster());
 }
 
+VaryingTimes times(const GpuVariation& how, std::uint64_t seed = 1, const std::string& job = "job",
+                   std::uint32_t ranks = 16) {
+  std::vector<std::uint32_t> gpus(ranks);
+  for (std::uint32_t i = 0; i < ranks; ++i) gpus[i] = ranks - 1 - i;
+  return VaryingTimes(std::make_unique<WorkDurations>(std::vector<Time>{1'000'000}), how, gpus, seed, job);
+}
 VaryingTimes times(double jitter, const std::vector<Straggler>& slow, std::uint64_t seed = 1,
                    const std::string& job = "job") {
-  std::vector<std::uint32_t> gpus(16);
-  for (std::uint32_t i = 0; i < 16; ++i) gpus[i] = 15 - i;  // rank r on GPU 15 - r
-  return VaryingTimes(std::make_unique<WorkDurations>(std::vector<Time>{1'000'000}), jitter, slow, gpus, seed,
-                      job);
+  return times({0, jitter, slow}, seed, job);
 }
 
 Task task(std::uint32_t id, std::uint32_t iteration = 0) {
@@ -83,6 +86,38 @@ TEST(GpuVariation, JitterHasItsMeanAndDeviation) {
   const double mean = sum / kTasks, deviation = std::sqrt(squares / kTasks - mean * mean);
   EXPECT_NEAR(mean, 1, 4 * 0.05 / std::sqrt(kTasks));
   EXPECT_NEAR(deviation, 0.05, 0.001);
+}
+
+// Mean 1 and the standard deviation that was asked for, over many GPUs.
+TEST(GpuVariation, GpusHaveTheirMeanAndDeviation) {
+  constexpr std::uint32_t kGpus = 40'000;
+  const VaryingTimes varied = times({0.015, 0, {}}, 1, "job", kGpus);
+  double sum = 0, squares = 0;
+  for (std::uint32_t rank = 0; rank < kGpus; ++rank) {
+    const double factor = static_cast<double>(varied.duration(rank, task(rank))) / 1e6;
+    sum += factor;
+    squares += factor * factor;
+  }
+  const double mean = sum / kGpus, deviation = std::sqrt(squares / kGpus - mean * mean);
+  EXPECT_NEAR(mean, 1, 4 * 0.015 / std::sqrt(kGpus));
+  EXPECT_NEAR(deviation, 0.015, 0.0003);
+}
+
+// A GPU is what it is: for all its tasks, in whatever job, as whatever rank.
+TEST(GpuVariation, IsOfTheGpu) {
+  const VaryingTimes one = times({0.05, 0, {}}), other_job = times({0.05, 0, {}}, 1, "other"),
+                     fewer = times({0.05, 0, {}}, 1, "job", 8), other_seed = times({0.05, 0, {}}, 2);
+  int different = 0;
+  for (std::uint32_t rank = 0; rank < 16; ++rank) {
+    EXPECT_EQ(one.duration(rank, task(0)), one.duration(rank, task(1, 3)));
+    EXPECT_EQ(one.duration(rank, task(0)), other_job.duration(rank, task(0)));
+    if (rank >= 8) {
+      EXPECT_EQ(one.duration(rank, task(0)), fewer.duration(rank - 8, task(0)));
+    }
+    different += one.duration(rank, task(0)) != other_seed.duration(rank, task(0)) ? 1 : 0;
+    different += one.duration(rank, task(0)) != one.duration(15 - rank, task(0)) ? 1 : 0;
+  }
+  EXPECT_GE(different, 31);
 }
 
 TEST(GpuVariation, JitterIsDrawnBySeedJobRankAndTask) {
