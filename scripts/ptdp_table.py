@@ -94,11 +94,11 @@ class Choice:
 
     def line(self):
         """How the step is put together; None where it is played as it is."""
-        every, replicas = self.microbatches, SHORT if self.row.data > 1 else 0
+        every, replicas = self.microbatches, (1, SHORT) if self.row.data > 1 else ()
         more = 2 * self.number if self.chunks > 1 else self.number + 2
         if every > more:
-            return steps.Line("microbatches", self.number, more, every, replicas)
-        return steps.Line("microbatches", every, every, every, replicas) if replicas and every > SHORT else None
+            return steps.Line("microbatches", self.number, more, every, *replicas)
+        return steps.Line("microbatches", every, every, every, *replicas) if replicas and every > SHORT else None
 
     def job(self, *overlays):
         """The whole of it."""

@@ -14,29 +14,27 @@ Compute is calibrated by one constant for each family, GPU and precision, `clock
 predictions. Families without such a row, or whose clock was not looked for yet, have the clock of the row that says `common` for its GPU and precision; --common plays the
 calibrating rows with that one, the stricter test. --calibrate finds the clocks by a few runs each and writes them into the table.
 
+GPUs are not all alike: each takes longer or shorter than its model says, by VARIATION in the standard deviation, and the step waits for the slowest.
+
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
 and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
-`replicas 1` behind them what more take is played with one data-parallel replica, which rows of a family then share. A job above 15 G
+`replicas 1` behind them what more take is played with one data-parallel replica, that of the slowest GPU (scripts/steps.py). A job above 15 G
 packet-hops by --dry-run (--packets) carries traffic between hosts in packets of 64 KiB, marked * in the table. Rows NAME@SETTING differ
 in what was not published: the span over them is printed, and whether what was measured lies inside.
 """
 import argparse
 import csv
 import dataclasses
-import hashlib
-import json
 import pathlib
 import re
-import subprocess
 import sys
-import time
 
 import measure
+import steps
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
-STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")  # those that rows have
-LARGE_PACKETS = "transport.mtu=64 KiB"
+VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/compute.md)
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 
 
@@ -57,63 +55,36 @@ class Row:
     calibrated: bool  # and has been
     common: bool  # it is that of families without such a row, too
     measured: float  # seconds; None: not published
-    microbatches: tuple  # few, more, all; (): as the workload says
-    replicas: int  # what more take is that of so many; 0: of all
-    line: int
+    line: steps.Line  # of its microbatches; None: the step is played as it is
+    number: int  # of its line in the table
+
+    def job(self):
+        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"hosts={self.hosts}",
+                  "output.critical_path=true", *self.values]
+        if self.data:
+            values.append(f"{steps.DATA}={self.data}")
+        if self.precision != "BF16":
+            values.append(f"workload.precision={self.precision.lower()}")
+        return steps.Job(self.name, self.config, self.workload, tuple(values))
 
     def parts(self):
-        """The jobs that are played for it, the first of them with all GPUs."""
-        if not self.microbatches:
-            return [Part(self, "", [], self.hosts, self.data)]
-        few, more, _ = (f"workload.microbatches={number}" for number in self.microbatches)
-        if not self.replicas:
-            return [Part(self, "", [few], self.hosts, self.data), Part(self, "_more", [more], self.hosts, self.data)]
-        alone = ["gpus.overcommit_memory=true"]  # an optimizer that is not divided needs not fit
-        hosts = -(-self.hosts * self.replicas // self.data)
-        return [Part(self, "", [few], self.hosts, self.data),
-                *(Part(self, suffix, [number, *alone], hosts, self.replicas) for suffix, number in (("_few", few), ("_more", more)))]
+        """The jobs that are played for it, but for where those of few replicas are."""
+        return self.line.parts(self.job())[:3] if self.line else (self.job(),)
+
+    def grid(self):
+        """How its ranks lie: GPUs of a host, and ranks of a stage of one replica."""
+        pipelines = re.findall(r"\bpipeline[:=] *(\d+)", "\n".join([self.workload.read_text(), *self.values]))
+        return steps.Grid(self.gpus // self.hosts, self.data, self.gpus // (self.data * int(pipelines[-1] if pipelines else 1)))
 
     def weak_scaling(self):
         """What rows have in common that differ in data parallelism only."""
-        return self.family, self.gpu, self.precision, self.workload, self.microbatches[2:], tuple(without_size(self.values))
-
-
-@dataclasses.dataclass
-class Part:
-    row: Row
-    suffix: str
-    also: list
-    hosts: int
-    data: int
-
-    def values(self):
-        row = self.row
-        values = [f"compute={{kind: {row.gpu}, clock: {row.clock}}}", f"hosts={self.hosts}", "output.critical_path=true",
-                  *(row.values if self.hosts == row.hosts else without_size(row.values)), *self.also]
-        if self.data:
-            values.append(f"workload.parallel.data={self.data}")
-        if row.precision != "BF16":
-            values.append(f"workload.precision={row.precision.lower()}")
-        return values
-
-    def call(self, binary, also=()):
-        values = [part for value in [*self.values(), *also] for part in ("--set", value)]
-        return [str(binary), "--config", str(self.row.config), "--workload", str(self.row.workload), *values]
+        every = self.line.every if self.line else 0
+        return self.family, self.gpu, self.precision, self.workload, every, tuple(without_size(self.values))
 
 
 def without_size(values):
     """The values that do not say how large the fabric is."""
     return [value for value in values if not value.startswith(("topology.", "fabrics."))]
-
-
-def microbatches_of(text):
-    """Row.microbatches and Row.replicas."""
-    words = text.split()
-    numbers = tuple(int(word) for word in words[:3])
-    if words and not (len(numbers) == 3 and 0 < numbers[0] < numbers[1] <= numbers[2] and words[3:4] in ([], ["replicas"])
-                      and len(words) in (3, 5)):
-        raise ValueError(f"microbatches: '{text}' was given; few, more, all and perhaps 'replicas' with their number are expected")
-    return numbers, int(words[4]) if len(words) == 5 else 0
 
 
 def read_rows(path=TABLE):
@@ -131,14 +102,14 @@ def read_rows(path=TABLE):
                 raise ValueError("a row that calibrates needs a measured step")
             if entry["calibrates"] == "common" and not entry["clock"]:
                 raise ValueError("a common row needs a clock")
-            microbatches, replicas = microbatches_of(entry["microbatches"])
+            line = steps.read_line(f"microbatches {entry['microbatches']}" if entry["microbatches"] else "")
+            if line and line.replicas and not entry["data"]:
+                raise ValueError("a row with 'replicas' needs the number of all in its column data")
             rows.append(Row(entry["row"], entry["family"], entry["gpu"], int(entry["gpus"]), int(entry["hosts"]), int(entry["data"] or 0),
                             entry["precision"], path.parent / entry["config"], path.parent / entry["workload"],
                             [value for value in entry["set"].split(";") if value], float(entry["clock"] or 0),
                             calibrates[entry["calibrates"]], bool(calibrates[entry["calibrates"]] and entry["clock"]),
-                            entry["calibrates"] == "common", measured, microbatches, replicas, number))
-            if replicas and not rows[-1].data:
-                raise ValueError("a row with 'replicas' needs the number of all in its column data")
+                            entry["calibrates"] == "common", measured, line, number))
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
@@ -149,7 +120,7 @@ def read_rows(path=TABLE):
             clocks = [other.clock for other in rows if other.calibrated and other.family == row.family and alike(other, row)]
             row.clock = (clocks or [common_clock(rows, row)])[0]
         if not row.clock:
-            raise SystemExit(f"{path}:{row.line}: no row of {row.family} calibrates {row.gpu} in {row.precision}, and no common one does")
+            raise SystemExit(f"{path}:{row.number}: no row of {row.family} calibrates {row.gpu} in {row.precision}, and no common one does")
     return rows
 
 
@@ -162,122 +133,27 @@ def common_clock(rows, row):
     return next((other.clock for other in rows if other.common and alike(other, row)), None)
 
 
-class Player:
-    """Plays jobs, or finds what was played; `out` has a folder for each. Without `packets` what was played counts, however large its packets."""
-
-    def __init__(self, binary, out, threads=0, packets=15e9, again=False):
-        self.binary, self.out, self.packets, self.again = binary, out, packets, again
-        self.threads = ["--threads", str(threads)] if threads else []
-        self.version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
-        self.predictions = out / "predictions.json"
-
-    def key(self, part, also=()):
-        """What a result depends on: the files, the values and the program."""
-        digest = hashlib.sha256(self.version.encode())
-        texts = [part.row.config.read_text(), part.row.workload.read_text()]
-        for named in re.findall(r"\bfile: *([^,}\s]+)", texts[1]):
-            texts.append((part.row.workload.parent / named).read_text())
-        for text in (*texts, *part.values(), *also):
-            digest.update(text.encode() + b"\0")
-        return digest.hexdigest()[:12]
-
-    def predict(self, part):
-        """Packet-hops and minutes of a job, without playing it."""
-        key, kept = self.key(part), json.loads(self.predictions.read_text()) if self.predictions.is_file() else {}
-        if key not in kept:
-            done = subprocess.run([*part.call(self.binary), "--dry-run", "--json", "-", "--quiet"], capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise SystemExit(f"{part.row.name}{part.suffix}: netsim ended with {done.returncode}: {done.stderr.strip()}")
-            report = json.loads(done.stdout)
-            kept[key] = {"packet_hops": report["packet_hops"]["total"], "minutes": report["minutes"]}
-            self.out.mkdir(parents=True, exist_ok=True)
-            self.predictions.write_text(json.dumps(kept, indent=1) + "\n")
-        return kept[key]
-
-    def packet_values(self, part):
-        return [LARGE_PACKETS] if self.predict(part)["packet_hops"] > self.packets else []
-
-    def kept(self, part):
-        """The result of an earlier run; None where there is none."""
-        for also in ([], [LARGE_PACKETS]):
-            for folder in self.out.glob(f"*.{self.key(part, also)}"):
-                result = json.loads((folder / "result.json").read_text()) if (folder / "result.json").is_file() else None
-                if result and not self.again and (self.packets is None or bool(also) == bool(self.packet_values(part))):
-                    return result
-        return None
-
-    def play(self, part):
-        if (result := self.kept(part)) is not None:
-            return result
-        also = self.packet_values(part)
-        folder, begin = self.out / f"{part.row.name}{part.suffix}.{self.key(part, also)}", time.monotonic()
-        done = subprocess.run([*part.call(self.binary, also), *self.threads, "--set", "output.max_rows=0", "--out", str(folder)],
-                              stdout=subprocess.DEVNULL, check=False)
-        if done.returncode != 0:
-            raise SystemExit(f"{part.row.name}{part.suffix}: netsim ended with {done.returncode}")
-        summary = json.loads((folder / "summary.json").read_text())
-        job = summary["jobs"][0]
-        if not part.suffix and job["ranks"] != part.row.gpus:
-            raise SystemExit(f"{part.row.name}: {part.row.workload} is for {job['ranks']} GPUs, the table says {part.row.gpus}")
-        result = {"times": {"step_s": job["iteration_time_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
-                            "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS},
-                            "critical_s": {what: job["critical_path"][f"{what}_s"] for what in ("compute", "held", *STREAMS)}},
-                  "packet_hops": summary["packet_hops"]["total"], "large_packets": bool(also),
-                  "wall_s": round(time.monotonic() - begin, 1)}
-        (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-        return result
-
-    def play_row(self, row):
-        """The times of the row's whole step, and whether packets are large in it."""
-        parts = [self.play(part) for part in row.parts()]
-        return {**extended(row, [part["times"] for part in parts]), "large_packets": parts[0]["large_packets"],
-                "wall_s": sum(part["wall_s"] for part in parts)}
-
-    def has(self, row):
-        return all(self.kept(part) is not None for part in row.parts())
-
-
-def extended(row, times):
-    """Of the whole step: the times of the first job, and as many microbatches more as it lacks."""
-    if not row.microbatches:
-        return times[0]
-    few, more, every = row.microbatches
-    share = (every - few) / (more - few)
-
-    def of(whole, less, longer):
-        if isinstance(whole, dict):
-            return {key: of(whole[key], less[key], longer[key]) for key in whole}
-        return whole + share * (longer - less)
-    return of(times[0], times[-2], times[-1])
+def play(player, row):
+    """The times of the row's whole step."""
+    result = player.step(row.job(), row.line, row.grid() if row.line and row.line.replicas else None)
+    if result["ranks"] != row.gpus:
+        raise SystemExit(f"{row.name}: {row.workload} is for {result['ranks']} GPUs, the table says {row.gpus}")
+    return result
 
 
 def calibrate(player, row):
-    """The clock at which the row takes what was measured. What computes takes a time in proportion to 1 / clock, nearly: secants. Where one
-    replica says what more microbatches take, it is played for most of them, and the others' share is that of the whole job played last."""
-    def alone(clock):
-        few, more = (player.play(part)["times"] for part in dataclasses.replace(row, clock=clock).parts()[1:])
-        return extended(row, [few, few, more])["step_s"]
-
-    def next_clock(points, slope):
-        inverse, step = points[-1]
-        if len(points) > 1:
-            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
-        return round(1 / (inverse + (row.measured - step) / slope), 4)
+    """The clock at which the row takes what was measured. What computes takes a time in proportion to 1 / clock, nearly: secants."""
     clock, points = row.clock, []
     for _ in range(4):
-        played = player.play_row(dataclasses.replace(row, clock=clock))
+        played = play(player, dataclasses.replace(row, clock=clock))
         print(f"{row.name}: clock {clock:.4f} takes {played['step_s']:.4f} s of {row.measured:.3f} s", file=sys.stderr)
         if abs(played["step_s"] / row.measured - 1) < CALIBRATED:
             break
         points.append((1 / clock, played["step_s"]))
         slope = played["compute_s"] * clock
-        if row.replicas:
-            others, points = played["step_s"] - alone(clock), points[-1:]
-            while abs(points[-1][1] / row.measured - 1) > CALIBRATED / 2 and len(points) < 4:
-                clock = next_clock(points, slope)
-                points.append((1 / clock, alone(clock) + others))
-        else:
-            clock = next_clock(points, slope)
+        if len(points) > 1:
+            slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
+        clock = round(1 / (points[-1][0] + (row.measured - played["step_s"]) / slope), 4)
     return clock
 
 
@@ -298,7 +174,7 @@ def error_of(row, result):
 
 
 def line_of(row, result):
-    exposed = ", ".join(f"{result['exposed_s'][stream]:.2f}" for stream in STREAMS)
+    exposed = ", ".join(f"{result['exposed_s'][stream]:.2f}" for stream in steps.STREAMS)
     error = error_of(row, result)
     shown = f"{100 * error:+.1f} %" if error is not None else "(clock)" if row.calibrated else ""
     measured = f"{row.measured:.3f}" if row.measured is not None else "?"
@@ -405,8 +281,8 @@ def main():
                 parser.error(f"no {kind} '{name}'; there are {', '.join(sorted(there))}")
     rows = [row for row in rows if (not options.family or row.family in options.family)
             and (not options.rows or row.name in options.rows)]
-    player = Player(measure.find_binary(options.binary), options.out, options.threads,
-                    None if options.kept else options.packets, options.again)
+    player = steps.Player(measure.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
+                          lambda text: print(text, file=sys.stderr, flush=True), options.threads)
     if options.list:
         for part in (part for row in rows for part in row.parts()):
             print(" ".join(f"'{word}'" if " " in word else word for word in part.call(player.binary)))
@@ -414,27 +290,27 @@ def main():
     if options.dry_run:
         for part in (part for row in rows for part in row.parts()):
             predicted = player.predict(part)
-            print(f"{part.row.name}{part.suffix}: {predicted['packet_hops'] / 1e9:.2f} G packet-hops, {predicted['minutes']:.1f} minutes"
-                  f"{', played' if player.kept(part) is not None else ''}", flush=True)
+            print(f"{part.name}: {predicted['packet_hops'] / 1e9:.2f} G packet-hops, {predicted['minutes']:.1f} minutes", flush=True)
         return
-    options.out.mkdir(parents=True, exist_ok=True)
     if options.calibrate:
         for row in (row for row in rows if row.calibrates):
             clock = calibrate(player, row)
-            write_clocks(TABLE, {row.line: clock})
+            write_clocks(TABLE, {row.number: clock})
             print(f"{row.name}: clock {clock:.4f}", flush=True)
         return
     if options.common:
         rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrated=False)
                 for row in rows if row.calibrates and not row.common and common_clock(everything, row)]
-    if options.kept:
-        rows = [row for row in rows if player.has(row)]
     played = []
     print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for number, row in enumerate(rows, 1):
-        print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
-        played.append((row, player.play_row(row)))
+        if not options.kept:
+            print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
+        try:
+            played.append((row, play(player, row)))
+        except steps.NotPlayed:
+            continue
         print(line_of(*played[-1]), flush=True)
     print("\n" + summary_of([error for row, result in played if "@" not in row.name and (error := error_of(row, result)) is not None]))
     for title, lines in (("| weak scaling | GPU | precision | GPUs | measured, points | netsim, points |\n|---|---|---|---|---|---|", slopes(played)),

@@ -2,29 +2,34 @@
 
 A line: a step is affine in its microbatches from some rounds of the pipeline on, and in the layers of a model whose layers are all alike. So
 it is played with few and with more, and the step of all lies on the line through both. By replica: replicas meet when all microbatches
-are done, so few and more are those of one data-parallel replica, and what the others add is the difference that they make to a job of
-even fewer and smaller microbatches, without interleaving: its gradients are the same, and so is what every stage does after its last
-backward. A stage of one replica has to be whole hosts, or neighbours would share one that do not in the whole job.
+are done, so few and more are those of one data-parallel replica (or of so many that share experts), and what the others add is the
+difference that they make to a short job. That may be the one of few microbatches, or one of even fewer and smaller ones without
+interleaving: its gradients are the same, and so is what every stage does after its last backward. A stage of one replica has to be whole
+hosts, or neighbours would share one that do not in the whole job. Where GPUs are not alike (gpus.variation) all replicas wait for the one of the slowest GPU,
+so that is the one that is played, where it is in the whole job.
 
 Large packets: a job of more packet-hops than Player.most_hops (by --dry-run) carries what leaves hosts in packets of 64 KiB.
 """
+import csv
 import dataclasses
 import hashlib
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 import time
 
 STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
 LARGE_PACKETS = "transport.mtu=64 KiB"
-CHUNKS, SIZE = "workload.parallel.virtual_stages", "workload.microbatch"
-ALONE = ("workload.parallel.data=1", "gpus.overcommit_memory=true")  # an optimizer that is not divided needs not fit
+CHUNKS, SIZE, DATA = "workload.parallel.virtual_stages", "workload.microbatch", "workload.parallel.data"
 
 
 class DoesNotFit(Exception):
     """The GPUs have less memory than the job needs."""
+
+
+class NotPlayed(Exception):
+    """There is no result of a job, and none shall be made."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +50,10 @@ class Job:
         """Without what is laid over the value at `path` by itself."""
         return dataclasses.replace(self, overlays=tuple(overlay for overlay in self.overlays if not overlay.startswith(path + "=")))
 
+    def alone(self, replicas=1):
+        """Of so many replicas; an optimizer that is not divided needs not fit."""
+        return self.also("_alone", f"{DATA}={replicas}", "gpus.overcommit_memory=true")
+
 
 @dataclasses.dataclass(frozen=True)
 class Line:
@@ -52,18 +61,21 @@ class Line:
     few: int
     more: int  # all three alike: nothing is left out
     every: int
-    replicas: int = 0  # so many of them in the job of all replicas; 0: few and more are of all replicas
+    replicas: int = 0  # that few and more are of; 0: of all, and there are no other jobs
+    short: int = 0  # so many of them in a short job of its own; 0: the short job is that of few
 
     def parts(self, job):
-        """The jobs that are played for `job`: with few, with more, and by replica the short ones, of all replicas and of one.
+        """The jobs that are played for `job`: with few and with more, and by replica the short ones, of all replicas and of few.
 
-        Chunks of a stage and a microbatch's size are overlays of their own (CHUNKS=N, SIZE=N), which the short ones do without.
+        Chunks of a stage and a microbatch's size are overlays of their own (CHUNKS=N, SIZE=N), which short jobs of their own do without.
         """
         few, more = ((f"_{number}", f"workload.{self.key}={number}") for number in (self.few, self.more))
         if not self.replicas:
             return job.also(*few), job.also(*more)
-        short = job.without(CHUNKS).without(SIZE).without(f"workload.{self.key}").also("_short", f"workload.{self.key}={self.replicas}")
-        return (*(job.also(*part).also("_alone", *ALONE) for part in (few, more)), short, short.also("_alone", *ALONE))
+        short = job.also(*few)
+        if self.short:
+            short = job.without(CHUNKS).without(SIZE).without(f"workload.{self.key}").also("_short", f"workload.{self.key}={self.short}")
+        return (*(job.also(*part).alone(self.replicas) for part in (few, more)), short, short.alone(self.replicas))
 
     def extended(self, few, more, replicas=None, one=None):
         """Of all: times as the results have them, nested or not."""
@@ -73,42 +85,52 @@ class Line:
         return few + share * (more - few) + (0 if one is None else replicas - one)
 
 
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """Where the ranks of a job are: rank r on GPU r, the ranks of a stage of one replica first, then replicas, then stages."""
+    per_host: int  # GPUs
+    data: int  # replicas
+    inner: int  # ranks of a stage of one replica
+
+    def of_replicas(self, rank, replicas, ranks):
+        """The ranks of so many replicas, of `ranks` in all, that `rank` is of."""
+        first = rank // self.inner % self.data // replicas * replicas
+        return [other for other in range(ranks) if first <= other // self.inner % self.data < first + replicas]
+
+
 def read_line(text):
-    """KEY FEW MORE ALL [replicas N], or None for nothing; ValueError."""
+    """KEY FEW MORE ALL [replicas N [short N]], or None for nothing; ValueError."""
     words = text.split()
     if not words:
         return None
     try:
-        if len(words) not in (4, 6) or words[4:5] not in ([], ["replicas"]):
+        if len(words) not in (4, 6, 8) or words[4::2] != ["replicas", "short"][:len(words[4::2])]:
             raise ValueError
-        line = Line(words[0], *(int(word) for word in (*words[1:4], *words[5:])))
-        if not 0 < line.few < line.more <= line.every or line.replicas < (1 if words[4:] else 0):
+        line = Line(words[0], *(int(word) for word in (*words[1:4], *words[5::2])))
+        if not 0 < line.few < line.more <= line.every or any(int(word) < 1 for word in words[5::2]):
             raise ValueError
     except ValueError:
-        raise ValueError(f"line: '{text}' was given; KEY FEW MORE ALL, and perhaps 'replicas N', are expected") from None
+        raise ValueError(f"line: '{text}' was given; KEY FEW MORE ALL, perhaps 'replicas N', and then perhaps 'short N' are expected") from None
     return line
 
 
-def packet_hops(prediction):
-    """As --dry-run prints them."""
-    found = re.search(r"([\d.]+) ?([kMGT]?) packet-hops", prediction)
-    if not found:
-        raise SystemExit(f"no packet-hops in what --dry-run says:\n{prediction}")
-    return float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
-
-
 class Player:
-    """Plays jobs with one thread, and keeps what came out; None for `out`: keeps nothing."""
+    """Plays jobs, and keeps what came out; None for `out`: keeps nothing.
 
-    def __init__(self, binary, out=None, again=False, most_hops=15e9, report=lambda text: None):
+    `threads` of netsim, 0: one per core. `most_hops`: see above; None: nothing is played, results of either kind count.
+    """
+
+    def __init__(self, binary, out=None, again=False, most_hops=15e9, report=lambda text: None, threads=1):
         self.binary, self.out, self.again, self.most_hops, self.report = str(binary), out, again, most_hops, report
+        self.threads = ["--threads", str(threads)] if threads else []
+        self.version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
         self.played = set()
         if out:
             out.mkdir(parents=True, exist_ok=True)
 
     def run(self, job, *options):
         """What netsim prints; DoesNotFit, or SystemExit with its error."""
-        done = subprocess.run([*job.call(self.binary), "--threads", "1", *options], capture_output=True, text=True, check=False)
+        done = subprocess.run([*job.call(self.binary), *self.threads, *options], capture_output=True, text=True, check=False)
         if "does not fit into" in done.stderr:
             raise DoesNotFit(done.stderr.strip())
         if done.returncode != 0:
@@ -118,66 +140,115 @@ class Player:
     def key(self, job):
         """What a result depends on: the program, all files that netsim reads for it, and what is laid over them."""
         manifest = json.loads(self.run(job, "--print-config", "--json", "-"))
-        version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
-        parts = [version, manifest["configuration"], sorted(file["hash"] for file in manifest["inputs"]), job.overlays]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+        parts = json.dumps([self.version, manifest["configuration"], sorted(file["hash"] for file in manifest["inputs"]), job.overlays])
+        if self.out:  # placements are named by what is in them
+            parts = parts.replace(str(self.out.resolve()), "")
+        return hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+    def predict(self, job):
+        """Packet-hops and minutes, without playing it; DoesNotFit."""
+        kept = self.out and self.out / f"{self.key(job)}.prediction"
+        if kept and kept.is_file():
+            return json.loads(kept.read_text())
+        report = json.loads(self.run(job, "--dry-run", "--quiet", "--json", "-"))
+        found = {"packet_hops": report["packet_hops"]["total"], "minutes": report["minutes"]}
+        if kept:
+            write(kept, found)
+        return found
 
     def hops(self, job):
-        """Packet-hops, as --dry-run predicts them; DoesNotFit."""
-        kept = self.out and self.out / f"{self.key(job)}.hops"
-        if kept and kept.is_file():
-            return float(kept.read_text())
-        found = packet_hops(self.run(job, "--dry-run"))
-        if kept:
-            kept.write_text(f"{found}\n")
-        return found
+        return self.predict(job)["packet_hops"]
 
     def sized(self, *jobs):
         """The jobs, with large packets if one of them has too many hops."""
-        if any(self.hops(job) > self.most_hops for job in jobs):
-            return tuple(job.also("_64k", LARGE_PACKETS) for job in jobs)
-        return jobs
+        large = any(self.kept(job) is None if self.most_hops is None else self.hops(job) > self.most_hops for job in jobs)
+        return tuple(with_packets(job, large) for job in jobs)
+
+    def kept(self, job):
+        """The result of an earlier run; None where there is none."""
+        path = self.out and self.out / f"{self.key(job)}.json"
+        return json.loads(path.read_text()) if path and path.is_file() else None
 
     def play(self, job):
-        """Times of the job, a GPU's FLOPs, packet-hops: of an earlier run, or of one now."""
-        key = self.key(job)
-        kept = self.out and self.out / f"{key}.json"
-        if kept and kept.is_file() and (not self.again or key in self.played):
-            return json.loads(kept.read_text())
+        """Times of the job, a GPU's FLOPs, packet-hops: of an earlier run, or of one now; NotPlayed."""
+        key, result = self.key(job), self.kept(job)
+        if result and (not self.again or key in self.played):
+            return result
+        if self.most_hops is None:
+            raise NotPlayed(job.name)
         begin = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            self.run(job, "--quiet", "--out", folder)
-            summary = json.loads((pathlib.Path(folder) / "summary.json").read_text())
-        of = summary["jobs"][0]
-        result = {"name": job.name, "ranks": of["ranks"], "packet_hops": summary["packet_hops"]["total"],
-                  "wall_s": round(time.monotonic() - begin, 1),
-                  "times": {"step_s": of["iteration_time_s"], "compute_s": of["compute_s"], "idle_s": of["idle_s"],
-                            "flops": of["tflops_per_gpu"] * 1e12 * of["iteration_time_s"],
-                            "exposed_s": {stream: of["exposed_by"][stream] for stream in STREAMS}}}
-        self.report(f"{job.name}: {of['ranks']} GPUs, {of['iteration_time_s']:.3f} s, "
+            self.run(job, "--quiet", "--set", "output.max_rows=0", "--out", folder)
+            result = read_result(job, pathlib.Path(folder))
+        result["wall_s"] = round(time.monotonic() - begin, 1)
+        self.report(f"{job.name}: {result['ranks']} GPUs, {result['times']['step_s']:.3f} s, "
                     f"{result['packet_hops'] / 1e9:.2f} G packet-hops in {result['wall_s']:.0f} s")
         self.played.add(key)
-        if kept:
-            unfinished = kept.with_suffix(".new")
-            unfinished.write_text(json.dumps(result, indent=1) + "\n")
-            unfinished.replace(kept)
+        if self.out:
+            write(self.out / f"{key}.json", result)
         return result
 
     def alone(self, job, line=None):
         """Times of the step of one data-parallel replica."""
         if line is None:
-            return self.play(*self.sized(job.also("_alone", *ALONE)))["times"]
-        few, more = (self.play(part)["times"] for part in self.sized(*dataclasses.replace(line, replicas=1).parts(job)[:2]))
+            return self.play(*self.sized(job.alone()))["times"]
+        few, more = (self.play(part)["times"] for part in self.sized(*dataclasses.replace(line, replicas=1, short=0).parts(job)[:2]))
         return line.extended(few, more)
 
-    def step(self, job, line=None):
-        """Times of the whole step, by the shortcuts where there is a line; "ranks" is how many GPUs were played."""
+    def step(self, job, line=None, grid=None):
+        """Times of the whole step, by the shortcuts where there is a line; "ranks" is how many GPUs were played, and "large_packets" whether
+        all of them, or those of the short job, had such. `grid`: where GPUs are not alike."""
         if line is None:
-            result = self.play(*self.sized(job))
-            return {**result["times"], "ranks": result["ranks"]}
-        parts = line.parts(job)
-        played = [self.play(part) for pair in (parts[2:], parts[:2]) for part in self.sized(*pair)]  # all replicas first: do they fit?
-        return {**line.extended(*(result["times"] for result in (*played[-2:], *played[:-2]))), "ranks": played[0]["ranks"]}
+            played = [self.play(*self.sized(job))]
+            times = played[0]["times"]
+        elif not line.replicas:
+            played = [self.play(part) for part in self.sized(*line.parts(job))]
+            times = line.extended(*(result["times"] for result in played))
+        else:
+            few, more, short, one = line.parts(job)
+            played = [self.play(*self.sized(short))]  # all replicas first: do they fit?
+            large = played[0]["large_packets"]
+            few, more, one = (part.also("", *self.placed(played[0], line.replicas, grid)) for part in (few, more, one))
+            lines = (with_packets(part, large) for part in (few, more)) if not line.short else self.sized(few, more)
+            played += [self.play(part) for part in (with_packets(one, large), *lines)]
+            whole, one, few, more = (result["times"] for result in played)
+            times = line.extended(few, more, whole, one)
+        return {**times, "ranks": played[0]["ranks"], "large_packets": played[0]["large_packets"]}
+
+    def placed(self, whole, replicas, grid):
+        """What puts a job of so many replicas where those with the slowest GPU of the whole job are."""
+        if grid is None:
+            return ()
+        there = grid.of_replicas(whole["slowest"], replicas, whole["ranks"])
+        text = "rank,host,gpu\n" + "".join(f"{rank},{gpu // grid.per_host},{gpu % grid.per_host}\n" for rank, gpu in enumerate(there))
+        path = self.out.resolve() / f"placement-{hashlib.sha256(text.encode()).hexdigest()[:12]}.csv"
+        path.write_text(text)
+        return (f"placement={{kind: file, file: {path}}}",)
+
+
+def with_packets(job, large):
+    return job.also("_64k", LARGE_PACKETS) if large else job
+
+
+def read_result(job, folder):
+    """Of what netsim wrote."""
+    summary = json.loads((folder / "summary.json").read_text())
+    of = summary["jobs"][0]
+    times = {"step_s": of["iteration_time_s"], "compute_s": of["compute_s"], "idle_s": of["idle_s"],
+             "flops": of["tflops_per_gpu"] * 1e12 * of["iteration_time_s"], "exposed_s": {stream: of["exposed_by"][stream] for stream in STREAMS}}
+    if of["critical_path"]:
+        times["critical_s"] = {what: of["critical_path"][f"{what}_s"] for what in ("compute", "held", *STREAMS)}
+    with open(folder / "ranks.csv", encoding="utf-8") as lines:
+        slowest = max(csv.DictReader(lines), key=lambda rank: int(rank["compute_ps"]))
+    return {"name": job.name, "ranks": of["ranks"], "packet_hops": summary["packet_hops"]["total"], "large_packets": LARGE_PACKETS in job.overlays,
+            "slowest": int(slowest["rank"]), "times": times}
+
+
+def write(path, value):
+    """As a whole, or not at all."""
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps(value, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 def tflops(times):

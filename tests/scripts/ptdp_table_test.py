@@ -33,7 +33,7 @@ class Table(unittest.TestCase):
                                           (small(8, 4, 64, 24, layers=8), 1, 2, (4, 8))):
             choice = choice_of(row, size, chunks)
             line = choice.line()
-            self.assertEqual((line.few, line.more, line.every, line.replicas), (*counts, choice.microbatches, 2))
+            self.assertEqual((line.few, line.more, line.every, line.replicas, line.short), (*counts, choice.microbatches, 1, 2))
             whole, short = self.player.play(choice.job())["times"], self.player.step(choice.job(), line)
             self.assertEqual(short["ranks"], row.gpus)
             self.assertAlmostEqual(short["step_s"] / whole["step_s"], 1, delta=0.005, msg=choice)
@@ -87,17 +87,13 @@ class Table(unittest.TestCase):
             exact = self.player.play(choice.job())["times"]
             self.assertAlmostEqual(times["step_s"] / exact["step_s"], 1, delta=0.005, msg=choice)
 
-    def test_reads_what_dry_run_says(self):
-        self.assertEqual(steps.packet_hops("everywhere   6.95 M data packets, 26.5 M packet-hops\n"), 26.5e6)
-        self.assertEqual(steps.packet_hops("everywhere   12 data packets, 30 packet-hops\n"), 30)
-        with self.assertRaises(SystemExit):
-            steps.packet_hops("nothing")
-
     def test_reads_lines(self):
         self.assertIsNone(steps.read_line(""))
         self.assertEqual(steps.read_line("model.layers 2 4 96"), steps.Line("model.layers", 2, 4, 96))
         self.assertEqual(steps.read_line("microbatches 8 16 64 replicas 2"), steps.Line("microbatches", 8, 16, 64, 2))
-        for wrong in ("microbatches", "microbatches 8 4 64", "microbatches 8 16 x", "microbatches 8 16 64 2", "microbatches 8 16 64 replicas 0"):
+        self.assertEqual(steps.read_line("microbatches 8 16 64 replicas 1 short 2"), steps.Line("microbatches", 8, 16, 64, 1, 2))
+        for wrong in ("microbatches", "microbatches 8 4 64", "microbatches 8 16 x", "microbatches 8 16 64 2", "microbatches 8 16 64 replicas 0",
+                      "microbatches 8 16 64 short 2", "microbatches 8 16 64 replicas 1 short"):
             with self.assertRaisesRegex(ValueError, "KEY FEW MORE ALL"):
                 steps.read_line(wrong)
 

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import reality
+import steps
 
 BINARY = pathlib.Path(os.environ.get("NETSIM_BINARY") or ROOT / "build/release/netsim")
 HEAD = "row,family,gpu,gpus,hosts,data,precision,config,workload,set,microbatches,clock,calibrates,measured_s\n"
@@ -39,72 +40,74 @@ class Table(unittest.TestCase):
         return reality.read_rows(self.table)
 
     def player(self, **options):
-        return reality.Player(BINARY, self.path / "out", threads=1, **options)
+        return steps.Player(BINARY, self.path / "out", **options)
 
     def test_a_row_is_played_once(self):
         slow, fast = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,0.5,,1.0",
                                "fast,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,,0.001")
-        first, other = self.player().play_row(slow), self.player().play_row(fast)
+        first, other = reality.play(self.player(), slow), reality.play(self.player(), fast)
         self.assertGreater(first["compute_s"], 1.1 * other["compute_s"])
         self.assertAlmostEqual(sum(first["exposed_s"].values()) + first["compute_s"] + first["idle_s"], first["step_s"], delta=1e-6)
         self.assertAlmostEqual(sum(first["critical_s"].values()), first["step_s"], delta=0.02 * first["step_s"])
-        kept = {path: path.stat().st_mtime_ns for path in self.path.glob("out/slow.*/summary.json")}
-        self.assertEqual(len(kept), 1)
-        self.assertEqual(self.player().play_row(slow), first)
+        kept = {path: path.stat().st_mtime_ns for path in self.path.glob("out/*.json")}
+        self.assertEqual(len(kept), 2)
+        self.assertEqual(reality.play(self.player(), slow), first)
         self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, kept)
+        self.assertEqual(reality.play(self.player(most_hops=None), slow), first)
         (self.path / "job.yaml").write_text(JOB + "microbatches: 2\n")
-        self.assertFalse(self.player(packets=None).has(slow))
-        self.assertGreater(self.player().play_row(slow)["step_s"], 1.5 * first["step_s"])
+        with self.assertRaises(steps.NotPlayed):
+            reality.play(self.player(most_hops=None), slow)
+        self.assertGreater(reality.play(self.player(), slow)["step_s"], 1.5 * first["step_s"])
 
     def test_few_microbatches_are_enough(self):
-        rows = self.rows("whole,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,,1,,1.0",
-                         "all,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,4 8 24,1,,1.0",
-                         "one,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0",
-                         "another,f,h100_sxm,16,16,4,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0")
-        player = self.player()
-        whole, *short = (player.play_row(row) for row in rows[:3])
+        rows = self.rows("whole,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,,1,,1.0",
+                         "all,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24,1,,1.0",
+                         "one,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0")
+        whole, *short = (reality.play(self.player(), row) for row in rows)
         for extended in short:
             self.assertAlmostEqual(extended["step_s"] / whole["step_s"], 1, delta=0.005)
             self.assertAlmostEqual(sum(extended["exposed_s"].values()) + extended["compute_s"] + extended["idle_s"],
                                    extended["step_s"], delta=1e-6)
-        few, alone, more = rows[3].parts()
-        self.assertIsNone(player.kept(few))
-        self.assertEqual((alone.hosts, more.hosts), (4, 4))
         for wrong in ("8 4 24", "4 8", "0 1 2", "4 8 24 x", "4 8 24 replicas"):
             with self.assertRaises(SystemExit) as refused:
-                self.rows(f"short,f,h100_sxm,8,16,2,BF16,cluster.yaml,many.yaml,,{wrong},1,,1.0")
+                self.rows(f"short,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,{wrong},1,,1.0")
             self.assertIn("microbatches", str(refused.exception))
 
-    def test_rows_share_what_one_replica_takes(self):
-        rows = self.rows("small,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0",
-                         "large,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,topology.hosts=256,4 8 24 replicas 1,1,,1.0")
-        player = self.player()
-        self.assertEqual([player.key(part) for part in rows[0].parts()[1:]], [player.key(part) for part in rows[1].parts()[1:]])
-        self.assertNotEqual(player.key(rows[0].parts()[0]), player.key(rows[1].parts()[0]))
+    def test_the_replica_of_the_slowest_gpu_is_played(self):
+        row, = self.rows("many,f,h100_sxm,64,8,16,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,1,,1.0")
+        self.assertEqual(row.grid(), steps.Grid(8, 16, 2))
+        self.assertEqual(steps.Grid(8, 16, 2).of_replicas(36, 1, 64), [4, 5, 36, 37])
+        self.assertEqual(steps.Grid(8, 16, 2).of_replicas(38, 4, 64), [0, 1, 2, 3, 4, 5, 6, 7, 32, 33, 34, 35, 36, 37, 38, 39])
+        result = self.player().play(row.parts()[2])
+        placed, = self.path.glob("out/placement-*.csv") if reality.play(self.player(), row) else ()
+        there = steps.Grid(8, 16, 2).of_replicas(result["slowest"], 1, 64)
+        self.assertEqual(placed.read_text().split()[1:], [f"{rank},{gpu // 8},{gpu % 8}" for rank, gpu in enumerate(there)])
+        whole, = self.rows("whole,f,h100_sxm,64,8,16,BF16,cluster.yaml,many.yaml,,,1,,1.0")
+        self.assertAlmostEqual(reality.play(self.player(), row)["step_s"] / reality.play(self.player(), whole)["step_s"], 1, delta=0.005)
 
     def test_much_traffic_goes_in_large_packets(self):
         row, = self.rows("whole,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,,,1,,1.0")
-        small, large = self.player().play_row(row), self.player(packets=1).play_row(row)
+        small, large = reality.play(self.player(), row), reality.play(self.player(most_hops=1), row)
         self.assertEqual((small["large_packets"], large["large_packets"]), (False, True))
         self.assertIn("`whole`* |", reality.line_of(row, large))
         self.assertAlmostEqual(large["step_s"] / small["step_s"], 1, delta=0.005)
-        self.assertEqual(self.player().play_row(row), small)
+        self.assertEqual(reality.play(self.player(), row), small)
 
     def test_a_clock_is_found_and_written(self):
         slow, = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,0.7,,1.0")
-        step = self.player().play_row(slow)["step_s"]
+        step = reality.play(self.player(), slow)["step_s"]
         row, other = self.rows(f"slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,yes,{step}",
                                "other,f,h100_sxm,2,16,,FP8,cluster.yaml,job.yaml,,,1.0,yes,0.123")
         clock = reality.calibrate(self.player(), row)
         self.assertAlmostEqual(clock, 0.7, delta=0.003)
         many = "many,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24 replicas 1,{},{},{}"
         fast, = self.rows(many.format(0.9, "", 1))
-        step = self.player().play_row(fast)["step_s"]
+        step = reality.play(self.player(), fast)["step_s"]
         self.assertAlmostEqual(reality.calibrate(self.player(), self.rows(many.format(0.6, "yes", step))[0]), 0.9, delta=0.005)
         row, other = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1.0,yes,1.0",
                                "other,f,h100_sxm,2,16,,FP8,cluster.yaml,job.yaml,,,1.0,yes,0.123")
         before = self.table.read_text().splitlines()
-        reality.write_clocks(self.table, {row.line: clock})
+        reality.write_clocks(self.table, {row.number: clock})
         again = reality.read_rows(self.table)
         self.assertEqual([found.clock for found in again], [clock, other.clock])
         self.assertEqual(sum(line != old for line, old in zip(self.table.read_text().splitlines(), before)), 1)
@@ -154,7 +157,7 @@ class Table(unittest.TestCase):
             self.assertIn(message, str(refused.exception))
         row, = self.rows("a,f,h100_sxm,4,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0")
         with self.assertRaises(SystemExit) as refused:
-            self.player().play_row(row)
+            reality.play(self.player(), row)
         self.assertIn("is for 2 GPUs, the table says 4", str(refused.exception))
 
 
