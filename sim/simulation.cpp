@@ -300,7 +300,11 @@ void Simulation::create_jobs() {
   connect_circuits();
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
   overcommit_memory_ = gpus.overcommit_memory;
-  variation_ = {gpus.variation, gpus.jitter, read_stragglers(gpus.stragglers, system_.cluster())};
+  variation_ = {{}, gpus.jitter, read_stragglers(gpus.stragglers, system_.cluster())};
+  if (gpus.variation > 0) {
+    variation_.slowness = slowness_of_gpus(static_cast<std::uint32_t>(system_.cluster().gpus.size()),
+                                           gpus.variation, setup_.seed);
+  }
   std::vector<bool> taken(system_.cluster().gpus.size(), false), shared = taken;
   for (const JobDescription& job : descriptions_) {
     place(job, taken, shared);

@@ -12,10 +12,10 @@ const Parameters<GpuParameters>& gpu_parameters() {
       Parameters<P>()
           .real("slowdown_beside_communication", &P::slowdown_beside_communication, {1, 100},
                 "computing takes so many times as long while kernels of a communication run on the same GPU")
-          .real("variation", &P::variation, {0, 0.15},
-                "standard deviation of how long GPUs take, as a share of it: each is as fast as it is drawn; "
-                "0: "
-                "none")
+          .real(
+              "variation", &P::variation, {0, 0.15},
+              "standard deviation among GPUs of how long they take to compute, as a share of it; 0: all are "
+              "alike")
           .real("jitter", &P::jitter, {0, 0.15},
                 "standard deviation of a compute task's time, as a share of it; 0: none")
           .flag("overcommit_memory", &P::overcommit_memory,

@@ -1,5 +1,7 @@
 #include "sim/workload/compute/gpu_variation.h"
 
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include "sim/core/parameters.h"
@@ -71,7 +73,48 @@ double deviate(RandomStream random) {
   return z;
 }
 
+// c[0] + c[1] x + c[2] x^2 ...
+template <std::size_t size>
+double polynomial(const std::array<double, size>& c, double x) {
+  double value = 0;
+  for (std::size_t i = size; i > 0; --i) value = value * x + c[i - 1];
+  return value;
+}
+
+// Of which a normal distribution has the share p, 0 < p < 1, below (PPND7 of AS 241, to seven digits).
+double normal_quantile(double p) {
+  const double q = p - 0.5;
+  if (q >= -0.425 && q <= 0.425) {
+    const double r = 0.180625 - q * q;
+    return q * polynomial<4>({3.3871327179, 50.434271938, 159.29113202, 59.109374720}, r) /
+           polynomial<4>({1, 17.895169469, 78.757757664, 67.187563600}, r);
+  }
+  const double r = std::sqrt(-portable_log(q < 0 ? p : 1 - p));
+  const double z = r <= 5
+                       ? polynomial<4>({1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103}, r - 1.6) /
+                             polynomial<3>({1, 0.73700164250, 0.12021132975}, r - 1.6)
+                       : polynomial<4>({6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997}, r - 5) /
+                             polynomial<3>({1, 0.24197894225, 0.012258202635}, r - 5);
+  return q < 0 ? -z : z;
+}
+
 }  // namespace
+
+std::vector<double> slowness_of_gpus(std::uint32_t gpus, double deviation, std::uint64_t seed) {
+  std::vector<double> slowness;
+  for (std::uint64_t more = 1; slowness.size() < gpus;
+       more *= 2) {  // in the middle of all gaps that there are
+    const std::size_t first = slowness.size();
+    for (std::uint64_t j = 0; j < more; ++j)
+      slowness.push_back(1 + deviation *
+                                 normal_quantile((static_cast<double>(j) + 0.5) / static_cast<double>(more)));
+    RandomStream random(seed, "slowness of GPUs", more);
+    for (std::uint64_t left = more; left > 1; --left)
+      std::swap(slowness[first + left - 1], slowness[first + random.below(left)]);
+  }
+  slowness.resize(gpus);
+  return slowness;
+}
 
 std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cluster) {
   std::vector<Straggler> stragglers;
@@ -108,8 +151,7 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariati
       jitter_(how.jitter),
       key_(RandomStream(seed, "compute jitter of " + job).key()) {
   for (const std::uint32_t gpu : gpus) {
-    if (how.variation > 0)
-      factors_.push_back(1 + how.variation * deviate(RandomStream(seed, "speed of GPU", gpu)));
+    if (!how.slowness.empty()) slowness_.push_back(how.slowness.at(gpu));
     if (how.stragglers.empty()) continue;
     std::vector<Straggler>& mine = by_rank_.emplace_back();
     for (const Straggler& straggler : how.stragglers) {
@@ -120,7 +162,7 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariati
 
 Time VaryingTimes::duration(std::uint32_t rank, const Task& task) const {
   if (task.kind == TaskKind::host_compute) return times_->duration(rank, task);
-  double factor = factors_.empty() ? 1 : factors_[rank];
+  double factor = slowness_.empty() ? 1 : slowness_[rank];
   if (!by_rank_.empty()) {
     for (const Straggler& straggler : by_rank_[rank]) {
       if (task.iteration >= straggler.first && task.iteration <= straggler.last) factor *= straggler.slowdown;

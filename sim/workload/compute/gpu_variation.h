@@ -36,19 +36,25 @@ struct HostFailure {
 // The list `gpus.failures`: {host: host3, at: 10 s}. ConfigError for names that the cluster does not have.
 std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cluster);
 
+// How much longer than its model says each of the first `gpus` of a cluster takes: 1 + deviation z, where the
+// z of the first 2^k - 1 are the quantiles j / 2^k of the normal distribution (Wichura, Algorithm AS 241,
+// 1988), and the seed draws which GPU has which. So there is no luck in how slow the slowest of so many is,
+// and a cluster grows by GPUs that lie between those that it has, and one that is slower than all.
+// `deviation`: less than 1/6.
+std::vector<double> slowness_of_gpus(std::uint32_t gpus, double deviation, std::uint64_t seed);
+
 // How GPUs vary: the section `gpus`, read.
 struct GpuVariation {
-  double variation = 0;  // standard deviation among GPUs, as a share of a task's time, less than 1/6
-  double jitter = 0;     // the same among tasks
+  std::vector<double> slowness;  // by GPU; empty: all are alike
+  double jitter = 0;             // standard deviation of a task's time, as a share of it, less than 1/6
   std::vector<Straggler> stragglers;
-  bool any() const { return variation > 0 || jitter > 0 || !stragglers.empty(); }
+  bool any() const { return !slowness.empty() || jitter > 0 || !stragglers.empty(); }
 };
 
-// Times of another source, varied. Factors of variation and jitter are 1 + deviation z, with z of mean 0 and
-// variance 1 between -6 and 6 (the sum of twelve uniform numbers, less 6). Variation is drawn for each GPU of
-// the cluster by seed and GPU: it is what the chip, its cooling and its power make of it, and every job finds
-// it as it is. Jitter is drawn for each task by seed, job, rank and task: so it does not depend on who else
-// runs.
+// Times of another source, varied. A GPU is as slow for all jobs as the chip, its cooling and its power make
+// it. A factor of jitter is 1 + jitter z, with z of mean 0 and variance 1 between -6 and 6 (the sum of twelve
+// uniform numbers, less 6), drawn for each task by seed, job, rank and task: so it does not depend on who
+// else runs.
 class VaryingTimes final : public ComputeTimes {
  public:
   // `gpus`: by rank.
@@ -59,7 +65,7 @@ class VaryingTimes final : public ComputeTimes {
  private:
   std::unique_ptr<ComputeTimes> times_;
   double jitter_;
-  std::vector<double> factors_;                  // of variation by rank; empty: there is none
+  std::vector<double> slowness_;                 // by rank; empty: all are alike
   std::vector<std::vector<Straggler>> by_rank_;  // empty: there are none
   std::uint64_t key_;
 };
