@@ -4,6 +4,11 @@
 
 namespace netsim {
 
+RankSets::RankSets(std::uint32_t ranks)
+    : ranks_(ranks), trees_{{kNone, kNone, 0, false, false}, {kWhole, kWhole, 1, true, true}} {
+  while (span_ < ranks) span_ *= 2;
+}
+
 std::optional<RankSets::Set> RankSets::join(Set a, Set b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
@@ -13,43 +18,84 @@ std::optional<RankSets::Set> RankSets::join(Set a, Set b) {
     if (ahead == a.count) return cyclic(a.first, a.count + b.count);
     if (behind == b.count) return cyclic(b.first, a.count + b.count);
   }
-  Ranges merged = expand(a);
-  const Ranges other = expand(b);
-  merged.insert(merged.end(), other.begin(), other.end());
-  std::sort(merged.begin(), merged.end());
-  Ranges result;
-  for (const Range& range : merged) {
-    if (!result.empty() && range.first < result.back().second) return std::nullopt;
-    if (!result.empty() && range.first == result.back().second) {
-      result.back().second = range.second;
-    } else {
-      result.push_back(range);
-    }
-  }
-  return intern(result);
+  const std::optional<std::uint32_t> both = join(tree_of(a), tree_of(b));
+  return both ? std::optional(set_of(*both)) : std::nullopt;
 }
 
-RankSets::Ranges RankSets::expand(Set set) const {
-  if (set.count == kMany) return *lists_[set.first];
+std::optional<std::uint32_t> RankSets::join(std::uint32_t a, std::uint32_t b) {
+  if (a == kNone) return b;
+  if (b == kNone) return a;
+  if (a == kWhole || b == kWhole) return std::nullopt;
+  const std::optional<std::uint32_t> low = join(trees_[a].low, trees_[b].low);
+  const std::optional<std::uint32_t> high = low ? join(trees_[a].high, trees_[b].high) : std::nullopt;
+  return high ? std::optional(tree(*low, *high)) : std::nullopt;
+}
+
+// The one with these halves.
+std::uint32_t RankSets::tree(std::uint32_t low, std::uint32_t high) {
+  if (low == high && low <= kWhole) return low;
+  const auto [entry, fresh] =
+      numbers_.try_emplace(std::uint64_t{low} << 32 | high, static_cast<std::uint32_t>(trees_.size()));
+  if (fresh) {
+    const Tree &a = trees_[low], &b = trees_[high];
+    const std::uint32_t ranges = a.ranges + b.ranges - (a.ends && b.begins ? 1 : 0);
+    trees_.push_back({low, high, ranges, a.begins, b.ends});
+  }
+  return entry->second;
+}
+
+std::uint32_t RankSets::tree_of(Set set) {
+  if (set.count == kMany) return set.first;
+  std::uint32_t whole = kNone;
+  for (const Range& range : ranges_of(set)) whole = *join(whole, tree_of(range, 0, span_));
+  return whole;
+}
+
+// Of what the range has of the ranks from `begin` on.
+std::uint32_t RankSets::tree_of(Range range, std::uint32_t begin, std::uint32_t span) {
+  if (range.second <= begin || range.first >= begin + span) return kNone;
+  if (range.first <= begin && range.second >= begin + span) return kWhole;
+  const std::uint32_t low = tree_of(range, begin, span / 2);
+  return tree(low, tree_of(range, begin + span / 2, span / 2));
+}
+
+void RankSets::append(Ranges& ranges, std::uint32_t tree, std::uint32_t begin, std::uint32_t span) const {
+  if (tree == kNone) return;
+  if (tree > kWhole) {
+    append(ranges, trees_[tree].low, begin, span / 2);
+    append(ranges, trees_[tree].high, begin + span / 2, span / 2);
+  } else if (!ranges.empty() && ranges.back().second == begin) {
+    ranges.back().second = begin + span;
+  } else {
+    ranges.emplace_back(begin, begin + span);
+  }
+}
+
+RankSets::Ranges RankSets::ranges_of(Set set) const {
+  Ranges ranges;
+  if (set.count == kMany) {
+    append(ranges, set.first, 0, span_);
+    return ranges;
+  }
   const std::uint32_t until_end = ranks_ - set.first;
   if (set.count <= until_end) return {{set.first, set.first + set.count}};
   return {{0, set.count - until_end}, {set.first, ranks_}};
 }
 
-RankSets::Set RankSets::intern(const Ranges& ranges) {
+// A range if it is one, around the end too.
+RankSets::Set RankSets::set_of(std::uint32_t tree) const {
+  const Set many{tree, kMany};
+  if (trees_[tree].ranges > 2) return many;
+  const Ranges ranges = ranges_of(many);
   if (ranges.size() == 1) return cyclic(ranges[0].first, ranges[0].second - ranges[0].first);
-  if (ranges.size() == 2 && ranges[0].first == 0 && ranges[1].second == ranks_) {
-    return cyclic(ranges[1].first, ranks_ - ranges[1].first + ranges[0].second);
-  }
-  const auto [entry, fresh] = numbers_.try_emplace(ranges, static_cast<std::uint32_t>(lists_.size()));
-  if (fresh) lists_.push_back(&entry->first);
-  return {entry->second, kMany};
+  if (ranges[0].first != 0 || ranges[1].second != ranks_) return many;
+  return cyclic(ranges[1].first, ranks_ - ranges[1].first + ranges[0].second);
 }
 
 std::string RankSets::text(Set set) const {
   if (set.empty()) return "{}";
   std::string result;
-  for (const auto& [first, end] : expand(set)) {
+  for (const auto& [first, end] : ranges_of(set)) {
     result += (result.empty() ? "{" : ", ") + std::to_string(first);
     if (end - first > 1) result += "-" + std::to_string(end - 1);
   }

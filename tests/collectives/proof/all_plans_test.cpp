@@ -98,10 +98,12 @@ TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
   EXPECT_GE(proofs, 4);
 }
 
-// Sizes of groups by their logarithm, as the work goes with their square.
-TEST(LongAllPlans, AreProvedForAThousandRandomGroups) {
-  std::mt19937 random(12);
-  for (int proofs = 0; proofs < 1000;) {
+// A thousand in eight parts, which may run beside each other. Sizes of groups by their logarithm, as the work
+// goes with their square.
+class RandomPlans : public testing::TestWithParam<std::uint32_t> {};
+TEST_P(RandomPlans, AreProved) {
+  std::mt19937 random(GetParam());
+  for (int proofs = 0; proofs < 125;) {
     const Offer& offer = all_offers()[below(random, static_cast<std::uint32_t>(all_offers().size()))];
     const std::uint32_t most = 1U << (2 + below(random, 11)), p = most / 2 + 1 + below(random, most / 2);
     const auto plan = offer.plan(p, has_root(offer.kind) ? below(random, p) : 0);
@@ -110,6 +112,7 @@ TEST(LongAllPlans, AreProvedForAThousandRandomGroups) {
     ++proofs;
   }
 }
+INSTANTIATE_TEST_SUITE_P(Long, RandomPlans, testing::Range(1U, 9U));
 
 // --- Damaged plans.
 
