@@ -18,6 +18,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/algorithms/grouping.h"
 #include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
@@ -25,8 +26,7 @@
 namespace netsim {
 namespace {
 
-struct NvlsTreeParameters {
-  std::int64_t group = 0;
+struct NvlsTreeParameters : HostGroupParameters {
   Time base_latency = 17'600 * kNanosecond;
   Time hop_latency = 3'700 * kNanosecond;
   Time hop_latency_net = 20'900 * kNanosecond;
@@ -40,8 +40,7 @@ Parameters<NvlsTreeParameters> parameters() {
   using P = NvlsTreeParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20},
-               "ranks that switches join; 0: as the hosts are, and 8 where no hosts are known")
+      .integer("group", &P::group, {0, 1 << 20}, std::string("ranks that switches join") + P::kZeroMeans)
       .time("base_latency", &P::base_latency, latency,
             "before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
       .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
@@ -181,19 +180,17 @@ class NvlsTree final : public CollectiveAlgorithm {
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
   bool depends_on_shape() const override { return p_.group == 0; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    constexpr std::int64_t kUsual = 8;
-    return over(kind, ranks, static_cast<std::uint32_t>(p_.group == 0 ? kUsual : p_.group));
+    return over(kind, ranks, p_.group_size());
   }
   std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
                                   const GroupShape& shape) const override {
-    if (shape.sizes.size() > 1) refuse("nvls_tree", kind, ranks, "needs as many of them in each host");
-    return over(kind, ranks, shape.sizes.front());
+    return over(kind, ranks, p_.group_size(shape, "nvls_tree", kind, ranks));
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
     const auto several = std::max(load.domains, 2U);
     const std::uint32_t channels =
         p_.channels > 0 ? static_cast<std::uint32_t>(p_.channels) : nvls_channels(load.generation, several);
-    const std::uint32_t heads = heads_of(load);
+    const std::uint32_t heads = p_.group_size(load);
     const BitRate copies = p_.copies ? kNvlsCopyRate : 0;
     return OwnKernels{.base_latency = p_.base_latency,
                       .hop_latency = p_.hop_latency,
@@ -208,14 +205,7 @@ class NvlsTree final : public CollectiveAlgorithm {
 
  private:
   static std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group) {
-    const std::uint32_t each = std::min(ranks, group);
-    if (ranks % each != 0)
-      refuse("nvls_tree", kind, ranks, "needs a multiple of its group, " + std::to_string(group));
-    return std::make_unique<NvlsTreePlan>(ranks, each);
-  }
-  std::uint32_t heads_of(const Load& load) const {
-    return p_.group == 0 ? load.ranks / load.domains
-                         : std::min(static_cast<std::uint32_t>(p_.group), load.ranks);
+    return std::make_unique<NvlsTreePlan>(ranks, group_of(group, "nvls_tree", kind, ranks));
   }
   Bytes chunk(const Load& load, Bytes heads, Bytes channels) const {
     const Bytes hosts = load.ranks / heads;
