@@ -43,8 +43,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
     kernel.name = name;
-    kernel.duration = static_cast<Time>((static_cast<Int128>(bytes) * 8 * kSecond + p_.cpu_bandwidth - 1) /
-                                        p_.cpu_bandwidth);
+    kernel.duration = transmission_time(bytes, p_.cpu_bandwidth);
     node.work = {name, {kernel}};
     return node;
   }
