@@ -73,8 +73,8 @@ std::string objection(const Cluster& cluster, const Fabric& fabric, const Switch
   const NodeId joint = switch_of(fan.head);
   for (const std::uint32_t member : fan.members) {
     if (joint == kNoId || switch_of(member) != joint)
-      return "no switch joins " + graph.node(cluster.gpus[fan.head].node).name + " and " +
-             graph.node(cluster.gpus[member].node).name + " directly";
+      return "no switch joins " + name_of(cluster, fan.head) + " and " + name_of(cluster, member) +
+             " directly";
   }
   if (graph.node(joint).combining.efficiency > 0) return "";
   return graph.node(joint).name + " of a " + cluster.group_of(fan.head).kind +
