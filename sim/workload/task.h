@@ -122,6 +122,8 @@ inline bool is_point_to_point(const Task& task) {
 inline bool has_group(const Task& task) {
   return task.kind == TaskKind::collective || task.kind == TaskKind::circuits;
 }
+// Computes: it has a Task::work.
+inline bool has_work(TaskKind kind) { return kind == TaskKind::compute || kind == TaskKind::host_compute; }
 inline bool is_copy(TaskKind kind) {
   return kind == TaskKind::copy_to_host || kind == TaskKind::copy_from_host;
 }
