@@ -31,7 +31,12 @@ inline constexpr BitRate kMbps = 1'000'000, kGbps = 1'000'000'000;
 // too short. bytes >= 0, rate > 0.
 constexpr Time transmission_time(Bytes bytes, BitRate rate) {
   constexpr std::int64_t kPicosecondBits = 8 * kSecond;
-  if (bytes <= INT64_MAX / kPicosecondBits - 1) return (bytes * kPicosecondBits + rate - 1) / rate;
+  if (bytes <= INT64_MAX / kPicosecondBits) {
+    // Without a sign there is room for any rate.
+    const auto bits = static_cast<std::uint64_t>(bytes * kPicosecondBits),
+               by = static_cast<std::uint64_t>(rate);
+    return static_cast<Time>((bits + by - 1) / by);
+  }
   return static_cast<Time>(
       (static_cast<UInt128>(bytes) * static_cast<UInt128>(kPicosecondBits) + static_cast<UInt128>(rate) - 1) /
       static_cast<UInt128>(rate));

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/topology/host_ways.h"
+
 namespace netsim {
 namespace {
 
@@ -157,12 +159,7 @@ std::vector<PortId> AggregationTree::way_up(std::size_t nic) const {
   return ports;
 }
 
-std::vector<PortId> AggregationTree::way_down(std::size_t nic) const {
-  std::vector<PortId> ports = way_up(nic);
-  std::reverse(ports.begin(), ports.end());
-  for (PortId& port : ports) port ^= 1U;
-  return ports;
-}
+std::vector<PortId> AggregationTree::way_down(std::size_t nic) const { return reversed(way_up(nic)); }
 
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& adds_up,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/parameters.h"
 #include "sim/topology/ethernet.h"
 
@@ -227,11 +228,6 @@ void ClosShape::check(const ConfigNode& where) const {
 std::unique_ptr<Topology> folded_clos(const ClosShape& shape, const ConfigNode& where) {
   shape.check(where);
   return std::make_unique<FoldedClos>(shape, where);
-}
-
-const ConfigNode& entry_or_self(const ConfigNode& node, const char* key) {
-  const ConfigNode* entry = node.find(key);
-  return entry != nullptr ? *entry : node;
 }
 
 std::uint32_t divide_exactly(std::int64_t ports, double ratio, const ConfigNode& where, const char* key) {

@@ -48,8 +48,6 @@ struct ClosShape {
 // The topology of that shape. `where`: the section, for errors about hosts that do not fit the rails.
 std::unique_ptr<Topology> folded_clos(const ClosShape& shape, const ConfigNode& where);
 
-// The entry `key` where the user wrote it, else the section: the place of an error about it.
-const ConfigNode& entry_or_self(const ConfigNode& node, const char* key);
 // `ports` over the ratio, which must come out whole: uplinks of a switch. ConfigError at the entry `key`.
 std::uint32_t divide_exactly(std::int64_t ports, double ratio, const ConfigNode& where, const char* key);
 

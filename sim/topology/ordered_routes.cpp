@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/topology/channel_dependencies.h"
-#include "sim/topology/folded_clos.h"
 #include "sim/topology/hop_ordered_routes.h"
 #include "sim/topology/layered_routes.h"
 

@@ -148,8 +148,7 @@ struct Cluster {
     return gpus[gpu_a].host == gpus[gpu_b].host;
   }
   const HostGroup& group_of(std::uint32_t gpu) const { return groups[hosts[gpus[gpu].host].group]; }
-  // Of two different GPUs.
-  // From a GPU to itself means to its host's memory: pcie.
+  // From a GPU to another one; from a GPU to itself stands for the way to its host's memory, which is pcie.
   WayKind way(std::uint32_t from, std::uint32_t to) const;
   // The way within their host, for WayKind::nvlink and pcie. From a GPU to itself: to its nearest CPU; empty
   // where its host has none.

@@ -122,11 +122,14 @@ inline bool is_point_to_point(const Task& task) {
 inline bool has_group(const Task& task) {
   return task.kind == TaskKind::collective || task.kind == TaskKind::circuits;
 }
+// Computes: it has a Task::work.
+inline bool has_work(TaskKind kind) { return kind == TaskKind::compute || kind == TaskKind::host_compute; }
 inline bool is_copy(TaskKind kind) {
   return kind == TaskKind::copy_to_host || kind == TaskKind::copy_from_host;
 }
 // Between a GPU and its host, without any other rank.
-inline bool is_of_host(const Task& task) { return is_copy(task.kind) || task.kind == TaskKind::host_compute; }
+inline bool is_of_host(TaskKind kind) { return is_copy(kind) || kind == TaskKind::host_compute; }
+inline bool is_of_host(const Task& task) { return is_of_host(task.kind); }
 // Moves bytes.
 inline bool is_communication(TaskKind kind) {
   return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive || is_copy(kind);

@@ -12,16 +12,10 @@
 // where nothing is added it sends its own part to all; otherwise it takes its part's sum and, of an
 // all-reduce, sends it to all (reduce and broadcast). The last one takes what heads send (gather).
 //
-// - latencies: NCCL's model charges 25 us for a whole collective on NVLink, whatever its kind (tuning.cc,
-//   hwLatencies, NVLS). Of these each of an all-reduce's two messages that follow from each other takes a
-//   hop, for which the model has no figure with NVLS and 3.7 us with CollNetDirect, whose kernels are the
-//   same with the network in place of the switch; the rest passes before the first one.
-// - channels and copies: nvls_kernels.h.
-// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, of which a message is halved once, twice or three times where less
-//   than 64, 8 or 2 of the halves would come for each channel and head (src/enqueue.cc). NCCL_STEPS = 8 of
-//   them fit.
+// - latencies, channels and copies: nvls_kernels.h.
+// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB; 64, 32 or 16 KiB where fewer than 64, 8 or 2 of the size before
+//   would come for each channel and head (src/enqueue.cc).
 #include <algorithm>
-#include <utility>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/nvls_kernels.h"
@@ -30,15 +24,6 @@
 
 namespace netsim {
 namespace {
-
-struct NvlsParameters {
-  Time base_latency = 17'600 * kNanosecond;
-  Time hop_latency = 3'700 * kNanosecond;
-  std::int64_t channels = 0;
-  Bytes chunk = 128 * kKibibyte;
-  std::int64_t slots = 8;
-  bool copies = true;
-};
 
 Parameters<NvlsParameters> parameters() {
   using P = NvlsParameters;
@@ -56,9 +41,7 @@ Parameters<NvlsParameters> parameters() {
       .integer("slots", &P::slots, {0, 1 << 20},
                "messages of a multicast that each receiver has room for (NCCL_STEPS); 0: any number, without "
                "credits")
-      .flag("copies", &P::copies,
-            "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
-            "registered");
+      .flag("copies", &P::copies, P::kCopiesDoc);
 }
 
 constexpr std::uint32_t nvls_heads(CollectiveKind kind, std::uint32_t ranks) {
@@ -144,30 +127,13 @@ class Nvls final : public CollectiveAlgorithm {
     return std::make_unique<NvlsPlan>(kind, ranks);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    static constexpr NvlsChunkLimit kLimits[] = {
+        {64, 64 * kKibibyte}, {8, 32 * kKibibyte}, {2, 16 * kKibibyte}};
     const std::uint32_t heads = nvls_heads(load.kind, load.ranks);
-    const std::uint32_t channels =
-        p_.channels > 0 ? static_cast<std::uint32_t>(p_.channels) : nvls_channels(load.generation, 1);
-    const BitRate copies = p_.copies ? kNvlsCopyRate : 0;
-    return OwnKernels{.base_latency = p_.base_latency,
-                      .hop_latency = p_.hop_latency,
-                      .channels = channels,
-                      .chunk = chunk(load.bytes, Bytes{channels} * heads),
-                      .messages = kNvlsMessages,
-                      .slots = static_cast<std::uint32_t>(p_.slots),
-                      .copy_in_rate = copies / nvls_scatters(heads),
-                      .copy_out_rate = copies};
+    return nvls_kernels(p_, load, {1, heads, nvls_scatters(heads), p_.chunk, kLimits});
   }
 
  private:
-  Bytes chunk(Bytes bytes, Bytes at_once) const {
-    Bytes chunk = p_.chunk;
-    for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 64}, {8, 32}, {2, 16}}) {
-      const Bytes smaller = most * kKibibyte;
-      if (bytes < fewest * at_once * chunk && chunk > smaller) chunk = smaller;
-    }
-    return chunk;
-  }
-
   NvlsParameters p_;
 };
 

@@ -1,21 +1,29 @@
-// What NCCL's kernels for NVLink SHARP have in common: channels, heads, and what a thread block copies.
+// What NCCL's kernels for NVLink SHARP have in common, within a domain (nvls) and over several (nvls_tree).
 //
 // - channels: 16 on Hopper; on Blackwell 32, and 24 where one NVLink domain is the whole group (NCCL 2.27 and
 //   later, src/transport/nvls.cc).
 // - heads: 32 at the most (NCCL_MAX_NVLS_ARITY).
+// - latencies: NCCL's model charges 25 us for a whole collective on NVLink, whatever its kind (tuning.cc,
+//   hwLatencies, NVLS and NVLS_TREE). Of these each of an all-reduce's two messages that follow from each
+//   other takes a hop, for which the model has no figure with NVLS and 3.7 us with CollNetDirect, whose
+//   kernels are the same with the network in place of the switch; the rest passes before the first one.
+// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, and less where few of them would come for each channel and head
+//   (src/enqueue.cc). NCCL_STEPS = 8 of them fit.
 // - copies: a thread block scatters what its GPU contributes into buffers that switches read, and gathers
-// what
-//   they have written into buffers; a group of its warps does each. NCCL's tables have 38.7 GB/s for a thread
-//   block that passes on a tree's data on Hopper (src/graph/tuning.cc, perChMaxTreeBws), of which each half
-//   of its 16 warps has one direction; eight warps scatter here and seven gather (src/device/all_reduce.h):
-//   half of that each. Blackwell's table says 70, for links of twice the rate; what limits copies within a
-//   GPU is how many loads a warp has in flight, which are as many on both (COLL_UNROLL), and a GB200 NVL72 is
-//   measured to have Hopper's rate (docs/validation.md): so both have that.
+//   what they have written into buffers; a group of its warps does each. NCCL's tables have 38.7 GB/s for a
+//   thread block that passes on a tree's data on Hopper (src/graph/tuning.cc, perChMaxTreeBws), of which each
+//   half of its 16 warps has one direction; eight warps scatter here and seven gather
+//   (src/device/all_reduce.h): half of that each. Blackwell's table says 70, for links of twice the rate;
+//   what limits copies within a GPU is how many loads a warp has in flight, which are as many on both
+//   (COLL_UNROLL), and a GB200 NVL72 is measured to have Hopper's rate (docs/validation.md): so both have
+//   that.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
+#include "sim/collectives/algorithm.h"
 #include "sim/collectives/gpu_generation.h"
 #include "sim/core/units.h"
 
@@ -36,5 +44,35 @@ inline constexpr std::uint32_t kNvlsMessages = 4;
 
 // Of each group of warps that copies, on one channel.
 inline constexpr BitRate kNvlsCopyRate = 38'700'000'000 * 8 / 2;
+
+// What can be configured of them.
+struct NvlsParameters {
+  Time base_latency = 17'600 * kNanosecond;
+  Time hop_latency = 3'700 * kNanosecond;
+  std::int64_t channels = 0;  // 0: nvls_channels()
+  Bytes chunk = 128 * kKibibyte;
+  std::int64_t slots = 8;
+  bool copies = true;
+  static constexpr const char* kCopiesDoc =
+      "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
+      "registered";
+};
+
+// Where fewer than so many chunks of the size before would come for each channel and head, a chunk is no
+// larger than that.
+struct NvlsChunkLimit {
+  Bytes fewest, most;
+};
+
+// The kernels of one collective.
+struct NvlsShape {
+  std::uint32_t domains = 1;
+  std::uint32_t heads = 1;                 // of a domain
+  std::uint32_t scatters = 1;              // thread blocks of a rank that copy into buffers
+  Bytes chunk = 0;                         // at most...
+  std::span<const NvlsChunkLimit> limits;  // ... and by each of these in turn
+};
+OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgorithm::Load& load,
+                        const NvlsShape& shape);
 
 }  // namespace netsim

@@ -8,16 +8,16 @@
 // takes the host's sum, adds those of the hosts below and passes it up, and one that passes the result down,
 // to the hosts below and to the host's ranks; the last one takes what heads send.
 //
-// - latencies: NCCL's model (tuning.cc, hwLatencies, NVLS_TREE) has 25 us for the hosts, as for nvls and
-//   divided as there, and 20.9 us for each step between hosts.
+// - latencies, channels and copies: nvls_kernels.h; and 20.9 us for each step between hosts (tuning.cc,
+//   hwLatencies, NVLS_TREE).
 // - chunk: NCCL_NVLS_CHUNKSIZE, from four hosts on at most 64 KiB (NCCL_NVLSTREE_MAX_CHUNKSIZE); 64 or 32 KiB
 //   where less than 4 or 1 of them would come for each channel and head (calcCollChunking in src/enqueue.cc).
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/algorithms/grouping.h"
 #include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
@@ -25,23 +25,15 @@
 namespace netsim {
 namespace {
 
-struct NvlsTreeParameters {
-  std::int64_t group = 0;
-  Time base_latency = 17'600 * kNanosecond;
-  Time hop_latency = 3'700 * kNanosecond;
+struct NvlsTreeParameters : HostGroupParameters, NvlsParameters {
   Time hop_latency_net = 20'900 * kNanosecond;
-  std::int64_t channels = 0;
-  Bytes chunk = 128 * kKibibyte;
-  std::int64_t slots = 8;
-  bool copies = true;
 };
 
 Parameters<NvlsTreeParameters> parameters() {
   using P = NvlsTreeParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20},
-               "ranks that switches join; 0: as the hosts are, and 8 where no hosts are known")
+      .integer("group", &P::group, {0, 1 << 20}, std::string("ranks that switches join") + P::kZeroMeans)
       .time("base_latency", &P::base_latency, latency,
             "before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
       .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
@@ -53,9 +45,7 @@ Parameters<NvlsTreeParameters> parameters() {
              "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers and many hosts")
       .integer("slots", &P::slots, {kSlots, 1 << 20},
                "messages of a connection that the receiver has room for (NCCL_STEPS)")
-      .flag("copies", &P::copies,
-            "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
-            "registered");
+      .flag("copies", &P::copies, P::kCopiesDoc);
 }
 
 class NvlsTreePlan final : public RegularPlan {
@@ -181,50 +171,26 @@ class NvlsTree final : public CollectiveAlgorithm {
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
   bool depends_on_shape() const override { return p_.group == 0; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    constexpr std::int64_t kUsual = 8;
-    return over(kind, ranks, static_cast<std::uint32_t>(p_.group == 0 ? kUsual : p_.group));
+    return over(kind, ranks, p_.group_size());
   }
   std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
                                   const GroupShape& shape) const override {
-    if (shape.sizes.size() > 1) refuse("nvls_tree", kind, ranks, "needs as many of them in each host");
-    return over(kind, ranks, shape.sizes.front());
+    return over(kind, ranks, p_.group_size(shape, "nvls_tree", kind, ranks));
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
-    const auto several = std::max(load.domains, 2U);
-    const std::uint32_t channels =
-        p_.channels > 0 ? static_cast<std::uint32_t>(p_.channels) : nvls_channels(load.generation, several);
-    const std::uint32_t heads = heads_of(load);
-    const BitRate copies = p_.copies ? kNvlsCopyRate : 0;
-    return OwnKernels{.base_latency = p_.base_latency,
-                      .hop_latency = p_.hop_latency,
-                      .hop_latency_net = p_.hop_latency_net,
-                      .channels = channels,
-                      .chunk = chunk(load, heads, channels),
-                      .messages = kNvlsMessages,
-                      .slots = static_cast<std::uint32_t>(p_.slots),
-                      .copy_in_rate = copies / NvlsTreePlan::scatters_of(heads),
-                      .copy_out_rate = copies};
+    static constexpr NvlsChunkLimit kLimits[] = {
+        {32, 256 * kKibibyte}, {16, 128 * kKibibyte}, {4, 64 * kKibibyte}, {1, 32 * kKibibyte}};
+    const std::uint32_t heads = p_.group_size(load), hosts = load.ranks / heads;
+    const Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
+    OwnKernels kernels = nvls_kernels(
+        p_, load, {std::max(load.domains, 2U), heads, NvlsTreePlan::scatters_of(heads), chunk, kLimits});
+    kernels.hop_latency_net = p_.hop_latency_net;
+    return kernels;
   }
 
  private:
   static std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group) {
-    const std::uint32_t each = std::min(ranks, group);
-    if (ranks % each != 0)
-      refuse("nvls_tree", kind, ranks, "needs a multiple of its group, " + std::to_string(group));
-    return std::make_unique<NvlsTreePlan>(ranks, each);
-  }
-  std::uint32_t heads_of(const Load& load) const {
-    return p_.group == 0 ? load.ranks / load.domains
-                         : std::min(static_cast<std::uint32_t>(p_.group), load.ranks);
-  }
-  Bytes chunk(const Load& load, Bytes heads, Bytes channels) const {
-    const Bytes hosts = load.ranks / heads;
-    Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
-    for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{32, 256}, {16, 128}, {4, 64}, {1, 32}}) {
-      const Bytes smaller = most * kKibibyte;
-      if (load.bytes < fewest * channels * heads * chunk && chunk > smaller) chunk = smaller;
-    }
-    return chunk;
+    return std::make_unique<NvlsTreePlan>(ranks, group_of(group, "nvls_tree", kind, ranks));
   }
 
   NvlsTreeParameters p_;

@@ -27,14 +27,14 @@
 #include <utility>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/grouping.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-struct SharpParameters {
-  std::int64_t group = 0;
+struct SharpParameters : HostGroupParameters {
   std::int64_t trees = 0;
   bool nvls = false;
   Time base_latency = 0;
@@ -48,9 +48,8 @@ Parameters<SharpParameters> parameters() {
   using P = SharpParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .integer(
-          "group", &P::group, {0, 1 << 20},
-          "ranks of a host, which follow each other; 0: as the hosts are, and 8 where no hosts are known")
+      .integer("group", &P::group, {0, 1 << 20},
+               std::string("ranks of a host, which follow each other") + P::kZeroMeans)
       .integer("trees", &P::trees, {0, 64},
                "of each rank's part; 0: as many as there are NICs near the ranks of a host for each of them")
       .flag("nvls", &P::nvls,
@@ -312,14 +311,11 @@ class Sharp final : public CollectiveAlgorithm {
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
   bool depends_on_shape() const override { return true; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    constexpr std::int64_t kUsual = 8;
-    return over(kind, ranks, static_cast<std::uint32_t>(p_.group == 0 ? kUsual : p_.group), 1);
+    return over(kind, ranks, p_.group_size(), 1);
   }
   std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
                                   const GroupShape& shape) const override {
-    if (p_.group == 0 && shape.sizes.size() > 1)
-      refuse("sharp", kind, ranks, "needs as many of them in each host");
-    const std::uint32_t group = p_.group != 0 ? static_cast<std::uint32_t>(p_.group) : shape.sizes.front();
+    const std::uint32_t group = p_.group_size(shape, "sharp", kind, ranks);
     return over(kind, ranks, group, shape.nics / group);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
@@ -334,15 +330,13 @@ class Sharp final : public CollectiveAlgorithm {
  private:
   std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group,
                              std::uint32_t nics_each) const {
-    const std::uint32_t each = std::min(ranks, group);
-    if (ranks % each != 0)
-      refuse("sharp", kind, ranks, "needs a multiple of its group, " + std::to_string(group));
+    const std::uint32_t each = group_of(group, "sharp", kind, ranks);
     const auto trees = p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, nics_each);
     if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(ranks, each, trees);
     return std::make_unique<DirectSharp>(ranks, each, trees);
   }
   Bytes chunk(const Load& load) const {
-    const Bytes heads = p_.group == 0 ? load.ranks / load.domains : std::min<Bytes>(p_.group, load.ranks);
+    const Bytes heads = p_.group_size(load);
     Bytes chunk = p_.chunk;
     for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 128}, {8, 64}, {1, 32}}) {
       const Bytes smallest = most * kKibibyte;

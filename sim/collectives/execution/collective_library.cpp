@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/execution/nccl_tuning.h"
 #include "sim/collectives/execution/peer_channels.h"
 #include "sim/core/config.h"
@@ -258,7 +259,6 @@ class Chooser {
   // Null: switches can do it. They take part in kinds other than all-reduce for so many GPUs at the most
   // (NCCL_MAX_NVLS_ARITY). Trees join as many heads in each host.
   const char* without_nvls() const {
-    constexpr std::uint32_t kMostMembers = 32;
     const bool several = layout_.domains > 1;
     if (!layout_.switches_reduce)
       return several ? "no switches that add up join the GPUs of each host"
@@ -267,7 +267,7 @@ class Chooser {
       return layout_.sizes.size() > 1 ? "not as many GPUs of each host"
              : !layout_.by_domain     ? "the GPUs of a host do not follow each other"
                                       : nullptr;
-    if (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostMembers) return nullptr;
+    if (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostNvlsHeads) return nullptr;
     return "more than 32 GPUs";
   }
 
@@ -308,13 +308,13 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
 
 // From here on channels that are timed together are one.
 void use(OwnKernels& kernels, Chunking& chunking) {
-  const BitRate together = kernels.apart ? 1 : kernels.channels;
+  const std::uint32_t together = kernels.apart ? 1 : kernels.channels;
   kernels.block_rate *= together;
   kernels.copy_in_rate *= together;
   kernels.copy_out_rate *= together;
-  chunking.channels = kernels.apart ? kernels.channels : 1;
+  chunking.channels = kernels.channels / together;
   chunking.slices = kernels.messages;
-  chunking.slice = kernels.chunk * (kernels.apart ? 1 : kernels.channels) / kernels.messages;
+  chunking.slice = kernels.chunk * together / kernels.messages;
   chunking.least_slice = 1;
   chunking.slots_of_chunks = kernels.messages > 1;
   chunking.slots = kernels.slots;

@@ -12,6 +12,13 @@ std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Pa
   return operation.passed_by != kNoIndex ? operation.passed_by : operation.gpu_of(to.rank, block);
 }
 
+// A thread block of the operation copies for so long, behind what it copies already and not before
+// `earliest`.
+void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
+  block.busy_until = std::max(block.busy_until, earliest) + time;
+  operation.busy_until = std::max(operation.busy_until, block.busy_until);
+}
+
 }  // namespace
 
 void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes bytes) {
@@ -53,17 +60,14 @@ Time OutgoingMessages::copy_in(Operation& operation, std::uint32_t block) const 
   if (own.slice > 0) return std::max<Time>(0, own.busy_until - now);  // its first message has waited for it
   const Time time = transmission_time(own.step_bytes, rate);
   const Time ahead = own.busy_until == 0 ? 0 : time * operation.chunking.slots;
-  own.busy_until = std::max(own.busy_until, now - ahead) + time;
-  operation.busy_until = std::max(operation.busy_until, own.busy_until);
+  keep_busy(operation, own, now - ahead, time);
   return std::max<Time>(0, own.busy_until - now);
 }
 
 void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes bytes) {
   const BitRate rate = operation.kernels->copy_out_rate;
   if (rate == 0) return;
-  ThreadBlock& own = operation.thread_blocks[block];
-  own.busy_until = std::max(own.busy_until, events_.now()) + transmission_time(bytes, rate);
-  operation.busy_until = std::max(operation.busy_until, own.busy_until);
+  keep_busy(operation, operation.thread_blocks[block], events_.now(), transmission_time(bytes, rate));
 }
 
 // `latency`, or longer where the GPU's proxy thread is still busy with other messages then.

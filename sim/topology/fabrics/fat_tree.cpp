@@ -7,6 +7,7 @@
 // neighbours; `core_oversubscription` takes away uplinks of the aggregation switches, and their cores.
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/folded_clos.h"

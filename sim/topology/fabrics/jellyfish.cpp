@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
-#include "sim/topology/folded_clos.h"
 #include "sim/topology/switch_graph.h"
 
 namespace netsim {

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/topology/circuit_fabric.h"
-#include "sim/topology/folded_clos.h"
 
 namespace netsim {
 namespace {

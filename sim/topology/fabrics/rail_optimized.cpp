@@ -7,6 +7,7 @@
 // Network for Training LLMs with Trillion Parameters, 2023): each rail is a tree of its own.
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/folded_clos.h"

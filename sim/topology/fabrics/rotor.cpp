@@ -4,9 +4,9 @@
 // what is lit (Opera: Mellette et al., NSDI 2020, which turns its rotors one after the other).
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/topology/circuit_fabric.h"
-#include "sim/topology/folded_clos.h"
 
 namespace netsim {
 namespace {

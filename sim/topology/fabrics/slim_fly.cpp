@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
-#include "sim/topology/folded_clos.h"
 #include "sim/topology/switch_graph.h"
 
 namespace netsim {

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/errors.h"
-#include "sim/topology/folded_clos.h"
 
 namespace netsim {
 namespace {

@@ -32,6 +32,9 @@ struct MemberTree {
   AggregationTree tree;
 };
 
+// Of a path: what the fan of the switch that it is at does.
+std::uint32_t step_of_fan(std::uint32_t fan) { return make_step(StepKind::route, kFanTarget | fan); }
+
 std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
@@ -73,8 +76,8 @@ std::string objection(const Cluster& cluster, const Fabric& fabric, const Switch
   const NodeId joint = switch_of(fan.head);
   for (const std::uint32_t member : fan.members) {
     if (joint == kNoId || switch_of(member) != joint)
-      return "no switch joins " + graph.node(cluster.gpus[fan.head].node).name + " and " +
-             graph.node(cluster.gpus[member].node).name + " directly";
+      return "no switch joins " + name_of(cluster, fan.head) + " and " + name_of(cluster, member) +
+             " directly";
   }
   if (graph.node(joint).combining.efficiency > 0) return "";
   return graph.node(joint).name + " of a " + cluster.group_of(fan.head).kind +
@@ -208,7 +211,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
     std::uint32_t at = tree.leaf[i];
     for (const PortId port : tree.way_up(i)) {
       steps.push_back(port);
-      steps.push_back(make_step(StepKind::route, kFanTarget | turns[at]));
+      steps.push_back(step_of_fan(turns[at]));
       at = tree.switches[at].parent;
     }
     connections_.set_fan_path(lane.in[i], std::move(steps), lane.in[i]);
@@ -247,7 +250,7 @@ std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t lane, const 
       up.branches = std::move(down.branches);
     } else {
       const std::uint32_t copies = fabric_.fans().add(std::move(down));
-      behind[one.up ^ 1U] = connections_.add_path({make_step(StepKind::route, kFanTarget | copies)});
+      behind[one.up ^ 1U] = connections_.add_path({step_of_fan(copies)});
     }
     adding[number] = fabric_.fans().add(std::move(up));
   }
@@ -267,8 +270,7 @@ void FanLanes::connect_multicast(std::uint32_t lane, std::uint32_t number) {
   }
   const std::uint32_t in = new_pair(lane, 0, fan.head, fan.head, 2 * number + 1);
   const std::uint32_t step = fabric_.fans().add({.from = {}, .branches = std::move(branches)});
-  connections_.set_fan_path(
-      in, {port_into_fan(cluster, fan.head, fan), make_step(StepKind::route, kFanTarget | step)}, in);
+  connections_.set_fan_path(in, {port_into_fan(cluster, fan.head, fan), step_of_fan(step)}, in);
   lanes_[lane].in.push_back(in);
   lanes_[lane].copies.assign(fan.members.size(), 0);
 }
@@ -282,11 +284,10 @@ void FanLanes::connect_reduction(std::uint32_t lane, std::uint32_t number) {
   const std::uint32_t step = fabric_.fans().add({.from = std::move(from), .branches = {}});
   for (std::uint32_t i = 0; i < fan.members.size(); ++i) {
     const std::uint32_t in = new_pair(lane, i, fan.members[i], fan.head, 2 * number + 1);
-    connections_.set_fan_path(
-        in,
-        {port_into_fan(cluster, fan.members[i], fan), make_step(StepKind::route, kFanTarget | step),
-         port_into_fan(cluster, fan.head, fan) ^ 1U},
-        in);
+    connections_.set_fan_path(in,
+                              {port_into_fan(cluster, fan.members[i], fan), step_of_fan(step),
+                               port_into_fan(cluster, fan.head, fan) ^ 1U},
+                              in);
     lanes_[lane].in.push_back(in);
   }
 }

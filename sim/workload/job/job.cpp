@@ -321,7 +321,7 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
   if (const auto iterations = source().iterations(); iterations && task.iteration >= *iterations) {
     refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, *iterations));
   }
-  if (task.kind == TaskKind::compute || task.kind == TaskKind::host_compute) {
+  if (has_work(task.kind)) {
     if (task.work >= source().works().size())
       refuse(rank, task, fmt::format("work {} does not exist", task.work));
     return;

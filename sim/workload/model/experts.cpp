@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/core/config_entries.h"
+
 namespace netsim {
 
 std::int64_t RoutedExperts::capacity_for(std::int64_t tokens) const {
@@ -33,8 +35,7 @@ const Parameters<ExpertsModel>& experts_parameters() {
 namespace {
 
 [[noreturn]] void fail(const ConfigNode& section, const char* key, const std::string& message) {
-  const ConfigNode* node = section.is_map() ? section.find(key) : nullptr;
-  (node != nullptr ? *node : section).fail(message);
+  entry_or_self(section, key).fail(message);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/model/sublayers.h"
@@ -141,8 +142,7 @@ class Bert final : public ModelKind {
  public:
   Bert(const BertModel& model, const ConfigNode& where) : m_(model) {
     const auto fail = [&](const char* key, const std::string& message) {
-      const ConfigNode* named = where.is_map() ? where.find(key) : nullptr;
-      (named != nullptr ? *named : where).fail(message);
+      entry_or_self(where, key).fail(message);
     };
     if (m_.hidden % m_.heads != 0) {
       fail("heads", "hidden (" + std::to_string(m_.hidden) + ") cannot be divided by " +

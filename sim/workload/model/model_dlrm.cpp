@@ -15,6 +15,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/model/model_kind.h"
 
@@ -30,15 +31,7 @@ struct DlrmModel {
 // Outputs of the layers of an MLP.
 std::vector<std::int64_t> sizes_of(const ConfigNode& list, std::vector<std::int64_t> otherwise) {
   if (list.is_null()) return otherwise;
-  if (!list.is_sequence() || list.items().empty() || list.items().size() > 100)
-    list.fail("expected a list of the outputs of 1 to 100 layers");
-  std::vector<std::int64_t> sizes;
-  sizes.reserve(list.items().size());
-  for (const ConfigNode& item : list.items()) {
-    sizes.push_back(read_integer(item));
-    if (sizes.back() < 1 || sizes.back() > 1'000'000) item.fail("a layer has from 1 to 1000000 outputs");
-  }
-  return sizes;
+  return read_sizes(list, "layers' outputs", 1, 100, 1'000'000);
 }
 
 class DlrmMaker {

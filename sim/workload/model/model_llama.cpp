@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/model/llama.h"
 #include "sim/workload/model/model_kind.h"
@@ -16,8 +17,7 @@ class LlamaKind final : public ModelKind {
       require_divides(where, "hidden", m_.hidden, "heads", m_.heads);
       require_divides(where, "heads", m_.heads, "groups", m_.groups);
     }
-    const ConfigNode* experts = where.is_map() ? where.find("experts") : nullptr;
-    check_experts(m_.experts, experts != nullptr ? *experts : where);
+    check_experts(m_.experts, entry_or_self(where, "experts"));
     m_.experts.inner = m_.expert_inner();
   }
 
@@ -65,8 +65,7 @@ class LlamaKind final : public ModelKind {
   static void require_divides(const ConfigNode& where, const char* what, std::int64_t value, const char* key,
                               std::int64_t divisor) {
     if (value % divisor == 0) return;
-    const ConfigNode* named = where.find(key);
-    (named != nullptr ? *named : where)
+    entry_or_self(where, key)
         .fail(std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " +
               std::to_string(divisor) + " " + key);
   }

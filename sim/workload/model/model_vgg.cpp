@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/model/convolutions.h"
 
@@ -32,8 +33,7 @@ class Vgg final : public ConvolutionalKind {
  public:
   Vgg(const VggModel& model, const ConfigNode& where) : m_(model) {
     if (m_.image % 32 == 0) return;
-    const ConfigNode* image = where.is_map() ? where.find("image") : nullptr;
-    (image != nullptr ? *image : where)
+    entry_or_self(where, "image")
         .fail("an image of " + std::to_string(m_.image) +
               " pixels cannot be halved five times: multiples of 32 can");
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/model/model_kind.h"
 #include "sim/workload/model/sublayers.h"
@@ -108,8 +109,7 @@ class Vit final : public ModelKind {
     const auto require_divides = [&](const char* what, std::int64_t value, const char* key,
                                      std::int64_t divisor) {
       if (value % divisor == 0) return;
-      const ConfigNode* named = where.is_map() ? where.find(key) : nullptr;
-      (named != nullptr ? *named : where)
+      entry_or_self(where, key)
           .fail(std::string(what) + " (" + std::to_string(value) + ") cannot be divided by " + key + " (" +
                 std::to_string(divisor) + ")");
     };

@@ -16,7 +16,7 @@ MatchKeys::MatchKeys(const OperationList& operations, const UnrolledRole& role)
   std::map<Expression, std::uint32_t> known;
   for (std::uint32_t i = 0; i < role.size(); ++i) {
     const ProgramOp& op = operations[role.operation(i)];
-    if (op.kind == TaskKind::compute || op.kind == TaskKind::host_compute || is_copy(op.kind)) continue;
+    if (op.kind == TaskKind::compute || is_of_host(op.kind)) continue;
     const TaskKind kind = kind_of_key(op);
     const bool collective = kind == TaskKind::collective;
     const Expression expression{kind, collective ? op.group : 0, collective ? PeerExpression{} : op.peer,

@@ -645,7 +645,7 @@ class Writer {
     out.mutable_after()->Add(op.after.begin(), op.after.end());
     out.mutable_after_previous()->Add(op.after_previous.begin(), op.after_previous.end());
     out.set_not_before_ps(op.not_before);
-    if (op.kind == TaskKind::compute || op.kind == TaskKind::host_compute) {
+    if (has_work(op.kind)) {
       out.set_work(op.work);
       return;
     }

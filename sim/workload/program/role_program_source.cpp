@@ -107,7 +107,7 @@ class RoleProgramSource : public TaskSource {
   std::vector<std::string> notes() const override { return notes_; }
   bool uses_hosts() const override {
     for (std::uint32_t i = 0; i < operations_.size(); ++i) {
-      if (is_copy(operations_[i].kind) || operations_[i].kind == TaskKind::host_compute) return true;
+      if (is_of_host(operations_[i].kind)) return true;
     }
     return false;
   }

@@ -101,13 +101,13 @@ void UnrolledRole::line_up(const OperationList& operations, const std::string& f
   std::map<std::pair<Stream, std::uint32_t>, std::uint32_t> known;
   queue_.assign(size(), kNoQueue);
   place_.assign(size(), 0);
+  const auto may_be_joined = [](TaskKind kind) { return is_communication(kind) && !is_of_host(kind); };
   for (std::uint32_t i = 0; i < size(); ++i) {
     const ProgramOp& op = operations[operation_[i]];
     const auto refuse_joining = [&](const std::string& why) {
       fail(file, operations.path(operation_[i]) + ".joins", why);
     };
-    if (op.joins && (!is_communication(op.kind) || is_copy(op.kind)))
-      refuse_joining("only communications are called together");
+    if (op.joins && !may_be_joined(op.kind)) refuse_joining("only communications are called together");
     if (op.joins && op.unordered) refuse_joining("an unordered operation has none before it");
     if (op.unordered) continue;
     const auto [it, added] = known.try_emplace({op.stream, op.queue}, queues());
@@ -117,7 +117,6 @@ void UnrolledRole::line_up(const OperationList& operations, const std::string& f
     if (op.joins && queue.empty())
       refuse_joining("it is the first of its stream and queue: there is nothing to join");
     if (!queue.empty()) place_[i] = place_[queue.back()] + (op.joins ? 0 : 1);
-    const auto may_be_joined = [&](TaskKind kind) { return is_communication(kind) && !is_copy(kind); };
     if (op.joins && !may_be_joined(operations[operation_[queue.back()]].kind))
       refuse_joining("the operation before it is no communication");
     queue.push_back(i);

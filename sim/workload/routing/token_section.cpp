@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/routing/token_counts.h"
 
@@ -24,18 +25,11 @@ const Parameters<TokenSection>& token_section_parameters() {
   return p;
 }
 
-const ConfigNode& tokens_node(const ConfigNode& section) {
-  const ConfigNode* node = section.is_map() ? section.find("tokens") : nullptr;
-  return node == nullptr ? section : *node;
-}
+const ConfigNode& tokens_node(const ConfigNode& section) { return entry_or_self(section, "tokens"); }
 
 BlockCounts count_tokens(const TokenSection& section, std::uint32_t members, const ConfigNode& where) {
-  const auto child = [](const ConfigNode& node, const char* key) -> const ConfigNode& {
-    const ConfigNode* found = node.is_map() ? node.find(key) : nullptr;
-    return found == nullptr ? node : *found;
-  };
-  const ConfigNode& experts = child(where, "experts");
-  const ConfigNode& count = child(experts, "count");
+  const ConfigNode& experts = entry_or_self(where, "experts");
+  const ConfigNode& count = entry_or_self(experts, "count");
   if (section.experts.count == 0) count.fail("tokens need experts to go to");
   if (section.experts.count % members != 0) {
     count.fail(std::to_string(section.experts.count) + " experts cannot be dealt out evenly to " +
@@ -44,7 +38,7 @@ BlockCounts count_tokens(const TokenSection& section, std::uint32_t members, con
   check_routed_experts(section.experts, experts);
   const std::unique_ptr<Router> router = Registry<Router>::instance().create(section.router, "uniform");
   if (router->changes()) {
-    child(where, "router")
+    entry_or_self(where, "router")
         .fail("this router says otherwise in each iteration of a job, and a collective is none");
   }
   const RoutingShape shape = routing_shape(section.experts, members, section.per_rank);

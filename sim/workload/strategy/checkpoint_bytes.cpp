@@ -3,11 +3,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-constexpr std::int64_t kOptimizerBytes = 12;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Of the parameters of a set that a rank has.
 Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
               ParameterSet set) {
@@ -15,12 +10,12 @@ Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool d
   const std::int64_t parameters = stage.parameters_of(set), copies = replica_count(graph, set);
   if (parameters == 0) return 0;
   const std::int64_t states = memory.optimizer ? kOptimizerBytes : 0;
-  if (divided) return divide_up(parameters * (kParameterBytes + states), copies);
+  if (divided) return equal_part(parameters * (kParameterBytes + states), copies);
   const bool experts = set == ParameterSet::experts;
   const bool first = graph.mesh.coordinate(rank, experts ? "edp" : "replicas") == 0;
   const bool first_group =
       unsharded_count(graph, set) == 1 || graph.mesh.coordinate(rank, "dp_unsharded") == 0;
-  const std::int64_t part = divide_up(parameters, shard_count(graph, set));
+  const std::int64_t part = equal_part(parameters, shard_count(graph, set));
   const auto written = [&](bool sharded, std::int64_t bytes) {
     if (sharded) return first_group ? part * bytes : 0;
     return first ? parameters * bytes : 0;
@@ -31,7 +26,7 @@ Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool d
 Bytes restored(const TrainingGraph& graph, const MemoryAccounting& memory, std::uint32_t rank,
                ParameterSet set) {
   const std::int64_t parameters = graph.stages[graph.mesh.coordinate(rank, "pp")].parameters_of(set);
-  const std::int64_t part = divide_up(parameters, shard_count(graph, set));
+  const std::int64_t part = equal_part(parameters, shard_count(graph, set));
   return (memory.parameters ? part : parameters) * kParameterBytes +
          (memory.optimizer ? (memory.states ? part : parameters) * kOptimizerBytes : 0);
 }

@@ -3,8 +3,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-
 class ExpertFetchStrategy final : public Strategy {
  public:
   explicit ExpertFetchStrategy(const ExpertFetch& p) : p_(p) {}

@@ -5,9 +5,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;   // half precision
-constexpr std::int64_t kOptimizerBytes = 12;  // fp32: a copy of the parameter, momentum, variance
-
 // What a microbatch's activations of a layer take; `rows` of a rank's experts where a router counts them.
 class Activations {
  public:
@@ -126,8 +123,7 @@ class Accounting final : public Strategy {
 
   void count_resident(const TrainingGraph& graph, StageGraph& stage) const {
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-      const std::int64_t whole = stage.parameters_of(set), parts = shard_count(graph, set);
-      const std::int64_t part = (whole + parts - 1) / parts;
+      const std::int64_t whole = stage.parameters_of(set), part = equal_part(whole, shard_count(graph, set));
       stage.resident[MemoryKind::parameters] += kParameterBytes * (p_.parameters ? part : whole);
       const std::int64_t updated = p_.states ? part : whole, away = offloaded(updated, p_.offloaded);
       const std::int64_t summed = p_.gradients ? part : whole;

@@ -9,10 +9,8 @@ class Adam final : public Strategy {
   void apply(TrainingGraph& graph) const override {
     for (StageGraph& stage : graph.stages) {
       std::int64_t parameters = 0;
-      for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-        const std::int64_t parts = sharded_ ? shard_count(graph, set) : 1;
-        parameters += (stage.parameters_of(set) + parts - 1) / parts;
-      }
+      for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts})
+        parameters += updated_parameters(graph, stage.parameters_of(set), set, sharded_);
       stage.add_finish(optimizer_step(parameters, graph.model.gradient_bytes));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
@@ -23,6 +21,11 @@ class Adam final : public Strategy {
 };
 
 }  // namespace
+
+std::int64_t updated_parameters(const TrainingGraph& graph, std::int64_t parameters, ParameterSet set,
+                                bool sharded) {
+  return sharded ? equal_part(parameters, shard_count(graph, set)) : parameters;
+}
 
 GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes) {
   GraphNode node;

@@ -5,9 +5,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-constexpr std::int64_t kStateBytes = 12;     // fp32: a copy of the parameter, momentum, variance
-
 // Queues of stream offload, beside that of activations (0).
 enum Queue : std::uint32_t { kGradients = 1, kHost, kParameters };
 
@@ -43,16 +40,9 @@ class OptimizerOffloadStrategy final : public Strategy {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
     kernel.name = name;
-    kernel.duration = static_cast<Time>((static_cast<Int128>(bytes) * 8 * kSecond + p_.cpu_bandwidth - 1) /
-                                        p_.cpu_bandwidth);
+    kernel.duration = transmission_time(bytes, p_.cpu_bandwidth);
     node.work = {name, {kernel}};
     return node;
-  }
-
-  // Those that a rank updates: of a layer, or of a stage with all of its layers.
-  std::int64_t own(const TrainingGraph& graph, std::int64_t parameters, ParameterSet set) const {
-    const std::int64_t parts = p_.sharded ? shard_count(graph, set) : 1;
-    return (parameters + parts - 1) / parts;
   }
 
   // Behind each layer's backward, when replicas have summed its gradients up.
@@ -65,7 +55,7 @@ class OptimizerOffloadStrategy final : public Strategy {
         for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
           const std::int64_t completed =
               completed_parameters(graph, stage, chunk.layers[layers - 1 - i], set);
-          parameters += offloaded(own(graph, completed, set), p_.share);
+          parameters += offloaded(updated_parameters(graph, completed, set, p_.sharded), p_.share);
         }
         if (parameters == 0) continue;
         std::vector<GraphNode>& behind = chunk.reductions[i];
@@ -90,7 +80,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     const Bytes gradient = graph.model.gradient_bytes;
     std::int64_t here = 0, there = 0;
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-      const std::int64_t all = own(graph, stage.parameters_of(set), set);
+      const std::int64_t all = updated_parameters(graph, stage.parameters_of(set), set, p_.sharded);
       there += offloaded(all, p_.share);
       here += all - offloaded(all, p_.share);
     }
@@ -110,7 +100,7 @@ class OptimizerOffloadStrategy final : public Strategy {
             copy(GraphNode::Kind::copy_to_host, "gradient_offload", kGradients, parameters * gradient));
         stage.finished = {last()};
       }
-      stage.add_finish(on_cpus("cpu_adam", parameters * (gradient + 2 * kStateBytes + kParameterBytes)));
+      stage.add_finish(on_cpus("cpu_adam", parameters * (gradient + 2 * kOptimizerBytes + kParameterBytes)));
       stage.finished = {last()};
       stage.add_finish(
           copy(GraphNode::Kind::copy_from_host, "parameter_load", kParameters, parameters * kParameterBytes));

@@ -5,8 +5,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-
 class ParameterGather final : public Strategy {
  public:
   ParameterGather(Bytes bucket, bool overlap, ParameterSet set)

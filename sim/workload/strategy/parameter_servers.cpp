@@ -7,8 +7,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-
 class Servers final : public Strategy {
  public:
   explicit Servers(const ParameterServers& p) : p_(p) {}
@@ -58,7 +56,7 @@ class Servers final : public Strategy {
     return node;
   }
   // Of so many parameters, those of one server.
-  std::int64_t part(std::int64_t parameters) const { return (parameters + p_.servers - 1) / p_.servers; }
+  std::int64_t part(std::int64_t parameters) const { return equal_part(parameters, p_.servers); }
 
   // Parameters come in the order of the forward, in buckets of whole layers; returns the sizes of the
   // buckets, in parameters.

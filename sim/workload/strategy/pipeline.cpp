@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
@@ -148,8 +149,7 @@ class Pipeline : public WorkloadKind {
   std::int64_t divisor() const { return plan_->parts() / shape_.stages; }
   void require_divides(const ConfigNode& where, const char* key, Time time) const {
     if (time % divisor() == 0) return;
-    const ConfigNode* node = where.find(key);
-    (node != nullptr ? *node : where)
+    entry_or_self(where, key)
         .fail(std::string(key) + " (" + format_time(time) + ") cannot be divided among " +
               std::to_string(divisor()) + " virtual_stages to the picosecond");
   }

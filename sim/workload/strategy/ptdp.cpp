@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/model/model_kind.h"
@@ -416,8 +417,7 @@ class Ptdp : public WorkloadKind {
   }
   static const ConfigNode& node(const ConfigNode& where, const char* section, const char* key) {
     const ConfigNode* outer = where.find(section);
-    const ConfigNode* inner = outer != nullptr ? outer->find(key) : nullptr;
-    return inner != nullptr ? *inner : outer != nullptr ? *outer : where;
+    return outer != nullptr ? entry_or_self(*outer, key) : where;
   }
   void require_divides(const ConfigNode& where, const char* degree_name, std::int64_t degree,
                        const char* what, std::int64_t value) const {

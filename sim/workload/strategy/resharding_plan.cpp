@@ -15,6 +15,15 @@ namespace {
 
 using Extent = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
+bool contains(const std::vector<std::uint32_t>& numbers, std::uint32_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+// The one with the least load, by number; of equal ones the first.
+std::uint32_t least_loaded(const std::vector<std::uint32_t>& numbers, const std::vector<Bytes>& loads) {
+  return *std::min_element(numbers.begin(), numbers.end(),
+                           [&](std::uint32_t a, std::uint32_t b) { return loads[a] < loads[b]; });
+}
+
 // Of what lies between two boundaries of either mesh along one dimension: from, to, and the parts of it.
 struct Stretch {
   std::int64_t from = 0, to = 0;
@@ -88,8 +97,7 @@ class Planner {
     const std::vector<std::vector<std::uint32_t>> groups = groups_of_hosts();
     for (const std::vector<std::uint32_t>& group : groups) {
       for (std::uint32_t s = 0; s < slices().size(); ++s) {
-        const std::vector<std::uint32_t>& receivers = slices()[s].receivers;
-        if (std::find(receivers.begin(), receivers.end(), group.front()) == receivers.end()) continue;
+        if (!contains(slices()[s].receivers, group.front())) continue;
         const auto parts = static_cast<Bytes>(group.size());
         for (Bytes part = 0; part < parts; ++part) {
           send(s, group[static_cast<std::size_t>(part)], slices()[s].bytes * part / parts,
@@ -103,9 +111,7 @@ class Planner {
       step.kind = ReshardingStep::Kind::gather;
       step.to = group;
       for (const ReshardingSlice& slice : slices()) {
-        const auto& receivers = slice.receivers;
-        if (std::find(receivers.begin(), receivers.end(), group.front()) != receivers.end())
-          step.end += slice.bytes;
+        if (contains(slice.receivers, group.front())) step.end += slice.bytes;
       }
       plan_.steps.push_back(std::move(step));
     }
@@ -125,7 +131,8 @@ class Planner {
     }
     for (const std::uint32_t slice : order) {
       const std::vector<std::uint32_t> hosts = hosts_with(slice);
-      broadcast(slice, balance == ReshardingBalance::none ? hosts.front() : least_loaded_host(hosts));
+      broadcast(slice,
+                balance == ReshardingBalance::none ? hosts.front() : least_loaded(hosts, sent_by_host_));
     }
   }
 
@@ -136,14 +143,9 @@ class Planner {
 
   void send(std::uint32_t slice, std::uint32_t receiver, Bytes begin, Bytes end) {
     if (begin == end) return;
-    const std::uint32_t sender = least_loaded(slices()[slice].holders);
+    const std::uint32_t sender = least_loaded(slices()[slice].holders, sent_by_gpu_);
     sent_by_gpu_[sender] += end - begin;
     plan_.steps.push_back({ReshardingStep::Kind::message, slice, sender, {receiver}, begin, end});
-  }
-  std::uint32_t least_loaded(const std::vector<std::uint32_t>& holders) const {
-    return *std::min_element(holders.begin(), holders.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return sent_by_gpu_[a] < sent_by_gpu_[b];
-    });
   }
 
   // GPUs of a host that need the same tile.
@@ -168,11 +170,6 @@ class Planner {
     }
     return hosts;
   }
-  std::uint32_t least_loaded_host(const std::vector<std::uint32_t>& hosts) const {
-    return *std::min_element(hosts.begin(), hosts.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return sent_by_host_[a] < sent_by_host_[b];
-    });
-  }
 
   // A broadcast that begins at a time, which counts bytes.
   struct Placed {
@@ -193,9 +190,7 @@ class Planner {
       Bytes free = 0;
       for (const std::uint32_t receiver : plan_.slices[slice].receivers)
         free = std::max(free, receiving_[receiver / plan_.destination.columns]);
-      const std::uint32_t host =
-          *std::min_element(hosts.begin(), hosts.end(),
-                            [this](std::uint32_t a, std::uint32_t b) { return sending_[a] < sending_[b]; });
+      const std::uint32_t host = least_loaded(hosts, sending_);
       return {slice, host, std::max(free, sending_[host])};
     }
     Bytes place(const Placed& placed) {
@@ -274,7 +269,7 @@ class Planner {
     std::vector<std::uint32_t> there;
     std::copy_if(slice.holders.begin(), slice.holders.end(), std::back_inserter(there),
                  [&](std::uint32_t holder) { return sending_host(holder) == host; });
-    const std::uint32_t sender = least_loaded(there);
+    const std::uint32_t sender = least_loaded(there, sent_by_gpu_);
     sent_by_gpu_[sender] += slice.bytes;
     sent_by_host_[host] += slice.bytes;
     plan_.steps.push_back({ReshardingStep::Kind::broadcast, s, sender, slice.receivers, 0, slice.bytes});
@@ -385,8 +380,7 @@ std::string prove_resharding(const ReshardingPlan& plan) {
       }
       continue;
     }
-    const std::vector<std::uint32_t>& holders = plan.slices[step.slice].holders;
-    if (std::find(holders.begin(), holders.end(), step.from) == holders.end())
+    if (!contains(plan.slices[step.slice].holders, step.from))
       return "GPU " + std::to_string(step.from) + " sends slice " + std::to_string(step.slice) +
              ", which it has not";
     for (const std::uint32_t receiver : step.to) {
@@ -396,8 +390,7 @@ std::string prove_resharding(const ReshardingPlan& plan) {
   }
   for (std::uint32_t gpu = 0; gpu < plan.destination.gpus(); ++gpu) {
     for (std::uint32_t s = 0; s < plan.slices.size(); ++s) {
-      const std::vector<std::uint32_t>& receivers = plan.slices[s].receivers;
-      const bool needs = std::find(receivers.begin(), receivers.end(), gpu) != receivers.end();
+      const bool needs = contains(plan.slices[s].receivers, gpu);
       if (have.bytes(gpu, s) != (needs ? plan.slices[s].bytes : 0))
         return name(s, gpu) + (needs ? " is not complete" : " is not of its tile");
     }

@@ -5,8 +5,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kParameterBytes = 2;  // half precision
-
 bool holds(const StageGraph& stage, std::uint32_t layer) {
   return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
     return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
@@ -101,7 +99,7 @@ class ShardedReplicasStrategy final : public Strategy {
         node.name = "dp_gradient_parts";
         node.collective = CollectiveKind::all_reduce;
         node.group = graph.builder.group(graph.mesh.along({"dp_unsharded"}));
-        node.bytes = (count + shards - 1) / shards * graph.model.gradient_bytes;
+        node.bytes = equal_part(count, shards) * graph.model.gradient_bytes;
         chunk.reductions[i].push_back(std::move(node));
       }
     }

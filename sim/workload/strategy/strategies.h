@@ -12,6 +12,13 @@
 
 namespace netsim {
 
+// Of a parameter in half precision, and of what Adam keeps of one in fp32: a copy of it, momentum, variance.
+inline constexpr std::int64_t kParameterBytes = 2, kOptimizerBytes = 12;
+// Of what is divided into so many parts, one of them; the last may be smaller.
+constexpr std::int64_t equal_part(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+
 // Context parallelism over axis "cp": each rank has its part of every sequence, computes all that concerns
 // one token for its own ones, and attends with its queries to the keys and values of all. The parts are two
 // of twice as many chunks, one from either end, so that causal attention is the same work on all ranks
@@ -224,6 +231,9 @@ GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::str
 
 // Adam over the stage's parameters when their gradients are there; `sharded`: over this rank's part of them.
 std::unique_ptr<Strategy> optimizer(bool sharded = false);
+// Of so many parameters of a stage or layer those that a rank updates, `sharded` as above.
+std::int64_t updated_parameters(const TrainingGraph& graph, std::int64_t parameters, ParameterSet set,
+                                bool sharded);
 // Adam over so many parameters, with what it needs of the memory.
 GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes);
 

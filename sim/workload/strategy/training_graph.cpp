@@ -151,54 +151,56 @@ class ChainWriter {
     if (node.counts_plus_one == 0 && node.row_bytes == 0)
       return block.collective(node.name, node.collective, node.stream, node.queue, node.group, node.bytes,
                               after);
-    ProgramOp op;
-    op.kind = TaskKind::collective;
+    ProgramOp op = operation(node, TaskKind::collective);
     op.collective = node.collective;
-    op.stream = node.stream;
-    op.queue = node.queue;
     op.group = node.group;
-    op.name = builder_.name(node.name);
     op.counts_plus_one = node.counts_plus_one;
     op.choice_plus_one = node.choice_plus_one;
-    if (node.row_bytes != 0) {
-      std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
-      for (std::int64_t& rows : bytes) rows = std::max<std::int64_t>(1, rows) * node.row_bytes;
-      op.table_plus_one = builder_.table(std::move(bytes)) + 1;
-    }
+    op.table_plus_one = bytes_by_rows(
+        node, [&](std::int64_t rows) { return std::max<std::int64_t>(1, rows) * node.row_bytes; });
     return block.add(std::move(op), after);
   }
 
   Position of_host(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
-    ProgramOp op;
-    op.kind = node.kind == GraphNode::Kind::copy_to_host     ? TaskKind::copy_to_host
-              : node.kind == GraphNode::Kind::copy_from_host ? TaskKind::copy_from_host
-                                                             : TaskKind::host_compute;
-    op.stream = node.stream;
-    op.queue = node.queue;
-    op.name = builder_.name(node.name);
+    ProgramOp op = operation(node, node.kind == GraphNode::Kind::copy_to_host     ? TaskKind::copy_to_host
+                                   : node.kind == GraphNode::Kind::copy_from_host ? TaskKind::copy_from_host
+                                                                                  : TaskKind::host_compute);
     if (op.kind == TaskKind::host_compute) {
       op.work = builder_.work(node.work);
       return block.add(std::move(op), after);
     }
     op.bytes = node.bytes;
-    if (node.row_bytes != 0) {
-      std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
-      for (std::int64_t& rows : bytes) rows = node.bytes + rows * node.row_bytes;
-      op.table_plus_one = builder_.table(std::move(bytes)) + 1;
-    }
+    op.table_plus_one =
+        bytes_by_rows(node, [&](std::int64_t rows) { return node.bytes + rows * node.row_bytes; });
     return block.add(std::move(op), after);
   }
 
   // Sends wait for nothing but what they send; receives come one after the other.
   Position message(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
-    ProgramOp op;
-    op.kind = node.kind == GraphNode::Kind::send ? TaskKind::send : TaskKind::receive;
-    op.unordered = node.kind == GraphNode::Kind::send;
-    op.stream = node.stream;
+    const bool sends = node.kind == GraphNode::Kind::send;
+    ProgramOp op = operation(node, sends ? TaskKind::send : TaskKind::receive);
+    op.unordered = sends;
     op.peer = node.peer;
     op.bytes = node.bytes;
-    op.name = builder_.name(node.name);
     return block.add(std::move(op), after);
+  }
+
+  // What all operations that do not compute on the GPU have.
+  ProgramOp operation(const GraphNode& node, TaskKind kind) const {
+    ProgramOp op;
+    op.kind = kind;
+    op.stream = node.stream;
+    op.queue = node.queue;
+    op.name = builder_.name(node.name);
+    return op;
+  }
+  // ProgramOp::table_plus_one of what depends on the copies of tokens that each rank's experts get.
+  template <class BytesOf>
+  std::uint32_t bytes_by_rows(const GraphNode& node, BytesOf bytes_of) const {
+    if (node.row_bytes == 0) return 0;
+    std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
+    for (std::int64_t& rows : bytes) rows = bytes_of(rows);
+    return builder_.table(std::move(bytes)) + 1;
   }
 
   const TrainingGraph& graph_;

@@ -2,14 +2,12 @@
 
 #include <string>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/errors.h"
 
 namespace netsim {
 
-Place place_of(const ConfigNode& section, const char* key) {
-  const ConfigNode* entry = section.find(key);
-  return entry != nullptr ? entry->place() : section.place();
-}
+Place place_of(const ConfigNode& section, const char* key) { return entry_or_self(section, key).place(); }
 
 std::string class_problem(std::int64_t traffic_class, std::int64_t classes) {
   if (traffic_class < classes) return {};

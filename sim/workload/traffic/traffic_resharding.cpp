@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
 #include "sim/workload/strategy/resharding_plan.h"
 #include "sim/workload/traffic/simple_source.h"
@@ -77,39 +78,26 @@ const Parameters<ReshardingParameters>& parameters() {
 constexpr std::int64_t kLongest = std::int64_t{1} << 40, kMostBytes = std::int64_t{1} << 50;
 constexpr std::uint64_t kMostSteps = 10'000'000;
 
-const ConfigNode& inner(const ConfigNode& section, const char* key) {
-  const ConfigNode* node = section.is_map() ? section.find(key) : nullptr;
-  return node != nullptr ? *node : section;
-}
-
-std::vector<std::int64_t> read_sizes(const ConfigNode& list, const ConfigNode& where, const char* what,
-                                     std::size_t least, std::size_t most, std::int64_t largest) {
-  if (list.is_null()) where.fail(std::string("'") + what + "' is missing");
-  if (!list.is_sequence() || list.items().size() < least || list.items().size() > most)
-    list.fail("expected a list of " + std::to_string(least) +
-              (least == most ? "" : " to " + std::to_string(most)) + " numbers");
-  std::vector<std::int64_t> sizes;
-  for (const ConfigNode& item : list.items()) {
-    sizes.push_back(read_integer(item));
-    if (sizes.back() < 1 || sizes.back() > largest)
-      item.fail(std::to_string(sizes.back()) + "; allowed: 1 to " + std::to_string(largest));
-  }
-  return sizes;
+// The list `key` of the section `where`.
+std::vector<std::int64_t> numbers(const ConfigNode& list, const ConfigNode& where, const char* key,
+                                  std::size_t least, std::size_t most, std::int64_t largest) {
+  if (list.is_null()) where.fail(std::string("'") + key + "' is missing");
+  return read_sizes(list, "numbers", least, most, largest);
 }
 
 class Resharding final : public WorkloadKind {
  public:
   Resharding(const ReshardingParameters& p, const ConfigNode& where) : p_(p), where_(where) {
-    tensor_ = read_sizes(p.tensor, where, "tensor", 1, 8, kLongest);
+    tensor_ = numbers(p.tensor, where, "tensor", 1, 8, kLongest);
     double bytes = static_cast<double>(p.element);
     for (const std::int64_t size : tensor_) bytes *= static_cast<double>(size);
     if (bytes > static_cast<double>(kMostBytes)) p.tensor.fail("the tensor has more than 2^50 bytes");
-    from_ = read_mesh(p.from, inner(where, "from"));
-    to_ = read_mesh(p.to, inner(where, "to"));
+    from_ = read_mesh(p.from, entry_or_self(where, "from"));
+    to_ = read_mesh(p.to, entry_or_self(where, "to"));
     const std::uint32_t widest = std::max(from_.columns, to_.columns);
     per_host_ = p.gpus_per_host == 0 ? widest : static_cast<std::uint32_t>(p.gpus_per_host);
     if (per_host_ < widest)
-      inner(where, "gpus_per_host").fail("a row of a mesh has " + std::to_string(widest) + " GPUs");
+      entry_or_self(where, "gpus_per_host").fail("a row of a mesh has " + std::to_string(widest) + " GPUs");
     double slices = 1;
     for (std::size_t d = 0; d < tensor_.size(); ++d)
       slices *= static_cast<double>(from_.parts(d)) + static_cast<double>(to_.parts(d));
@@ -136,11 +124,11 @@ class Resharding final : public WorkloadKind {
 
  private:
   ShardedMesh read_mesh(const MeshParameters& mesh, const ConfigNode& where) const {
-    const std::vector<std::int64_t> sizes = read_sizes(mesh.mesh, where, "mesh", 2, 2, 1024);
+    const std::vector<std::int64_t> sizes = numbers(mesh.mesh, where, "mesh", 2, 2, 1024);
     ShardedMesh result;
     result.rows = static_cast<std::uint32_t>(sizes[0]);
     result.columns = static_cast<std::uint32_t>(sizes[1]);
-    const ConfigNode& spec = inner(where, "spec");
+    const ConfigNode& spec = entry_or_self(where, "spec");
     if (mesh.spec.empty()) where.fail("'spec' is missing: how the mesh divides the tensor, as S01RR");
     const std::string objection = parse_division(mesh.spec, result.division);
     if (!objection.empty()) spec.fail(objection);

@@ -10,6 +10,7 @@
 
 #include "sim/workload/memory/memory_ledger.h"
 #include "sim/workload/strategy/pipeline_plan.h"
+#include "tests/support/memory_of.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 
@@ -90,25 +91,12 @@ TEST(ActivationMemory, OfALlama) {
   EXPECT_EQ(of("precision: fp8, recompute: none", 1), layer - (2 * kH + inner) * tokens + kH * tokens);
 }
 
-// The most of a kind while a rank's tasks begin and end in their order; all is released behind them.
-Bytes walk(const TaskSource& source, std::uint32_t rank, MemoryKind kind) {
-  MemoryUse now = source.memory()->resident(rank);
-  Bytes most = now[kind];
-  for (const Task& task : test::tasks_of(source, rank)) {
-    source.memory()->change(rank, task, true, now);
-    most = std::max(most, now[kind]);
-    source.memory()->change(rank, task, false, now);
-  }
-  EXPECT_EQ(now, source.memory()->resident(rank)) << now.text();
-  return most;
-}
-
 // Two blocks of keys and values, the one attended to and the one that comes; with gradients backward.
 TEST(ActivationMemory, HasTheBlocksOfARing) {
   const auto most = [](const char* exchange) {
     const auto source = job(
         llama(2), fmt::format("parallel: {{context: 2, context_exchange: {}}}, microbatch: 2", exchange), 2);
-    return walk(*source, 0, MemoryKind::communication);
+    return test::most_of(*source, 0, MemoryKind::communication);
   };
   const Bytes block = 2 * 2 * (kH / kA) * 2 * (kS * kB / 2);
   EXPECT_EQ(most("ring"), 2 * 2 * block);
@@ -202,7 +190,7 @@ TEST(TaskMemory, ReleasesAllThatItAllocates) {
     SCOPED_TRACE(more);
     const auto source = job(model, more, gpus);
     for (std::uint32_t rank = 0; rank < source->ranks(); ++rank)
-      EXPECT_GT(walk(*source, rank, MemoryKind::activations), 0);
+      EXPECT_GT(test::most_of(*source, rank, MemoryKind::activations), 0);
   }
 }
 
@@ -213,7 +201,7 @@ TEST(TaskMemory, GathersALayerAhead) {
     const auto source =
         job(gpt(6),
             "parallel: {data: 2}, optimizer: distributed_adam, sharding: {what: parameters" + more + "}", 2);
-    return walk(*source, 0, MemoryKind::gathered);
+    return test::most_of(*source, 0, MemoryKind::gathered);
   };
   const Bytes layer = 2 * (12 * kH * kH + 13 * kH), first = 2 * (kV * kH + kS * kH), last = 2 * 2 * kH;
   EXPECT_EQ(most(""), first + 2 * layer);
@@ -228,7 +216,7 @@ TEST(TaskMemory, HasTheGradientsOfALayerUntilTheyAreDivided) {
   const auto source = job(gpt(6), more, 2);
   const Bytes part = source->memory()->resident(0)[MemoryKind::gradients];
   const Bytes layer = 2 * (12 * kH * kH + 13 * kH);
-  EXPECT_EQ(walk(*source, 0, MemoryKind::gradients), part + layer);
+  EXPECT_EQ(test::most_of(*source, 0, MemoryKind::gradients), part + layer);
 }
 
 // ---- Pipelines

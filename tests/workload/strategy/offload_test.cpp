@@ -15,6 +15,7 @@
 #include "sim/simulation.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/memory_of.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 
@@ -108,30 +109,17 @@ TEST(Offload, UpdatesAtTheCpusMemoryBandwidth) {
               static_cast<double>(2 * kParameters * kNanosecond), 100.0);
 }
 
-Bytes walk(const TaskSource& source, std::uint32_t rank, MemoryKind kind) {
-  MemoryUse now = source.memory()->resident(rank);
-  Bytes most = now[kind];
-  for (const Task& task : test::tasks_of(source, rank)) {
-    source.memory()->change(rank, task, true, now);
-    most = std::max(most, now[kind]);
-    source.memory()->change(rank, task, false, now);
-    most = std::max(most, now[kind]);
-  }
-  EXPECT_EQ(now, source.memory()->resident(rank)) << now.text();
-  return most;
-}
-
 TEST(Offload, MovesWhatForwardsKeepOutAndBack) {
   for (const char* recompute : {"none", "selective", "full"}) {
     SCOPED_TRACE(recompute);
     const std::string plain = fmt::format("recompute: {}, microbatch: 2", recompute);
-    const Bytes whole = walk(*job(plain), 0, MemoryKind::activations);
+    const Bytes whole = test::most_of(*job(plain), 0, MemoryKind::activations);
     // Of the first half of the layers, at the end of the forward, where there is most.
     const auto half = job(plain + ", offload: {activations: 0.5}");
     const std::map<std::string, Bytes> moved = copies(*half);
     EXPECT_EQ(moved.at("activation_offload"), moved.at("activation_load"));
-    EXPECT_EQ(whole - walk(*half, 0, MemoryKind::activations), moved.at("activation_offload"));
-    EXPECT_EQ(walk(*half, 0, MemoryKind::host), moved.at("activation_offload"));
+    EXPECT_EQ(whole - test::most_of(*half, 0, MemoryKind::activations), moved.at("activation_offload"));
+    EXPECT_EQ(test::most_of(*half, 0, MemoryKind::host), moved.at("activation_offload"));
     if (std::string(recompute) == "full") {
       EXPECT_EQ(moved.at("activation_offload"), kLayers / 2 * 2 * kS * 2 * kH);  // their inputs
     }
@@ -153,7 +141,7 @@ TEST(Offload, OfActivationsWorksInPipelines) {
       const auto moved = copies(*source, rank);
       EXPECT_EQ(moved.at("activation_offload"), 4 * kLayers / 2 * kS * 2 * kH);
       EXPECT_EQ(moved.at("activation_load"), moved.at("activation_offload"));
-      EXPECT_GT(walk(*source, rank, MemoryKind::host), 0);
+      EXPECT_GT(test::most_of(*source, rank, MemoryKind::host), 0);
     }
   }
 }
@@ -174,7 +162,7 @@ TEST(Offload, DropsStatesAndGradientsFromTheGpu) {
   EXPECT_EQ(all[MemoryKind::gradients], 0);
   // A layer's are there until they have left.
   const auto source = job("offload: {optimizer: 1, gradients: true}");
-  EXPECT_EQ(walk(*source, 0, MemoryKind::gradients), 2 * kLayer);
+  EXPECT_EQ(test::most_of(*source, 0, MemoryKind::gradients), 2 * kLayer);
   EXPECT_THAT(all.text(), HasSubstr("; host "));
 }
 

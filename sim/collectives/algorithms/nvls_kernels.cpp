@@ -1,0 +1,32 @@
+#include "sim/collectives/algorithms/nvls_kernels.h"
+
+namespace netsim {
+namespace {
+
+// `at_once`: chunks that are on their way together.
+Bytes chunk_of(const NvlsShape& shape, Bytes bytes, Bytes at_once) {
+  Bytes chunk = shape.chunk;
+  for (const NvlsChunkLimit& limit : shape.limits) {
+    if (bytes < limit.fewest * at_once * chunk && chunk > limit.most) chunk = limit.most;
+  }
+  return chunk;
+}
+
+}  // namespace
+
+OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgorithm::Load& load,
+                        const NvlsShape& shape) {
+  const std::uint32_t channels = parameters.channels > 0 ? static_cast<std::uint32_t>(parameters.channels)
+                                                         : nvls_channels(load.generation, shape.domains);
+  const BitRate copies = parameters.copies ? kNvlsCopyRate : 0;
+  return OwnKernels{.base_latency = parameters.base_latency,
+                    .hop_latency = parameters.hop_latency,
+                    .channels = channels,
+                    .chunk = chunk_of(shape, load.bytes, Bytes{channels} * shape.heads),
+                    .messages = kNvlsMessages,
+                    .slots = static_cast<std::uint32_t>(parameters.slots),
+                    .copy_in_rate = copies / shape.scatters,
+                    .copy_out_rate = copies};
+}
+
+}  // namespace netsim
