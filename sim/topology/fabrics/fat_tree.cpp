@@ -47,7 +47,8 @@ const Parameters<FatTreeParameters>& parameters() {
 }
 
 std::uint32_t ports_per_edge(const FatTreeParameters& p, const ConfigNode& where) {
-  const double exact = p.oversubscription * static_cast<double>(p.k / 2);
+  const std::int64_t half = p.k / 2;
+  const double exact = p.oversubscription * static_cast<double>(half);
   const auto rounded = static_cast<std::int64_t>(exact + 0.5);
   const double error = exact - static_cast<double>(rounded);
   if (error > 1e-6 || error < -1e-6) {
