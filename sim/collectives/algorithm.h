@@ -16,11 +16,26 @@
 namespace netsim {
 
 // Which of the latencies in NCCL's tuning.cc an algorithm is charged, and by which of its bandwidths NCCL
-// chooses it: those of rings, of trees, or of switches that add up and copy (NVLS, and NVLS tree over several
-// hosts), whose kernels are their own.
-enum class CostFamily : std::uint8_t { ring, tree, nvls, nvls_tree };
+// chooses it: those of rings, of trees, or of switches that add up and copy, whose kernels are their own:
+// NVSwitches (NVLS, and over several hosts NVLS tree, or NVLS with CollNet), or only those of the fabric
+// between hosts (CollNet).
+enum class CostFamily : std::uint8_t {
+  ring,
+  tree,
+  nvls,
+  nvls_tree,
+  nvls_collnet,
+  collnet_direct,
+  collnet_chain
+};
+// Whether NVSwitches take part...
 constexpr bool by_switches(CostFamily family) {
-  return family == CostFamily::nvls || family == CostFamily::nvls_tree;
+  return family == CostFamily::nvls || family == CostFamily::nvls_tree || family == CostFamily::nvls_collnet;
+}
+// ... and those of a fabric.
+constexpr bool by_fabric(CostFamily family) {
+  return family == CostFamily::nvls_collnet || family == CostFamily::collnet_direct ||
+         family == CostFamily::collnet_chain;
 }
 
 // Which members of a group are rank 0, 1, ... of an algorithm's plans (execution/communicator_layout.h).

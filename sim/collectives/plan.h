@@ -164,10 +164,10 @@ class Plan {
   // through one after the other. Such a one passes on what comes.
   virtual bool is_proxy(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
   // Whether a switch does its steps, not the rank: each passes on what comes from one fan that adds up to one
-  // that copies, of the same members, both of which it is the head of. So the sum turns around in the
-  // network. No other step waits for one of these. A member has room for as many sums as it has slots and one
-  // more, and sends no more than that before it has taken the first one: so nothing waits for room in the
-  // network.
+  // that copies, of both of which it is the head; they have the same members, or one a single member of the
+  // other's. So the sum turns around in the network. No other step waits for one of these. Who sends has room
+  // for as many sums as it has slots and one more, and sends no more before the first one was taken: so
+  // nothing waits for room in the network.
   virtual bool in_switch(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
   // Whether steps may wait for those of other thread blocks (Step::after_block), or switches do some; false:
   // none does.

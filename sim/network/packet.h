@@ -31,7 +31,7 @@ struct alignas(32) Packet {
   std::uint8_t came_in;
   bool marked : 1;       // ECN congestion experienced
   bool last : 1;         // of its message
-  bool ack_request : 1;  // data: the sender asks for an acknowledgement (AckReq of InfiniBand's BTH)
+  bool ack_request : 1;  // data: the sender asks for an ACK (InfiniBand's AckReq); of a fan: its message ends
   bool traced : 1;       // writes a PacketTrace
 
   // Its queue at all ports of a way that has no virtual channels.

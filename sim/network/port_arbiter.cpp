@@ -126,6 +126,7 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch, 
   packets_[packet].path = branch.path;
   packets_[packet].ingress = branch.port;
   packets_[packet].came_in = kNoRoom;
+  if (branch.bare != 0) packets_[packet].bytes = branch.bare;
   if (latency == 0) return enqueue(branch.port, packet);
   loop_.schedule(loop_.now() + latency, ports_[branch.port].origin, EventKind::arrival, branch.port, packet);
 }

@@ -5,7 +5,9 @@
 // order: the n-th of each is added to the n-th of all others, and the last one of them that comes goes on, by
 // its own path, as their sum. Until then the sum waits in the switch.
 //
-// The switch where a reduction turns (the root of an aggregation tree) is both: the sum is copied to all.
+// The switch where a reduction turns (the root of an aggregation tree) is both: the sum is copied to all, or
+// to one, and the others get bare copies. What a single member sends needs no adding up, and goes by the
+// same steps.
 //
 // What is copied and added up gives its room in the port's buffer back as soon as it has come, and waits in
 // the switch. For a copy is a write and an addend the answer to a read: on NVLink these have virtual channels
@@ -25,10 +27,13 @@ namespace netsim {
 
 class SwitchFans {
  public:
-  // Where a copy leaves the switch, and the index in the paths of the step after that.
+  // Where a copy leaves the switch, and the index in the paths of the step after that. `bare`: bytes of a
+  // copy without data, which tells those who only send that their packet has gone into its sum, as the
+  // acknowledgements of SHARP's reliable connections do; 0: it is a whole one.
   struct Branch {
     PortId port = kNoId;
     std::uint32_t path = 0;
+    std::uint32_t bare = 0;
   };
   // A fan at one switch. `from`: the ports that the members' packets come from, rising; none: nothing is
   // added up. `branches`: none: the sum goes on by the path of its last packet. `latency`: of adding up.

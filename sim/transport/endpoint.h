@@ -36,7 +36,7 @@ struct GpuSite {
 
 // GPUs that are joined through switches which copy and add up; the head may be one of the members. Either one
 // switch of NVLinks, or those of a fabric, in a tree at whose root the sum of what the members send turns and
-// goes to all of them (`turned`).
+// goes to all of the `others` (`turned`).
 struct SwitchFan {
   std::uint32_t head = 0;                  // GPU; of one that is turned it says nothing
   std::span<const std::uint32_t> members;  // GPUs, each once
@@ -44,6 +44,9 @@ struct SwitchFan {
   // Of one that is turned: the other half of it, as the caller counts fans. Trees and NICs that are equally
   // good are taken in turns, by this number.
   std::uint32_t number = 0;
+  // Of one that is turned: GPUs that get the sum, each once. They are the members, in any order; or a single
+  // one of them; or all of them and more, where there is a single member, which sends to all.
+  std::span<const std::uint32_t> others = {};
 };
 
 // How a message goes through the switches of a fan.
@@ -51,7 +54,7 @@ enum class FanUse : std::uint8_t {
   none,
   multicast,  // from the head to all members; the destination says nothing
   reduction,  // from a member to the head, added to a message of each other member
-  turned      // the same, and the sum goes to each member, as if it had come from there
+  turned      // the same, and the sum goes to each of the others, as if it had come from there
 };
 
 struct SendRequest {
@@ -95,7 +98,8 @@ class MessageListener {
   virtual ~MessageListener() = default;
   // The last byte is at the destination: of a multicast at each member, told with that as the destination; of
   // a reduction of all messages together, told once, with the one that came last on the way; of one that is
-  // turned the sum is at the message's source, told with that as the destination.
+  // turned the sum is at the destination, one of the others: its own message, or if it sent none the one that
+  // was sent to all.
   virtual void message_delivered(const SendRequest& message) = 0;
   // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was
   // delivered (within a host, through switches, ideal), of a multicast to all members.
@@ -112,6 +116,8 @@ class Endpoint {
   // one, over the fabric and within a host.
   // Those of fans cannot be named: the handle of one is that of no message.
   virtual MessageHandle send(const SendRequest& request) = 0;
+  // Whether switches of a fabric add up, so that it is worth asking for fans that are turned.
+  virtual bool aggregates() const { return false; }
   // Why it cannot carry messages of the fan, in words; empty: it can.
   virtual std::string objection(const SwitchFan& /*fan*/) const {
     return "this network has no switches that copy and add up";

@@ -1,6 +1,7 @@
 #include "sim/transport/ideal_endpoint.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace netsim {
@@ -82,11 +83,20 @@ void IdealEndpoint::deliver_fan(const SendRequest& request, const std::vector<Se
     return;
   }
   if (request.fan_use == FanUse::turned) {
+    const std::span<const std::uint32_t> all = request.fan->members, others = request.fan->others;
+    const auto has = [](std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
+      return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+    };
     for (SendRequest part : parts) {
       part.destination = part.source;
       part.delays = request.delays;
-      listener_->message_delivered(part);
+      if (has(others, part.source)) listener_->message_delivered(part);
       listener_->message_sent(part);
+    }
+    SendRequest copy = request;
+    for (const std::uint32_t other : others) {
+      copy.destination = other;
+      if (!has(all, other)) listener_->message_delivered(copy);
     }
     return;
   }

@@ -28,6 +28,7 @@ class PacketNetworkImpl final : public PacketNetwork {
 
   void set_listener(MessageListener* listener) override { state_.listener = listener; }
   MessageHandle send(const SendRequest& request) override;
+  bool aggregates() const override { return netsim::aggregates(cluster_, fabric_); }
   std::string objection(const SwitchFan& fan) const override {
     return netsim::objection(cluster_, fabric_, fan);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,17 @@ class PacketCollectives {
     EXPECT_EQ(recorder.done.size(), request.members->size());
     EXPECT_TRUE(executor->waiting(1).empty());
     return recorder.last();
+  }
+
+  // A NIC's port to the fabric.
+  PortId fabric_port(const std::string& nic) const {
+    const Graph& graph = packets.cluster.graph;
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      const PortSpec& spec = graph.port(port);
+      if (graph.node(spec.node).name == nic && graph.node(spec.peer_node).kind == NodeKind::fabric_switch)
+        return port;
+    }
+    throw std::out_of_range("no port of " + nic);
   }
 
   PacketFixture packets;

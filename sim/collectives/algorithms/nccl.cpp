@@ -1,10 +1,14 @@
 // What NCCL does: of its algorithms the one that its cost model estimates to take least, by size and group
 // (src/graph/tuning.cc; execution/nccl_tuning.h). All-reduce is a ring or a tree, or where switches add up
 // and copy NVLS in one host, NVLS tree over several; all-gather and reduce-scatter are rings or NVLS,
-// broadcast and reduce the chain that passes a ring.
+// broadcast and reduce the chain that passes a ring. Where a fabric adds up (network.switch.aggregation)
+// there is CollNet besides: straight to the GPUs that have NICs (`sharp`), of an all-reduce also along a
+// chain of each host's GPUs (`collnet_chain`), or by NVLS within the hosts (`sharp` with `nvls`). NCCL's
+// CollNet wants to be turned on (NCCL_COLLNET_ENABLE=1); here the fabric's setting does that.
 #include <array>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
@@ -15,6 +19,7 @@ struct NcclParameters {
   bool ring = true;
   bool tree = true;
   bool nvls = true;
+  bool collnet = true;
   std::int64_t scale_out_channels = 2;
 };
 
@@ -28,12 +33,16 @@ class Nccl final : public CollectiveAlgorithm {
     if (p.tree) own_.push_back(registry.create("tree"));
     if (p.nvls) own_.push_back(registry.create("nvls"));
     if (p.nvls) own_.push_back(registry.create("nvls_tree"));
+    if (p.collnet) own_.push_back(registry.create("sharp"));
+    if (p.collnet) own_.push_back(registry.create("collnet_chain"));
+    if (p.collnet && p.nvls)
+      own_.push_back(registry.create(parse_config("{kind: sharp, nvls: true}", "nccl"), ""));
   }
   bool supports(CollectiveKind kind) const override { return !candidates(kind).empty(); }
   std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind kind) const override {
     std::vector<const CollectiveAlgorithm*> suitable;
     for (const auto& one : own_) {
-      if (one->supports(kind)) suitable.push_back(one.get());
+      if (one->supports(kind) && uses(one->cost_family(), kind)) suitable.push_back(one.get());
     }
     return suitable;
   }
@@ -44,16 +53,25 @@ class Nccl final : public CollectiveAlgorithm {
   }
 
  private:
+  // What `sharp` does besides, NCCL's CollNetDirect does not.
+  static bool uses(CostFamily family, CollectiveKind kind) {
+    return family != CostFamily::collnet_direct ||
+           (kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce);
+  }
+
   std::uint32_t scale_out_channels_;
   std::vector<std::unique_ptr<CollectiveAlgorithm>> own_;
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
-    "nccl", "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS or NVLS tree",
+    "nccl",
+    "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree or CollNet",
     Parameters<NcclParameters>()
         .flag("ring", &NcclParameters::ring, "rings may be chosen; false: NCCL_ALGO=^Ring")
         .flag("tree", &NcclParameters::tree, "trees may be chosen; false: NCCL_ALGO=^Tree")
         .flag("nvls", &NcclParameters::nvls, "NVLS and NVLS tree may be chosen; false: NCCL_NVLS_ENABLE=0")
+        .flag("collnet", &NcclParameters::collnet,
+              "CollNet may be chosen where a fabric's switches add up; false: NCCL_COLLNET_ENABLE=0")
         .integer("scale_out_channels", &NcclParameters::scale_out_channels, {1, 32},
                  "channels on each ring or chain of a group on several hosts (ncclTopoPostset doubles those "
                  "of the search)"),

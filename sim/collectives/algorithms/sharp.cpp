@@ -1,20 +1,27 @@
-// SHARP: an all-reduce over hosts whose network adds up: aggregation trees in the switches of the fabric
-// (Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016; streaming aggregation:
-// Graham et al., ISC High Performance 2020), as NCCL's CollNetDirect uses them (src/device/all_reduce.h,
-// NCCL_COLLNET_ENABLE). In each host every rank is the head of its part of the buffer: the others send it
-// theirs and it adds them up. Heads of the same number of all hosts are the members of one tree or several,
-// each over NICs of its own. The sums come back to all of them, and each sends its own to the other ranks of
-// its host. So of n bytes n leave a host by its NICs and n come in, however many hosts there are, where a
-// ring has 2n (N-1)/N; over NVLink 2n (k-1)/k of k ranks leave each rank. With one rank in each host there is
-// the tree alone. In a single host there is none.
+// SHARP: collectives over hosts whose network adds up and copies: aggregation trees in the switches of the
+// fabric (Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016; streaming
+// aggregation: Graham et al., ISC High Performance 2020), as NCCL's CollNetDirect uses them
+// (src/device/all_reduce.h and its neighbours, NCCL_COLLNET_ENABLE). In each host every rank is the head of
+// its part of the buffer. Of an all-reduce the others send it theirs and it adds them up. Heads of the same
+// number of all hosts are the members of one tree or several, each over NICs of its own. The sums come back
+// to all of them, and each sends its own to the other ranks of its host. So of n bytes n leave a host by its
+// NICs and n come in, however many hosts there are, where a ring has 2n (N-1)/N; over NVLink 2n (k-1)/k of k
+// ranks leave each rank. With one rank in each host there is the tree alone. In a single host there is none.
+//
+// Other kinds are parts of that: of a reduce-scatter the sum of each rank's part comes down to that rank
+// alone, of a reduce to the heads beside the root, which send it their parts; of an all-gather what each rank
+// has goes up by itself and is copied down to all, of a broadcast what the root has given to the heads beside
+// it. So n go out by a host's NICs and n / N come in, or the other way round; of a reduce n go out of each
+// host and come in at one, of a broadcast the other way round. What NCCL's plug-in has for them
+// (nccl-rdma-sharp-plugins: iallgather, ireducescatter) is SHARPv3's multicast and reduction. Who sends and
+// gets nothing back still hears of each packet.
 //
 // With `nvls` the hosts' NVSwitches do what is done in a host, as with the algorithm nvls: n(1 + 1/k) leave
-// each rank, and as many come (NCCL's NVLS with CollNet between hosts).
+// each rank, and as many come (NCCL's NVLS with CollNet between hosts). That is made of all-reduces only.
 //
 // Thread blocks without it: for each other rank of the host, and tree, one that gives it what this rank has
 // of its part; for each tree of the own part one that adds up and sends, and one that takes the sum and sends
-// it on; for each other rank and tree one that takes its sum. The last ones, of the first host's ranks, are
-// the switches'.
+// it on; for each other rank and tree one that takes its sum. The last ones are the switches'.
 //
 // - trees: where a host has several times as many NICs as ranks in the group, so many trees a head: each lane
 //   of a GPU takes another one of its nearest NICs.
@@ -24,11 +31,10 @@
 //   would come for each channel and head (calcCollChunking in src/enqueue.cc: 128, 64, 32 KiB).
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/aggregation_plan.h"
 #include "sim/collectives/algorithms/grouping.h"
-#include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -66,101 +72,43 @@ Parameters<SharpParameters> parameters() {
                "messages of a connection that the receiver has room for (NCCL_STEPS)");
 }
 
-// What both sorts of plans have in common: the trees.
-class SharpPlan : public RegularPlan {
- public:
-  // Of each head one for each tree.
-  std::uint32_t chunks() const override { return group_ * trees_; }
-  std::uint32_t scratch_chunks(std::uint32_t rank) const override { return is_root(rank) ? chunks() : 0; }
-  bool in_place() const override { return true; }
-  bool in_switch(std::uint32_t, std::uint32_t block) const override { return block >= turn(0); }
-
- protected:
-  // `first`: the first thread block of those that go up; behind them those that go down, then `behind`
-  // others.
-  SharpPlan(std::uint32_t ranks, std::uint32_t group, std::uint32_t trees, std::uint32_t first,
-            std::uint32_t behind)
-      : RegularPlan("sharp", CollectiveKind::all_reduce, ranks),
-        group_(group),
-        trees_(trees),
-        hosts_(ranks / group),
-        first_(first),
-        behind_(behind) {}
-
-  std::uint32_t all_blocks() const { return turn(hosts_ > 1 ? trees_ : 0); }
-  std::uint32_t up(std::uint32_t tree) const { return first_ + tree; }
-  std::uint32_t down(std::uint32_t tree) const { return first_ + trees_ + tree; }
-  std::uint32_t gather() const { return first_ + 2 * trees_; }
-  // The switches' own.
-  std::uint32_t turn(std::uint32_t tree) const { return gather() + behind_ + tree; }
-  bool is_root(std::uint32_t rank) const { return hosts_ > 1 && rank < group_; }
-
-  std::uint32_t chunk_of(std::uint32_t rank, std::uint32_t tree) const {
-    return rank % group_ * trees_ + tree;
-  }
-  Step about(std::uint32_t chunk) const {
-    Step step;
-    step.source = step.destination = {Buffer::input, chunk};
-    return step;
-  }
-
-  // Fans of the trees come before all others, those that add up first.
-  std::uint32_t tree_fans() const { return hosts_ > 1 ? 2 * chunks() : 0; }
-  Partner adding(std::uint32_t rank, std::uint32_t tree) const {
-    return Partner::of_fan(chunk_of(rank, tree));
-  }
-  Partner copying(std::uint32_t rank, std::uint32_t tree) const {
-    return Partner::of_fan(chunks() + chunk_of(rank, tree));
-  }
-  Fan tree_fan(std::uint32_t number) const {
-    const std::uint32_t chunk = number % chunks(), tree = chunk % trees_;
-    Fan fan;
-    fan.head = fan.first = chunk / trees_;
-    fan.head_block = turn(tree);
-    fan.members = hosts_;
-    fan.stride = group_;
-    fan.block = number < chunks() ? up(tree) : down(tree);
-    return fan;
-  }
-  Step as_switch(std::uint32_t rank, std::uint32_t tree) const {
-    Step step;
-    step.kind = Step::Kind::receive_copy_send;
-    step.destination = {Buffer::scratch, chunk_of(rank, tree)};
-    step.from = adding(rank, tree);
-    step.to = copying(rank, tree);
-    return step;
-  }
-
-  std::uint32_t group_, trees_, hosts_;
-  std::uint32_t first_, behind_;
-};
-
 // Each rank sends the others of its host their parts: for each of them and tree a thread block, and one for
-// what comes back.
-class DirectSharp final : public SharpPlan {
+// what comes back. Where only the root has something, or gets something, it alone sends, or receives.
+class DirectSharp final : public AggregationPlan {
  public:
-  DirectSharp(std::uint32_t ranks, std::uint32_t group, std::uint32_t trees)
-      : SharpPlan(ranks, group, trees, (group - 1) * trees, (group - 1) * trees) {}
-  std::uint32_t blocks(std::uint32_t) const override { return all_blocks(); }
+  DirectSharp(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root, std::uint32_t group,
+              std::uint32_t trees)
+      : AggregationPlan("sharp", kind, ranks, root, group, group * trees, 2 * group * trees),
+        trees_(trees),
+        adds_(kind != CollectiveKind::all_gather && kind != CollectiveKind::broadcast),
+        tree_step_(over_trees() ? 1 : 0) {}
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
-    if (block >= turn(0)) return is_root(rank) ? 1 : 0;
-    if (block < up(0) || block >= gather()) return 1;
-    const std::uint32_t tree_step = hosts_ > 1 ? 1 : 0;
-    if (block >= down(0)) return group_ - 1 + tree_step;
-    // The last of what is added up goes on to the tree at once.
-    return std::max(group_ - 1, tree_step);
+    if (block >= turn(0)) return turn_steps(rank, block);
+    if (block < up(0)) return gives(rank) ? rows_ : 0;
+    if (block >= gather()) return takes(rank) ? rows_ : 0;
+    if (block >= down(0)) return rows_got(rank) * (tree_step_ + forwards(rank));
+    return rows_sent(rank) * steps_up(rank);
   }
   std::uint32_t fans() const override { return tree_fans(); }
   Fan fan(std::uint32_t number) const override { return tree_fan(number); }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
-    if (block >= turn(0)) return as_switch(rank, block - turn(0));
-    if (block < up(0)) return to_head(rank, block);
-    if (block >= gather()) return from_head(rank, block - gather());
+    if (block >= turn(0)) return as_switch(rank, block);
+    if (block < up(0)) return to_head(rank, block, index);
+    if (block >= gather()) return from_head(rank, block - gather(), index);
     if (block < down(0)) return go_up(rank, block - up(0), index);
     return go_down(rank, block - down(0), index);
   }
 
  private:
+  std::uint32_t up(std::uint32_t tree) const { return (group_ - 1) * trees_ + tree; }
+  std::uint32_t down(std::uint32_t tree) const { return group_ * trees_ + tree; }
+  std::uint32_t gather() const { return (group_ + 1) * trees_; }
+  std::uint32_t up_of(std::uint32_t lane) const override { return up(lane % trees_); }
+  std::uint32_t down_of(std::uint32_t lane) const override { return down(lane % trees_); }
+  std::uint32_t chunk(std::uint32_t row, std::uint32_t head, std::uint32_t tree) const {
+    return chunk_of(row, head % group_ * trees_ + tree);
+  }
+
   // Of the other ranks of its host the one of this number, and the other way round.
   std::uint32_t peer(std::uint32_t rank, std::uint32_t number) const {
     const std::uint32_t local = rank % group_;
@@ -170,65 +118,118 @@ class DirectSharp final : public SharpPlan {
     return peer < rank ? peer % group_ : peer % group_ - 1;
   }
 
-  Step to_head(std::uint32_t rank, std::uint32_t block) const {
+  // Whether the rank has something for the other heads of its host, and gets something of them.
+  bool gives(std::uint32_t rank) const {
+    return adds_ || (kind_ == CollectiveKind::broadcast && rank == root_);
+  }
+  bool takes(std::uint32_t rank) const {
+    if (kind_ == CollectiveKind::broadcast) return rank != root_;
+    return kind_ == CollectiveKind::reduce ? rank == root_ : kind_ != CollectiveKind::reduce_scatter;
+  }
+  bool beside_root(std::uint32_t rank) const { return host_of(rank) == host_of(root_) && rank != root_; }
+
+  // Of a head: rows that it sends up a tree, or has for its host, and what it does of each: it takes what the
+  // others give it, and with the last of that sends the sum, or what there is, to the tree.
+  std::uint32_t rows_sent(std::uint32_t rank) const {
+    if (kind_ == CollectiveKind::all_gather) return 1;
+    return sends_up(host_of(rank), 0) ? rows_ : 0;
+  }
+  std::uint32_t steps_up(std::uint32_t rank) const { return std::max(taken(rank), tree_step_); }
+  std::uint32_t taken(std::uint32_t rank) const {
+    if (adds_) return group_ - 1;
+    return kind_ == CollectiveKind::broadcast && beside_root(rank) ? 1 : 0;
+  }
+  // Rows that it gets of a tree or has for others of its host, and how many of these.
+  std::uint32_t rows_got(std::uint32_t rank) const {
+    if (kind_ == CollectiveKind::reduce_scatter) return 1;
+    return gets(host_of(rank), 0) ? rows_ : 0;
+  }
+  std::uint32_t forwards(std::uint32_t rank) const {
+    if (kind_ == CollectiveKind::reduce_scatter) return 0;
+    if (kind_ == CollectiveKind::reduce) return beside_root(rank) ? 1 : 0;
+    return kind_ == CollectiveKind::broadcast && beside_root(rank) ? group_ - 2 : group_ - 1;
+  }
+  // Number `index` of them.
+  std::uint32_t forwarded(std::uint32_t rank, std::uint32_t index) const {
+    if (kind_ == CollectiveKind::reduce) return root_;
+    const bool passes_root = kind_ == CollectiveKind::broadcast && beside_root(rank);
+    return peer(rank, passes_root && index >= number_of(rank, root_) ? index + 1 : index);
+  }
+
+  Step to_head(std::uint32_t rank, std::uint32_t block, std::uint32_t row) const {
     const std::uint32_t head = peer(rank, block / trees_), tree = block % trees_;
-    Step step = about(chunk_of(head, tree));
+    Step step = about(chunk(row, head, tree));
     step.kind = Step::Kind::send;
     step.to = {head, up(tree)};
     return step;
   }
-  Step from_head(std::uint32_t rank, std::uint32_t block) const {
+  Step from_head(std::uint32_t rank, std::uint32_t block, std::uint32_t row) const {
     const std::uint32_t head = peer(rank, block / trees_), tree = block % trees_;
-    Step step = about(chunk_of(head, tree));
+    Step step = about(chunk(row, head, tree));
     step.kind = Step::Kind::receive;
     step.from = {head, down(tree)};
-    step.after_block = block;  // in which what this overwrites was sent
+    if (gives(rank)) {
+      step.after_block = block;  // in which what this overwrites was sent
+      step.after_step = row;
+    }
     return step;
   }
   Step go_up(std::uint32_t rank, std::uint32_t tree, std::uint32_t index) const {
-    Step step = about(chunk_of(rank, tree));
-    if (group_ == 1) {
+    const std::uint32_t each = steps_up(rank), number = index % each;
+    const std::uint32_t row = kind_ == CollectiveKind::all_gather ? host_of(rank) : index / each;
+    Step step = about(chunk(row, rank, tree));
+    const bool to_tree = over_trees() && number + 1 == each;
+    if (to_tree) step.to = adding(chunk(row, rank, tree));
+    if (taken(rank) == 0) {
       step.kind = Step::Kind::send;
-      step.to = adding(rank, tree);
       return step;
     }
-    const std::uint32_t other = peer(rank, index);
+    const std::uint32_t other = adds_ ? peer(rank, number) : root_;
     step.from = {other, number_of(other, rank) * trees_ + tree};
-    step.kind = Step::Kind::receive_reduce_copy;
-    if (hosts_ > 1 && index + 2 == group_) {
-      step.kind = Step::Kind::receive_reduce_send;
-      step.to = adding(rank, tree);
+    if (adds_) {
+      step.kind = to_tree ? Step::Kind::receive_reduce_send : Step::Kind::receive_reduce_copy;
+    } else {
+      step.kind = to_tree ? Step::Kind::receive_copy_send : Step::Kind::receive;
     }
     return step;
   }
   Step go_down(std::uint32_t rank, std::uint32_t tree, std::uint32_t index) const {
-    Step step = about(chunk_of(rank, tree));
-    if (index == 0) {
+    const std::uint32_t each = tree_step_ + forwards(rank), number = index % each;
+    const std::uint32_t host = host_of(rank);
+    const std::uint32_t row = kind_ == CollectiveKind::reduce_scatter && over_trees() ? host : index / each;
+    Step step = about(chunk(row, rank, tree));
+    if (number == 0 && sends_up(host, row) && steps_up(rank) > 0) {
       step.after_block = up(tree);
-      step.after_step = steps(rank, up(tree)) - 1;
+      step.after_step = (kind_ == CollectiveKind::all_gather ? 1 : row + 1) * steps_up(rank) - 1;
     }
-    if (hosts_ > 1 && index == 0) {
+    if (number < tree_step_) {
       step.kind = Step::Kind::receive;
-      step.from = copying(rank, tree);
+      step.from = copying(chunk(row, rank, tree));
       return step;
     }
-    const std::uint32_t other = peer(rank, hosts_ > 1 ? index - 1 : index);
+    const std::uint32_t other = forwarded(rank, number - tree_step_);
     step.kind = Step::Kind::send;
     step.to = {other, gather() + number_of(other, rank) * trees_ + tree};
     return step;
   }
+
+  std::uint32_t trees_;
+  bool adds_;                // what heads get of the others is added up
+  std::uint32_t tree_step_;  // 1 where there are trees
 };
 
 // NVSwitches add up and copy in each host: a few thread blocks give the heads what the rank has of their
 // parts, its own too, and one takes their sums.
-class NvlsSharp final : public SharpPlan {
+class NvlsSharp final : public AggregationPlan {
  public:
   NvlsSharp(std::uint32_t ranks, std::uint32_t group, std::uint32_t trees)
-      : SharpPlan(ranks, group, trees, std::min(group * trees, kMostScatters), 1) {}
-  std::uint32_t blocks(std::uint32_t) const override { return all_blocks(); }
+      : AggregationPlan("sharp", CollectiveKind::all_reduce, ranks, 0, group, group * trees,
+                        std::min(group * trees, kMostScatters) + 2 * trees + 1),
+        trees_(trees),
+        scatters_(std::min(group * trees, kMostScatters)) {}
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
-    if (block >= turn(0)) return is_root(rank) ? 1 : 0;
-    if (block < up(0)) return (chunks() - block + up(0) - 1) / up(0);
+    if (block >= turn(0)) return turn_steps(rank, block);
+    if (block < scatters_) return (chunks() - block + scatters_ - 1) / scatters_;
     return block == gather() ? chunks() : 1;
   }
   std::uint32_t fans() const override { return tree_fans() + 2 * ranks_ * trees_; }
@@ -241,12 +242,12 @@ class NvlsSharp final : public SharpPlan {
     fan.head_block = of_host < half ? up(tree) : down(tree);
     fan.first = fan.head / group_ * group_;
     fan.members = group_;
-    fan.block = of_host < half ? chunk_of(fan.head, tree) % up(0) : gather();
+    fan.block = of_host < half ? chunk(fan.head, tree) % scatters_ : gather();
     return fan;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
-    if (block >= turn(0)) return as_switch(rank, block - turn(0));
-    if (block < up(0)) return scatter(rank, block + index * up(0));
+    if (block >= turn(0)) return as_switch(rank, block);
+    if (block < scatters_) return scatter(rank, block + index * scatters_);
     if (block == gather()) return take(rank, index);
     if (block < down(0)) return go_up(rank, block - up(0));
     return go_down(rank, block - down(0));
@@ -254,6 +255,12 @@ class NvlsSharp final : public SharpPlan {
 
  private:
   static constexpr std::uint32_t kMostScatters = 16;
+  std::uint32_t up(std::uint32_t tree) const { return scatters_ + tree; }
+  std::uint32_t down(std::uint32_t tree) const { return scatters_ + trees_ + tree; }
+  std::uint32_t gather() const { return scatters_ + 2 * trees_; }
+  std::uint32_t up_of(std::uint32_t lane) const override { return up(lane % trees_); }
+  std::uint32_t down_of(std::uint32_t lane) const override { return down(lane % trees_); }
+  std::uint32_t chunk(std::uint32_t head, std::uint32_t tree) const { return head % group_ * trees_ + tree; }
   std::uint32_t head_of(std::uint32_t rank, std::uint32_t chunk) const {
     return rank / group_ * group_ + chunk / trees_;
   }
@@ -265,8 +272,8 @@ class NvlsSharp final : public SharpPlan {
   }
   // After the rank has given away what it has of the chunk.
   void after_scatter(Step& step, std::uint32_t chunk) const {
-    step.after_block = chunk % up(0);
-    step.after_step = chunk / up(0);
+    step.after_block = chunk % scatters_;
+    step.after_step = chunk / scatters_;
   }
 
   Step scatter(std::uint32_t rank, std::uint32_t chunk) const {
@@ -287,36 +294,45 @@ class NvlsSharp final : public SharpPlan {
     return step;
   }
   Step go_up(std::uint32_t rank, std::uint32_t tree) const {
-    Step step = about(chunk_of(rank, tree));
-    step.kind = hosts_ > 1 ? Step::Kind::receive_copy_send : Step::Kind::receive;
+    Step step = about(chunk(rank, tree));
+    step.kind = over_trees() ? Step::Kind::receive_copy_send : Step::Kind::receive;
     step.from = reduction(rank, tree);
-    if (hosts_ > 1) step.to = adding(rank, tree);
-    after_scatter(step, chunk_of(rank, tree));
+    if (over_trees()) step.to = adding(chunk(rank, tree));
+    after_scatter(step, chunk(rank, tree));
     return step;
   }
   Step go_down(std::uint32_t rank, std::uint32_t tree) const {
-    Step step = about(chunk_of(rank, tree));
-    step.kind = hosts_ > 1 ? Step::Kind::receive_copy_send : Step::Kind::send;
-    if (hosts_ > 1) step.from = copying(rank, tree);
+    Step step = about(chunk(rank, tree));
+    step.kind = over_trees() ? Step::Kind::receive_copy_send : Step::Kind::send;
+    if (over_trees()) step.from = copying(chunk(rank, tree));
     step.to = multicast(rank, tree);
     step.after_block = up(tree);
     return step;
   }
+
+  std::uint32_t trees_, scatters_;
 };
 
 class Sharp final : public CollectiveAlgorithm {
  public:
   explicit Sharp(const SharpParameters& p) : p_(p) {}
-  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  bool supports(CollectiveKind kind) const override {
+    return kind == CollectiveKind::all_reduce ||
+           (!p_.nvls && (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
+                         kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
+  }
+  CostFamily cost_family() const override {
+    return p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct;
+  }
   std::optional<Protocol> protocol() const override { return Protocol::simple; }
   bool depends_on_shape() const override { return true; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return over(kind, ranks, p_.group_size(), 1);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+    return over(kind, ranks, root, p_.group_size(), 1);
   }
-  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
+  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
                                   const GroupShape& shape) const override {
     const std::uint32_t group = p_.group_size(shape, "sharp", kind, ranks);
-    return over(kind, ranks, group, shape.nics / group);
+    return over(kind, ranks, root, group, shape.nics / group);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
     return OwnKernels{.base_latency = p_.base_latency,
@@ -328,21 +344,17 @@ class Sharp final : public CollectiveAlgorithm {
   }
 
  private:
-  std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group,
-                             std::uint32_t nics_each) const {
+  std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
+                             std::uint32_t group, std::uint32_t nics_each) const {
     const std::uint32_t each = group_of(group, "sharp", kind, ranks);
     const auto trees = p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, nics_each);
     if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(ranks, each, trees);
-    return std::make_unique<DirectSharp>(ranks, each, trees);
+    return std::make_unique<DirectSharp>(kind, ranks, root, each, trees);
   }
   Bytes chunk(const Load& load) const {
-    const Bytes heads = p_.group_size(load);
-    Bytes chunk = p_.chunk;
-    for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 128}, {8, 64}, {1, 32}}) {
-      const Bytes smallest = most * kKibibyte;
-      while (load.bytes < fewest * heads * chunk && chunk > smallest) chunk /= 2;
-    }
-    return chunk;
+    const bool parts = load.kind == CollectiveKind::all_gather || load.kind == CollectiveKind::reduce_scatter;
+    const Bytes heads = parts ? load.ranks : p_.group_size(load);  // each of a chunk at a time
+    return collnet_chunk(p_.chunk, load.bytes, heads);
   }
 
   SharpParameters p_;
@@ -350,7 +362,7 @@ class Sharp final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "sharp",
-    "all-reduce over hosts by aggregation trees in the switches of their fabric (InfiniBand's SHARP, NCCL "
+    "aggregation trees in the switches of the fabric between hosts add up and copy (InfiniBand's SHARP, NCCL "
     "CollNetDirect)",
     parameters(), [](const SharpParameters& p, const ConfigNode&) { return std::make_unique<Sharp>(p); }};
 

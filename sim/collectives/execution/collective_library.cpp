@@ -171,6 +171,8 @@ class Chooser {
     }
     for (const CollectiveAlgorithm* algorithm : candidates) {
       if (algorithm->cost_family() == family_of_switches()) choice.reason.without_nvls = without_nvls();
+      if (by_fabric(algorithm->cost_family()) && layout_.aggregates && layout_.domains > 1)
+        choice.reason.without_collnet = without_collnet();
     }
     return choice;
   }
@@ -193,7 +195,9 @@ class Chooser {
 
   bool allows(const CollectiveAlgorithm& algorithm) const {
     const CostFamily family = algorithm.cost_family();
-    if (by_switches(family) && (family != family_of_switches() || without_nvls() != nullptr)) return false;
+    const bool right = by_fabric(family) || family == family_of_switches();
+    if (by_switches(family) && (!right || without_nvls() != nullptr)) return false;
+    if (by_fabric(family) && without_collnet() != nullptr) return false;
     return library_.parameters.rules.allows(request_.kind, nccl_algorithm(family));
   }
 
@@ -214,6 +218,7 @@ class Chooser {
           reason.next = {algorithm->cost_family(), protocol, *estimate};
         if (!best) continue;
         reason.estimate = estimate;
+        reason.family = algorithm->cost_family();
         choice.algorithm = algorithm;
         choice.protocol = protocol;
       }
@@ -234,12 +239,12 @@ class Chooser {
     for (const NcclRules::Line& rule : library_.parameters.rules.tuner()) {
       if (!rule.fits(request_.kind, request_.bytes, layout_.domains, ranks())) continue;
       const auto algorithm = std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) {
-        return nccl_algorithm(candidate->cost_family()) == rule.algorithm;
+        return nccl_algorithm(candidate->cost_family()) == rule.algorithm && allows(*candidate);
       });
       if (algorithm == candidates.end()) continue;
       const auto allowed = protocols();
       const TuningCase tuned = as_tuned(**algorithm);
-      if (!allows(**algorithm) || std::find(allowed.begin(), allowed.end(), rule.protocol) == allowed.end() ||
+      if (std::find(allowed.begin(), allowed.end(), rule.protocol) == allowed.end() ||
           !estimated_time(tuned, rule.protocol, library_.parameters))
         continue;
       choice.algorithm = *algorithm;
@@ -271,6 +276,18 @@ class Chooser {
     return "more than 32 GPUs";
   }
 
+  // Null: CollNet can do it, on as many GPUs of each host as there are heads at the most
+  // (NCCL_MAX_DIRECT_ARITY + 1).
+  const char* without_collnet() const {
+    constexpr std::uint32_t kMostMembers = 8;
+    if (!layout_.aggregates) return "no switches of a fabric add up";
+    if (layout_.domains == 1) return "a single host";
+    if (layout_.sizes.size() > 1) return "not as many GPUs of each host";
+    if (!layout_.by_domain) return "the GPUs of a host do not follow each other";
+    if (!layout_.trees_join) return "no switches that add up join the hosts";
+    return layout_.sizes.front() > kMostMembers ? "more than 8 GPUs of a host" : nullptr;
+  }
+
   TuningCase as_tuned(const CollectiveAlgorithm& algorithm) const {
     TuningCase one{request_.kind, algorithm.cost_family(), request_.bytes, ranks()};
     one.nodes = layout_.domains;
@@ -279,8 +296,16 @@ class Chooser {
     one.grace = layout_.gpu_model.rfind("gb", 0) == 0;
     one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
     one.channels = by_switches(one.family) ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
-    if (one.family == CostFamily::nvls_tree)
+    if (one.family == CostFamily::nvls_tree || one.family == CostFamily::nvls_collnet)
       one.bandwidth_between = nvls_tree_bandwidth_between(layout_, one.generation);
+    if (one.family == CostFamily::collnet_direct) {
+      const CollnetGraph graph = collnet_direct_graph(layout_, one.generation);
+      one.channels = graph.channels;
+      one.heads = graph.heads;
+      one.nvswitches = layout_.nvswitches;
+      one.bandwidth = graph.channels * graph.inside;
+      one.bandwidth_between = graph.channels * graph.between;
+    }
     return one;
   }
 
@@ -351,7 +376,10 @@ std::string text_of(const CourseReason& reason) {
   if (reason.rule != nullptr) {
     text = fmt::format("tuner {}:{}", reason.rule->place.file, reason.rule->place.line);
   } else if (reason.estimate) {
-    text += fmt::format("; NCCL's cost model: {:.1f} us", *reason.estimate);
+    // What the algorithm's name does not tell.
+    const char* name = by_fabric(reason.family) ? to_string(nccl_algorithm(reason.family)) : "";
+    text +=
+        fmt::format("; NCCL's cost model: {}{}{:.1f} us", name, *name == '\0' ? "" : " ", *reason.estimate);
     if (reason.next) {
       text += fmt::format("; next {} {} {:.1f} us", to_string(nccl_algorithm(reason.next->family)),
                           to_string(reason.next->protocol), reason.next->estimate);
@@ -359,6 +387,7 @@ std::string text_of(const CourseReason& reason) {
   }
   if (reason.graph) text += "; along the graph of the configuration";
   if (reason.without_nvls != nullptr) text += fmt::format("; no NVLS: {}", reason.without_nvls);
+  if (reason.without_collnet != nullptr) text += fmt::format("; no CollNet: {}", reason.without_collnet);
   return text;
 }
 

@@ -20,8 +20,9 @@ namespace netsim {
 struct CourseReason {
   // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
   bool configured = false;
-  // What NCCL's cost model believed, in microseconds; nothing where it was not asked.
+  // What NCCL's cost model believed, in microseconds, of which algorithm; nothing where it was not asked.
   std::optional<double> estimate;
+  CostFamily family = CostFamily::ring;
   struct Next {
     CostFamily family = CostFamily::ring;
     Protocol protocol = Protocol::simple;
@@ -31,6 +32,7 @@ struct CourseReason {
   const NcclRules::Line* rule = nullptr;  // of a tuner, instead of the model
   bool graph = false;                     // its orders are those of a graph of NCCL's
   const char* without_nvls = nullptr;     // why NVLS was no candidate, where it is one of the algorithm's
+  const char* without_collnet = nullptr;  // the same of CollNet, where a fabric adds up
 };
 std::string text_of(const CourseReason& reason);
 

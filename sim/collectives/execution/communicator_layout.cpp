@@ -234,6 +234,27 @@ bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vect
   });
 }
 
+// Whether a switch, and no link of its own, joins a GPU with the one beside it in its host.
+bool is_at_nvswitch(std::uint32_t gpu, const Endpoint& endpoint) {
+  const std::uint32_t host = endpoint.site(gpu).host;
+  for (const std::uint32_t beside : {gpu - 1, gpu + 1}) {
+    if (beside < endpoint.gpu_count() && endpoint.site(beside).host == host)
+      return endpoint.reach(gpu, beside) == Reach::scale_up && endpoint.direct_rate(gpu, beside) == 0;
+  }
+  return false;
+}
+
+// `each`: members of a domain.
+bool are_joined_by_trees(std::uint32_t each, const std::vector<std::uint32_t>& members,
+                         const Endpoint& endpoint) {
+  for (std::uint32_t first = 0; first < each; ++first) {
+    std::vector<std::uint32_t> joined;
+    for (std::size_t place = first; place < members.size(); place += each) joined.push_back(members[place]);
+    if (!endpoint.objection({joined.front(), joined, true, first, joined}).empty()) return false;
+  }
+  return true;
+}
+
 Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
   const std::size_t count = rings_over(domains);
   std::vector<Orders> of_domain;
@@ -493,6 +514,10 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   layout.switches_reduce = all_reduced_by_switches(domains, members, endpoint);
   layout.by_domain = follow_each_other(domains);
   layout.sizes = sizes_of(domains);
+  layout.nvswitches = is_at_nvswitch(members[0], endpoint);
+  layout.aggregates = endpoint.aggregates();
+  if (layout.aggregates && domains.size() > 1 && layout.sizes.size() == 1 && layout.by_domain)
+    layout.trees_join = are_joined_by_trees(layout.sizes.front(), members, endpoint);
   const Sites sites{members, endpoint, orders};
   if (domains.size() == 1) {
     layout.rings = rings_along_links(domains.front(), sites);

@@ -58,6 +58,11 @@ struct CommunicatorLayout {
   // Switches join the members of each domain and add up and copy what they send.
   bool switches_reduce = false;
   bool by_domain = true;  // the members of a domain follow each other in the group
+  // Switches of NVLinks join the GPUs of the first member's host, in the group or not.
+  bool nvswitches = false;
+  // Switches of a fabric add up (Endpoint::aggregates()), and aggregation trees join the members of the same
+  // number in all domains, which have as many of them and follow each other.
+  bool aggregates = false, trees_join = false;
   std::string gpu_model;  // of the first member; "": the endpoint does not say
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain without rings along links, or with a member a domain.

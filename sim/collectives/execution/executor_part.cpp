@@ -1,6 +1,7 @@
 #include "sim/collectives/execution/executor_part.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "sim/collectives/execution/stall_report.h"
@@ -31,6 +32,14 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
       request.members->size() == 1 || ((!has_root(request.kind) || request.root < request.members->size()) &&
                                        (is_collective(request.kind) || request.members->size() == 2)),
       std::string("group of a ") + to_string(request.kind));
+}
+
+// Whether it was sent to a fan whose sum goes to another GPU, so that it has left room for the next one.
+bool leaves_room(const SendRequest& message) {
+  if (message.fan_use != FanUse::turned || message.credit) return false;
+  const std::span<const std::uint32_t> others = message.fan->others;
+  return others.size() < message.fan->members.size() &&
+         std::find(others.begin(), others.end(), message.source) == others.end();
 }
 
 }  // namespace
@@ -196,6 +205,16 @@ void ExecutorPart::message_sent(const SendRequest& message) {
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];
   --operation.in_flight;
+  if (operation.phase == Phase::running && leaves_room(message)) {
+    const std::uint32_t up = operation.fans[message.fan->number].number;
+    const std::uint32_t there = PeerAndThreadBlock::unpack(message.tag).block;
+    const PeerAndThreadBlock from{peer_of(Partner::of_fan(up)), there - there % operation.blocks_per_channel +
+                                                                    operation.plan->fan(up).block};
+    operation.filled.take(from);
+    SendRequest room = message;
+    room.tag = from.packed();
+    return run(slot, room);
+  }
   if (operation.phase == Phase::running) {
     if (!operation.is_finished()) return;
     if (trace_.on() && !is_copy(operation.request)) trace_.acknowledged(operation, message);

@@ -23,6 +23,9 @@ FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members)
     made.fans.back().turned = true;
     made.fans.back().number = step.from.fan == number ? step.to.fan : step.from.fan;
   }
+  for (SwitchFan& fan : made.fans) {
+    if (fan.turned) fan.others = made.fans[fan.number].members;
+  }
   return made;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/collectives/execution/message_batches.h"
 
+#include <optional>
+
 namespace netsim {
 namespace {
 
@@ -16,18 +18,34 @@ void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   }
 }
 
-// Whether what a step receives is the sum of a fan that has turned, for which nobody is given credit.
-bool is_turned(const Plan& plan, const Partner& from) {
-  if (from.fan == kNoIndex) return false;
-  const Fan fan = plan.fan(from.fan);
-  return plan.in_switch(fan.head, fan.head_block);
+// The two halves of a fan that turns; nothing: it does not.
+struct Turn {
+  Fan up, down;
+};
+std::optional<Turn> turn_of(const Plan& plan, const Partner& partner) {
+  if (partner.fan == kNoIndex) return std::nullopt;
+  const Fan fan = plan.fan(partner.fan);
+  if (!plan.in_switch(fan.head, fan.head_block)) return std::nullopt;
+  const Step step = plan.step(fan.head, fan.head_block, 0);
+  return Turn{plan.fan(step.from.fan), plan.fan(step.to.fan)};
+}
+
+// Whether credit is given for what a step receives. Of a fan that turns it is only where one rank sends to
+// all: others have sent themselves.
+bool is_credited(const Plan& plan, const Partner& from) {
+  const std::optional<Turn> turn = turn_of(plan, from);
+  return !turn || turn->up.members < turn->down.members;
 }
 
 // Of a fan any other rank: what goes through its switch costs the sender the same.
 std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
   if (to.fan == kNoIndex) return to.rank;
-  const Fan fan = plan.fan(to.fan);
-  if (fan.head != rank) return fan.head;
+  Fan fan = plan.fan(to.fan);
+  if (const std::optional<Turn> turn = turn_of(plan, to)) {
+    fan = turn->up.members < turn->down.members ? turn->down : turn->up;
+  } else if (fan.head != rank) {
+    return fan.head;
+  }
   return fan.member(0) != rank ? fan.member(0) : fan.member(1);
 }
 
@@ -85,7 +103,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
         visit_ways(batch);
       }
     }
-    if (receives(step.kind) && course.chunking.slots != 0 && !is_turned(plan, step.from)) {
+    if (receives(step.kind) && course.chunking.slots != 0 && is_credited(plan, step.from)) {
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;

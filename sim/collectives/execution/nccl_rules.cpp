@@ -216,7 +216,12 @@ NcclAlgorithm nccl_algorithm(CostFamily family) {
     case CostFamily::tree:
       return NcclAlgorithm::tree;
     case CostFamily::nvls:
+    case CostFamily::nvls_collnet:
       return NcclAlgorithm::nvls;
+    case CostFamily::collnet_direct:
+      return NcclAlgorithm::collnet_direct;
+    case CostFamily::collnet_chain:
+      return NcclAlgorithm::collnet_chain;
     case CostFamily::nvls_tree:
       return NcclAlgorithm::nvls_tree;
     case CostFamily::ring:

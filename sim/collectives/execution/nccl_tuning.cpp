@@ -94,6 +94,7 @@ double nvls_bandwidth(const TuningCase& one) {
   const double inside =
       one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads * factor;
   double bandwidth = inside;
+  if (one.family == CostFamily::nvls_collnet) bandwidth = std::min(inside, one.bandwidth_between);
   if (one.family == CostFamily::nvls_tree) {
     const double between = one.bandwidth_between * (one.nodes == 2 ? 2 : 1);
     bandwidth = std::min({inside, between, heads * cap(kMaxNvlsTree, one)});
@@ -143,6 +144,46 @@ double ring_latency(const TuningCase& one, Protocol protocol, const CollectivesP
   const double between = (one.nodes - 1.0) * (one.kind == CollectiveKind::all_reduce ? 2 : 1);
   return base + (steps - between) * std::max(hop_inside(one, costs, false), overhead) +
          between * hop_between(one, parameters, protocol, false);
+}
+
+// What the network plug-in reports comes on top, and again where data is flushed to the GPU. With a rank a
+// node nothing hides the network's latency: trees' latency stands for that.
+double through_fabric(const TuningCase& one, double latency, const CollectivesParameters& parameters) {
+  const double alone = microseconds(parameters.of(Protocol::simple).hop_latency_net_tree);
+  return (one.ranks == one.nodes ? alone : latency) + 2 * microseconds(parameters.plugin_latency);
+}
+
+// CollNet: what a node's GPUs have goes to those that have NICs, straight (direct) or along a chain, and from
+// there into the network, which adds it up. GB/s by which the model divides the bytes; 0: not this kind.
+// Direct, GPUs without a NIC slow down those that have one, half as much as they are more; what a node's GPUs
+// have to gather or scatter each has a NIC for.
+double collnet_bandwidth(const TuningCase& one) {
+  const double in_node = static_cast<double>(one.ranks) / one.nodes, channels = one.channels;
+  if (one.family == CostFamily::collnet_chain)
+    return one.kind == CollectiveKind::all_reduce ? one.bandwidth / 2 : 0;
+  if (!one.nvswitches) return 0;
+  switch (one.kind) {
+    case CollectiveKind::all_reduce: {
+      const double gpus_each = in_node / channels, factor = gpus_each - (gpus_each - 1) / 2;
+      return one.bandwidth / factor * (one.generation >= GpuGeneration::hopper ? .85 : 1) / 2;
+    }
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return in_node > one.heads ? 0
+                                 : in_node / channels * std::min(one.bandwidth, one.bandwidth_between * .9);
+    default:
+      return 0;
+  }
+}
+
+double collnet_latency(const TuningCase& one, const CollectivesParameters& parameters) {
+  // hwLatencies of CollNetDirect and CollNetChain: within a node, whatever joins its GPUs, and NET; and what
+  // each further GPU costs.
+  constexpr double kDirect = 3.7, kDirectNet = 31, kChain = 2.8, kChainNet = 30, kEach = .4;
+  const double others = static_cast<double>(one.ranks) / one.nodes - 1;
+  if (one.family == CostFamily::collnet_chain)
+    return 2 * others * kChain + through_fabric(one, kChainNet, parameters);
+  return 2 * (std::min(1.0, others) * kDirect + others * kEach) + through_fabric(one, kDirectNet, parameters);
 }
 
 // Large all-reduces in rings over several nodes come to a plateau late.
@@ -197,6 +238,7 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
 }
 
 constexpr double kBitsPerGigabyte = 8e9;
+constexpr double kAnySpeed = 1e9;  // GB/s, of a GPU that is alone in its node
 
 // GB/s of a domain's NICs as the model counts them.
 double model_nics(const CommunicatorLayout& layout) {
@@ -209,13 +251,22 @@ std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters) {
   if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
   if (by_switches(one.family)) {
-    constexpr double kLatency = 25, kLatencyBetween = 20.9;  // hwLatencies, NVLINK and NET NVLS_TREE
+    // hwLatencies, NVLINK, NET NVLS and NVLS_TREE
+    constexpr double kLatency = 25, kLatencyFabric = 18, kLatencyBetween = 20.9;
     const double bandwidth = nvls_bandwidth(one);
-    const bool several = one.family == CostFamily::nvls_tree;
+    const bool several = one.family != CostFamily::nvls;
     if (protocol != Protocol::simple || (one.nodes > 1) != several || bandwidth == 0) return std::nullopt;
+    if (one.family == CostFamily::nvls_collnet)
+      return kLatency + through_fabric(one, kLatencyFabric, parameters) +
+             static_cast<double>(one.bytes) / (1000 * bandwidth);
     const double levels = static_cast<double>(std::bit_width(one.nodes)) - 1;
     const double between = kLatencyBetween + 2 * microseconds(parameters.plugin_latency);
     return kLatency + 2 * levels * between + static_cast<double>(one.bytes) / (1000 * bandwidth);
+  }
+  if (by_fabric(one.family)) {
+    const double bandwidth = collnet_bandwidth(one);
+    if (protocol != Protocol::simple || one.nodes == 1 || bandwidth == 0) return std::nullopt;
+    return collnet_latency(one, parameters) + static_cast<double>(one.bytes) / (1000 * bandwidth);
   }
   const bool tree = is_tree(one);
   const double latency = tree ? tree_latency(one, protocol, parameters)
@@ -266,21 +317,54 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
   if (by_switches(family)) {
     const double heads = nvls_heads(layout);
-    const bool nics = family == CostFamily::nvls_tree;
+    const bool nics = family != CostFamily::nvls;
     const double there_is = nics ? std::min(local, model_nics(layout)) : local;
     return heads *
            speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
+  }
+  const double nics = model_nics(layout);
+  const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
+  const auto raised = [&](double all, double there_is) {
+    return chains * speed_inside(all / chains, there_is / chains, generation);
+  };
+  if (family == CostFamily::collnet_chain) {
+    const bool alone = layout.nearest == Reach::scale_out || local == 0;
+    return alone ? raised(nics, kAnySpeed) : raised(std::min(local, nics), local);
   }
   const CommunicatorLayout::Given& given =
       layout.given(family == CostFamily::tree ? RankOrder::chains : RankOrder::rings);
   if (given.channels > 0) return given.bandwidth;
   if (layout.domains == 1) return local;
-  const double nics = model_nics(layout);
   if (layout.nearest == Reach::scale_out || local == 0) return nics;
   const double ring = std::min(local, nics);
-  if (family != CostFamily::tree || layout.domains > 2) return ring;
-  const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
-  return chains * speed_inside(ring / chains, local / chains, generation);
+  return family != CostFamily::tree || layout.domains > 2 ? ring : raised(ring, local);
+}
+
+// A GPU that is the head of m of c channels has these to the others, and the others' to it, both ways.
+CollnetGraph collnet_direct_graph(const CommunicatorLayout& layout, GpuGeneration generation) {
+  constexpr std::uint32_t kMostHeads = 8;
+  constexpr double kFast = 25, kFastSinceHopper = 50;
+  constexpr std::uint32_t kFew = 4;
+  const std::uint32_t gpus = layout.sizes.front();
+  const auto nics =
+      layout.rate_of_nic > 0 ? static_cast<std::uint32_t>(layout.nic_rate / layout.rate_of_nic) : 1U;
+  CollnetGraph graph;
+  graph.heads = graph.channels = std::clamp(nics, 1U, std::min(kMostHeads, gpus));
+  const auto there_is = [&] {
+    const double own = static_cast<double>(graph.channels) / graph.heads;
+    return gpus == 1 ? kAnySpeed
+                     : static_cast<double>(layout.local_rate) / kBitsPerGigabyte /
+                           (own + (graph.channels - own) / (gpus - 1));
+  };
+  graph.between =
+      speed_of_search(std::min(model_nics(layout) / graph.heads, there_is()), speeds_of(generation));
+  const bool many = graph.channels > kFew && graph.between < kFastSinceHopper;
+  if (graph.between >= kFast && !(generation > GpuGeneration::ampere && many)) {
+    graph.channels = std::min({2 * graph.channels, kMostHeads, gpus});
+    graph.between /= static_cast<double>((graph.channels + graph.heads - 1) / graph.heads);
+  }
+  graph.inside = speed_inside(graph.between, there_is(), generation);
+  return graph;
 }
 
 double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation) {

@@ -25,9 +25,11 @@ struct TuningCase {
   // Of the search's graph; the library runs twice as many.
   std::uint32_t channels = 1;
   bool nvlink = true;  // within a node
-  // GB/s of all channels together: the model's bus bandwidth; of NVLS tree within a node...
+  // GB/s of all channels together: the model's bus bandwidth; of what switches do within a node...
   double bandwidth = 0;
   double bandwidth_between = 0;  // ... and between nodes
+  std::uint32_t heads = 1;       // of CollNet: GPUs of a node that have a NIC of their own
+  bool nvswitches = false;       // within a node
   GpuGeneration generation = GpuGeneration::ampere;
   bool grace = false;  // the hosts' CPUs are NVIDIA's own (GB200), and not of x86
 };
@@ -58,12 +60,23 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 // model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels
 // get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
 // src/graph/search.cc). NVLS counts a channel for each member that is a head, 16 at the most, at a speed that
-// the search knows. NVLS tree counts the same of what speeds there are where NICs matter...
+// the search knows. NVLS tree, and NVLS with CollNet, count the same of what speeds there are where NICs
+// matter...
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
 // ... and this between nodes: as much as its NICs give, but at most twice what it has within one.
 double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation);
-// Channels of both.
+// Channels of all of them.
 std::uint32_t nvls_heads(const CommunicatorLayout& layout);
+
+// What CollNetDirect's search finds: a channel for each GPU of a node that is a head, because it has a NIC
+// (8 at the most, NCCL_MAX_DIRECT_ARITY + 1), or two for each where channels are fast and few
+// (ncclTopoDupChannels in src/graph/search.cc); what each gets of the NICs, and what it is found to have
+// within a node then, up to twice that (pass 2 of ncclTopoCompute).
+struct CollnetGraph {
+  std::uint32_t heads = 1, channels = 1;
+  double inside = 0, between = 0;  // GB/s of a channel
+};
+CollnetGraph collnet_direct_graph(const CommunicatorLayout& layout, GpuGeneration generation);
 // Of a GPU by its model's name in the configuration, such as a100_80gb; nothing if that is not known.
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model);
 

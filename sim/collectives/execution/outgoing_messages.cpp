@@ -143,7 +143,8 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
 }
 
 // Where the message goes, and to which thread block there. What a fan's head receives comes from all members,
-// so it is the fan that its tag names; of a sum that turns the one that copies it.
+// so it is the fan that its tag names; of a sum that turns the one that copies it, and of the credits for it,
+// which go the other way, the one that adds it up.
 void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
                                const Partner& to) {
   const std::uint32_t channel = block / operation.blocks_per_channel;
@@ -162,11 +163,11 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
   const Fan fan = plan.fan(to.fan);
   message.fan = &operation.fans[to.fan];
   if (operation.is_turned(to.fan)) {
-    const std::uint32_t down = message.fan->number;
+    const std::uint32_t other = message.fan->number;
     message.fan_use = FanUse::turned;
     message.destination = operation.gpu;
-    const std::uint32_t there = channel * operation.blocks_per_channel + plan.fan(down).block;
-    message.tag = PeerAndThreadBlock{peer_of(Partner::of_fan(down)), there}.packed();
+    const std::uint32_t there = channel * operation.blocks_per_channel + plan.fan(other).block;
+    message.tag = PeerAndThreadBlock{peer_of(Partner::of_fan(other)), there}.packed();
     return;
   }
   const bool head = operation.is_head(to.fan, block);

@@ -122,10 +122,13 @@ bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendR
   return progress;
 }
 
-// Of the connection that its step receives from. A sum that has turned has filled one of the own sender's.
+// Of the connection that its step receives from. A sum that has turned has filled one of the own sender's,
+// but for what a single rank sends to all: that it gets the sum of their credits for.
 void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
   const Partner& from = operation.thread_blocks[number].step.from;
   if (from.fan == kNoIndex || !operation.is_turned(from.fan)) return outgoing_.post_credit(operation, number);
+  const SwitchFan& down = operation.fans[from.fan];
+  if (down.others.size() < down.members.size()) return outgoing_.post_credit(operation, number);
   const std::uint32_t up = operation.fans[from.fan].number;
   const std::uint32_t sender = number - number % operation.blocks_per_channel + operation.plan->fan(up).block;
   operation.filled.take({peer_of(Partner::of_fan(up)), sender});

@@ -60,7 +60,7 @@ class StepCheck {
     return wrong.empty() && moves && by_ranks ? straight(step) : wrong;
   }
 
-  // A switch's: of one reduction and one multicast over the same ranks.
+  // A switch's: of one reduction and one multicast over the same ranks, or from one or to one of them.
   std::string of_switch(std::uint32_t rank, std::uint32_t block, const Step& step) const {
     const Step first = plan_.step(rank, block, 0);
     if (step.kind != Step::Kind::receive_copy_send || step.from.fan == kNoIndex || step.to.fan == kNoIndex)
@@ -70,8 +70,11 @@ class StepCheck {
     if (std::string wrong = partner(rank, block, step.from); !wrong.empty()) return wrong;
     const Fan up = plan_.fan(step.from.fan), down = plan_.fan(step.to.fan);
     if (!up.is_head(rank, block) || !down.is_head(rank, block)) return "it is not the head of both fans";
-    if (up.first != down.first || up.members != down.members || up.stride != down.stride)
-      return "the two fans have different members";
+    const bool same = up.first == down.first && up.members == down.members && up.stride == down.stride;
+    const bool to_one = down.members == 1 && up.has_member(down.first);
+    const bool from_one = up.members == 1 && down.has_member(up.first);
+    if (!same && !to_one && !from_one)
+      return "the two fans have different members, and neither is of one that the other one has";
     return plan_.waits_between_blocks() ? "" : "the plan says that no thread block waits for another";
   }
 

@@ -1,6 +1,7 @@
 #include "sim/transport/connections/fan_lanes.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -26,8 +27,10 @@ PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan&
 
 namespace {
 
-// An aggregation tree and how its members get to it.
+// An aggregation tree and how its members get to it: those of the fan and the others, of which one half has
+// all.
 struct MemberTree {
+  std::span<const std::uint32_t> members;
   std::vector<Cluster::NicEnd> ends;  // by member
   AggregationTree tree;
 };
@@ -35,15 +38,20 @@ struct MemberTree {
 // Of a path: what the fan of the switch that it is at does.
 std::uint32_t step_of_fan(std::uint32_t fan) { return make_step(StepKind::route, kFanTarget | fan); }
 
+bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
+  return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+}
+
 std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
 
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
   MemberTree made;
+  made.members = fan.others.size() > fan.members.size() ? fan.others : fan.members;
   std::vector<NodeId> nics;
-  for (std::size_t i = 0; i < fan.members.size(); ++i) {
-    const std::uint32_t member = fan.members[i], next = fan.members[(i + 1) % fan.members.size()];
+  for (std::size_t i = 0; i < made.members.size(); ++i) {
+    const std::uint32_t member = made.members[i], next = made.members[(i + 1) % made.members.size()];
     if (member == next || cluster.way(member, next) != WayKind::packets) {
       made.tree.refused = name_of(cluster, member) + " and " + name_of(cluster, next) +
                           " are joined by other links than those of a fabric's switches";
@@ -65,6 +73,15 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchFan
 }
 
 }  // namespace
+
+bool aggregates(const Cluster& cluster, const Fabric& fabric) {
+  for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
+    if (cluster.graph.node(node).kind == NodeKind::fabric_switch &&
+        fabric.switch_parameters(node).aggregation)
+      return true;
+  }
+  return false;
+}
 
 std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
   if (fan.turned) return tree_of(cluster, fabric, fan).tree.refused;
@@ -162,9 +179,15 @@ void FanLanes::connect_tree(std::uint32_t number) {
   Lane& lane = lanes_[number];
   const Cluster& cluster = state_.cluster;
   const Fabric& fabric = connections_.fabric();
-  const std::span<const std::uint32_t> members = lane.key.fan->members;
-  const auto [ends, tree] = tree_of(cluster, fabric, *lane.key.fan);
+  const SwitchFan& fan = *lane.key.fan;
+  const auto [members, ends, tree] = tree_of(cluster, fabric, fan);
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be laid: " + tree.refused);
+  lane.gpus.assign(members.begin(), members.end());
+  lane.copies.assign(members.size(), 0);
+  for (const std::uint32_t gpu : members) {
+    lane.gives.push_back(fan.members.size() == members.size() || has(fan.members, gpu) ? 1 : 0);
+    lane.takes.push_back(fan.others.size() == members.size() || has(fan.others, gpu) ? 1 : 0);
+  }
 
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   Connections::FanPair pair;
@@ -195,9 +218,11 @@ void FanLanes::connect_tree(std::uint32_t number) {
     ways.push_back(std::move(way));
   }
   const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
-  pair.window =
+  const std::uint32_t window =
       rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
+  lane.header = std::max(pair.header, 1U);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
+    pair.window = lane.gives[i] != 0 ? window : UINT32_MAX;
     pair.source = pair.destination = members[i];
     pair.idle = ways[i];
     pair.wire = tree.nic_ports[i];
@@ -205,7 +230,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
     places_[lane.in.back()] = {number, i};
   }
 
-  const std::vector<std::uint32_t> turns = connect_switches(number, tree, heights, pair.window);
+  const std::vector<std::uint32_t> turns = connect_switches(number, tree, heights, window);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     std::vector<std::uint32_t> steps(ends[i].ports.begin(), ends[i].ports.end());
     std::uint32_t at = tree.leaf[i];
@@ -225,34 +250,47 @@ void FanLanes::connect_tree(std::uint32_t number) {
 
 // `heights`: by member, how many ports its way to the root has, those in its host included. Returns the fans
 // that add up, by switch.
-std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t lane, const AggregationTree& tree,
+std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t number, const AggregationTree& tree,
                                                       const std::vector<std::size_t>& heights,
                                                       std::uint32_t open) {
-  // By port that leads down: the path of what goes there, behind that port.
-  std::unordered_map<PortId, std::uint32_t> behind;
+  // Behind a port that leads down: the path of what goes there, and whether somebody there sends, or gets the
+  // sums.
+  struct Below {
+    std::uint32_t path = 0;
+    bool gives = false, takes = false;
+  };
+  const Lane& lane = lanes_[number];
+  const bool adds = std::count(lane.gives.begin(), lane.gives.end(), 1) > 1;
+  std::unordered_map<PortId, Below> behind;
   for (std::uint32_t i = 0; i < tree.nic_ports.size(); ++i) {
     const std::size_t links = tree.way_up(i).size();
-    behind[tree.nic_ports[i] ^ 1U] =
-        connections_.path_of(lanes_[lane].in[i]) + static_cast<std::uint32_t>(heights[i] + links);
+    behind[tree.nic_ports[i] ^ 1U] = {
+        connections_.path_of(lane.in[i]) + static_cast<std::uint32_t>(heights[i] + links), lane.gives[i] != 0,
+        lane.takes[i] != 0};
   }
   std::vector<std::uint32_t> adding(tree.switches.size());
-  for (auto number = static_cast<std::uint32_t>(tree.switches.size()); number-- > 0;) {
-    const AggregationTree::Switch& one = tree.switches[number];
+  for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
+    const AggregationTree::Switch& one = tree.switches[at];
     SwitchFans::At up, down;
+    Below here;
     for (const PortId port : one.down) {
-      up.from.push_back(port ^ 1U);
-      down.branches.push_back({port, behind.at(port)});
+      const Below& below = behind.at(port);
+      if (below.gives) up.from.push_back(port ^ 1U);
+      down.branches.push_back({port, below.path, below.takes ? 0 : lane.header});
+      here.gives = here.gives || below.gives;
+      here.takes = here.takes || below.takes;
     }
     std::sort(up.from.begin(), up.from.end());
-    up.latency = connections_.fabric().switch_parameters(one.node).aggregation_latency;
+    up.latency = adds ? connections_.fabric().switch_parameters(one.node).aggregation_latency : 0;
     up.open = open;
     if (one.up == kNoId) {
       up.branches = std::move(down.branches);
     } else {
       const std::uint32_t copies = fabric_.fans().add(std::move(down));
-      behind[one.up ^ 1U] = connections_.add_path({step_of_fan(copies)});
+      here.path = connections_.add_path({step_of_fan(copies)});
+      behind[one.up ^ 1U] = here;
     }
-    adding[number] = fabric_.fans().add(std::move(up));
+    adding[at] = fabric_.fans().add(std::move(up));
   }
   return adding;
 }
@@ -302,8 +340,14 @@ void FanLanes::send(const SendRequest& request) {
   Lane& lane = lanes_[number];
   const auto& members = request.fan->members;
   if (request.fan_use != FanUse::multicast) {
+    const bool turned = request.fan_use == FanUse::turned;
+    const std::span<const std::uint32_t> gpus = turned ? std::span<const std::uint32_t>(lane.gpus) : members;
     ++lane.on_their_way;
-    const auto member = std::find(members.begin(), members.end(), request.source) - members.begin();
+    if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
+      lane.on_their_way += silent;
+      lane.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(silent)});
+    }
+    const auto member = std::find(gpus.begin(), gpus.end(), request.source) - gpus.begin();
     sender_.send(lane.in[static_cast<std::size_t>(member)], request);
     return;
   }
@@ -317,9 +361,12 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
     if (sender_.sum_arrived(id)) sum_turned(id, packet);
     return;
   }
+  if (!fabric_.packets()[packet].ack_request) return;  // its message goes on
   const Place place = places_.at(id);
   Lane& lane = lanes_[place.lane];
-  if (lane.key.use == FanUse::multicast) {
+  if (lane.key.use == FanUse::turned) {
+    turned_copy_delivered(lane, place.member, id, packet);
+  } else if (lane.key.use == FanUse::multicast) {
     copy_delivered(lane, place.member, id, packet);
   } else {
     sum_delivered(lane, place.member, id, packet);
@@ -329,7 +376,7 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
 void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
   auto [request, start, number] = sender_.end_oldest(id);
   request.destination = request.source;
-  ++counts_.flows_done;
+  if (!request.credit) ++counts_.flows_done;
   counts_.bytes_delivered += request.bytes;
   if (state_.observed) {
     const Time ideal = ideal_times_.of_message(id, request.bytes);
@@ -337,9 +384,26 @@ void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
     set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
   }
   request.delays = delays(id, request.bytes, start, packet);
-  --lanes_[places_.at(id).lane].on_their_way;
-  state_.listener->message_delivered(request);
+  const Place place = places_.at(id);
+  Lane& lane = lanes_[place.lane];
+  --lane.on_their_way;
+  if (lane.takes[place.member] != 0) state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
+}
+
+// What the one that sends has sent is with one of those that do not. The sender hears of its own copy.
+void FanLanes::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+                                     std::uint32_t packet) {
+  Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
+  SendRequest copy = open.request;
+  copy.destination = lane.gpus[member];
+  copy.delays = delays(id, copy.bytes, open.start, packet);
+  --lane.on_their_way;
+  if (--open.left == 0) {  // of the first open one: everybody has all that was sent before
+    lane.open.pop_front();
+    ++lane.first_open;
+  }
+  state_.listener->message_delivered(copy);
 }
 
 // Of the packet that has come last, whose queue pair this is.

@@ -13,7 +13,9 @@
 // all members. Nothing is sent again: a packet that a link loses ends the run (PortArbiter::lose_of_fan). A
 // lane on which nothing is on its way gets another tree when a link of its own is known to be down. What a
 // member sends up and gets back is a flow from it to itself, whose ideal time is that without the latency of
-// adding up.
+// adding up. Where the sum goes to one member only, the others get packets of headers back, which open their
+// windows. Where one member sends and all get it, there is nothing to add up, and its own copy opens its
+// window.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +55,8 @@ class FanLanes {
 
   // See Endpoint: `request.fan` is one that has no objection.
   void send(const SendRequest& request);
-  // The last packet of a message has come on a queue pair of a fan and was released just now.
+  // The last packet of a message, or of a tree any packet, has come on a queue pair of a fan and was released
+  // just now.
   void delivered(std::uint32_t id, std::uint32_t packet);
 
  private:
@@ -76,8 +79,12 @@ class FanLanes {
     std::uint64_t looked_at = 0;     // of a tree: Connections::route_changes() when it was known to be whole
     std::vector<std::uint32_t> out;  // of a multicast: by member
     std::uint64_t on_their_way = 0;  // messages
-    // Of a multicast: copies that each member has, and messages that some members still lack, the first of
-    // which is number first_open.
+    std::vector<std::uint32_t> gpus;  // of a tree: by queue pair into it, who is there
+    // Of a tree: whether the GPU sends, or gets the sums.
+    std::vector<std::uint8_t> gives, takes;
+    std::uint32_t header = 1;  // of a tree: bytes of a packet without data
+    // Of a multicast, and of a tree with GPUs that send nothing: copies that each member has, and messages
+    // that some members still lack, the first of which is number first_open.
     struct Open {
       SendRequest request;
       Time start = 0;
@@ -97,11 +104,12 @@ class FanLanes {
   void connect_multicast(std::uint32_t lane, std::uint32_t number);
   void connect_reduction(std::uint32_t lane, std::uint32_t number);
   void connect_tree(std::uint32_t lane);
-  std::vector<std::uint32_t> connect_switches(std::uint32_t lane, const AggregationTree& tree,
+  std::vector<std::uint32_t> connect_switches(std::uint32_t number, const AggregationTree& tree,
                                               const std::vector<std::size_t>& heights, std::uint32_t open);
   bool is_whole(Lane& lane) const;
   std::uint32_t new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
                          std::uint32_t destination, std::uint32_t number);
+  void turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
   void copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
   void sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
   void sum_turned(std::uint32_t id, std::uint32_t packet);
@@ -128,6 +136,8 @@ class FanLanes {
 // The port by which a GPU goes to the switch that joins it with the others of a fan; kNoId: it has no such
 // port for all of them. The way back is the same link.
 PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan);
+// Whether any switch of the cluster's fabrics adds up.
+bool aggregates(const Cluster& cluster, const Fabric& fabric);
 // Why the cluster's switches cannot do what the fan asks for, in words; empty: they can.
 std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan);
 

@@ -280,11 +280,13 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   return index;
 }
 
-// Where the sum comes back each packet is told of, because it opens the window.
+// Where the sum comes back each packet is told of, because it opens the window; the last one of the message
+// is the one that asks.
 void Sender::make_fan_packet(std::uint32_t id, Packet& packet) {
   const QueuePairRecord& record = state_.records[id];
   packet.bytes = static_cast<std::uint32_t>(packet.bytes / record.efficiency + 0.5) + record.header;
   packet.came_in = kNoRoom;
+  packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
 }
 

@@ -205,9 +205,20 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
         EXPECT_EQ(total(*plan, n), p * (n + n / k) + 2 * (hosts - 1) * n) << p;
         continue;
       }
-      if (name == "sharp") {  // to the ranks of the host and from them; and n of the host up the trees
-        const Bytes part = n / plan->chunks();
-        EXPECT_EQ(busiest(*plan, n), 2 * (n - part) + (p > plan->chunks() ? part : 0)) << p;
+      const std::uint32_t in_host =
+          std::string(c.algorithm).find("group: 4") != std::string::npos ? std::min(p, 4U) : 1U;
+      if (name == "sharp") {  // to the ranks of the host or from them, or both; and what goes up the trees
+        const Bytes inside = n - n / in_host, up = p == in_host ? 0 : n / in_host;
+        EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce ? 2 * inside + up
+                                     : c.kind == CollectiveKind::reduce_scatter
+                                         ? inside + up
+                                         : inside + (up == 0 ? 0 : n / p))
+            << to_string(c.kind) << " of " << p;
+        continue;
+      }
+      if (name ==
+          "collnet_chain") {  // up and down, but at the chain's end; nothing to a tree that is not there
+        EXPECT_EQ(busiest(*plan, n), in_host == 1 || p == 2 ? n : 2 * n) << p;
         continue;
       }
       if (plan->fans() > 0) {                   // switches add up and copy: n, and the sum of the own part
@@ -282,7 +293,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     if (plan->fans() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
         name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
-        c.kind == CollectiveKind::scatter)
+        c.kind == CollectiveKind::scatter || (name == "sharp" && c.kind == CollectiveKind::reduce))
       return;  // by way of others, or in scratch, whose chunks are as large as others
     const Bytes times = c.kind == CollectiveKind::all_reduce ? 2 : 1;
     RC_ASSERT(total(*plan, n) == times * (p - 1) * n);
@@ -545,10 +556,13 @@ TEST(Nccl, OffersWhatItWasGiven) {
       all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
     return all;
   };
-  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls nvls_tree ");
-  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls nvls_tree sharp collnet_chain sharp ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls sharp ");
   EXPECT_EQ(names("nccl", CollectiveKind::broadcast), "chain ");
-  EXPECT_EQ(names("{kind: nccl, ring: false, nvls: false}", CollectiveKind::all_reduce), "tree ");
+  EXPECT_EQ(names("{kind: nccl, ring: false, nvls: false}", CollectiveKind::all_reduce),
+            "tree sharp collnet_chain ");
+  EXPECT_EQ(names("{kind: nccl, ring: false, collnet: false}", CollectiveKind::all_reduce),
+            "tree nvls nvls_tree ");
   EXPECT_FALSE(testing::make_algorithm("nccl")->supports(CollectiveKind::all_to_all));
 }
 

@@ -182,6 +182,112 @@ TEST(NcclChoice, KeepsToItsLists) {
               ThrowsMessage<ConfigError>(HasSubstr("'protocol: auto'")));
 }
 
+// ---- CollNet, where a fabric adds up
+
+// Four hosts of eight GPUs, or whatever `host` has.
+LibraryChoice choice_over(const std::string& host, bool aggregation, const std::string& collectives,
+                          const std::vector<std::uint32_t>& members, Kind kind = Kind::all_reduce,
+                          Bytes bytes = kMebibyte) {
+  const PacketCollectives cluster(
+      "topology: {kind: rail_optimized, hosts_per_leaf: 4, units: 1, spines: 2, link: infiniband, rate: 200 "
+      "Gbps}\nhost: " +
+      host + "\nhosts: 4\nnetwork: {switch: {flow_control: credits, marker: none" +
+      (aggregation ? ", aggregation: true" : "") +
+      "}}\ntransport: {framing: infiniband, congestion_control: none}\ncollectives: {protocol: auto, " +
+      collectives + "}\n");
+  return cluster.executor->choice(request_of(kind, members, bytes));
+}
+constexpr const char* kAllByNccl =
+    "all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, broadcast: nccl";
+
+TEST(NcclChoice, HasCollNetWhereTheFabricAddsUp) {
+  const auto all = every(1, 32);
+  const LibraryChoice direct = choice_over("dgx_a100", true, kAllByNccl, all);
+  EXPECT_EQ(direct.algorithm, "sharp");
+  EXPECT_EQ(direct.protocol, Protocol::simple);
+  // 44 us, and 1 MiB by 192 GB/s; along chains 69.2 us, and by 120.
+  EXPECT_THAT(direct.why,
+              HasSubstr("NCCL's cost model: collnet_direct 49.5 us; next collnet_chain Simple 77.9"));
+  EXPECT_EQ(direct.why.find("no CollNet"), std::string::npos);
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
+    const LibraryChoice half = choice_over("dgx_a100", true, kAllByNccl, all, kind);
+    EXPECT_EQ(half.algorithm, "sharp");
+    EXPECT_THAT(half.why, HasSubstr("collnet_direct 50.1 us; next ring"));  // by 172.8 GB/s
+  }
+  EXPECT_EQ(choice_over("dgx_a100", true, kAllByNccl, all, Kind::broadcast).algorithm, "chain");
+  EXPECT_EQ(choice_over("dgx_a100", true, kAllByNccl, all, Kind::all_reduce, 64).algorithm, "tree");
+  // NVSwitches that add up do it sooner, and then the NICs of 24 GB/s hold them back.
+  const LibraryChoice nvls = choice_over("dgx_h100", true, kAllByNccl, all, Kind::all_reduce, 64 * kKibibyte);
+  EXPECT_EQ(nvls.algorithm, "sharp");
+  EXPECT_THAT(nvls.why, HasSubstr("NCCL's cost model: nvls 43.7 us; next collnet_direct Simple 44.4"));
+  EXPECT_THAT(choice_over("dgx_h100", true, kAllByNccl, all).why,
+              HasSubstr("NCCL's cost model: collnet_direct 50.4 us; next nvls Simple 53.6"));
+}
+
+TEST(NcclChoice, IsWhatItWasWhereNoFabricAddsUp) {
+  const auto all = every(1, 32);
+  for (const Kind kind : {Kind::all_reduce, Kind::all_gather}) {
+    for (Bytes bytes = 64; bytes <= kGibibyte; bytes *= 16) {
+      const LibraryChoice plain = choice_over("dgx_a100", false, kAllByNccl, all, kind, bytes);
+      EXPECT_TRUE(plain.algorithm == "ring" || plain.algorithm == "tree") << plain.algorithm;
+      EXPECT_EQ(plain.why.find("CollNet"), std::string::npos);
+      EXPECT_EQ(plain.why.find("collnet"), std::string::npos);
+      const char* without =
+          "all_reduce: {kind: nccl, collnet: false}, all_gather: {kind: nccl, collnet: false}";
+      const LibraryChoice off = choice_over("dgx_a100", true, without, all, kind, bytes);
+      EXPECT_EQ(off.algorithm, plain.algorithm);
+      EXPECT_EQ(off.protocol, plain.protocol);
+      EXPECT_EQ(off.why, plain.why);
+    }
+  }
+}
+
+TEST(NcclChoice, ListsAndTunersNameCollNet) {
+  const auto all = every(1, 32);
+  const auto with = [&](const std::string& more, bool aggregation = true) {
+    return choice_over("dgx_a100", aggregation, kAllByNccl + (", " + more), all);
+  };
+  EXPECT_EQ(with("nccl_algo: 'allreduce:collnetchain'").algorithm, "collnet_chain");
+  EXPECT_EQ(with("nccl_algo: 'allreduce:^collnetdirect'").algorithm, "collnet_chain");
+  EXPECT_EQ(with("nccl_algo: 'allreduce:^collnetdirect,collnetchain'").algorithm, "tree");
+  EXPECT_EQ(with("nccl_algo: 'allreduce:collnetdirect'").algorithm, "sharp");
+  EXPECT_THAT([&] { with("nccl_algo: 'allreduce:collnetdirect'", false); },
+              ThrowsMessage<InputError>(HasSubstr("NCCL has no algorithm")));
+  const Tuner tuner(
+      "allreduce,0,1048576,collnet_direct,ll,-1,-1,-1\n"  // by Simple alone
+      "allreduce,0,1048576,collnet_chain,simple,-1,4,32\n");
+  const LibraryChoice ruled = with("tuner: " + tuner.path());
+  EXPECT_EQ(ruled.algorithm, "collnet_chain");
+  EXPECT_THAT(ruled.why, StartsWith("tuner " + tuner.path() + ":2"));
+  EXPECT_EQ(with("tuner: " + tuner.path(), false).algorithm, "tree");
+}
+
+TEST(NcclChoice, SaysWhyThereIsNoCollNet) {
+  const auto why = [](const std::vector<std::uint32_t>& members) {
+    return choice_over("dgx_a100", true, kAllByNccl, members).why;
+  };
+  EXPECT_THAT(why({0, 1, 8}), HasSubstr("; no CollNet: not as many GPUs of each host"));
+  EXPECT_THAT(why({0, 8, 1, 9}), HasSubstr("; no CollNet: the GPUs of a host do not follow each other"));
+  EXPECT_EQ(why(every(1, 8)).find("CollNet"), std::string::npos);
+  const std::string large =
+      choice_over("dgx_2", true, kAllByNccl, every(1, 64)).why;  // 16 GPUs, and CollNet does 8
+  EXPECT_THAT(large, HasSubstr("; no CollNet: more than 8 GPUs of a host"));
+}
+
+// Without NVSwitches there are chains alone; with one GPU of each host there is nothing to chain.
+TEST(NcclChoice, TakesChainsWhereNoSwitchJoinsTheGpus) {
+  const std::string pcie = "{kind: pcie_server, cpus: 1, switches: 1, gpus: 8, nics: 8}";
+  const std::string ampere = "gpu_generation: ampere, all_reduce: nccl, all_gather: nccl";
+  const LibraryChoice chain = choice_over(pcie, true, ampere, every(1, 32), Kind::all_reduce, kGibibyte);
+  EXPECT_EQ(chain.algorithm.find("sharp"), std::string::npos);
+  EXPECT_EQ(chain.why.find("collnet_direct"), std::string::npos);
+  EXPECT_EQ(choice_over(pcie, true, ampere, every(1, 32), Kind::all_gather, kGibibyte).algorithm, "ring");
+  const std::string lone = "{kind: pcie_server, cpus: 1, switches: 1, gpus: 1, nics: 1}";
+  const LibraryChoice alone = choice_over(lone, true, ampere, every(1, 4), Kind::all_reduce, kGibibyte);
+  EXPECT_EQ(alone.algorithm, "collnet_chain");
+  EXPECT_THAT(alone.why, HasSubstr("collnet_chain"));
+}
+
 TEST(NcclChoice, FollowsTheFirstRuleThatFits) {
   const Tuner tuner(
       "allreduce,0,1048576,nvls,simple,-1,-1,-1\n"  // no switch can

@@ -191,6 +191,135 @@ TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
   EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
 }
 
+// `gpus` of a host, with `nics` of `nic` Gb/s near them and `local` GB/s of NVLink each.
+CommunicatorLayout hosts_of(std::uint32_t gpus, std::uint32_t nics, BitRate nic, double local) {
+  CommunicatorLayout layout;
+  layout.domains = 4;
+  layout.sizes = {gpus};
+  layout.local_rate = static_cast<BitRate>(local * 8e9);
+  layout.rate_of_nic = nic * kGbps;
+  layout.nic_rate = nics * layout.rate_of_nic;
+  layout.chains.resize(std::size_t{2} * nics);
+  return layout;
+}
+
+TuningCase direct_case(const CommunicatorLayout& layout, GpuGeneration generation, Bytes bytes) {
+  const CollnetGraph graph = collnet_direct_graph(layout, generation);
+  TuningCase one;
+  one.family = CostFamily::collnet_direct;
+  one.bytes = bytes;
+  one.nodes = layout.domains;
+  one.ranks = layout.domains * layout.sizes.front();
+  one.generation = generation;
+  one.nvswitches = true;
+  one.channels = graph.channels;
+  one.heads = graph.heads;
+  one.bandwidth = graph.channels * graph.inside;
+  one.bandwidth_between = graph.channels * graph.between;
+  return one;
+}
+
+void expect_graph(const CommunicatorLayout& layout, GpuGeneration generation, std::uint32_t heads,
+                  std::uint32_t channels, double between, double inside) {
+  const CollnetGraph graph = collnet_direct_graph(layout, generation);
+  EXPECT_EQ(graph.heads, heads);
+  EXPECT_EQ(graph.channels, channels);
+  EXPECT_DOUBLE_EQ(graph.between, between);
+  EXPECT_DOUBLE_EQ(graph.inside, inside);
+}
+
+// A channel a NIC, of the highest speed that the search knows for it, and within the host up to twice that.
+// Channels of 25 GB/s and more are doubled, up to one a GPU; from Hopper on only few of them, or from 50.
+TEST(NcclTuning, FindsHeadsOfCollNet) {
+  const auto ampere = GpuGeneration::ampere, hopper = GpuGeneration::hopper;
+  expect_graph(hosts_of(8, 8, 200, 240), ampere, 8, 8, 24, 48);                 // DGX A100
+  expect_graph(hosts_of(8, 4, 100, 240), ampere, 4, 4, 12, 24);                 // p4de
+  expect_graph(hosts_of(8, 8, 400, 370.8), hopper, 8, 8, 48, 48);               // DGX H100
+  expect_graph(hosts_of(8, 4, 400, 370.8), hopper, 4, 8, 24, 48);               // half of its NICs
+  expect_graph(hosts_of(4, 4, 400, 370.8), hopper, 4, 4, 48, 48);               // half of its GPUs
+  expect_graph(hosts_of(1, 1, 200, 240), ampere, 1, 1, 24, 48);                 // one of them
+  expect_graph(hosts_of(16, 8, 100, 120), GpuGeneration::volta, 8, 8, 12, 24);  // DGX-2
+  expect_graph(hosts_of(8, 8, 200, 30), ampere, 8, 8, 15, 15);  // GPUs that hardly reach each other
+}
+
+// 2 (3.7 + 7 x 0.4) us and 31 for the network, half of what the channels have, and from Hopper on .85 of
+// that. Two GPUs a NIC divide by 1.5. To gather or scatter, .9 of the NICs, of which there is one a GPU.
+TEST(NcclTuning, TimesCollNetDirect) {
+  const double mib = 1'048.576;
+  TuningCase a100 = direct_case(hosts_of(8, 8, 200, 240), GpuGeneration::ampere, 1 << 20);
+  expect_time(a100, Protocol::simple, 13 + 31 + mib / (8 * 48 / 2.0));
+  EXPECT_FALSE(estimated_time(a100, Protocol::ll, nccl()).has_value());
+  EXPECT_FALSE(estimated_time(a100, Protocol::ll128, nccl()).has_value());
+  a100.kind = CollectiveKind::all_gather;
+  expect_time(a100, Protocol::simple, 13 + 31 + mib / (8 * 24 * .9));
+  a100.kind = CollectiveKind::reduce_scatter;
+  expect_time(a100, Protocol::simple, 13 + 31 + mib / (8 * 24 * .9));
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    a100.kind = kind;
+    EXPECT_FALSE(estimated_time(a100, Protocol::simple, nccl()).has_value());
+  }
+  const TuningCase h100 = direct_case(hosts_of(8, 8, 400, 370.8), GpuGeneration::hopper, 1 << 20);
+  expect_time(h100, Protocol::simple, 13 + 31 + mib / (8 * 48 * .85 / 2));
+  TuningCase p4de = direct_case(hosts_of(8, 4, 100, 240), GpuGeneration::ampere, 1 << 20);
+  expect_time(p4de, Protocol::simple, 13 + 31 + mib / (4 * 24 / 1.5 / 2));
+  p4de.kind = CollectiveKind::all_gather;
+  EXPECT_FALSE(estimated_time(p4de, Protocol::simple, nccl()).has_value());
+  // With a GPU a host the network's latency is that of trees, and nothing is done within.
+  const TuningCase alone = direct_case(hosts_of(1, 1, 200, 240), GpuGeneration::ampere, 1 << 20);
+  expect_time(alone, Protocol::simple, 14 + mib / 24);
+  TuningCase pcie = direct_case(hosts_of(8, 8, 200, 240), GpuGeneration::ampere, 1 << 20);
+  pcie.nvswitches = false;
+  EXPECT_FALSE(estimated_time(pcie, Protocol::simple, nccl()).has_value());
+  CollectivesParameters slow = nccl();
+  slow.plugin_latency = 10 * kMicrosecond;
+  EXPECT_NEAR(*estimated_time(h100, Protocol::simple, slow) - *estimated_time(h100, Protocol::simple, nccl()),
+              20, 1e-9);
+}
+
+// 2.8 us for each of seven ranks up and down, 30 for the network; half of what eight chains have within the
+// host: 30 GB/s is the highest speed that 240 give each. Of one GPU a host twice what its NIC has.
+TEST(NcclTuning, TimesCollNetChain) {
+  const CommunicatorLayout layout = hosts_of(8, 8, 200, 240);
+  TuningCase one = direct_case(layout, GpuGeneration::ampere, 1 << 20);
+  one.family = CostFamily::collnet_chain;
+  one.nvswitches = false;
+  CommunicatorLayout chains = layout;
+  chains.chains.resize(8);
+  one.bandwidth = model_bandwidth(chains, one.family, one.generation);
+  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 30);
+  expect_time(one, Protocol::simple, 2 * 7 * 2.8 + 30 + 1'048.576 / 120);
+  EXPECT_FALSE(estimated_time(one, Protocol::ll, nccl()).has_value());
+  one.kind = CollectiveKind::all_gather;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+  one.kind = CollectiveKind::all_reduce;
+  one.nodes = 1;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+  CommunicatorLayout alone = hosts_of(1, 1, 200, 240);
+  alone.nearest = Reach::scale_out;
+  alone.chains.clear();
+  EXPECT_DOUBLE_EQ(model_bandwidth(alone, CostFamily::collnet_chain, GpuGeneration::ampere), 48);
+}
+
+// 25 us within the hosts and 18 for the network; what NVSwitches give, or the NICs if that is less.
+TEST(NcclTuning, TimesNvlsOverCollNet) {
+  CommunicatorLayout layout = hosts_of(8, 8, 400, 370.8);
+  TuningCase one = direct_case(layout, GpuGeneration::hopper, 1 << 20);
+  one.family = CostFamily::nvls_collnet;
+  one.channels = nvls_heads(layout);
+  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
+  one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
+  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
+  EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
+  expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));
+  one.bandwidth = 8 * 20;
+  expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 2 * 32 / 62));
+  one.nodes = 1;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+  one.nodes = 4;
+  one.generation = GpuGeneration::ampere;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+}
+
 TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
   CommunicatorLayout layout;
   layout.local_rate = 2'966'400 * (kGbps / 1000);  // 18 NVLinks of 20.6 GB/s

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/programs/named_plan.h"
 #include "sim/core/errors.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
@@ -233,6 +234,185 @@ TEST(Sharp, ASlowLinkHoldsBackAllHosts) {
   EXPECT_LE(slow.packets.at("leaf1", "host7").max_queue, 16 * kPacket);
 }
 
+// ---- Other kinds
+
+// Of chunks that are one message each, so that no credits share links with the sums.
+std::string every_kind(const std::string& topology, const std::string& of_switch = "") {
+  std::string yaml = without_credits(fabric(topology, kNoLatency, of_switch));
+  for (const char* kind : {"all_gather", "reduce_scatter", "broadcast", "reduce"})
+    yaml += "  " + std::string(kind) + ": " + kNoLatency + "\n";
+  return yaml;
+}
+
+Time time_of(const std::string& yaml, CollectiveKind kind, std::uint32_t hosts, Bytes bytes,
+             std::uint32_t root = 0) {
+  PacketCollectives cluster(yaml);
+  const auto members = every(1, hosts);
+  auto request = request_of(kind, members, bytes);
+  request.root = root;
+  return cluster.run(request);
+}
+
+// The way up and down, and the bytes once: of all kinds, whoever has them and whoever gets them. What is only
+// passed on is not added up.
+TEST(Sharp, OtherKindsTakeTheSame) {
+  struct Case {
+    std::string topology;
+    std::uint32_t hosts, height;
+  };
+  for (const Case& c :
+       {Case{"kind: star, hosts: 5", 5, 1}, Case{leaf_spine(2, 3, 4), 8, 2}, Case{leaf_spine(2, 1, 4), 8, 2},
+        Case{"kind: fat_tree, k: 4", 16, 3}, Case{"kind: fat_tree, k: 4", 4, 2}}) {
+    for (const Bytes packets : {1, 8}) {
+      for (const Time adding : {Time{0}, 130 * kNanosecond}) {
+        const std::string yaml =
+            every_kind(c.topology, "aggregation_latency: " + std::to_string(adding / kNanosecond) + " ns");
+        const std::string what = c.topology + ", " + std::to_string(c.hosts) + " hosts";
+        for (const std::uint32_t root : {0U, c.hosts - 1}) {
+          EXPECT_EQ(time_of(yaml, CollectiveKind::broadcast, c.hosts, packets * 4096, root),
+                    form(c.height, packets, 0))
+              << what;
+          EXPECT_EQ(time_of(yaml, CollectiveKind::reduce, c.hosts, packets * 4096, root),
+                    form(c.height, packets, adding))
+              << what;
+        }
+        const Bytes all = packets * c.hosts;
+        EXPECT_EQ(time_of(yaml, CollectiveKind::reduce_scatter, c.hosts, all * 4096),
+                  form(c.height, all, adding))
+            << what << ", " << packets;
+        EXPECT_EQ(time_of(yaml, CollectiveKind::all_gather, c.hosts, all * 4096), form(c.height, all, 0))
+            << what << ", " << packets;
+      }
+    }
+  }
+}
+
+// Of much the credits of those that only get something take a little of the links.
+TEST(Sharp, OtherKindsOfMuchAreBoundByTheNics) {
+  const std::string yaml = every_kind("kind: fat_tree, k: 4");
+  const Bytes n = 32 * kMebibyte;
+  const double bound = static_cast<double>(form(3, n / 4096, 0));
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce,
+                                    CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const auto time = static_cast<double>(time_of(yaml, kind, 16, n, has_root(kind) ? 3 : 0));
+    EXPECT_GE(time, bound) << to_string(kind);
+    EXPECT_LE(time, 1.01 * bound) << to_string(kind);
+  }
+}
+
+// What a NIC carries: of n and p hosts n out and n / p in for a reduce-scatter, and headers for the rest of
+// it, which tell that it has been added up; n / p out and n in for an all-gather; of a reduce and a broadcast
+// n one way.
+TEST(Sharp, OtherKindsMoveNoMoreThanTheirForms) {
+  const std::uint32_t p = 6, root = 4;
+  const Bytes packets = 4, n = p * packets * 4096;
+  const auto wire_of = [&](CollectiveKind kind, std::uint32_t host) {
+    PacketCollectives cluster(every_kind("kind: star, hosts: 6"));
+    const auto members = every(1, p);
+    auto request = request_of(kind, members, n);
+    request.root = has_root(kind) ? root : 0;
+    cluster.run(request);
+    const std::string name = "host" + std::to_string(host);
+    return std::pair(cluster.packets.at(name, "switch0").wire_bytes,
+                     cluster.packets.at("switch0", name).wire_bytes);
+  };
+  const Bytes all = p * packets * kPacket, own = packets * kPacket, rest = (p - 1) * packets * kHeader;
+  for (const std::uint32_t host : {0U, root}) {
+    EXPECT_EQ(wire_of(CollectiveKind::reduce_scatter, host), std::pair(all, own + rest));
+    EXPECT_EQ(wire_of(CollectiveKind::reduce, host),
+              std::pair(all, host == root ? all : p * packets * kHeader));
+  }
+  // Credits: of each message one of each host, and back the sum or a header. A broadcast has two messages
+  // here, of 64 KiB at the most.
+  const Bytes credit = kCreditBytes + kHeader;
+  EXPECT_EQ(wire_of(CollectiveKind::all_gather, 0),
+            std::pair(own + p * credit, all + credit + (p - 1) * kHeader));
+  const Bytes messages = 2;
+  EXPECT_EQ(wire_of(CollectiveKind::broadcast, 0), std::pair(messages * credit, all + messages * kHeader));
+  EXPECT_EQ(wire_of(CollectiveKind::broadcast, root),
+            std::pair(all + messages * credit, all + messages * credit));
+}
+
+// Credits too.
+TEST(Sharp, SendsTheBytesThatItPromises) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    std::string yaml = fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 2, rate: 200 Gbps",
+                              "sharp", "", "dgx_a100");
+    if (kind != CollectiveKind::all_reduce) yaml += "  " + std::string(to_string(kind)) + ": sharp\n";
+    PacketCollectives cluster(yaml);
+    const auto members = every(1, 24);
+    auto request = request_of(kind, members, 3'000'001);
+    request.root = has_root(kind) ? 9 : 0;
+    Bytes promised = 0;
+    for (request.index = 0; request.index < members.size(); ++request.index)
+      promised += cluster.executor->scale_out_bytes(members[request.index], request);
+    cluster.run(request);
+    EXPECT_GT(promised, 0);
+    EXPECT_EQ(cluster.packets.network->counters().bytes_delivered, promised) << to_string(kind);
+    EXPECT_EQ(cluster.packets.network->counters().bytes_sent, promised) << to_string(kind);
+  }
+}
+
+// A host that comes late holds back the one that sends to it: no more leaves than there are slots for.
+TEST(Sharp, ALateReceiverHoldsBackABroadcast) {
+  PacketCollectives cluster(every_kind(leaf_spine(2, 1, 4)));
+  const auto members = every(1, 8);
+  auto request = request_of(CollectiveKind::broadcast, members, 16 * kMebibyte);
+  for (request.index = 0; request.index < 7; ++request.index)
+    cluster.executor->start(members[request.index], request);
+  cluster.packets.loop.run();
+  EXPECT_TRUE(cluster.recorder.done.empty());
+  const Bytes message = 256 * kKibibyte, out = cluster.packets.at("host0", "leaf0").wire_bytes;
+  EXPECT_GE(out, 8 * message);
+  EXPECT_LE(out, 10 * message);
+  cluster.executor->start(members[7], request);
+  cluster.packets.loop.run();
+  EXPECT_EQ(cluster.recorder.done.size(), 8U);
+}
+
+// As above, of those that only send: nobody is told of a sum before all are there.
+TEST(Sharp, ALateSenderHoldsBackAReduceScatter) {
+  PacketCollectives cluster(every_kind(leaf_spine(2, 1, 4), "aggregation_outstanding: 16"));
+  const auto members = every(1, 8);
+  auto request = request_of(CollectiveKind::reduce_scatter, members, 16 * kMebibyte);
+  for (request.index = 0; request.index < 7; ++request.index)
+    cluster.executor->start(members[request.index], request);
+  cluster.packets.loop.run();
+  EXPECT_EQ(cluster.packets.at("host0", "leaf0").data_packets, 8 * 16U);
+  EXPECT_EQ(cluster.packets.at("leaf0", "host0").data_packets, 0U);
+  cluster.executor->start(members[7], request);
+  cluster.packets.loop.run();
+  EXPECT_EQ(cluster.recorder.done.size(), 8U);
+}
+
+// Rails: each GPU is the head of the parts of its number in all hosts.
+TEST(Sharp, OtherKindsUseAllNicsOfAHost) {
+  const std::uint32_t hosts = 4;
+  const Bytes n = 64 * kMebibyte;
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    std::string yaml = fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 4, rate: 200 Gbps",
+                              "sharp", "", "dgx_a100");
+    yaml += "  " + std::string(to_string(kind)) + ": sharp\n";
+    PacketCollectives cluster(yaml);
+    const auto members = every(1, 8 * hosts);
+    auto request = request_of(kind, members, n);
+    request.root = has_root(kind) ? 13 : 0;  // host 1
+    cluster.run(request);
+    for (const char* nic : {"0", "5"}) {
+      const PortId port = cluster.fabric_port("host1/nic" + std::string(nic));
+      const auto out = static_cast<double>(cluster.packets.network->port_counters(port).wire_bytes);
+      const auto in = static_cast<double>(cluster.packets.network->port_counters(port ^ 1U).wire_bytes);
+      const double part = static_cast<double>(n) / 8, own = part / hosts;
+      const bool gathers = kind == CollectiveKind::all_gather, parts = !has_root(kind);
+      EXPECT_NEAR(out, parts && gathers ? own : part, 0.02 * part) << to_string(kind);
+      EXPECT_NEAR(in, parts && !gathers ? own : part, 0.02 * part) << to_string(kind);
+    }
+  }
+}
+
 // ---- What is refused
 
 TEST(Sharp, NeedsSwitchesThatAddUp) {
@@ -335,6 +515,35 @@ TEST(Sharp, IsProvedForHostsOfAllSizes) {
   EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, group: 8}", CollectiveKind::all_reduce, 2048)), "");
 }
 
+TEST(Sharp, OtherKindsAreProvedForHostsOfAllSizes) {
+  for (const std::uint32_t group : {1U, 2U, 3U, 8U}) {
+    for (std::uint32_t hosts = 1; hosts <= 5; ++hosts) {
+      const std::uint32_t p = group * hosts;
+      if (p < 2) continue;
+      for (const std::uint32_t trees : {1U, 3U}) {
+        const std::string sharp =
+            "{kind: sharp, group: " + std::to_string(group) + ", trees: " + std::to_string(trees) + "}";
+        // Out of each rank, and up the trees: what it has of the parts of others in its host, or they of its.
+        const Bytes n = Bytes{24} * p, inside = n - n / group, part = n / group;
+        const Bytes over = hosts > 1 ? 1 : 0;
+        const auto plan_of = [&](CollectiveKind kind, std::uint32_t root) {
+          auto plan = testing::make_plan(sharp, kind, p, root);
+          EXPECT_EQ(prove(*plan), "") << to_string(kind) << " " << group << " x " << hosts << ", " << root;
+          return plan;
+        };
+        EXPECT_EQ(bytes_sent(*plan_of(CollectiveKind::all_gather, 0), p - 1, n), inside + over * n / p);
+        EXPECT_EQ(bytes_sent(*plan_of(CollectiveKind::reduce_scatter, 0), p - 1, n), inside + over * part);
+        for (std::uint32_t root = 0; root < p; ++root) {
+          const auto broadcast = plan_of(CollectiveKind::broadcast, root);
+          EXPECT_EQ(bytes_sent(*broadcast, root, n), inside + over * part + part * (group - 1));
+          const auto reduce = plan_of(CollectiveKind::reduce, root);
+          EXPECT_EQ(bytes_sent(*reduce, root, n), inside + over * part);
+        }
+      }
+    }
+  }
+}
+
 // The part of each rank goes through the NVSwitches of its host, its own too, and n / k up.
 TEST(Sharp, IsProvedOverNvswitches) {
   for (const std::uint32_t group : {2U, 3U, 8U, 20U}) {
@@ -372,6 +581,17 @@ TEST(Sharp, AHeadHasATreeForEachOfItsNics) {
   cluster.run(request_of(CollectiveKind::all_reduce, members, n));
   for (const char* nic : {"host0/nic0", "host0/nic1", "host1/nic2", "host2/nic3"})
     EXPECT_EQ(cluster.packets.at(nic, "switch0").wire_bytes, part + part / 4096 * kHeader) << nic;
+}
+
+TEST(Sharp, NvswitchesDoAllReducesOnly) {
+  const auto algorithm = testing::make_algorithm("{kind: sharp, nvls: true}");
+  EXPECT_TRUE(algorithm->supports(CollectiveKind::all_reduce));
+  EXPECT_FALSE(algorithm->supports(CollectiveKind::all_gather));
+  std::string yaml = fabric("kind: star, hosts: 8", "sharp", "", "dgx_h100");
+  yaml += "  all_gather: {kind: sharp, nvls: true}\n";
+  EXPECT_THAT([&] { const PacketCollectives made(yaml); },
+              ThrowsMessage<ConfigError>(
+                  ::testing::AllOf(HasSubstr("test.yaml:8"), HasSubstr("does not do all_gather"))));
 }
 
 // Of a tree over three hosts: thread block 0 sends, 1 receives, 2 is the switch's.

@@ -1,0 +1,160 @@
+// CollNetChain: NCCL's all-reduce over hosts whose network adds up, along chains (src/device/all_reduce.h,
+// NCCL_ALGO_COLLNET_CHAIN). In each host a chain of its ranks leads to the one at a NIC: each adds what it
+// has to what comes and passes the sum on. The last one sends it up an aggregation tree of the fabric's
+// switches, whose members are those of all hosts, and what comes back goes along the chain again, the other
+// way round. So n leave a host by its NICs and n come in, as with `sharp`; over NVLink n pass from rank to
+// rank each way. Hosts without NVSwitches can do it, and two ranks that follow each other need a link only.
+//
+// Chains are one for each NIC near a host's ranks, on a part of the buffer each: chain c begins at rank
+// c k / C of the k in the host, and passes the others in the order of the group, around.
+//
+// Thread blocks: for each chain one that passes sums on to the NIC, and one that passes the result on from
+// there; the last ones are the switches'.
+//
+// - latencies: NCCL's model (tuning.cc, hwLatencies, CollNetChain) has 2.8 us for each rank of the chain, up
+//   and down, and 30 us for the network, there and back; nothing before.
+// - chunk: 256 KiB, less where fewer than 64, 8 or 1 of them would come for each channel and rank of a chain
+//   (calcCollChunking in src/enqueue.cc: 128, 64, 32 KiB). NCCL_STEPS = 8 of them fit.
+#include <algorithm>
+#include <string>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/aggregation_plan.h"
+#include "sim/collectives/algorithms/grouping.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+struct ChainParameters : HostGroupParameters {
+  std::int64_t chains = 0;
+  Time base_latency = 0;
+  Time hop_latency = 2'800 * kNanosecond;
+  Time hop_latency_net = 30'000 * kNanosecond;
+  Bytes chunk = 256 * kKibibyte;
+  std::int64_t slots = 8;
+};
+
+Parameters<ChainParameters> parameters() {
+  using P = ChainParameters;
+  const Range<Time> latency{0, kSecond};
+  return Parameters<P>()
+      .integer("group", &P::group, {0, 1 << 20},
+               std::string("ranks of a host, which follow each other") + P::kZeroMeans)
+      .integer("chains", &P::chains, {0, 64}, "in each host; 0: as many as there are NICs near its ranks")
+      .time("base_latency", &P::base_latency, latency, "before the first step")
+      .time("hop_latency", &P::hop_latency, latency,
+            "of each message within a host (NCCL tuning.cc hwLatencies, NVLINK CollNetChain)")
+      .time("hop_latency_net", &P::hop_latency_net, latency,
+            "of each message that goes up a tree, besides the network's own time until its sum is back (NCCL "
+            "tuning.cc hwLatencies, NET CollNetChain)")
+      .bytes("chunk", &P::chunk, {64, kGibibyte}, "largest message; less for small buffers")
+      .integer("slots", &P::slots, {kSlots, 1 << 20},
+               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+}
+
+class ChainPlan final : public AggregationPlan {
+ public:
+  ChainPlan(std::uint32_t ranks, std::uint32_t group, std::uint32_t chains)
+      : AggregationPlan("collnet_chain", CollectiveKind::all_reduce, ranks, 0, group, chains, 2 * chains) {}
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
+    return block >= turn(0) ? turn_steps(rank, block) : 1;
+  }
+  std::uint32_t fans() const override { return tree_fans(); }
+  Fan fan(std::uint32_t number) const override { return tree_fan(number); }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t) const override {
+    if (block >= turn(0)) return as_switch(rank, block);
+    return block < down_of(0) ? go_up(rank, block) : go_down(rank, block - down_of(0));
+  }
+
+ private:
+  std::uint32_t up_of(std::uint32_t lane) const override { return lane; }
+  std::uint32_t down_of(std::uint32_t lane) const override { return lanes_ + lane; }
+  // Ranks of the chain between this one and the NIC, and the rank so far from it.
+  std::uint32_t place(std::uint32_t rank, std::uint32_t lane) const {
+    return (rank % group_ + group_ - local_of(lane)) % group_;
+  }
+  std::uint32_t at(std::uint32_t rank, std::uint32_t lane, std::uint32_t place) const {
+    return rank / group_ * group_ + (local_of(lane) + place) % group_;
+  }
+
+  Step go_up(std::uint32_t rank, std::uint32_t lane) const {
+    Step step = about(chunk_of(0, lane));
+    const std::uint32_t mine = place(rank, lane);
+    const bool adds = mine + 1 < group_, passes_on = mine > 0 || over_trees();
+    if (adds) step.from = {at(rank, lane, mine + 1), up_of(lane)};
+    if (mine > 0) {
+      step.to = {at(rank, lane, mine - 1), up_of(lane)};
+    } else if (passes_on) {
+      step.to = adding(chunk_of(0, lane));
+    }
+    step.kind = !adds       ? Step::Kind::send
+                : passes_on ? Step::Kind::receive_reduce_send
+                            : Step::Kind::receive_reduce_copy;
+    return step;
+  }
+  // The result overwrites what has gone up.
+  Step go_down(std::uint32_t rank, std::uint32_t lane) const {
+    Step step = about(chunk_of(0, lane));
+    const std::uint32_t mine = place(rank, lane);
+    const bool gets = mine > 0 || over_trees(), passes_on = mine + 1 < group_;
+    if (mine > 0) {
+      step.from = {at(rank, lane, mine - 1), down_of(lane)};
+    } else if (gets) {
+      step.from = copying(chunk_of(0, lane));
+    }
+    if (passes_on) step.to = {at(rank, lane, mine + 1), down_of(lane)};
+    step.kind = !gets ? Step::Kind::send : passes_on ? Step::Kind::receive_copy_send : Step::Kind::receive;
+    step.after_block = up_of(lane);
+    return step;
+  }
+};
+
+class CollnetChain final : public CollectiveAlgorithm {
+ public:
+  explicit CollnetChain(const ChainParameters& p) : p_(p) {}
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  CostFamily cost_family() const override { return CostFamily::collnet_chain; }
+  std::optional<Protocol> protocol() const override { return Protocol::simple; }
+  bool depends_on_shape() const override { return true; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    return over(kind, ranks, p_.group_size(), 1);
+  }
+  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
+                                  const GroupShape& shape) const override {
+    return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
+  }
+  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+    return OwnKernels{.base_latency = p_.base_latency,
+                      .hop_latency = p_.hop_latency,
+                      .hop_latency_net = p_.hop_latency_net,
+                      .channels = 1,
+                      .chunk = chunk(load),
+                      .slots = static_cast<std::uint32_t>(p_.slots)};
+  }
+
+ private:
+  std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group,
+                             std::uint32_t nics) const {
+    const std::uint32_t each = group_of(group, "collnet_chain", kind, ranks);
+    const auto chains = p_.chains != 0 ? static_cast<std::uint32_t>(p_.chains) : std::max(1U, nics);
+    return std::make_unique<ChainPlan>(ranks, each, chains);
+  }
+  // A host is taken to have a NIC for each of its ranks where nothing else is said.
+  Bytes chunk(const Load& load) const {
+    const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
+    return collnet_chunk(p_.chunk, load.bytes, length * chains);
+  }
+
+  ChainParameters p_;
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "collnet_chain",
+    "all-reduce along a chain in each host to a NIC, where aggregation trees in the fabric's switches add up "
+    "(NCCL CollNetChain)",
+    parameters(),
+    [](const ChainParameters& p, const ConfigNode&) { return std::make_unique<CollnetChain>(p); }};
+
+}  // namespace
+}  // namespace netsim
