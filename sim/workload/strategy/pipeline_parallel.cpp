@@ -95,7 +95,8 @@ class Pipeline final : public Strategy {
       const ChainEditor::Numbers after = edit.waits_for(i);
       auto [input, weights] = halves_of(backward[i]);
       const bool both = !input.operators.empty() && !weights.operators.empty();
-      edit.stands(i, edit.add(both ? std::move(input) : backward[i], after));
+      if (!both) input = backward[i];
+      edit.stands(i, edit.add(std::move(input), after));
       if (both) put_off.emplace_back(std::move(weights), edit.last());
       if (communicates(backward[i])) append_weights();
     }
