@@ -46,6 +46,7 @@ struct Kernel {
   // A GEMM is one of so many alike pieces of one, which run in turn on streams of their own, so that the next
   // piece fills the multiprocessors that the last wave of a piece leaves idle. m is the piece's.
   std::int64_t pieces = 1;
+  bool backward = false;  // of attention, which is slower then
   Bytes bytes = 0;
   Time duration = 0;
 };

@@ -44,7 +44,8 @@ class Roofline final : public ComputeModel {
       case Kernel::Kind::memory:
         return p_.launch + round_up(memory_time(static_cast<double>(kernel.bytes)));
       case Kernel::Kind::gemm:
-        return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))));
+        return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))) +
+                                    epilogue_time(kernel));
       case Kernel::Kind::attention:
         return p_.launch +
                round_up(std::max(attention_time(kernel), memory_time(static_cast<double>(kernel.bytes))));
@@ -66,6 +67,12 @@ class Roofline final : public ComputeModel {
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     const double read = (m * k + k * n) * (static_cast<double>(operand_bits(g.precision)) / 8);
     return (read + m * n * static_cast<double>(g.element_bytes)) * static_cast<double>(g.batch);
+  }
+
+  double epilogue_time(const Kernel& g) const {
+    if (!p_.exposed_epilogue) return 0;
+    return memory_time(static_cast<double>(g.m) * static_cast<double>(g.n) *
+                       static_cast<double>(g.element_bytes) * static_cast<double>(g.batch));
   }
 
   double peak(Precision precision) const {
@@ -91,7 +98,9 @@ class Roofline final : public ComputeModel {
   double attention_time(const Kernel& a) const {
     const double flops = 2.0 * static_cast<double>(a.m) * static_cast<double>(a.n) *
                          static_cast<double>(a.k) * static_cast<double>(a.batch);
-    return flops / (peak(a.precision) * p_.attention_efficiency * p_.clock);
+    const bool own = a.backward && p_.attention_backward_efficiency > 0;
+    const double efficiency = own ? p_.attention_backward_efficiency : p_.attention_efficiency;
+    return flops / (peak(a.precision) * efficiency * p_.clock);
   }
 
   double arithmetic_time(const Kernel& g) const {

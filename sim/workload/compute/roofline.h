@@ -8,8 +8,12 @@
 // of the pipeline worth `pipeline_depth` more of k; that takes the same time in every precision. Smaller
 // tiles reuse less of what they load and run at a smaller share of the rate.
 //
+// Results are written while the next tile is multiplied; with `exposed_epilogue` no SM multiplies meanwhile,
+// as in kernels whose accumulators fill the registers (DeepGEMM's first release, which adds up FP8 products
+// in fp32 on CUDA cores): what they take of the memory comes on top.
+//
 // Fused attention (FlashAttention-2: Dao, arXiv 2307.08691) computes inside the SMs: its arithmetic runs at
-// `attention_efficiency` of the peak, or its `bytes` take longer.
+// `attention_efficiency` of the peak, its backward at a share of its own, or its `bytes` take longer.
 #pragma once
 
 #include <memory>
@@ -35,6 +39,10 @@ struct RooflineParameters {
   // FlashAttention-2 reaches 50 to 73 % of an A100's peak (abstract there); FlashAttention-3 740 TFLOP/s, 75
   // %, forward on an H100 (Shah et al., arXiv 2407.08608), and less backward.
   double attention_efficiency = 0.6;
+  // Its backward; 0: the same. FlashAttention-3 on an H100, head size 128, 4,096 tokens, no mask: 542
+  // TFLOP/s, where its forward has 638, and 579 with a causal mask (figures 5 and 6 there).
+  double attention_backward_efficiency = 0;
+  bool exposed_epilogue = false;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
   // Streaming kernels (BabelStream copy and triad) reach 85 to 90 % of an A100's peak bandwidth.
   double hbm_efficiency = 0.85;
@@ -61,6 +69,10 @@ Parameters<P> roofline_parameters() {
                "fill and drain of a tile's pipeline, in steps of k in half precision")
       .real("attention_efficiency", &P::attention_efficiency, {0.01, 1},
             "share of the peak that fused attention reaches")
+      .real("attention_backward_efficiency", &P::attention_backward_efficiency, {0, 1},
+            "the same of its backward; 0: as forward")
+      .flag("exposed_epilogue", &P::exposed_epilogue,
+            "a GEMM multiplies nothing while it writes results, as kernels with large accumulators")
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
             "memory bandwidth (data sheet)")
       .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of it that streaming kernels reach")

@@ -29,24 +29,30 @@ LatentAttention::LatentAttention(const LatentAttentionModel& model, std::int64_t
 // Bytes of the memory-bound kernels, forward: norms (read 2, write 2), rotation of the parts with position
 // (read 2, write 2) with the key's written for each head.
 std::vector<Operator> LatentAttention::forward() const {
-  const Saved key_value = saved_operand({part_, {m_.key_value}});
+  const auto norm = [](Operator op) { return part_of(Module::norm, std::move(op)); };
+  const auto normalised = [](Tensor tensor) {
+    return result_of(Module::norm, saved_operand(std::move(tensor)));
+  };
+  const auto up = [](Operator op) { return part_of(Module::latent_up, std::move(op)); };
+  const Saved key_value = normalised({part_, {m_.key_value}});
   std::vector<Operator> ops{
-      saving({saved(2, {part_, hidden_})}, memory_bound("rms_norm", 4, {part_, hidden_})),
-      saving({saved_operand({part_, hidden_})}, weights("attention_down_gemm", part_, down_, hidden_)),
-      saving({saved(2, {part_, down_})}, memory_bound("latent_norm", 4, {part_, down_}))};
+      saving({saved(2, {part_, hidden_})}, norm(memory_bound("rms_norm", 4, {part_, hidden_}))),
+      saving({normalised({part_, hidden_})}, weights("attention_down_gemm", part_, down_, hidden_)),
+      saving({saved(2, {part_, down_})}, norm(memory_bound("latent_norm", 4, {part_, down_})))};
   if (m_.query > 0) {
+    ops.push_back(saving(
+        {normalised({part_, {m_.query}})},
+        up(gathering(Gather{{tokens_, down_}}, weights("query_up_gemm", tokens_, queries_, {m_.query})))));
     ops.push_back(
-        saving({saved_operand({part_, {m_.query}})},
-               gathering(Gather{{tokens_, down_}}, weights("query_up_gemm", tokens_, queries_, {m_.query}))));
-    ops.push_back(saving({key_value}, weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})));
+        saving({key_value}, up(weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
   } else {
     ops.push_back(
-        gathering(Gather{{tokens_, hidden_}}, weights("query_up_gemm", tokens_, queries_, hidden_)));
-    ops.push_back(
-        saving({key_value}, gathering(Gather{{tokens_, down_}},
-                                      weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
+        up(gathering(Gather{{tokens_, hidden_}}, weights("query_up_gemm", tokens_, queries_, hidden_))));
+    ops.push_back(saving({key_value},
+                         up(gathering(Gather{{tokens_, down_}},
+                                      weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})))));
   }
-  ops.push_back(memory_bound("rotary", 4, {tokens_, queries_}));
+  ops.push_back(up(memory_bound("rotary", 4, {tokens_, queries_})));
   ops.push_back(attention(true));
   ops.push_back(
       saving({saved_elsewhere({tokens_, values_})}, weights("projection_gemm", tokens_, hidden_, values_)));
@@ -104,9 +110,11 @@ Operator LatentAttention::attention(bool forward) const {
   op.traffic = {{4 * times, {tokens_, queries_}}, {4 * times, {tokens_, values_}}};
   // Queries and keys, values and the result; of the softmax only its sums.
   if (forward) {
-    op.saved = {saved(4, {tokens_, queries_}), saved(4, {tokens_, values_}),
+    op.saved = {result_of(Module::latent_up, saved(4, {tokens_, queries_})),
+                result_of(Module::latent_up, saved(2, {tokens_, values_})), saved(2, {tokens_, values_}),
                 saved_of_core(4, {batch_heads_, {sequence_}})};
   }
+  op.backward = !forward;
   return op;
 }
 

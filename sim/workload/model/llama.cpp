@@ -85,6 +85,7 @@ class Llama {
       op.saved = {saved(4, q()), saved(4, k()),
                   saved_of_core(4, {batch_heads_, {model_.sequence, Dimension::tokens}})};
     }
+    op.backward = !forward;
     return in_core({q(), k(), k(), q()}, std::move(op));
   }
 
@@ -116,24 +117,28 @@ class Llama {
   ModelPart attention_forward() const {
     if (is_latent()) return {"attention_forward", latent_.forward(), sum("forward", Dimension::heads)};
     return {"attention_forward",
-            {saving({saved(2, a())}, memory_bound("rms_norm", 4, a())),
-             saving({saved_operand(a())}, gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_))),
+            {saving({saved(2, a())}, norm()),
+             saving({normalised()}, gathering({all()}, weights("qkv_gemm", tokens_, qkv_, hidden_))),
              memory_bound("rotary", {{4, q()}, {4, k()}}), attention(true),
              saving({saved_elsewhere(q())}, weights("projection_gemm", tokens_, hidden_, queries_))},
             sum("forward", Dimension::heads)};
   }
   ModelPart mlp_forward() const {
     return {"mlp_forward",
-            {memory_bound("residual", 6, a()), saving({saved(2, a())}, memory_bound("rms_norm", 4, a())),
-             saving({saved_operand(a())}, gathering({all()}, weights("mlp_up_gemm", tokens_, up_, hidden_))),
+            {memory_bound("residual", 6, a()), saving({saved(2, a())}, norm()),
+             saving({normalised()}, gathering({all()}, weights("mlp_up_gemm", tokens_, up_, hidden_))),
              saving({saved(2, {tokens_, up_})},
-                    memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_})),
-             saving({saved_operand({tokens_, inner_})}, weights("mlp_down_gemm", tokens_, hidden_, inner_))},
+                    part_of(Module::activation,
+                            memory_bound(activation(), model_.gated ? 6 : 4, {tokens_, inner_}))),
+             saving({result_of(Module::activation, saved_operand({tokens_, inner_}))},
+                    weights("mlp_down_gemm", tokens_, hidden_, inner_))},
             sum("forward", Dimension::inner)};
   }
   ModelPart layer_end_forward() const {
     return {"layer_end_forward", {memory_bound("residual", 6, a())}, {}};
   }
+  Operator norm() const { return part_of(Module::norm, memory_bound("rms_norm", 4, a())); }
+  Saved normalised() const { return result_of(Module::norm, saved_operand(a())); }
   const char* activation() const { return model_.gated ? "swiglu" : "squared_relu"; }
 
   // Backward: norm (gradient 2, input 2, write 2; gamma's gradient reads 4), sum with the residual's gradient

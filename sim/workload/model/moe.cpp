@@ -31,10 +31,11 @@ MoeLayer::MoeLayer(const ExpertsModel& experts, std::int64_t inner, bool gated, 
 
 std::vector<ModelPart> MoeLayer::forward() const {
   std::vector<ModelPart> parts{router_forward(), experts_forward()};
-  parts.push_back({"moe_combine_forward",
-                   {saving({saved(2, copies_of_rank())},
-                           memory_bound("unpermute", {{2, copies_of_rank()}, {2, tokens_of_rank()}}))},
-                   {}});
+  parts.push_back(
+      {"moe_combine_forward",
+       {saving({saved(2, copies_of_rank())},
+               of_copies(memory_bound("unpermute", {{2, copies_of_rank()}, {2, tokens_of_rank()}})))},
+       {}});
   if (experts_.shared > 0) {
     parts.push_back(shared_forward());
     parts.push_back({"shared_experts_end_forward", {memory_bound("experts_sum", 6, tokens_of_rank())}, {}});
@@ -52,10 +53,12 @@ ModelPart MoeLayer::router_forward() const {
   const Extent tokens{tokens_.size, Dimension::sequence};
   return {"moe_router_forward",
           {memory_bound("residual", 6, tokens_of_rank()),
-           saving({saved(2, tokens_of_rank())}, memory_bound("rms_norm", 4, tokens_of_rank())),
-           saving({saved(2, tokens_of_rank())}, gemm("router_gemm", tokens, {experts_.count}, hidden_)),
+           saving({saved(2, tokens_of_rank())},
+                  part_of(Module::norm, memory_bound("rms_norm", 4, tokens_of_rank()))),
+           saving({result_of(Module::norm, saved(2, tokens_of_rank()))},
+                  gemm("router_gemm", tokens, {experts_.count}, hidden_)),
            saving({saved(4, scores())}, memory_bound("router_top_k", 10, scores())),
-           memory_bound("permute", {{2, tokens_of_rank()}, {2, copies_of_rank()}})},
+           of_copies(memory_bound("permute", {{2, tokens_of_rank()}, {2, copies_of_rank()}}))},
           {},
           Exchange{"dispatch_forward", true, !experts_.padded}};
 }
@@ -65,7 +68,7 @@ ModelPart MoeLayer::experts_forward() const {
           {saving({saved_operand(copies())},
                   gathering(all_of(copies()), weights("expert_up_gemm", copies_, up_, hidden_, each_))),
            saving({saved(2, {copies_, up_})}, activation(true, {copies_, inner_})),
-           saving({saved_operand({copies_, inner_})},
+           saving({result_of(Module::activation, saved_operand({copies_, inner_}))},
                   weights("expert_down_gemm", copies_, hidden_, inner_, each_))},
           sum("forward", Dimension::expert_inner, copies()),
           Exchange{"combine_forward", false}};
@@ -74,10 +77,10 @@ ModelPart MoeLayer::experts_forward() const {
 ModelPart MoeLayer::shared_forward() const {
   const Tensor all{tokens_, hidden_};
   return {"shared_experts_forward",
-          {saving({saved_elsewhere(tokens_of_rank())},
+          {saving({result_of(Module::norm, saved_elsewhere(tokens_of_rank()))},
                   gathering({all}, weights("shared_up_gemm", tokens_, shared_up_, hidden_))),
            saving({saved(2, {tokens_, shared_up_})}, activation(true, {tokens_, shared_inner_})),
-           saving({saved_operand({tokens_, shared_inner_})},
+           saving({result_of(Module::activation, saved_operand({tokens_, shared_inner_}))},
                   weights("shared_down_gemm", tokens_, hidden_, shared_inner_))},
           sum("forward", Dimension::inner, all)};
 }
@@ -123,7 +126,7 @@ ModelPart MoeLayer::shared_backward() const {
 ModelPart MoeLayer::router_backward() const {
   const Extent tokens{tokens_.size, Dimension::sequence}, scores_of_token{experts_.count};
   ModelPart part{"moe_router_backward",
-                 {memory_bound("permute_backward", {{2, copies_of_rank()}, {2, tokens_of_rank()}}),
+                 {of_copies(memory_bound("permute_backward", {{2, copies_of_rank()}, {2, tokens_of_rank()}})),
                   memory_bound("router_top_k_backward", 10, scores()),
                   gemm("router_gemm_dgrad", tokens, hidden_, scores_of_token),
                   computing_weights(gemm("router_gemm_wgrad", hidden_, scores_of_token, tokens)),
@@ -145,7 +148,9 @@ std::vector<Tensor> MoeLayer::parameters() const {
 }
 
 Operator MoeLayer::activation(bool forward, const Tensor& inner) const {
-  if (forward) return memory_bound(gated_ ? "swiglu" : "squared_relu", gated_ ? 6 : 4, inner);
+  if (forward)
+    return part_of(Module::activation,
+                   memory_bound(gated_ ? "swiglu" : "squared_relu", gated_ ? 6 : 4, inner));
   return memory_bound(gated_ ? "swiglu_backward" : "squared_relu_backward", gated_ ? 10 : 6, inner);
 }
 

@@ -52,6 +52,16 @@ Operator saving(std::vector<Saved> saved, Operator op) {
   return op;
 }
 
+Operator part_of(Module module, Operator op) {
+  op.module = module;
+  return op;
+}
+
+Operator of_copies(Operator op) {
+  op.of_copies = true;
+  return op;
+}
+
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
   std::vector<Traffic> traffic;
   traffic.reserve(weights.size());
@@ -76,6 +86,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.k = size(op.k);
     kernel.precision = op.precision;
     kernel.pieces = op.pieces;
+    kernel.backward = op.backward;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

@@ -42,6 +42,11 @@ enum class Dimension : std::uint8_t {
 };
 inline constexpr std::size_t kDimensions = 11;
 
+// What a layer's backward may compute again, so that its results are not kept (Megatron-Core's
+// --recompute-modules layernorm, mla_up_proj, moe_act): norms; of latent attention the projections up, with
+// the rotation behind them; activations of MLPs and experts.
+enum class Module : std::uint8_t { none, norm, latent_up, activation };
+
 struct Extent {
   std::int64_t size = 1;
   Dimension along = Dimension::whole;
@@ -106,6 +111,7 @@ struct Saved {
   std::int64_t bits_per_element = 16;
   Tensor tensor;
   Kind kind = Kind::plain;
+  Module of = Module::none;  // whose result it is
 };
 
 // One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
@@ -125,6 +131,10 @@ struct Operator {
   std::int64_t pieces = 1;                // Kernel::pieces; m is that of one
   std::optional<Gather> gathers;
   std::optional<AttentionCore> core;  // of operators of the attention's core
+  bool backward = false;              // of attention
+  Module module = Module::none;       // of a forward: what it is a part of
+  bool recomputed = false;            // of a backward: computes again what a forward did
+  bool of_copies = false;             // makes copies of tokens for their experts, or sums them up by token
   std::vector<Saved> saved;           // of operators of a forward
 };
 // Makers of operators.
@@ -136,6 +146,8 @@ Operator linear(Operator op);             // sets linear
 Operator gathering(Gather gather, Operator op);
 Operator in_core(AttentionCore core, Operator op);
 Operator saving(std::vector<Saved> saved, Operator op);
+Operator part_of(Module module, Operator op);
+Operator of_copies(Operator op);  // sets of_copies
 inline Saved saved(std::int64_t bytes_per_element, Tensor tensor) {
   return {8 * bytes_per_element, std::move(tensor), Saved::Kind::plain};
 }
@@ -145,6 +157,10 @@ inline Saved saved_of_core(std::int64_t bytes_per_element, Tensor tensor) {
 // In half precision unless the GEMM is in a lower one.
 inline Saved saved_operand(Tensor tensor) { return {16, std::move(tensor), Saved::Kind::operand}; }
 inline Saved saved_elsewhere(Tensor tensor) { return {0, std::move(tensor), Saved::Kind::also_operand}; }
+inline Saved result_of(Module module, Saved saved) {
+  saved.of = module;
+  return saved;
+}
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
 // reads both and writes the sum.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);

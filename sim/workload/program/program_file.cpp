@@ -301,6 +301,7 @@ class Reader {
         result.precision = ours(precisions(), message.precision(), path + ".precision");
         result.pieces =
             in_range(std::max<std::int64_t>(1, message.pieces()), 1, kDimension, path + ".pieces");
+        result.backward = message.backward();
         check_operations(result, path);
         result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
                                 ProgramLimits::kBytes, path + ".bytes");
@@ -600,6 +601,7 @@ class Writer {
         k.set_element_bytes(kernel.element_bytes);
         k.set_precision(static_cast<pb::Kernel::Precision>(theirs(precisions(), kernel.precision)));
         if (kernel.pieces > 1) k.set_pieces(kernel.pieces);
+        if (kernel.backward) k.set_backward(true);
         k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);

@@ -34,6 +34,7 @@ class ExpertParallel final : public Strategy {
       for (Chain* chain : {&layer.forward, &layer.backward}) {
         complete_sums(graph, *chain);
         if (members == 1) continue;
+        if (p_.exchange == ExpertExchange::dispatch) *chain = without_copies(*chain);
         if (p_.exchange == ExpertExchange::fetch) compute_all_experts(*chain);
         if (p_.exchange != ExpertExchange::fetch && members < graph.model.routed->experts.count)
           sort_copies(graph, *chain);
@@ -83,9 +84,24 @@ class ExpertParallel final : public Strategy {
     }
   }
 
+  // Tokens that travel as such, and sums of what becomes of their copies, need no kernel before or behind.
+  static Chain without_copies(const Chain& chain) {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      GraphNode node = chain[i];
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      const bool had = !node.operators.empty();
+      std::erase_if(node.operators, [](const Operator& op) { return op.of_copies; });
+      NETSIM_CHECK(!had || !node.operators.empty() || after.size() == 1,
+                   "copies are summed up behind one node");
+      edit.stands(i, had && node.operators.empty() ? after.front() : edit.add(std::move(node), after));
+    }
+    return edit.finish();
+  }
+
   // Copies come in the order of their ranks, and a rank with several experts puts them in that of its
-  // experts, and back again (read 2, write 2).
-  static void sort_copies(const TrainingGraph& graph, Chain& chain) {
+  // experts, as they were sent, and back again in half precision (each read and written once).
+  void sort_copies(const TrainingGraph& graph, Chain& chain) const {
     const Extent copies{0, Dimension::routed};  // its size is set
     const Tensor rows{copies, {graph.model.routed->hidden}};
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -93,7 +109,8 @@ class ExpertParallel final : public Strategy {
       std::vector<Operator>* operators = nullptr;
       if (chain[i].exchange.to_experts) {
         operators = &chain[i + 1].operators;
-        operators->insert(operators->begin(), memory_bound("sort_copies", 4, rows));
+        const Precision sent = p_.exchange == ExpertExchange::dispatch ? p_.precision : Precision::half;
+        operators->insert(operators->begin(), memory_bound("sort_copies", 2 * operand_bits(sent) / 8, rows));
       } else {
         std::size_t computes = i;
         while (chain[computes].kind != GraphNode::Kind::compute) --computes;

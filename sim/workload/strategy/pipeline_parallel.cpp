@@ -23,6 +23,9 @@ class Pipeline final : public Strategy {
     graph.plan = p_.plan;
     divide_layers(graph);
     if (p_.plan->splits_backward()) split_backwards(graph);
+    if (p_.plan->pairs()) {
+      for (LayerGraph& layer : graph.layers) layer.paired = put_off_weights(layer.backward);
+    }
     graph.transfers.axis = graph.mesh.index("pp");
     graph.transfers.overlap = p_.overlap_transfers;
     if (p_.plan->shape.stages == 1) return;
@@ -71,6 +74,36 @@ class Pipeline final : public Strategy {
     });
   }
 
+  // Of a computation: gradients of what it was given, and of weights; either may be without operators.
+  static std::pair<GraphNode, GraphNode> halves_of(const GraphNode& node) {
+    GraphNode input = node, weights = node;
+    input.work.name += "_input";
+    weights.work.name = weights.name = weights_name(node.name);
+    std::erase_if(input.operators, [](const Operator& op) { return op.weight_gradient; });
+    std::erase_if(weights.operators, [](const Operator& op) { return !op.weight_gradient; });
+    return {std::move(input), std::move(weights)};
+  }
+
+  static Chain put_off_weights(const Chain& backward) {
+    ChainEditor edit(backward);
+    std::vector<std::pair<GraphNode, ChainEditor::Number>> put_off;
+    const auto append_weights = [&] {
+      for (auto& [node, after] : put_off) edit.add(std::move(node), {after});
+      put_off.clear();
+    };
+    for (std::size_t i = 0; i < backward.size(); ++i) {
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      auto [input, weights] = halves_of(backward[i]);
+      const bool both = !input.operators.empty() && !weights.operators.empty();
+      if (!both) input = backward[i];
+      edit.stands(i, edit.add(std::move(input), after));
+      if (both) put_off.emplace_back(std::move(weights), edit.last());
+      if (communicates(backward[i])) append_weights();
+    }
+    append_weights();
+    return edit.finish();
+  }
+
   // Each backward as two: what the stage before waits for, and the gradients of weights.
   static void split_backwards(TrainingGraph& graph) {
     for (LayerGraph& layer : graph.layers) {
@@ -86,12 +119,7 @@ class Pipeline final : public Strategy {
           all_weights.stands(i, all_weights.last());
           continue;
         }
-        GraphNode input = node, weights = node;
-        input.work.name += "_input";
-        weights.work.name = weights.name = weights_name(node.name);
-        const auto computes_weights = [](const Operator& op) { return op.weight_gradient; };
-        std::erase_if(input.operators, computes_weights);
-        std::erase_if(weights.operators, [](const Operator& op) { return !op.weight_gradient; });
+        auto [input, weights] = halves_of(node);
         if (!input.operators.empty()) inputs.add(std::move(input), after);
         if (!weights.operators.empty()) all_weights.add(std::move(weights), weights_after);
         inputs.stands(i, inputs.last());

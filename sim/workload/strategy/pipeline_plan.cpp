@@ -225,14 +225,19 @@ class Proof {
 
 }  // namespace
 
-bool PipelinePlan::splits_backward() const {
-  for (const auto& stage : steps) {
-    for (const PipelineStep& step : stage) {
-      if (step.kind == PipelineStepKind::weight_backward) return true;
-    }
-  }
-  return false;
+namespace {
+
+bool has_step(const PipelinePlan& plan, PipelineStepKind kind) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [kind](const std::vector<PipelineStep>& stage) {
+    return std::any_of(stage.begin(), stage.end(),
+                       [kind](const PipelineStep& step) { return step.kind == kind; });
+  });
 }
+
+}  // namespace
+
+bool PipelinePlan::splits_backward() const { return has_step(*this, PipelineStepKind::weight_backward); }
+bool PipelinePlan::pairs() const { return has_step(*this, PipelineStepKind::overlapped); }
 
 PipelineProof prove_pipeline(const PipelinePlan& plan) { return Proof(plan).run(); }
 

@@ -20,6 +20,7 @@ struct PipelinePlan {
   std::uint32_t parts() const { return placement.parts(); }
   // Whether some backward is split into input and weights.
   bool splits_backward() const;
+  bool pairs() const;  // a forward and a backward in one overlapped step
 };
 
 // What is known of a plan before it runs.

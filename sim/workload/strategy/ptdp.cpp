@@ -92,7 +92,7 @@ struct PtdpParameters {
   ParallelParameters parallel;
   std::int64_t microbatch = 1;
   std::int64_t microbatches = 1;
-  Recompute recompute = Recompute::full;
+  ConfigNode recompute;
   bool scatter_gather = true;
   bool overlap_p2p = true;
   GradientParameters gradient;
@@ -101,6 +101,7 @@ struct PtdpParameters {
   ShardingParameters sharding;
   OffloadParameters offload;
   Precision precision = Precision::half;
+  Scaling scaling = Scaling::tensor;
   std::int64_t iterations = 1, warm_up = 0;
   CheckpointParameters checkpoint;
   RecoveryParameters recovery;
@@ -275,10 +276,11 @@ const Parameters<PtdpParameters>& parameters() {
           .integer("microbatch", &P::microbatch, {1, 100'000}, "sequences in a microbatch (b)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000},
                    "microbatches per pipeline and iteration (m)")
-          .choice("recompute", &P::recompute,
-                  {{"full", Recompute::full}, {"selective", Recompute::selective}, {"none", Recompute::none}},
-                  "activations: recompute every layer's forward before its backward; only the core of the "
-                  "attention; or keep them")
+          .names("recompute", &P::recompute, "full",
+                 "activations: full, every layer's forward is computed again before its backward; none, they "
+                 "are kept; or what of them is computed again, one or several of selective (the core of the "
+                 "attention), norms, latent_up (latent attention's projections up), activations (of MLPs and "
+                 "experts)")
           .flag("scatter_gather", &P::scatter_gather,
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
           .flag("overlap_p2p", &P::overlap_p2p,
@@ -299,6 +301,9 @@ const Parameters<PtdpParameters>& parameters() {
           .choice("precision", &P::precision,
                   {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
                   "of the GEMMs of the layers' weights")
+          .choice("scaling", &P::scaling, {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
+                  "of operands in FP8: of whole tensors, cast by the kernels before (Transformer Engine), or "
+                  "of blocks of 128 elements, by kernels of their own (DeepSeek-V3)")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations")
           .integer("warm_up", &P::warm_up, {0, 999'999},
                    "the first of them, which mean times and throughput leave out")
@@ -320,6 +325,7 @@ class Ptdp : public WorkloadKind {
         where_(where),
         shape_{narrow(p_.parallel.pipeline), narrow(p_.parallel.virtual_stages), narrow(p_.microbatches)},
         file_(where.place().file) {
+    read_recompute();
     check(where);
     const ConfigNode* parallel = where.find("parallel");
     plan_ = std::make_shared<const PipelinePlan>(
@@ -349,6 +355,29 @@ class Ptdp : public WorkloadKind {
   }
 
  private:
+  void read_recompute() {
+    const std::vector<ConfigNode> names = read_names(p_.recompute, "full");
+    recompute_ = Recompute::none;
+    for (const ConfigNode& node : names) {
+      const std::string name = read_text(node);
+      if (names.size() > 1 && (name == "full" || name == "none"))
+        node.fail("'" + name + "' is for all activations: no other name beside it");
+      if (name == "full") {
+        recompute_ = Recompute::full;
+      } else if (name == "selective") {
+        recompute_ = Recompute::selective;
+      } else if (name == "norms") {
+        modules_.norms = true;
+      } else if (name == "latent_up") {
+        modules_.latent_up = true;
+      } else if (name == "activations") {
+        modules_.activations = true;
+      } else if (name != "none") {
+        node.fail("'" + name + "' is not one of: full, selective, none, norms, latent_up, activations");
+      }
+    }
+  }
+
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_);
     if (p_.parallel.servers > 0 && consistency() == ParameterServers::Consistency::collective) {
@@ -549,7 +578,17 @@ class Ptdp : public WorkloadKind {
       return std::any_of(model.kinds.begin(), model.kinds.end(),
                          [&](const ModelLayer& layer) { return in(layer.forward); });
     };
-    if (p_.recompute == Recompute::selective && !has([](const Operator& op) { return op.core.has_value(); }))
+    for (const auto& [module, name] :
+         {std::pair{Module::norm, "norms"}, std::pair{Module::latent_up, "latent_up"},
+          std::pair{Module::activation, "activations"}}) {
+      const Module wanted = module;
+      if (modules_.has(wanted) && !has([wanted](const Operator& op) { return op.module == wanted; }))
+        where.find("recompute")
+            ->fail(std::string("no layer of the model has ") + name + " that it can recompute");
+    }
+    if (p_.scaling == Scaling::blocks && p_.precision != Precision::fp8)
+      where.find("scaling")->fail("blocks are those of FP8: precision has to be fp8");
+    if (recompute_ == Recompute::selective && !has([](const Operator& op) { return op.core.has_value(); }))
       where.find("recompute")
           ->fail("selective computes the attention's core again, and no layer of the model has one");
     if (p_.precision != Precision::half && !has([](const Operator& op) { return op.linear; }))
@@ -754,9 +793,9 @@ class Ptdp : public WorkloadKind {
 
   MemoryAccounting accounting() const {
     MemoryAccounting accounting;
-    accounting.kept = p_.recompute == Recompute::full        ? MemoryAccounting::Kept::input
-                      : p_.recompute == Recompute::selective ? MemoryAccounting::Kept::without_core
-                                                             : MemoryAccounting::Kept::all;
+    accounting.kept = recompute_ == Recompute::full        ? MemoryAccounting::Kept::input
+                      : recompute_ == Recompute::selective ? MemoryAccounting::Kept::without_core
+                                                           : MemoryAccounting::Kept::all;
     accounting.optimizer = p_.optimizer != Optimizer::none;
     accounting.states = p_.optimizer == Optimizer::distributed_adam;
     accounting.gradients = shards_gradients();
@@ -767,9 +806,17 @@ class Ptdp : public WorkloadKind {
     return accounting;
   }
 
+  // Experts get tokens as their GEMMs multiply them.
+  bool arrives_reduced() const {
+    return p_.dispatch.precision == p_.precision && p_.parallel.expert > 1 &&
+           p_.parallel.expert_exchange == ExpertExchange::dispatch;
+  }
+
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
-    if (p_.precision != Precision::half) all.push_back(reduced_precision(p_.precision));
+    all.push_back(module_recomputation(modules_));
+    if (p_.precision != Precision::half)
+      all.push_back(reduced_precision({p_.precision, p_.scaling, arrives_reduced()}));
     all.push_back(context_parallel(p_.parallel.context_exchange));
     all.push_back(tensor_parallel());
     if (model_->tables() > 0) all.push_back(embedding_parallel(p_.parallel.embedding));
@@ -781,8 +828,8 @@ class Ptdp : public WorkloadKind {
     }
     if (p_.parallel.sequence) all.push_back(sequence_parallel());
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
-    if (p_.recompute == Recompute::full) all.push_back(full_recomputation());
-    if (p_.recompute == Recompute::selective) all.push_back(selective_recomputation());
+    if (recompute_ == Recompute::full) all.push_back(full_recomputation());
+    if (recompute_ == Recompute::selective) all.push_back(selective_recomputation());
     all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
     if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
       all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
@@ -892,11 +939,13 @@ class Ptdp : public WorkloadKind {
     program.warm_up = narrow(p_.warm_up);
     program.model_flops =
         model_->flops(p_.microbatch * p_.microbatches * p_.gradient.local_steps * p_.parallel.data,
-                      p_.recompute == Recompute::full);
+                      recompute_ == Recompute::full);
     return program;
   }
 
   PtdpParameters p_;
+  Recompute recompute_ = Recompute::full;
+  RecomputedModules modules_;
   std::unique_ptr<ModelKind> model_;
   std::shared_ptr<const Router> router_;
   ConfigNode where_;

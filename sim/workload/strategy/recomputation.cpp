@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "sim/core/errors.h"
 #include "sim/workload/strategy/chain_editor.h"
 #include "sim/workload/strategy/strategies.h"
 
@@ -66,8 +69,55 @@ class SelectiveRecomputation final : public Strategy {
   }
 };
 
+class ModuleRecomputation final : public Strategy {
+ public:
+  explicit ModuleRecomputation(const RecomputedModules& modules) : modules_(modules) {}
+
+  void apply(TrainingGraph& graph) const override {
+    for (LayerGraph& layer : graph.layers) {
+      std::erase_if(layer.saved, [this](const Saved& saved) { return modules_.has(saved.of); });
+      for (const GraphNode& node : layer.forward) {
+        std::vector<Operator> again = recomputed_of(node);
+        if (again.empty()) continue;
+        std::vector<Operator>& operators = backward_of(node, layer.backward).operators;
+        operators.insert(operators.begin(), again.begin(), again.end());
+      }
+    }
+  }
+
+ private:
+  std::vector<Operator> recomputed_of(const GraphNode& node) const {
+    std::vector<Operator> again;
+    for (const Operator& op : node.operators) {
+      if (!modules_.has(op.module)) continue;
+      again.push_back(op);
+      again.back().name += "_recompute";
+      again.back().module = Module::none;
+      again.back().recomputed = true;
+    }
+    return again;
+  }
+  // "experts_forward" -> "experts_backward"
+  static GraphNode& backward_of(const GraphNode& forward, Chain& backward) {
+    constexpr std::string_view kForward = "forward";
+    std::string name = forward.name;
+    const std::size_t at = name.find(kForward);
+    NETSIM_CHECK(at != std::string::npos, "a part of a forward that recomputes is named so");
+    name.replace(at, kForward.size(), "backward");
+    const auto node =
+        std::find_if(backward.begin(), backward.end(), [&](const GraphNode& n) { return n.name == name; });
+    NETSIM_CHECK(node != backward.end(), "a part of a forward that recomputes has a backward");
+    return *node;
+  }
+
+  RecomputedModules modules_;
+};
+
 }  // namespace
 
+std::unique_ptr<Strategy> module_recomputation(const RecomputedModules& modules) {
+  return std::make_unique<ModuleRecomputation>(modules);
+}
 std::unique_ptr<Strategy> selective_recomputation() { return std::make_unique<SelectiveRecomputation>(); }
 std::unique_ptr<Strategy> full_recomputation() { return std::make_unique<FullRecomputation>(); }
 

@@ -55,12 +55,27 @@ std::unique_ptr<Strategy> tensor_parallel();
 enum class TableDivision : std::uint8_t { tables, rows };
 std::unique_ptr<Strategy> embedding_parallel(TableDivision division);
 
-// GEMMs of the body's weight matrices, forward and backward, in FP8 or less, as NVIDIA's Transformer Engine
-// runs them: attention, embedding, logits and everything between the GEMMs stay in half precision. The
-// operand of a GEMM is written in the reduced precision by the kernel before it where that is bound by memory
-// (a norm, an activation: Transformer Engine fuses the cast with them), else by a kernel of its own that
-// reads 2 bytes and writes the value and its transpose. Before tensor_parallel().
-std::unique_ptr<Strategy> reduced_precision(Precision precision);
+// GEMMs of the body's weight matrices, forward and backward, in FP8 or less: attention, embedding, logits and
+// everything between the GEMMs stay in half precision. Who makes their operands:
+// - tensor: as NVIDIA's Transformer Engine, which scales whole tensors by what they were before. The operand
+//   of a GEMM is written in the reduced precision by the kernel before it where that is bound by memory (a
+//   norm, an activation: Transformer Engine fuses the cast with them), else by a kernel of its own that
+//   reads 2 bytes and writes the value and its transpose;
+// - blocks: as DeepSeek-V3 (arXiv 2412.19437, sections 3.3.2, 3.3.3 and 3.5.2), which scales each 128
+//   elements of a token, and 128 x 128 of a weight, by what they are. That is a kernel of its own before each
+//   GEMM: of a forward it reads 2 bytes and writes 1; of a gradient it writes it twice, scaled along the
+//   channels for the gradient of the input and along the tokens for that of the weights; and what the forward
+//   kept is scaled along the tokens anew (read 1, write 1) for the gradients of weights. Each has a scale of
+//   4 bytes for 128 elements. What is dispatched to experts in FP8 is so already. Weights are not cast: they
+//   change once a step.
+// Before tensor_parallel().
+enum class Scaling : std::uint8_t { tensor, blocks };
+struct ReducedPrecision {
+  Precision precision = Precision::fp8;
+  Scaling scaling = Scaling::tensor;
+  bool dispatched = false;  // experts get tokens, and gradients, in it
+};
+std::unique_ptr<Strategy> reduced_precision(const ReducedPrecision& parameters);
 
 // Sequence parallelism beside tensor parallelism (Korthikanti et al., arXiv 2205.05198): between the parts
 // that tensor parallelism divides each rank of axis "tp" computes its part of the tokens. What was an
@@ -78,7 +93,8 @@ std::unique_ptr<Strategy> sequence_parallel();
 // - all_to_all: an all-to-all of copies, one for each expert of a token; by counts (all-to-all-v) where the
 //   router is not even, and then each rank computes as many copies as it gets;
 // - dispatch: the operations dispatch and combine of the collective library, whose algorithm says how often a
-//   token travels and which way (direct, deepep, deepep_low_latency);
+//   token travels and which way (direct, deepep, deepep_low_latency); who sends them makes no copies, and
+//   gets their sums;
 // - fetch: tokens stay, and each rank gets the experts that it has not (Janus: Liu et al., SIGCOMM'23);
 //   expert_fetch() moves them.
 // Does nothing for a model without experts. After tensor_parallel(), before sequence_parallel(), which it
@@ -141,6 +157,18 @@ std::unique_ptr<Strategy> full_recomputation();
 // 2205.05198, section 5; Megatron-LM's --recompute-granularity selective), communication of context
 // parallelism and all. As Megatron does it, a fused attention, too, although that keeps no scores.
 std::unique_ptr<Strategy> selective_recomputation();
+
+// What some modules of a layer give is not kept: the backward of the part that they stand in computes it
+// again before all else (Megatron-Core's --recompute-modules; DeepSeek-V3, arXiv 2412.19437, sections 3.2.3
+// and 3.3.3, has all three). First of all strategies, so that it is divided and cast as the forward is.
+struct RecomputedModules {
+  bool norms = false, latent_up = false, activations = false;
+  bool has(Module module) const {
+    return (module == Module::norm && norms) || (module == Module::latent_up && latent_up) ||
+           (module == Module::activation && activations);
+  }
+};
+std::unique_ptr<Strategy> module_recomputation(const RecomputedModules& modules);
 
 // The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
 // and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both

@@ -373,6 +373,7 @@ class GraphComputation final : public StageComputation {
       chains.push_back(&layer.recompute);
     chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
                      : kind == PipelineStepKind::input_backward ? &layer.input
+                     : kind == PipelineStepKind::overlapped     ? &layer.paired
                                                                 : &layer.backward);
     return chains;
   }
@@ -413,7 +414,7 @@ class GraphComputation final : public StageComputation {
     }
   }
 
-  // Node by node in turn, so that the communication of one hides behind what the other computes.
+  // The two chains in turn, each up to its next communication, which hides behind what the other computes.
   Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
     std::vector<const GraphNode*> forward, backward;
     std::vector<std::size_t> ends;          // of the layers, in `backward`
@@ -435,7 +436,8 @@ class GraphComputation final : public StageComputation {
     const ChunkGraph& part = chunk(step, step.backward_chunk);
     for (std::size_t i = part.layers.size(); i-- > 0;) {
       const std::size_t first = backward.size();
-      for (const Chain* chain : backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::backward)) {
+      for (const Chain* chain :
+           backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::overlapped)) {
         for (const GraphNode& node : *chain) backward.push_back(&node);
       }
       ends.push_back(backward.size());
@@ -452,18 +454,28 @@ class GraphComputation final : public StageComputation {
     backward_done.push_back(first.backward);
     Results results;
     std::size_t layer = 0, forward_layer = 0;
-    for (std::size_t i = 0; i < forward.size() || i < backward.size(); ++i) {
-      if (i < backward.size())
-        results.backward = append_next(block, *backward[i], backward_done, backward_needs[i]);
-      if (i < forward.size())
-        results.forward = append_next(block, *forward[i], forward_done, forward_needs[i]);
-      for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == i + 1; ++forward_layer)
-        store(block, forward_part, forward_layer, results.forward);
-      for (; layer < ends.size() && ends[layer] == i + 1; ++layer) {
-        if (reduces(step)) reduce(block, part, layer, results);
+    for (std::size_t f = 0, b = 0; f < forward.size() || b < backward.size();) {
+      for (const std::size_t end = turn_end(backward, b); b < end; ++b) {
+        results.backward = append_next(block, *backward[b], backward_done, backward_needs[b]);
+        for (; layer < ends.size() && ends[layer] == b + 1; ++layer) {
+          if (reduces(step)) reduce(block, part, layer, results);
+        }
+      }
+      for (const std::size_t end = turn_end(forward, f); f < end; ++f) {
+        results.forward = append_next(block, *forward[f], forward_done, forward_needs[f]);
+        for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == f + 1; ++forward_layer)
+          store(block, forward_part, forward_layer, results.forward);
       }
     }
     return results;
+  }
+  // Behind the communication that comes next, and what follows it at once, or the end of the chain; where a
+  // chain has none, behind the next node.
+  static std::size_t turn_end(const std::vector<const GraphNode*>& chain, std::size_t begin) {
+    const auto talks = [](const GraphNode* node) { return communicates(*node); };
+    if (std::none_of(chain.begin(), chain.end(), talks)) return std::min(begin + 1, chain.size());
+    const auto first = std::find_if(chain.begin() + static_cast<std::ptrdiff_t>(begin), chain.end(), talks);
+    return static_cast<std::size_t>(std::find_if_not(first, chain.end(), talks) - chain.begin());
   }
   // Before a pair of chains that are computed as one.
   void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,

@@ -69,6 +69,11 @@ struct GraphNode {
   TaskMemory memory;             // where TrainingGraph::layer_memory says what memory is needed
 };
 using Chain = std::vector<GraphNode>;
+// Sums and exchanges that no strategy has made a collective of do nothing.
+inline bool communicates(const GraphNode& node) {
+  return node.kind != GraphNode::Kind::compute && node.kind != GraphNode::Kind::host_compute &&
+         node.kind != GraphNode::Kind::sum && node.kind != GraphNode::Kind::exchange;
+}
 
 // A layer of one kind.
 struct LayerGraph {
@@ -77,6 +82,9 @@ struct LayerGraph {
   Chain recompute;  // what a backward computes again before anything else
   Chain backward;   // whole; as two: `input` and `weights`
   Chain input, weights;
+  // Whole, as a pair computes it that overlaps with a forward: gradients of weights stand behind the next
+  // communication, which they help to hide.
+  Chain paired;
   std::vector<Tensor> parameters;
   std::vector<Saved> saved;    // by the forward for the backward
   Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's

@@ -69,6 +69,46 @@ INSTANTIATE_TEST_SUITE_P(
         MeasuredGemm{"h100_sxm", kFp8, 8192, 1290, 5, 5}, MeasuredGemm{"h100_sxm", kFp8, 16384, 1377, 5, 5},
         MeasuredGemm{"h200_sxm", kFp8, 1024, 290, 0, 75}, MeasuredGemm{"h200_sxm", kFp8, 16384, 1350, 5, 5}));
 
+// DeepGEMM's own rates on an H800 (README of its first release), of the shapes of DeepSeek-V3: results in
+// half precision, by kernels that write them when they have multiplied. Groups are experts.
+struct DeepGemm {
+  std::int64_t m, n, k, groups;
+  double tflops;
+};
+void PrintTo(const DeepGemm& gemm, std::ostream* out) { *out << gemm.m << " " << gemm.n << " " << gemm.k; }
+
+class DeepGemmRates : public ::testing::TestWithParam<DeepGemm> {};
+
+TEST_P(DeepGemmRates, AreNearWhatWasMeasured) {
+  const DeepGemm& measured = GetParam();
+  const auto error = [&](const char* yaml) {
+    Kernel kernel = cube(1, kFp8);
+    kernel.m = measured.m;
+    kernel.n = measured.n;
+    kernel.k = measured.k;
+    kernel.batch = measured.groups;
+    const double flops = 2 * static_cast<double>(kernel.m * kernel.n * kernel.k * kernel.batch);
+    return 100 * (flops / static_cast<double>(gpu(yaml)->duration(kernel)) / measured.tflops - 1);
+  };
+  const double exposed = error("{kind: h800_sxm, exposed_epilogue: true}"), hidden = error("h800_sxm");
+  std::printf("%5ld x %5ld x %5ld, %ld groups: measured %6.0f TFLOP/s, %+.1f %%, hidden epilogue %+.1f %%\n",
+              static_cast<long>(measured.m), static_cast<long>(measured.n), static_cast<long>(measured.k),
+              static_cast<long>(measured.groups), measured.tflops, exposed, hidden);
+  EXPECT_GT(exposed, -11);
+  EXPECT_LT(exposed, 1);
+  if (measured.k <= 2048) {
+    EXPECT_GT(hidden, 10);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    H800, DeepGemmRates,
+    ::testing::Values(DeepGemm{4096, 2112, 7168, 1, 1058}, DeepGemm{4096, 24576, 1536, 1, 990},
+                      DeepGemm{4096, 32768, 512, 1, 590}, DeepGemm{4096, 7168, 16384, 1, 1358},
+                      DeepGemm{4096, 4096, 7168, 1, 1304}, DeepGemm{4096, 7168, 2048, 1, 1025},
+                      DeepGemm{8192, 4096, 7168, 4, 1297}, DeepGemm{8192, 7168, 2048, 4, 1099},
+                      DeepGemm{4096, 4096, 7168, 8, 1288}, DeepGemm{4096, 7168, 2048, 8, 1093}));
+
 // No GEMM is faster than the highest measured one (MAMF), and a large one comes near it.
 TEST(Gpus, LargeGemmsComeNearTheHighestMeasuredRate) {
   struct Highest {

@@ -60,6 +60,32 @@ TEST(Roofline, MemoryBoundKernelsTakeTheirBytes) {
   EXPECT_GE(m->duration(gemm(1, 16'384, 16'384)), traffic * 2 + kMicrosecond);
 }
 
+// Results are 2 m n bytes, which take 2 ps each at half of 1000 GB/s, behind the multiplication.
+TEST(Roofline, ResultsAreWrittenBehindTheMultiplicationWhereTheEpilogueIsExposed) {
+  const std::string gpu =
+      "{kind: roofline, peak_tflops: 1, multiprocessors: 1, sustained: 1, pipeline_depth: 0, launch: 0, "
+      "hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5";
+  const Kernel kernel = gemm(256, 128, 1000, 3);
+  const Time hidden = model(gpu + "}")->duration(kernel);
+  EXPECT_EQ(hidden, 3 * 2 * 256 * 128 * 1000);
+  EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), hidden + 3 * 2 * 256 * 128 * 2);
+}
+
+// Of 1 TFLOP/s forward runs at a half and backward at a quarter, or at the same.
+TEST(Roofline, AttentionHasARateOfItsOwnBackward) {
+  const std::string gpu = "{kind: roofline, peak_tflops: 1, attention_efficiency: 0.5, launch: 0";
+  Kernel kernel = gemm(1024, 512, 320, 8);
+  kernel.kind = Kernel::Kind::attention;
+  kernel.bytes = 1;
+  const Time forward = model(gpu + "}")->duration(kernel);
+  EXPECT_EQ(forward, 2 * 2 * 1024 * 512 * 320 * 8LL);
+  const auto own = model(gpu + ", attention_backward_efficiency: 0.25}");
+  EXPECT_EQ(own->duration(kernel), forward);
+  kernel.backward = true;
+  EXPECT_EQ(own->duration(kernel), 2 * forward);
+  EXPECT_EQ(model(gpu + "}")->duration(kernel), forward);
+}
+
 TEST(Roofline, FixedKernelsTakeWhatTheySay) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::fixed;

@@ -72,6 +72,33 @@ TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
   EXPECT_EQ(read.model_flops, 1.5e15);
 }
 
+TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
+  Program program = two_ranks();
+  Kernel& kernel = program.works[0].kernels[0];
+  kernel = {};
+  kernel.kind = Kernel::Kind::attention;
+  kernel.name = program.names[0];
+  kernel.m = 5;
+  kernel.n = 6;
+  kernel.k = 7;
+  kernel.batch = 8;
+  kernel.element_bytes = 4;
+  kernel.precision = Precision::fp8;
+  kernel.pieces = 3;
+  kernel.backward = true;
+  kernel.bytes = 99;
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  const Kernel& copy = read.works[0].kernels[0];
+  const auto sizes = [](const Kernel& k) {
+    return std::vector<std::int64_t>{k.m, k.n, k.k, k.batch, k.element_bytes, k.pieces, k.bytes};
+  };
+  EXPECT_EQ(copy.kind, kernel.kind);
+  EXPECT_EQ(copy.name, kernel.name);
+  EXPECT_EQ(sizes(copy), sizes(kernel));
+  EXPECT_EQ(copy.precision, kernel.precision);
+  EXPECT_TRUE(copy.backward);
+}
+
 // Two ranks that ask for circuits instead of all-reducing.
 Program asking_ranks() {
   Program program = two_ranks();
