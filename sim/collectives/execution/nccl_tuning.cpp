@@ -361,7 +361,8 @@ CollnetGraph collnet_direct_graph(const CommunicatorLayout& layout, GpuGeneratio
   const bool many = graph.channels > kFew && graph.between < kFastSinceHopper;
   if (graph.between >= kFast && !(generation > GpuGeneration::ampere && many)) {
     graph.channels = std::min({2 * graph.channels, kMostHeads, gpus});
-    graph.between /= static_cast<double>((graph.channels + graph.heads - 1) / graph.heads);
+    const std::uint32_t times = (graph.channels + graph.heads - 1) / graph.heads;
+    graph.between /= times;
   }
   graph.inside = speed_inside(graph.between, there_is(), generation);
   return graph;
