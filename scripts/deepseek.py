@@ -20,13 +20,12 @@ import dataclasses
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 import measure
+import steps
 
 CONFIGS = measure.ROOT / "configs" / "reality"
-LARGE_PACKETS = "transport.mtu=64 KiB"
 # Seconds: forwards, backwards by themselves (gradients of inputs, or whole), those of weights, pairs, the optimizer, the rest.
 MEASURED = {"1F": 1.13, "1B": 1.99, "1W": 0.48, "1F1B": 13.95, "bubble": 2.06, "optimizer": 0.29, "step": 19.926}
 MICROBATCHES = 120
@@ -174,20 +173,9 @@ def optimizer_of(path):
     return max(a + b for a, b in zip(LAYERS, reversed(LAYERS))) / OPTIMIZED * (json.loads((path / "summary.json").read_text())["jobs"][0]["iteration_time_s"] - last)
 
 
-class Player:
-    def __init__(self, binary, out, threads=1, again=False):
-        self.binary, self.out, self.threads, self.again = binary, out, threads, again
-
-    def play(self, name, config, workload, overlays=()):
-        path = self.out / name
-        if self.again or not (path / "summary.json").is_file():
-            call = [str(self.binary), "--config", str(CONFIGS / config), "--workload", str(CONFIGS / workload), "--threads", str(self.threads),
-                    "--out", str(path), "--set", "output.max_rows=3000000"]
-            for overlay in overlays:
-                call += ["--set", overlay]
-            print("plays", name, file=sys.stderr, flush=True)
-            subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
-        return path
+def play(player, name, config, workload, overlays=()):
+    """The folder with the tables of a job."""
+    return player.tables(steps.Job(name, CONFIGS / config, CONFIGS / workload, tuple(overlays)), "--set", "output.max_rows=3000000")
 
 
 def table(parts):
@@ -206,13 +194,14 @@ def main():
     measure.add_binary(parser)
     arguments = parser.parse_args()
     binary = measure.find_binary(arguments.binary)
-    packets = [] if arguments.exact else [LARGE_PACKETS]
-    player = Player(binary, arguments.out, arguments.threads, arguments.again)
-    path = player.play("steps", "h800_8.yaml", "deepseek_v3_steps.yaml")
+    packets = [] if arguments.exact else [steps.LARGE_PACKETS]
+    player = steps.Player(binary, arguments.out, arguments.again, report=lambda text: print(text, file=sys.stderr, flush=True),
+                          threads=arguments.threads)
+    path = play(player, "steps", "h800_8.yaml", "deepseek_v3_steps.yaml")
     rate, each = exchange_rate(path)
     print("64 GPUs, ms: " + ", ".join(f"{name} {1000 * seconds:.2f}" for name, seconds in (*each.items(), *sorted(durations(path).items()))))
-    parts = parts_of(player.play("step", "h800_stages.yaml", "deepseek_v3.yaml", [*packets, f"host.nvlink_rate={8e-9 * rate:.3f} Gbps"]))
-    parts["optimizer"] = optimizer_of(player.play("optimizer", "h800_8.yaml", "deepseek_v3_optimizer.yaml",
+    parts = parts_of(play(player, "step", "h800_stages.yaml", "deepseek_v3.yaml", [*packets, f"host.nvlink_rate={8e-9 * rate:.3f} Gbps"]))
+    parts["optimizer"] = optimizer_of(play(player, "optimizer", "h800_8.yaml", "deepseek_v3_optimizer.yaml",
                                                   ["hosts=32", "topology.hosts_per_leaf=32", *packets]))
     parts["step"] = sum(parts.values())
     for line in table(parts):

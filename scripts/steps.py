@@ -124,7 +124,7 @@ class Player:
         self.binary, self.out, self.again, self.most_hops, self.report = str(binary), out, again, most_hops, report
         self.threads = ["--threads", str(threads)] if threads else []
         self.version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
-        self.played = set()
+        self.played, self.keys = set(), {}
         if out:
             out.mkdir(parents=True, exist_ok=True)
 
@@ -138,7 +138,12 @@ class Player:
         return done.stdout
 
     def key(self, job):
-        """What a result depends on: the program, all files that netsim reads for it, and what is laid over them."""
+        """What a result depends on: the program, all files that netsim reads for it, and what is laid over them; as it was when first asked."""
+        if job not in self.keys:
+            self.keys[job] = self.find_key(job)
+        return self.keys[job]
+
+    def find_key(self, job):
         manifest = json.loads(self.run(job, "--print-config", "--json", "-"))
         parts = json.dumps([self.version, manifest["configuration"], sorted(file["hash"] for file in manifest["inputs"]), job.overlays])
         if self.out:  # placements are named by what is in them
@@ -187,6 +192,16 @@ class Player:
         if self.out:
             write(self.out / f"{key}.json", result)
         return result
+
+    def tables(self, job, *options):
+        """The folder with what netsim writes about the job: of an earlier run, or of one now."""
+        key = self.key(job)
+        folder = self.out / f"{job.name}.{key}"
+        if self.again and key not in self.played or not (folder / "summary.json").is_file():
+            self.report(f"plays {job.name}")
+            self.run(job, "--quiet", "--out", str(folder), *options)
+            self.played.add(key)
+        return folder
 
     def alone(self, job, line=None):
         """Times of the step of one data-parallel replica."""

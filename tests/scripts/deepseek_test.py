@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import deepseek
+import steps
 from deepseek import Part, Step
 
 BINARY = pathlib.Path(os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim"))
@@ -26,7 +27,7 @@ class Parts(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.player = deepseek.Player(BINARY, pathlib.Path(directory.name))
+        self.player = steps.Player(BINARY, pathlib.Path(directory.name))
 
     def test_steps_end_with_their_last_task(self):
         forward, backward, weights = deepseek.FORWARD, deepseek.BACKWARD, deepseek.WEIGHTS
@@ -55,26 +56,26 @@ class Parts(unittest.TestCase):
 
     def test_the_whole_pipeline_is_played(self):
         """Fewer tokens and microbatches."""
-        path = self.player.play("step", "h800_stages.yaml", "deepseek_v3.yaml", [*SMALL, "workload.microbatches=32"])
+        path = deepseek.play(self.player, "step", "h800_stages.yaml", "deepseek_v3.yaml", [*SMALL, "workload.microbatches=32"])
         parts = deepseek.parts_of(path, microbatches=32)
         self.assertEqual(sorted(parts), ["1B", "1F", "1F1B", "1W", "bubble"])
         self.assertTrue(all(seconds > 0 for seconds in parts.values()))
         written = (path / "summary.json").stat().st_mtime_ns
-        self.player.play("step", "h800_stages.yaml", "deepseek_v3.yaml")
+        self.assertEqual(deepseek.play(self.player, "step", "h800_stages.yaml", "deepseek_v3.yaml", [*SMALL, "workload.microbatches=32"]), path)
         self.assertEqual((path / "summary.json").stat().st_mtime_ns, written)  # was there
 
     def test_64_gpus_say_how_long_tokens_take(self):
-        path = self.player.play("steps", "h800_8.yaml", "deepseek_v3_steps.yaml", SMALL)
-        steps = deepseek.durations(path)
-        self.assertEqual(sorted(steps), ["B", "F", "I", "P", "W"])
-        self.assertLess(steps["I"], steps["B"])
-        self.assertLess(steps["P"], steps["F"] + steps["B"])  # pairs hide communication
+        path = deepseek.play(self.player, "steps", "h800_8.yaml", "deepseek_v3_steps.yaml", SMALL)
+        seconds = deepseek.durations(path)
+        self.assertEqual(sorted(seconds), ["B", "F", "I", "P", "W"])
+        self.assertLess(seconds["I"], seconds["B"])
+        self.assertLess(seconds["P"], seconds["F"] + seconds["B"])  # pairs hide communication
         rate, each = deepseek.exchange_rate(path)
         self.assertAlmostEqual(rate, 4096 * (7392 + 14336) / sum(each.values()))
         self.assertEqual(len(each), 2)
 
     def test_the_optimizer_is_what_follows_the_last_backward(self):
-        path = self.player.play("optimizer", "h800_8.yaml", "deepseek_v3_optimizer.yaml",
+        path = deepseek.play(self.player, "optimizer", "h800_8.yaml", "deepseek_v3_optimizer.yaml",
                                 [*SMALL, "workload.parallel.data=32", "workload.parallel.expert=32"])
         whole = max(end for tasks in deepseek.tasks_of(path).values() for _, _, end in tasks)
         self.assertGreater(deepseek.optimizer_of(path), 0)
