@@ -14,15 +14,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "sim/collectives/algorithms/regular_plan.h"
-#include "sim/core/units.h"
 
 namespace netsim {
 
 class AggregationPlan : public RegularPlan {
  public:
+  // Whether ranks have parts of their own.
+  static bool has_rows(CollectiveKind kind) {
+    return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  }
   std::uint32_t chunks() const override { return rows_ * lanes_; }
   std::uint32_t scratch_chunks(std::uint32_t rank) const override { return turns(rank, 0) ? chunks() : 0; }
   bool in_place() const override { return true; }
@@ -112,9 +114,6 @@ class AggregationPlan : public RegularPlan {
   std::uint32_t group_, lanes_, hosts_, rows_;
 
  private:
-  static bool has_rows(CollectiveKind kind) {
-    return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
-  }
   bool turns(std::uint32_t rank, std::uint32_t number) const {
     const std::uint32_t local = rank % group_;
     return over_trees() && host_of(rank) < rows_ &&
@@ -123,15 +122,5 @@ class AggregationPlan : public RegularPlan {
 
   std::uint32_t own_blocks_;
 };
-
-// What a message has at most: `chunk`, halved where fewer than 64, 8 or 1 of the `at_once` that are on their
-// way together would come, to 128, 64 and 32 KiB (calcCollChunking in NCCL's src/enqueue.cc).
-inline Bytes collnet_chunk(Bytes chunk, Bytes bytes, Bytes at_once) {
-  for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 128}, {8, 64}, {1, 32}}) {
-    const Bytes smallest = most * kKibibyte;
-    while (bytes < fewest * at_once * chunk && chunk > smallest) chunk /= 2;
-  }
-  return chunk;
-}
 
 }  // namespace netsim

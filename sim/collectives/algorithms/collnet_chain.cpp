@@ -20,37 +20,25 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/aggregation_plan.h"
-#include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/algorithms/collnet_kernels.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-struct ChainParameters : HostGroupParameters {
+struct ChainParameters : CollnetParameters {
   std::int64_t chains = 0;
-  Time base_latency = 0;
-  Time hop_latency = 2'800 * kNanosecond;
-  Time hop_latency_net = 30'000 * kNanosecond;
-  Bytes chunk = 256 * kKibibyte;
-  std::int64_t slots = 8;
+  ChainParameters() {
+    hop_latency = 2'800 * kNanosecond;
+    hop_latency_net = 30'000 * kNanosecond;
+    chunk = 256 * kKibibyte;
+  }
 };
 
 Parameters<ChainParameters> parameters() {
   using P = ChainParameters;
-  const Range<Time> latency{0, kSecond};
-  return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20},
-               std::string("ranks of a host, which follow each other") + P::kZeroMeans)
-      .integer("chains", &P::chains, {0, 64}, "in each host; 0: as many as there are NICs near its ranks")
-      .time("base_latency", &P::base_latency, latency, "before the first step")
-      .time("hop_latency", &P::hop_latency, latency,
-            "of each message within a host (NCCL tuning.cc hwLatencies, NVLINK CollNetChain)")
-      .time("hop_latency_net", &P::hop_latency_net, latency,
-            "of each message that goes up a tree, besides the network's own time until its sum is back (NCCL "
-            "tuning.cc hwLatencies, NET CollNetChain)")
-      .bytes("chunk", &P::chunk, {64, kGibibyte}, "largest message; less for small buffers")
-      .integer("slots", &P::slots, {kSlots, 1 << 20},
-               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+  return collnet_parameters<P>("CollNetChain", "")
+      .integer("chains", &P::chains, {0, 64}, "in each host; 0: as many as there are NICs near its ranks");
 }
 
 class ChainPlan final : public AggregationPlan {
@@ -125,12 +113,9 @@ class CollnetChain final : public CollectiveAlgorithm {
     return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
-    return OwnKernels{.base_latency = p_.base_latency,
-                      .hop_latency = p_.hop_latency,
-                      .hop_latency_net = p_.hop_latency_net,
-                      .channels = 1,
-                      .chunk = chunk(load),
-                      .slots = static_cast<std::uint32_t>(p_.slots)};
+    // A host is taken to have a NIC for each of its ranks where nothing else is said.
+    const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
+    return collnet_kernels(p_, load.bytes, length * chains);
   }
 
  private:
@@ -139,11 +124,6 @@ class CollnetChain final : public CollectiveAlgorithm {
     const std::uint32_t each = group_of(group, "collnet_chain", kind, ranks);
     const auto chains = p_.chains != 0 ? static_cast<std::uint32_t>(p_.chains) : std::max(1U, nics);
     return std::make_unique<ChainPlan>(ranks, each, chains);
-  }
-  // A host is taken to have a NIC for each of its ranks where nothing else is said.
-  Bytes chunk(const Load& load) const {
-    const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
-    return collnet_chunk(p_.chunk, load.bytes, length * chains);
   }
 
   ChainParameters p_;

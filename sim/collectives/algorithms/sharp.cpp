@@ -34,42 +34,29 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/aggregation_plan.h"
-#include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/algorithms/collnet_kernels.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-struct SharpParameters : HostGroupParameters {
+struct SharpParameters : CollnetParameters {
   std::int64_t trees = 0;
   bool nvls = false;
-  Time base_latency = 0;
-  Time hop_latency = 3'700 * kNanosecond;
-  Time hop_latency_net = 31'000 * kNanosecond;
-  Bytes chunk = 512 * kKibibyte;
-  std::int64_t slots = 8;
+  SharpParameters() {
+    hop_latency = 3'700 * kNanosecond;
+    hop_latency_net = 31'000 * kNanosecond;
+    chunk = 512 * kKibibyte;
+  }
 };
 
 Parameters<SharpParameters> parameters() {
   using P = SharpParameters;
-  const Range<Time> latency{0, kSecond};
-  return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20},
-               std::string("ranks of a host, which follow each other") + P::kZeroMeans)
+  return collnet_parameters<P>("CollNetDirect", " (NCCL_BUFFSIZE / NCCL_STEPS)")
       .integer("trees", &P::trees, {0, 64},
                "of each rank's part; 0: as many as there are NICs near the ranks of a host for each of them")
       .flag("nvls", &P::nvls,
-            "the hosts' NVSwitches add up and copy what goes to heads and comes from them (NVLink SHARP)")
-      .time("base_latency", &P::base_latency, latency, "before the first step")
-      .time("hop_latency", &P::hop_latency, latency,
-            "of each message within a host (NCCL tuning.cc hwLatencies, NVLINK CollNetDirect)")
-      .time("hop_latency_net", &P::hop_latency_net, latency,
-            "of each message that goes up a tree, besides the network's own time until its sum is back (NCCL "
-            "tuning.cc hwLatencies, NET CollNetDirect)")
-      .bytes("chunk", &P::chunk, {64, kGibibyte},
-             "largest message (NCCL_BUFFSIZE / NCCL_STEPS); less for small buffers")
-      .integer("slots", &P::slots, {kSlots, 1 << 20},
-               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+            "the hosts' NVSwitches add up and copy what goes to heads and comes from them (NVLink SHARP)");
 }
 
 // Each rank sends the others of its host their parts: for each of them and tree a thread block, and one for
@@ -335,12 +322,9 @@ class Sharp final : public CollectiveAlgorithm {
     return over(kind, ranks, root, group, shape.nics / group);
   }
   std::optional<OwnKernels> own_kernels(const Load& load) const override {
-    return OwnKernels{.base_latency = p_.base_latency,
-                      .hop_latency = p_.hop_latency,
-                      .hop_latency_net = p_.hop_latency_net,
-                      .channels = 1,
-                      .chunk = chunk(load),
-                      .slots = static_cast<std::uint32_t>(p_.slots)};
+    // Each of a chunk at a time.
+    const Bytes heads = AggregationPlan::has_rows(load.kind) ? load.ranks : p_.group_size(load);
+    return collnet_kernels(p_, load.bytes, heads);
   }
 
  private:
@@ -350,11 +334,6 @@ class Sharp final : public CollectiveAlgorithm {
     const auto trees = p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, nics_each);
     if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(ranks, each, trees);
     return std::make_unique<DirectSharp>(kind, ranks, root, each, trees);
-  }
-  Bytes chunk(const Load& load) const {
-    const bool parts = load.kind == CollectiveKind::all_gather || load.kind == CollectiveKind::reduce_scatter;
-    const Bytes heads = parts ? load.ranks : p_.group_size(load);  // each of a chunk at a time
-    return collnet_chunk(p_.chunk, load.bytes, heads);
   }
 
   SharpParameters p_;

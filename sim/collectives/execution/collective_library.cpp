@@ -268,12 +268,15 @@ class Chooser {
     if (!layout_.switches_reduce)
       return several ? "no switches that add up join the GPUs of each host"
                      : "no switch that adds up joins the group";
-    if (several)
-      return layout_.sizes.size() > 1 ? "not as many GPUs of each host"
-             : !layout_.by_domain     ? "the GPUs of a host do not follow each other"
-                                      : nullptr;
+    if (several) return without_even_hosts();
     if (request_.kind == CollectiveKind::all_reduce || ranks() <= kMostNvlsHeads) return nullptr;
     return "more than 32 GPUs";
+  }
+
+  // Null: each host has as many of the GPUs, one behind the other.
+  const char* without_even_hosts() const {
+    if (layout_.sizes.size() > 1) return "not as many GPUs of each host";
+    return layout_.by_domain ? nullptr : "the GPUs of a host do not follow each other";
   }
 
   // Null: CollNet can do it, on as many GPUs of each host as there are heads at the most
@@ -282,8 +285,7 @@ class Chooser {
     constexpr std::uint32_t kMostMembers = 8;
     if (!layout_.aggregates) return "no switches of a fabric add up";
     if (layout_.domains == 1) return "a single host";
-    if (layout_.sizes.size() > 1) return "not as many GPUs of each host";
-    if (!layout_.by_domain) return "the GPUs of a host do not follow each other";
+    if (const char* why = without_even_hosts()) return why;
     if (!layout_.trees_join) return "no switches that add up join the hosts";
     return layout_.sizes.front() > kMostMembers ? "more than 8 GPUs of a host" : nullptr;
   }

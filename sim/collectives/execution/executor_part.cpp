@@ -206,10 +206,8 @@ void ExecutorPart::message_sent(const SendRequest& message) {
   Operation& operation = operations_[slot];
   --operation.in_flight;
   if (operation.phase == Phase::running && leaves_room(message)) {
-    const std::uint32_t up = operation.fans[message.fan->number].number;
-    const std::uint32_t there = PeerAndThreadBlock::unpack(message.tag).block;
-    const PeerAndThreadBlock from{peer_of(Partner::of_fan(up)), there - there % operation.blocks_per_channel +
-                                                                    operation.plan->fan(up).block};
+    const PeerAndThreadBlock from =
+        operation.sender_of_turned(message.fan->number, PeerAndThreadBlock::unpack(message.tag).block);
     operation.filled.take(from);
     SendRequest room = message;
     room.tag = from.packed();

@@ -77,6 +77,12 @@ struct Operation {
   }
   // Of the plan's fan: the sum of what is sent to it goes to its members by itself.
   bool is_turned(std::uint32_t fan) const { return fans[fan].turned; }
+  // Of a sum that goes through fan `down` to thread block `block`, by itself: the connection up on which the
+  // same channel of this GPU has sent its own addend.
+  PeerAndThreadBlock sender_of_turned(std::uint32_t down, std::uint32_t block) const {
+    const std::uint32_t up = fans[down].number;
+    return {peer_of(Partner::of_fan(up)), block - block % blocks_per_channel + plan->fan(up).block};
+  }
   // Whether the thread block is the head of a fan, and not a member.
   bool is_head(std::uint32_t fan, std::uint32_t block) const {
     return plan->fan(fan).is_head(thread_blocks[block].rank, block % blocks_per_channel);

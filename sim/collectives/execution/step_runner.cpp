@@ -129,9 +129,7 @@ void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
   if (from.fan == kNoIndex || !operation.is_turned(from.fan)) return outgoing_.post_credit(operation, number);
   const SwitchFan& down = operation.fans[from.fan];
   if (down.others.size() < down.members.size()) return outgoing_.post_credit(operation, number);
-  const std::uint32_t up = operation.fans[from.fan].number;
-  const std::uint32_t sender = number - number % operation.blocks_per_channel + operation.plan->fan(up).block;
-  operation.filled.take({peer_of(Partner::of_fan(up)), sender});
+  operation.filled.take(operation.sender_of_turned(from.fan, number));
 }
 
 // One message of the step that the thread block is at, in and out.

@@ -163,6 +163,14 @@ TEST(NcclTuning, TimesSwitchesThatAddUp) {
   EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
 }
 
+// The switches of the hosts, and what joins these.
+void use_switches(TuningCase& one, CostFamily family, const CommunicatorLayout& layout) {
+  one.family = family;
+  one.channels = nvls_heads(layout);
+  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
+  one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
+}
+
 // Eight heads of 45 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once; at most
 // 57.7 a channel on two nodes and 45.5 on more. 25 us, and 20.9 up and down each level of the trees.
 TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
@@ -172,10 +180,7 @@ TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
   layout.nic_rate = 3200 * kGbps;
   TuningCase one = dgx_a100_hosts(2, 64 << 20);
   one.generation = GpuGeneration::hopper;
-  one.family = CostFamily::nvls_tree;
-  one.channels = nvls_heads(layout);
-  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
-  one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
+  use_switches(one, CostFamily::nvls_tree, layout);
   EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
   EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
   expect_time(one, Protocol::simple, 25 + 2 * 20.9 + 67'108.864 / (8 * 57.7 * 16 / 30));
@@ -304,10 +309,7 @@ TEST(NcclTuning, TimesCollNetChain) {
 TEST(NcclTuning, TimesNvlsOverCollNet) {
   CommunicatorLayout layout = hosts_of(8, 8, 400, 370.8);
   TuningCase one = direct_case(layout, GpuGeneration::hopper, 1 << 20);
-  one.family = CostFamily::nvls_collnet;
-  one.channels = nvls_heads(layout);
-  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
-  one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
+  use_switches(one, CostFamily::nvls_collnet, layout);
   EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
   EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));

@@ -55,18 +55,21 @@ Time form(std::uint32_t height, Bytes packets, Time adding) {
   return 2 * height * (wire(kPacket) + kDelay) + height * adding + (packets - 1) * wire(kPacket);
 }
 
+struct Case {
+  std::string topology;
+  std::uint32_t hosts, height;
+};
+std::string latency_of(Time adding) {
+  return "aggregation_latency: " + std::to_string(adding / kNanosecond) + " ns";
+}
+
 TEST(Sharp, TakesTheWayUpAndDownAndTheBytesOnce) {
-  struct Case {
-    std::string topology;
-    std::uint32_t hosts, height;
-  };
   for (const Case& c :
        {Case{"kind: star, hosts: 5", 5, 1}, Case{leaf_spine(2, 3, 4), 8, 2}, Case{leaf_spine(2, 3, 4), 3, 1},
         Case{"kind: fat_tree, k: 4", 16, 3}, Case{"kind: fat_tree, k: 4", 4, 2}}) {
     for (const Bytes packets : {1, 8, 1024}) {
       for (const Time adding : {Time{0}, 130 * kNanosecond}) {
-        const std::string latency = "aggregation_latency: " + std::to_string(adding / kNanosecond) + " ns";
-        PacketCollectives cluster(without_credits(fabric(c.topology, kNoLatency, latency)));
+        PacketCollectives cluster(without_credits(fabric(c.topology, kNoLatency, latency_of(adding))));
         const auto members = every(1, c.hosts);
         EXPECT_EQ(cluster.run(request_of(CollectiveKind::all_reduce, members, packets * 4096)),
                   form(c.height, packets, adding))
@@ -256,17 +259,12 @@ Time time_of(const std::string& yaml, CollectiveKind kind, std::uint32_t hosts, 
 // The way up and down, and the bytes once: of all kinds, whoever has them and whoever gets them. What is only
 // passed on is not added up.
 TEST(Sharp, OtherKindsTakeTheSame) {
-  struct Case {
-    std::string topology;
-    std::uint32_t hosts, height;
-  };
   for (const Case& c :
        {Case{"kind: star, hosts: 5", 5, 1}, Case{leaf_spine(2, 3, 4), 8, 2}, Case{leaf_spine(2, 1, 4), 8, 2},
         Case{"kind: fat_tree, k: 4", 16, 3}, Case{"kind: fat_tree, k: 4", 4, 2}}) {
     for (const Bytes packets : {1, 8}) {
       for (const Time adding : {Time{0}, 130 * kNanosecond}) {
-        const std::string yaml =
-            every_kind(c.topology, "aggregation_latency: " + std::to_string(adding / kNanosecond) + " ns");
+        const std::string yaml = every_kind(c.topology, latency_of(adding));
         const std::string what = c.topology + ", " + std::to_string(c.hosts) + " hosts";
         for (const std::uint32_t root : {0U, c.hosts - 1}) {
           EXPECT_EQ(time_of(yaml, CollectiveKind::broadcast, c.hosts, packets * 4096, root),
