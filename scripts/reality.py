@@ -2,7 +2,7 @@
 """Plays the measured training steps of configs/reality/reference.csv and prints them beside what was measured.
 
     scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--threads N] [--packets HOPS] [--binary NETSIM] [--plot PICTURE.svg]
-                       [--list | --dry-run | --kept | --common]
+                       [--list | --dry-run | --kept | --common | --shortcuts [HOPS]]
     scripts/reality.py --calibrate [FAMILY...]
 
 A job that DIR (results/reality) has already for the same files, values and program is not played again, so a run that was stopped goes
@@ -19,12 +19,14 @@ GPUs are not all alike: each takes longer or shorter than its model says, by VAR
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
 and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
 `replicas 1` behind them what more take is played with one data-parallel replica, that of the slowest GPU (scripts/steps.py). A job above 15 G
-packet-hops by --dry-run (--packets) carries traffic between hosts in packets of 64 KiB, marked * in the table. Rows NAME@SETTING differ
+packet-hops by --dry-run (--packets) carries traffic between hosts in packets of 64 KiB, marked * in the table. --shortcuts prints what both
+change, for rows that are affordable without them. Rows NAME@SETTING differ
 in what was not published: the span over them is printed, and whether what was measured lies inside.
 """
 import argparse
 import csv
 import dataclasses
+import math
 import pathlib
 import re
 import sys
@@ -139,6 +141,20 @@ def play(player, row):
     if result["ranks"] != row.gpus:
         raise SystemExit(f"{row.name}: {row.workload} is for {result['ranks']} GPUs, the table says {row.gpus}")
     return result
+
+
+def shortcuts(player, row, affordable):
+    """What the shortcuts make of the row's step, relative: both, only few microbatches, only large packets; with the step itself in
+    seconds before. None where that has more than `affordable` packet-hops, or where nothing is left out."""
+    whole = row.job().also("_whole", *([f"workload.{row.line.key}={row.line.every}"] if row.line else []))
+    hops = player.hops(whole)
+    if hops > affordable or (not row.line and hops <= player.most_hops):
+        return None
+    step = player.play(whole)["times"]["step_s"]
+    few = play(player.with_most_hops(math.inf), row)["step_s"] if row.line else step
+    large = player.play(steps.with_packets(whole, True))["times"]["step_s"]
+    both = play(player.with_most_hops(0), row)["step_s"]
+    return step, both / step - 1, few / step - 1, large / step - 1
 
 
 def calibrate(player, row):
@@ -270,6 +286,8 @@ def main():
     what.add_argument("--kept", action="store_true", help="the table of those rows that were played, with whatever --packets; play nothing")
     what.add_argument("--calibrate", action="store_true", help="find the clocks of the families and write them into the table")
     what.add_argument("--common", action="store_true", help="play the rows that calibrate with the common clock")
+    what.add_argument("--shortcuts", type=float, nargs="?", const=5e9, metavar="HOPS",
+                      help="play rows without shortcuts that then have at most so many packet-hops (default: 5e9), and print what both change")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="a scatter plot (python3-matplotlib)")
     measure.add_binary(parser)
     options = parser.parse_args()
@@ -297,6 +315,13 @@ def main():
             clock = calibrate(player, row)
             write_clocks(TABLE, {row.number: clock})
             print(f"{row.name}: clock {clock:.4f}", flush=True)
+        return
+    if options.shortcuts:
+        print("| row | GPUs | precision | whole s | both shortcuts | few microbatches | packets of 64 KiB |\n|---|---|---|---|---|---|---|", flush=True)
+        for row in rows:
+            found = shortcuts(player, row, options.shortcuts)
+            if found:
+                print(f"| `{row.name}` | {row.gpus} | {row.precision} | {found[0]:.4f} | " + " | ".join(f"{100 * part:+.3f} %" for part in found[1:]) + " |", flush=True)
         return
     if options.common:
         rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrated=False)

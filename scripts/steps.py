@@ -10,6 +10,7 @@ so that is the one that is played, where it is in the whole job.
 
 Large packets: a job of more packet-hops than Player.most_hops (by --dry-run) carries what leaves hosts in packets of 64 KiB.
 """
+import copy
 import csv
 import dataclasses
 import hashlib
@@ -127,6 +128,12 @@ class Player:
         self.played, self.keys = set(), {}
         if out:
             out.mkdir(parents=True, exist_ok=True)
+
+    def with_most_hops(self, most_hops):
+        """A player of the same jobs with another limit of packet-hops."""
+        other = copy.copy(self)
+        other.most_hops = most_hops
+        return other
 
     def run(self, job, *options):
         """What netsim prints; DoesNotFit, or SystemExit with its error."""

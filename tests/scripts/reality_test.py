@@ -93,6 +93,21 @@ class Table(unittest.TestCase):
         self.assertAlmostEqual(large["step_s"] / small["step_s"], 1, delta=0.005)
         self.assertEqual(reality.play(self.player(), row), small)
 
+    def test_what_shortcuts_change_is_found(self):
+        row, plain = self.rows("many,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,,4 8 16 replicas 1,1,,1.0",
+                               "plain,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0")
+        step, both, few, large = reality.shortcuts(self.player(), row, 1e9)
+        whole, = self.rows("whole,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,workload.microbatches=16,,1,,1.0")
+        self.assertEqual(step, reality.play(self.player(), whole)["step_s"])
+        self.assertAlmostEqual(step * (1 + few), reality.play(self.player(), row)["step_s"])
+        self.assertAlmostEqual(step * (1 + large), reality.play(self.player(most_hops=0), whole)["step_s"])
+        self.assertAlmostEqual(step * (1 + both), reality.play(self.player(most_hops=0), row)["step_s"])
+        for change in (both, few, large):
+            self.assertNotEqual(change, 0)
+            self.assertLess(abs(change), 0.005)
+        self.assertIsNone(reality.shortcuts(self.player(), row, 1e3))
+        self.assertIsNone(reality.shortcuts(self.player(), plain, 1e9))
+
     def test_a_clock_is_found_and_written(self):
         slow, = self.rows("slow,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,0.7,,1.0")
         step = reality.play(self.player(), slow)["step_s"]
@@ -176,10 +191,10 @@ class Shipped(unittest.TestCase):
             for value in [*row.values, *([f"workload.parallel.data={row.data}"] if row.data else [])]:
                 path, given = value.split("=", 1)
                 if path.startswith("workload.parallel."):
-                    parallel[path.removeprefix("workload.parallel.")] = int(given)
+                    parallel[path.removeprefix("workload.parallel.")] = given
             ranks = 1
             for axis in ("tensor", "context", "pipeline", "data"):
-                ranks *= parallel.get(axis, 1)
+                ranks *= int(parallel.get(axis, 1))
             self.assertEqual(ranks, row.gpus, row.name)
             self.assertEqual(row.hosts * (4 if row.gpu == "gb200" else 8), row.gpus, row.name)
 
