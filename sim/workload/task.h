@@ -46,7 +46,9 @@ struct Kernel {
   // A GEMM is one of so many alike pieces of one, which run in turn on streams of their own, so that the next
   // piece fills the multiprocessors that the last wave of a piece leaves idle. m is the piece's.
   std::int64_t pieces = 1;
-  bool backward = false;  // of attention, which is slower then
+  bool backward = false;         // of attention, which is slower then
+  bool weight_gradient = false;  // of a GEMM: computes gradients of weights
+  bool accumulates = false;      // of a GEMM: adds its results to those that are there
   Bytes bytes = 0;
   Time duration = 0;
 };

@@ -1,10 +1,39 @@
 #include "sim/workload/compute/compute_devices.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "sim/core/errors.h"
 
 namespace netsim {
+namespace {
+
+constexpr const char* kAllStreams = "all";
+// Those on which a GPU runs kernels that communicate.
+constexpr std::array kKernelStreams{Stream::tp, Stream::cp, Stream::ep, Stream::pp, Stream::dp, Stream::io};
+
+// A bit for each stream that is named.
+std::uint32_t slowing_streams(const ConfigNode& names) {
+  const auto bit = [](Stream stream) { return 1U << static_cast<unsigned>(stream); };
+  if (names.is_sequence() && names.items().empty())
+    names.fail("no stream is named; leave the key out for all");
+  std::uint32_t streams = 0;
+  for (const ConfigNode& node : read_names(names, kAllStreams)) {
+    const std::string name = read_text(node);
+    std::uint32_t named = 0;
+    std::string allowed = kAllStreams;
+    for (const Stream stream : kKernelStreams) {
+      allowed += std::string(", ") + to_string(stream);
+      if (name == kAllStreams || name == to_string(stream)) named |= bit(stream);
+    }
+    if (named == 0) node.fail("'" + name + "' is not one of: " + allowed);
+    streams |= named;
+  }
+  return streams;
+}
+
+}  // namespace
 
 const Parameters<GpuParameters>& gpu_parameters() {
   using P = GpuParameters;
@@ -12,6 +41,8 @@ const Parameters<GpuParameters>& gpu_parameters() {
       Parameters<P>()
           .real("slowdown_beside_communication", &P::slowdown_beside_communication, {1, 100},
                 "computing takes so many times as long while kernels of a communication run on the same GPU")
+          .names("slowing_streams", &P::slowing_streams, kAllStreams,
+                 "streams whose communication does so: all, or one or several of tp, cp, ep, pp, dp, io")
           .real(
               "variation", &P::variation, {0, 0.15},
               "standard deviation among GPUs of how long they take to compute, as a share of it; 0: all are "
@@ -34,7 +65,9 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
                                std::uint32_t first_origin, const std::vector<std::uint32_t>& host_of_gpu)
     : gpus_(set_of_gpu.size() +
             (host_of_gpu.empty() ? 0 : 1 + *std::max_element(host_of_gpu.begin(), host_of_gpu.end()))),
-      slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)) {
+      slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)),
+      slowing_(slowing_streams(parameters.slowing_streams)) {
+  if (slowdown_ == Amount{1} << kFactorShift) slowing_ = 0;
   for (std::uint32_t device = 0; device < gpus_.size(); ++device)
     gpus_[device].origin = Origin(first_origin + device);
   const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
@@ -62,7 +95,6 @@ void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
 }
 
 void ComputeDevices::add_communications(std::uint32_t number, int more) {
-  if (slowdown_ == Amount{1} << kFactorShift) return;
   Gpu& gpu = gpus_[number];
   const bool before = gpu.communications > 0;
   if (gpu.running.empty() || before == (gpu.communications + static_cast<std::uint32_t>(more) > 0)) {

@@ -1,7 +1,7 @@
 // ComputeDevices: the GPUs as far as they compute. A compute task is work with a current rate: alone on its
 // GPU it runs at full rate; tasks that share a GPU (jobs may, where their placements say so) each have an
-// equal part of it; and while kernels of a communication run beside it, it is slower by a factor, because
-// they take SMs and memory bandwidth from it.
+// equal part of it; and while kernels of a communication run beside it, of any stream or of those that the
+// configuration names, it is slower by a factor, because they take SMs and memory bandwidth from it.
 //
 // The CPUs of a host are one more device, which ranks on its GPUs share alike; communication does not disturb
 // them.
@@ -15,6 +15,7 @@
 
 #include "sim/core/event_loop.h"
 #include "sim/core/parameters.h"
+#include "sim/workload/task.h"
 
 namespace netsim {
 
@@ -24,6 +25,10 @@ struct GpuParameters {
   // memory bandwidth. How much depends on kernels and channels and has to be measured; 1: the two do not
   // disturb each other.
   double slowdown_beside_communication = 1;
+  // Streams whose kernels do so, a name or a list of tp, cp, ep, pp, dp and io; all unless given. So kernels
+  // that hold SMs of their own (those of dispatch and combine) can be told from others that the factor is not
+  // about (a receive from another stage of a pipeline that waits is a kernel that runs, too).
+  ConfigNode slowing_streams{};
   // Standard deviations of the time that computing takes, as shares of it, among GPUs and among tasks: see
   // gpu_variation.h.
   double variation = 0, jitter = 0;
@@ -45,7 +50,7 @@ class ComputeDevices {
  public:
   // GPU g runs in loops[set_of_gpu[g]], on host host_of_gpu[g] (empty: nobody computes on hosts). Handles
   // EventKind::compute_done of the loops; origins first_origin + gpu are its own, and behind those one a
-  // host.
+  // host. ConfigError for a stream that is none.
   ComputeDevices(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
                  const GpuParameters& parameters, std::uint32_t first_origin,
                  const std::vector<std::uint32_t>& host_of_gpu = {});
@@ -63,8 +68,12 @@ class ComputeDevices {
   // The same on the CPUs of its host.
   void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
   // Kernels of one communication begin or end to run beside the tasks.
-  void communication_begins(std::uint32_t gpu) { add_communications(gpu, 1); }
-  void communication_ends(std::uint32_t gpu) { add_communications(gpu, -1); }
+  void communication_begins(std::uint32_t gpu, Stream stream) {
+    if (slows(stream)) add_communications(gpu, 1);
+  }
+  void communication_ends(std::uint32_t gpu, Stream stream) {
+    if (slows(stream)) add_communications(gpu, -1);
+  }
   // When a task that is running will end if no rate changes.
   Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
 
@@ -84,6 +93,7 @@ class ComputeDevices {
     std::vector<Running> running;  // in the order in which they began
   };
 
+  bool slows(Stream stream) const { return (slowing_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   void begin(std::uint32_t device, Running task, Time work);
   void add_communications(std::uint32_t gpu, int number);
   void compute_done(const Event& event);
@@ -95,6 +105,7 @@ class ComputeDevices {
   std::vector<Gpu> gpus_;                   // and behind them the CPUs of each host
   std::vector<std::uint32_t> cpus_of_gpu_;  // by GPU, in gpus_
   Amount slowdown_;                         // in 2^-16
+  std::uint32_t slowing_;                   // a bit for each Stream whose kernels slow computing down
   ComputeListener* listener_ = nullptr;
 };
 

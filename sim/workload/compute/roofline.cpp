@@ -66,7 +66,8 @@ class Roofline final : public ComputeModel {
     if (g.bytes > 0) return static_cast<double>(g.bytes);
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
     const double read = (m * k + k * n) * (static_cast<double>(operand_bits(g.precision)) / 8);
-    return (read + m * n * static_cast<double>(g.element_bytes)) * static_cast<double>(g.batch);
+    const double result = m * n * static_cast<double>(g.element_bytes);
+    return (read + (g.accumulates ? 2 * result : result)) * static_cast<double>(g.batch);
   }
 
   double epilogue_time(const Kernel& g) const {
@@ -90,8 +91,9 @@ class Roofline final : public ComputeModel {
     }
     return 0;
   }
-  double sustained(Precision precision) const {
-    const bool small = precision == Precision::fp8 || precision == Precision::fp4;
+  double sustained(const Kernel& g) const {
+    const bool small = g.precision == Precision::fp8 || g.precision == Precision::fp4;
+    if (small && g.weight_gradient && p_.fp8_wgrad_sustained > 0) return p_.fp8_wgrad_sustained * p_.clock;
     return (small ? p_.fp8_sustained : p_.sustained) * p_.clock;
   }
 
@@ -105,8 +107,7 @@ class Roofline final : public ComputeModel {
 
   double arithmetic_time(const Kernel& g) const {
     const double rate = peak(g.precision);
-    const double per_sm =
-        rate / static_cast<double>(p_.multiprocessors) * sustained(g.precision);  // FLOP per ps
+    const double per_sm = rate / static_cast<double>(p_.multiprocessors) * sustained(g);  // FLOP per ps
     const double depth = static_cast<double>(p_.pipeline_depth) * (rate / p_.peak_tflops);
     double best = 0;
     for (const Tile& tile : kTiles) {

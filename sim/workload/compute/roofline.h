@@ -10,7 +10,9 @@
 //
 // Results are written while the next tile is multiplied; with `exposed_epilogue` no SM multiplies meanwhile,
 // as in kernels whose accumulators fill the registers (DeepGEMM's first release, which adds up FP8 products
-// in fp32 on CUDA cores): what they take of the memory comes on top.
+// in fp32 on CUDA cores): what they take of the memory comes on top. A GEMM that adds its results to those
+// that are there reads these while it multiplies (DeepGEMM's kernels for gradients of weights fetch them
+// behind the last operands: fp8_wgrad_gemm.cuh, pull request 95).
 //
 // Fused attention (FlashAttention-2: Dao, arXiv 2307.08691) computes inside the SMs: its arithmetic runs at
 // `attention_efficiency` of the peak, its backward at a share of its own, or its `bytes` take longer.
@@ -42,6 +44,10 @@ struct RooflineParameters {
   // Its backward; 0: the same. FlashAttention-3 on an H100, head size 128, 4,096 tokens, no mask: 542
   // TFLOP/s, where its forward has 638, and 579 with a causal mask (figures 5 and 6 there).
   double attention_backward_efficiency = 0;
+  // `fp8_sustained` of GEMMs of gradients of weights; 0: the same. Where both operands are scaled for each
+  // 128 elements of a row, CUDA cores multiply each sum by two scales: DeepGEMM's take 0.63 on an H800
+  // (docs/compute.md).
+  double fp8_wgrad_sustained = 0;
   bool exposed_epilogue = false;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
   // Streaming kernels (BabelStream copy and triad) reach 85 to 90 % of an A100's peak bandwidth.
@@ -71,6 +77,8 @@ Parameters<P> roofline_parameters() {
             "share of the peak that fused attention reaches")
       .real("attention_backward_efficiency", &P::attention_backward_efficiency, {0, 1},
             "the same of its backward; 0: as forward")
+      .real("fp8_wgrad_sustained", &P::fp8_wgrad_sustained, {0, 1},
+            "fp8_sustained of GEMMs that compute gradients of weights; 0: the same")
       .flag("exposed_epilogue", &P::exposed_epilogue,
             "a GEMM multiplies nothing while it writes results, as kernels with large accumulators")
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},

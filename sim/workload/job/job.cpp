@@ -520,7 +520,7 @@ void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   if (active.task.kind == TaskKind::collective) ++membership(active.rank, active.task).reached;
   tell(record_of(set, active, JobRecord::Kind::communication_begins));
   const std::uint32_t gpu = plan_.gpus[active.rank];
-  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu);
+  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream);
   run_.executor->start(gpu, request(active, members(set, slot), slot));
 }
 
@@ -605,7 +605,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
                fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
                            request.communication, gpu));
   const Active& active = set.active[slot];
-  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu);
+  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream);
   complete(set, slot, JobRecord::Kind::communication_ends,
            active.task.kind == TaskKind::receive ? started : active.start);
 }

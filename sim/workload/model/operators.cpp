@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace netsim {
+namespace {
+
+constexpr const char* kAccumulation = "gradient_accumulation";
+
+}  // namespace
 
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch) {
   Operator op;
@@ -66,7 +71,11 @@ Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_
   std::vector<Traffic> traffic;
   traffic.reserve(weights.size());
   for (const Tensor& weight : weights) traffic.push_back({2 + 2 * gradient_bytes, weight});
-  return computing_weights(memory_bound("gradient_accumulation", std::move(traffic)));
+  return computing_weights(memory_bound(kAccumulation, std::move(traffic)));
+}
+
+bool is_accumulation(const Operator& op) {
+  return op.kind == Kernel::Kind::memory && op.weight_gradient && op.name == kAccumulation;
 }
 
 Kernel kernel_of(const Operator& op, const Sharding& sharding) {
@@ -87,6 +96,9 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.precision = op.precision;
     kernel.pieces = op.pieces;
     kernel.backward = op.backward;
+    kernel.weight_gradient = op.weight_gradient && op.kind == Kernel::Kind::gemm;
+    kernel.accumulates = op.accumulates;
+    kernel.element_bytes = op.result_bytes;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

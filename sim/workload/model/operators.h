@@ -132,6 +132,8 @@ struct Operator {
   std::optional<Gather> gathers;
   std::optional<AttentionCore> core;  // of operators of the attention's core
   bool backward = false;              // of attention
+  bool accumulates = false;           // of a GEMM: Kernel::accumulates
+  std::int64_t result_bytes = 2;      // of an element that a GEMM writes
   Module module = Module::none;       // of a forward: what it is a part of
   bool recomputed = false;            // of a backward: computes again what a forward did
   bool of_copies = false;             // makes copies of tokens for their experts, or sums them up by token
@@ -162,8 +164,9 @@ inline Saved result_of(Module module, Saved saved) {
   return saved;
 }
 // Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
-// reads both and writes the sum.
+// reads both and writes the sum. Its traffic has an entry for each of the weights.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);
+bool is_accumulation(const Operator& op);
 
 Kernel kernel_of(const Operator& op, const Sharding& sharding);
 Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding);

@@ -302,6 +302,8 @@ class Reader {
         result.pieces =
             in_range(std::max<std::int64_t>(1, message.pieces()), 1, kDimension, path + ".pieces");
         result.backward = message.backward();
+        result.weight_gradient = message.weight_gradient();
+        result.accumulates = message.accumulates();
         check_operations(result, path);
         result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
                                 ProgramLimits::kBytes, path + ".bytes");
@@ -602,6 +604,8 @@ class Writer {
         k.set_precision(static_cast<pb::Kernel::Precision>(theirs(precisions(), kernel.precision)));
         if (kernel.pieces > 1) k.set_pieces(kernel.pieces);
         if (kernel.backward) k.set_backward(true);
+        if (kernel.weight_gradient) k.set_weight_gradient(true);
+        if (kernel.accumulates) k.set_accumulates(true);
         k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);

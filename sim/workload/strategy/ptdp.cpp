@@ -47,11 +47,13 @@ struct ParallelParameters {
 };
 
 enum class GradientType { fp16, fp32 };
+enum class Accumulation { separate, fused };
 enum class Recompute { full, selective, none };
 enum class Optimizer { adam, distributed_adam, none };
 
 struct GradientParameters {
   GradientType dtype = GradientType::fp16;
+  Accumulation accumulation = Accumulation::separate;
   Bytes bucket = 0;
   bool overlap = false;
   std::int64_t local_steps = 1;
@@ -180,6 +182,10 @@ const Parameters<GradientParameters>& gradient_parameters() {
       Parameters<P>()
           .choice("dtype", &P::dtype, {{"fp16", GradientType::fp16}, {"fp32", GradientType::fp32}},
                   "type in which gradients are summed and all-reduced")
+          .choice("accumulation", &P::accumulation,
+                  {{"separate", Accumulation::separate}, {"fused", Accumulation::fused}},
+                  "how a microbatch's gradients are added to those of the others: by kernels of their own, "
+                  "which read what GEMMs wrote in half precision, or by these GEMMs")
           .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
                  "size of one all-reduce; 0: all gradients in one")
           .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward")
@@ -815,6 +821,7 @@ class Ptdp : public WorkloadKind {
   std::vector<std::unique_ptr<Strategy>> strategies() const {
     std::vector<std::unique_ptr<Strategy>> all;
     all.push_back(module_recomputation(modules_));
+    if (p_.gradient.accumulation == Accumulation::fused) all.push_back(fused_accumulation());
     if (p_.precision != Precision::half)
       all.push_back(reduced_precision({p_.precision, p_.scaling, arrives_reduced()}));
     all.push_back(context_parallel(p_.parallel.context_exchange));

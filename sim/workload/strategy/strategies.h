@@ -77,6 +77,12 @@ struct ReducedPrecision {
 };
 std::unique_ptr<Strategy> reduced_precision(const ReducedPrecision& parameters);
 
+// GEMMs of gradients of weights add to the sum of the microbatches' gradients, in its type, and no kernel of
+// its own reads what they have written and adds it (Megatron-LM's gradient_accumulation_fusion; DeepGEMM's
+// kernels for gradients of weights, deepseek-ai/DeepGEMM pull request 95). Gradients that no GEMM computes
+// (of an embedding that is looked up), or one of patches (a convolution), are added as before.
+std::unique_ptr<Strategy> fused_accumulation();
+
 // Sequence parallelism beside tensor parallelism (Korthikanti et al., arXiv 2205.05198): between the parts
 // that tensor parallelism divides each rank of axis "tp" computes its part of the tokens. What was an
 // all-reduce is a reduce-scatter, and what needs all tokens gathers them. As Megatron-LM does it, gradients

@@ -71,6 +71,44 @@ TEST(Roofline, ResultsAreWrittenBehindTheMultiplicationWhereTheEpilogueIsExposed
   EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), hidden + 3 * 2 * 256 * 128 * 2);
 }
 
+// A sum of 4 bytes an element: written behind the multiplication, and read beside it, where that has time for
+// it: 4 m k + 4 k n bytes of operands in fp32 and 8 m n, or 8 + 4 of them with the epilogue.
+TEST(Roofline, ResultsAreAddedToThoseThatAreThere) {
+  const std::string gpu =
+      "{kind: roofline, peak_tflops: 1, fp32_tflops: 1, multiprocessors: 1, sustained: 1, pipeline_depth: 0, "
+      "launch: 0, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5";
+  Kernel kernel = gemm(256, 128, 1000, 3);
+  kernel.element_bytes = 4;
+  kernel.precision = Precision::fp32;
+  kernel.accumulates = true;
+  const Time multiplied = 3 * 2 * 256 * 128 * 1000;
+  EXPECT_EQ(model(gpu + "}")->duration(kernel), multiplied);
+  EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), multiplied + 3 * 4 * 256 * 128 * 2);
+  kernel.k = 1;
+  const Time moved = 2 * 3 * (4 * (256 + 128) + 8 * 256 * 128);
+  EXPECT_EQ(model(gpu + "}")->duration(kernel), moved);
+  kernel.accumulates = false;
+  EXPECT_EQ(model(gpu + "}")->duration(kernel), moved - 2 * 3 * 4 * 256 * 128);
+}
+
+// Of 1 TFLOP/s in FP8 all GEMMs run at a half, and those of gradients of weights at a quarter; in half
+// precision nothing changes.
+TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
+  const std::string gpu =
+      "{kind: roofline, peak_tflops: 1, fp8_tflops: 1, multiprocessors: 1, sustained: 1, fp8_sustained: 0.5, "
+      "pipeline_depth: 0, launch: 0";
+  const auto own = model(gpu + ", fp8_wgrad_sustained: 0.25}"), same = model(gpu + "}");
+  Kernel kernel = gemm(256, 128, 1000);
+  const Time full = 2 * 256 * 128 * 1000;
+  kernel.weight_gradient = true;
+  EXPECT_EQ(own->duration(kernel), full);
+  kernel.precision = Precision::fp8;
+  EXPECT_EQ(same->duration(kernel), 2 * full);
+  EXPECT_EQ(own->duration(kernel), 4 * full);
+  kernel.weight_gradient = false;
+  EXPECT_EQ(own->duration(kernel), 2 * full);
+}
+
 // Of 1 TFLOP/s forward runs at a half and backward at a quarter, or at the same.
 TEST(Roofline, AttentionHasARateOfItsOwnBackward) {
   const std::string gpu = "{kind: roofline, peak_tflops: 1, attention_efficiency: 0.5, launch: 0";

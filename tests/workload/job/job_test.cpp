@@ -28,6 +28,7 @@ namespace {
 
 using netsim::testing::ScriptedSource;
 using netsim::testing::SingleJob;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -666,6 +667,47 @@ TEST(Job, ComputesSlowerBesideCommunicationWhereTheConfigurationSaysSo) {
   run.run();
   EXPECT_EQ(run.record(0, 0).end, 110) << "20 at half rate, 90 at full rate";
   EXPECT_EQ(run.record(0, 1).end, 20);
+}
+
+// 30 of 100 beside a collective of stream pp, then 20 beside one of ep.
+TEST(Job, ComputesSlowerBesideTheStreamsThatTheConfigurationNames) {
+  const auto end = [](const char* streams) {
+    ScriptedSource source(1);
+    source.compute(0, 100);
+    const std::uint32_t group = source.add_group({0});
+    source.all_reduce(0, group, Stream::ep, {source.all_reduce(0, group, Stream::pp)});
+    ScriptedRun run(
+        source, 10, 3, 20, 0, {}, nullptr,
+        {.slowdown_beside_communication = 2, .slowing_streams = parse_config(streams, "gpus.yaml")});
+    run.run();
+    EXPECT_EQ(run.record(0, 1).end, 20);
+    EXPECT_EQ(run.record(0, 2).end, 40);
+    return run.record(0, 0).end;
+  };
+  EXPECT_EQ(end("dp"), 100);
+  EXPECT_EQ(end("[tp, cp, dp, io]"), 100);
+  EXPECT_EQ(end("pp"), 110) << "20 at half rate, then 90";
+  EXPECT_EQ(end("ep"), 110);
+  EXPECT_EQ(end("[ep, pp]"), 120) << "40 at half rate, then 80";
+  EXPECT_EQ(end("all"), 120);
+}
+
+TEST(Job, RefusesStreamsThatRunNoKernels) {
+  const auto refusal = [](const char* streams) -> std::string {
+    EventLoop loop;
+    try {
+      ComputeDevices({&loop}, {0}, {.slowing_streams = parse_config(streams, "gpus.yaml")}, 0);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(
+      refusal("[ep, compute]"),
+      AllOf(HasSubstr("gpus.yaml:1:6:"), HasSubstr("'compute' is not one of: all, tp, cp, ep, pp, dp, io")));
+  EXPECT_THAT(refusal("offload"), HasSubstr("'offload' is not one of"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("no stream is named"));
+  EXPECT_THAT(refusal("{ep: 1.2}"), HasSubstr("a name or a list of names"));
 }
 
 // The third iteration of rank 1 is a straggler.

@@ -85,7 +85,7 @@ TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
   kernel.element_bytes = 4;
   kernel.precision = Precision::fp8;
   kernel.pieces = 3;
-  kernel.backward = true;
+  kernel.backward = kernel.weight_gradient = kernel.accumulates = true;
   kernel.bytes = 99;
   const Program read = parse_program(serialize_program(program), "job.pb");
   const Kernel& copy = read.works[0].kernels[0];
@@ -97,6 +97,8 @@ TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
   EXPECT_EQ(sizes(copy), sizes(kernel));
   EXPECT_EQ(copy.precision, kernel.precision);
   EXPECT_TRUE(copy.backward);
+  EXPECT_TRUE(copy.weight_gradient);
+  EXPECT_TRUE(copy.accumulates);
 }
 
 // Two ranks that ask for circuits instead of all-reducing.

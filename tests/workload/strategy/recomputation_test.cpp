@@ -153,6 +153,56 @@ TEST(BlockScaling, CastsByKernelsOfItsOwn) {
   EXPECT_EQ(rest, by_tensor);
 }
 
+// GEMMs of gradients of weights add them up in fp32; what no GEMM computes is added as before: 10 bytes an
+// element of the embedding.
+TEST(FusedAccumulation, IsInTheGemmsThatComputeGradientsOfWeights) {
+  const std::string rest = "parallel: {data: 4, expert: 4}, recompute: none, precision: fp8, scaling: blocks";
+  const auto fused = job(rest + ", gradient: {dtype: fp32, accumulation: fused}");
+  const auto separate = job(rest + ", gradient: {dtype: fp32}");
+  EXPECT_EQ(kernels(*fused).at("gradient_accumulation"), (Sum{1, 10 * 128 * kHidden, 0}));
+  std::int64_t adding = 0;
+  for (const Work& work : fused->works()) {
+    for (const Kernel& kernel : work.kernels) {
+      const bool of_weights = kernel.name.ends_with("_wgrad");
+      EXPECT_EQ(kernel.weight_gradient, of_weights) << kernel.name;
+      EXPECT_EQ(kernel.accumulates, of_weights) << kernel.name;
+      EXPECT_EQ(kernel.element_bytes, of_weights ? 4 : 2) << kernel.name;
+      adding += of_weights ? 1 : 0;
+    }
+  }
+  EXPECT_GE(adding, 10) << "eight of a layer, its router's and the logits'";
+  for (const Work& work : separate->works()) {
+    for (const Kernel& kernel : work.kernels) {
+      EXPECT_FALSE(kernel.accumulates) << kernel.name;
+      EXPECT_EQ(kernel.element_bytes, 2) << kernel.name;
+    }
+  }
+  auto others = kernels(*separate), left = kernels(*fused);
+  others.erase("gradient_accumulation");
+  left.erase("gradient_accumulation");
+  EXPECT_EQ(left, others);
+  EXPECT_THAT(kernels(*job("gradient: {accumulation: fused}, parallel: {data: 4}")),
+              ::testing::Contains(::testing::Key("gradient_accumulation")));
+}
+
+// All models whose gradients GEMMs compute: what is left to add is an embedding's, a convolution's.
+TEST(FusedAccumulation, LeavesToKernelsWhatNoGemmOfMatricesComputes) {
+  const auto added = [](const std::string& model, const char* accumulation) {
+    const auto source = parse_workload("{kind: ptdp, model: " + model +
+                                       ", optimizer: none, recompute: none, gradient: "
+                                       "{accumulation: " +
+                                       accumulation + "}}")
+                            ->tasks(1);
+    const auto sums = kernels(*source);
+    const auto found = sums.find("gradient_accumulation");
+    return found == sums.end() ? 0 : found->second.bytes;
+  };
+  EXPECT_EQ(added("{kind: gpt, layers: 2, hidden: 64, heads: 4, sequence: 32, vocabulary: 128}", "fused"),
+            6 * 128 * 64);
+  EXPECT_GT(added("{kind: resnet}", "fused"), 0);
+  EXPECT_LT(added("{kind: resnet}", "fused"), added("{kind: resnet}", "separate"));
+}
+
 // Tokens come in FP8, and gradients, which have to be scaled along the tokens, too.
 TEST(BlockScaling, TakesWhatIsDispatchedAsItIs) {
   const auto sums =
