@@ -76,6 +76,27 @@ TEST(PacketExecutor, ProtocolsCostTheirFlagsAndLatencies) {
   }
 }
 
+// Lines of LL128 that a tree passes on in a host go on as they come in: the 5 GB/s that a thread block of
+// A100 has each way show where they set out, where a chunk by Simple takes its time at each of 14 hops. Each
+// of two trees has half of the channels and bytes; now and then they meet on a link.
+TEST(PacketExecutor, LinesPassThroughATreeAsTheyComeIn) {
+  const auto members = every(1, 8);
+  const Bytes bytes = 24 * 30 * kKibibyte;  // a chunk on each of the channels
+  const auto time = [&](const char* protocol) {
+    PacketCollectives dgx(kTwoDgx + std::string("collectives: {all_reduce: tree, protocol: ") + protocol +
+                          ", base_latency_tree: 0, ll128: {base_latency_tree: 0}}\n");
+    return static_cast<double>(dgx.run(request_of(CollectiveKind::all_reduce, members, bytes)));
+  };
+  const Bytes half = bytes / 2, wire = half / 15 * 16;
+  const auto link = static_cast<double>(transmission_time(wire, 8 * 240 * kGbps));
+  const auto block = static_cast<double>(transmission_time(half, 24 * 8 * 5 * kGbps));
+  const auto hop = static_cast<double>((1'250 + 150) * kNanosecond);
+  const double expected = 14 * (hop + link) + block - link;
+  EXPECT_NEAR(time("ll128"), expected, 0.1 * expected);
+  EXPECT_GT(14 * (hop + block), 1.3 * expected);
+  EXPECT_GT(time("simple"), 14 * static_cast<double>(transmission_time(bytes, 24 * 8 * 7 * kGbps)));
+}
+
 TEST(PacketExecutor, TheCostModelChoosesTheProtocol) {
   const std::pair<Bytes, const char*> sizes[] = {
       {64 * kKibibyte, "ll"}, {4 * kMebibyte, "ll128"}, {64 * kMebibyte, "simple"}};
