@@ -20,20 +20,21 @@ Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, 
 }
 
 LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const Chunking& chunking,
-                                    CostFamily family, std::uint32_t source, std::uint32_t destination,
-                                    Bytes bytes) const {
+                                    CostFamily family, const Leg& leg, Bytes bytes) const {
   if (request.raw) return {};
   const bool tree = family == CostFamily::tree;
   const ProtocolParameters& costs = parameters_.of(chunking.protocol);
   const Time pass = time_at(chunking.block_rate, bytes);
   // What the thread block needs longer than the wire.
   const auto beyond = [&](BitRate rate) { return std::max<Time>(0, pass - time_at(rate, bytes)); };
-  const auto fenced = [&](Time latency) { return chunking.protocol == Protocol::simple ? latency : 0; };
+  const bool fences = chunking.protocol == Protocol::simple;
+  const auto fenced = [&](Time latency) { return fences ? latency : 0; };
   const auto inside = [&](Time latency) {
     const Time late = beyond(chunking.local_rate);
-    return Hop{latency + late, fenced(latency) + late};
+    const bool by_lines = tree && leg.passed_on && !fences;
+    return Hop{latency + (by_lines ? 0 : late), fenced(latency) + late};
   };
-  switch (endpoint_.reach(source, destination)) {
+  switch (endpoint_.reach(leg.source, leg.destination)) {
     case Reach::scale_up:
       return inside(tree ? costs.hop_latency_nvlink_tree : costs.hop_latency_nvlink_ring);
     case Reach::pcie:

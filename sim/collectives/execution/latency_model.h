@@ -12,7 +12,11 @@
 // two slices of a connection, too. LL and LL128 have no fence, and their threads go on with the next line at
 // once. It also moves no more bytes a second than a block of threads can (Chunking::block_rate): within a
 // host, where it writes into the peer's memory itself, that counts where it is slower than the links; over
-// the network the proxy and the NIC take a slice when the block has put all of it into its buffer.
+// the network the proxy and the NIC take a slice when the block has put all of it into its buffer. Lines of
+// LL and LL128 that a tree passes on within a host go on as they come in (prims_ll.h, prims_ll128.h), so that
+// the block's time for them shows where they set out, and from there on as the least time to the next chunk.
+// In a ring the block is busy with the chunk before: there NCCL's cost model counts each step's latency and
+// bytes.
 #pragma once
 
 #include "sim/collectives/algorithm.h"
@@ -38,9 +42,13 @@ class LatencyModel {
   Time posting(Protocol protocol) const {
     return parameters_.net_overhead * (protocol == Protocol::simple ? 3 : 1);
   }
+  struct Leg {
+    std::uint32_t source = 0, destination = 0;  // GPUs
+    bool passed_on = false;                     // by a step that receives it
+  };
   // Of a message of `bytes` from GPU to GPU.
-  Hop hop(const CommunicationRequest& request, const Chunking& chunking, CostFamily family,
-          std::uint32_t source, std::uint32_t destination, Bytes bytes) const;
+  Hop hop(const CommunicationRequest& request, const Chunking& chunking, CostFamily family, const Leg& leg,
+          Bytes bytes) const;
   // Of a message that a proxy passes on from one GPU to another.
   Time proxy(Protocol protocol, std::uint32_t source, std::uint32_t destination) const;
 

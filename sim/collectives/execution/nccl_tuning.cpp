@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/collectives/execution/chunking.h"
+
 namespace netsim {
 namespace {
 
@@ -301,16 +303,26 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
   return static_cast<std::uint32_t>((cells + each - 1) / each);
 }
 
+// A channel of the search is two of the library (ncclTopoPostset in src/graph/connect.cc), and a byte of a
+// tree passes its thread block twice.
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
                           std::uint32_t nodes) {
   TuningCase one;
   one.generation = generation;
   one.nodes = nodes;
-  const bool tree = family == CostFamily::tree;
-  double rate = cap(kMaxTree, one);
-  if (protocol == Protocol::ll128) rate = cap(tree ? kMaxTreeLl128 : kMaxRingLl128, one);
-  if (protocol == Protocol::ll) rate /= tree ? 3.8 : 2;
-  return static_cast<BitRate>((tree ? rate / 2 : rate) * 8e9);
+  const auto bits = [](double gigabytes) { return static_cast<BitRate>(gigabytes * 8e9); };
+  const double tree = cap(kMaxTree, one);
+  if (family != CostFamily::tree) {
+    if (protocol == Protocol::ll128) return bits(cap(kMaxRingLl128, one) / 2);
+    return bits(protocol == Protocol::ll ? tree / 2 : tree);
+  }
+  if (protocol == Protocol::ll128) return bits(cap(kMaxTreeLl128, one) / 4);
+  if (protocol == Protocol::ll) return bits(tree / 3.8 / 4);
+  const ProtocolParameters costs = nccl_parameters(protocol);
+  const Bytes chunk = costs.slice * costs.slots / kBufferSteps;
+  const double fence = microseconds(nodes == 1 ? costs.hop_latency_nvlink_tree : costs.hop_latency_net_tree);
+  const double kilobytes = static_cast<double>(chunk) / 1e3;  // GB/s x us
+  return bits(kilobytes / (kilobytes / (tree / 4) - fence));
 }
 
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {

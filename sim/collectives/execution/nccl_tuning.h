@@ -51,8 +51,12 @@ std::optional<Estimate> best_estimate(const TuningCase& one, std::span<const Pro
 // channel has something to do (src/enqueue.cc: threadThresholds, MinTrafficPerChannel).
 std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint32_t channels);
 
-// What a thread block moves, of data: NCCL's tables of what a channel gives at most (perChMaxTreeBws,
-// perChMaxRingLL128Bws, perChMaxTreeLL128Bws). Half of it in trees, whose bytes pass it twice, up and down.
+// What a thread block moves, of data: NCCL's tables of what a channel of its search gives at most
+// (perChMaxTreeBws, perChMaxRingLL128Bws, perChMaxTreeLL128Bws), which two thread blocks run; in trees half
+// of that, because bytes pass a thread block twice, up and down. By Simple the fence between two chunks
+// (LatencyModel) is in the table's figure, of a chunk of 512 KiB as NCCL's 4 MiB of buffer have it: it is
+// taken out. For rings by Simple and LL there is no such table; assumed: on the wire as much as a tree's has
+// for both its blocks and ways.
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
                           std::uint32_t nodes);
 

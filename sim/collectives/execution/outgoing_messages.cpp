@@ -33,7 +33,8 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     if (member) hop.latency += copy_in(operation, block);
   } else if (to.fan == kNoIndex) {  // fans without kernels of their own are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
-    hop = latency_.hop(operation.request, operation.chunking, operation.family, operation.gpu, next, bytes);
+    hop = latency_.hop(operation.request, operation.chunking, operation.family,
+                       {operation.gpu, next, receives(from.step.kind)}, bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
   const std::uint32_t slot = make(operation, block, to);

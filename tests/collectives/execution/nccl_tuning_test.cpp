@@ -331,17 +331,23 @@ TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
   EXPECT_EQ(nvls_heads(layout), 16U);
 }
 
-// GB/s of data: 24 of A100 in a tree on one node, half up and half down; a ring has all of it.
+// GB/s of data. A channel of the search is two thread blocks, and a byte of a tree passes each twice; by
+// Simple a chunk of 512 KiB takes as long as the table has it with the fence before the next one, 4 us by
+// NVLink and 14 us over the network.
 TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
   const auto rate = [](CostFamily family, Protocol protocol, GpuGeneration generation, std::uint32_t nodes) {
     return static_cast<double>(thread_block_rate(family, protocol, generation, nodes)) / 8e9;
   };
+  const auto with_fence = [](double own, double fence) { return 524.288 / (524.288 / own + fence); };
   using enum GpuGeneration;
-  EXPECT_NEAR(rate(CostFamily::tree, Protocol::simple, ampere, 2), 11.8, 1e-6);
+  EXPECT_NEAR(with_fence(rate(CostFamily::tree, Protocol::simple, ampere, 1), 4), 24.0 / 4, 1e-6);
+  EXPECT_NEAR(with_fence(rate(CostFamily::tree, Protocol::simple, ampere, 2), 14), 23.6 / 4, 1e-6);
+  EXPECT_NEAR(with_fence(rate(CostFamily::tree, Protocol::simple, hopper, 4), 14), 36.0 / 4, 1e-6);
   EXPECT_NEAR(rate(CostFamily::ring, Protocol::simple, ampere, 1), 24, 1e-6);
-  EXPECT_NEAR(rate(CostFamily::ring, Protocol::ll128, hopper, 4), 36.7, 1e-6);
-  EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll128, blackwell, 2), 31.67 / 2, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::ring, Protocol::ll128, hopper, 4), 36.7 / 2, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll128, blackwell, 2), 31.67 / 4, 1e-6);
   EXPECT_NEAR(rate(CostFamily::ring, Protocol::ll, ampere, 1), 12, 1e-6);
+  EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll, ampere, 1), 24 / 3.8 / 4, 1e-6);
 }
 
 TEST(NcclTuning, KnowsGpusByTheirNames) {
