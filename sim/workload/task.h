@@ -49,6 +49,8 @@ struct Kernel {
   bool backward = false;         // of attention, which is slower then
   bool weight_gradient = false;  // of a GEMM: computes gradients of weights
   bool accumulates = false;      // of a GEMM: adds its results to those that are there
+  // Multiprocessors that kernels of a communication hold while this one multiplies on the others.
+  std::int64_t held_multiprocessors = 0;
   Bytes bytes = 0;
   Time duration = 0;
 };

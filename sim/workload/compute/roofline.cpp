@@ -32,6 +32,10 @@ class Roofline final : public ComputeModel {
 
   std::string objection(const Kernel& kernel) const override {
     const bool multiplies = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;
+    if (multiplies && kernel.held_multiprocessors >= p_.multiprocessors) {
+      return "communication holds " + std::to_string(kernel.held_multiprocessors) +
+             " multiprocessors, and the accelerator has " + std::to_string(p_.multiprocessors);
+    }
     if (!multiplies || peak(kernel.precision) > 0) return "";
     const std::string precision = to_string(kernel.precision);
     return "the accelerator has no " + precision + " (" + precision + "_tflops is 0)";
@@ -97,12 +101,17 @@ class Roofline final : public ComputeModel {
     return (small ? p_.fp8_sustained : p_.sustained) * p_.clock;
   }
 
+  std::int64_t multiprocessors(const Kernel& kernel) const {
+    return p_.multiprocessors - kernel.held_multiprocessors;
+  }
+
   double attention_time(const Kernel& a) const {
     const double flops = 2.0 * static_cast<double>(a.m) * static_cast<double>(a.n) *
                          static_cast<double>(a.k) * static_cast<double>(a.batch);
     const bool own = a.backward && p_.attention_backward_efficiency > 0;
     const double efficiency = own ? p_.attention_backward_efficiency : p_.attention_efficiency;
-    return flops / (peak(a.precision) * efficiency * p_.clock);
+    const double left = static_cast<double>(multiprocessors(a)) / static_cast<double>(p_.multiprocessors);
+    return flops / (peak(a.precision) * efficiency * p_.clock * left);
   }
 
   double arithmetic_time(const Kernel& g) const {
@@ -113,7 +122,7 @@ class Roofline final : public ComputeModel {
     for (const Tile& tile : kTiles) {
       const double tiles = divide_up(g.m, tile.m) * divide_up(g.n, tile.n) * static_cast<double>(g.batch);
       const auto all = static_cast<std::int64_t>(tiles) * g.pieces;
-      const double waves = divide_up(all, p_.multiprocessors) / static_cast<double>(g.pieces);
+      const double waves = divide_up(all, multiprocessors(g)) / static_cast<double>(g.pieces);
       const double flops = 2.0 * static_cast<double>(tile.m * tile.n) * (static_cast<double>(g.k) + depth);
       const double time = waves * flops / (per_sm * tile.rate);
       if (best == 0 || time < best) best = time;

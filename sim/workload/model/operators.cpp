@@ -99,6 +99,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.weight_gradient = op.weight_gradient && op.kind == Kernel::Kind::gemm;
     kernel.accumulates = op.accumulates;
     kernel.element_bytes = op.result_bytes;
+    kernel.held_multiprocessors = op.held_multiprocessors;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

@@ -130,14 +130,15 @@ struct Operator {
   Precision precision = Precision::half;  // of GEMMs and attention
   std::int64_t pieces = 1;                // Kernel::pieces; m is that of one
   std::optional<Gather> gathers;
-  std::optional<AttentionCore> core;  // of operators of the attention's core
-  bool backward = false;              // of attention
-  bool accumulates = false;           // of a GEMM: Kernel::accumulates
-  std::int64_t result_bytes = 2;      // of an element that a GEMM writes
-  Module module = Module::none;       // of a forward: what it is a part of
-  bool recomputed = false;            // of a backward: computes again what a forward did
-  bool of_copies = false;             // makes copies of tokens for their experts, or sums them up by token
-  std::vector<Saved> saved;           // of operators of a forward
+  std::optional<AttentionCore> core;      // of operators of the attention's core
+  bool backward = false;                  // of attention
+  bool accumulates = false;               // of a GEMM: Kernel::accumulates
+  std::int64_t result_bytes = 2;          // of an element that a GEMM writes
+  std::int64_t held_multiprocessors = 0;  // Kernel::held_multiprocessors
+  Module module = Module::none;           // of a forward: what it is a part of
+  bool recomputed = false;                // of a backward: computes again what a forward did
+  bool of_copies = false;    // makes copies of tokens for their experts, or sums them up by token
+  std::vector<Saved> saved;  // of operators of a forward
 };
 // Makers of operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});

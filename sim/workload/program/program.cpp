@@ -132,7 +132,8 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
   return a.kind == b.kind && a.name == b.name && a.m == b.m && a.n == b.n && a.k == b.k &&
          a.batch == b.batch && a.element_bytes == b.element_bytes && a.precision == b.precision &&
          a.pieces == b.pieces && a.backward == b.backward && a.weight_gradient == b.weight_gradient &&
-         a.accumulates == b.accumulates && a.bytes == b.bytes && a.duration == b.duration;
+         a.accumulates == b.accumulates && a.held_multiprocessors == b.held_multiprocessors &&
+         a.bytes == b.bytes && a.duration == b.duration;
 }
 
 bool same_work(const Work& a, const Work& b) {

@@ -304,6 +304,8 @@ class Reader {
         result.backward = message.backward();
         result.weight_gradient = message.weight_gradient();
         result.accumulates = message.accumulates();
+        result.held_multiprocessors =
+            in_range(message.held_multiprocessors(), 0, kDimension, path + ".held_multiprocessors");
         check_operations(result, path);
         result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
                                 ProgramLimits::kBytes, path + ".bytes");
@@ -606,6 +608,7 @@ class Writer {
         if (kernel.backward) k.set_backward(true);
         if (kernel.weight_gradient) k.set_weight_gradient(true);
         if (kernel.accumulates) k.set_accumulates(true);
+        if (kernel.held_multiprocessors > 0) k.set_held_multiprocessors(kernel.held_multiprocessors);
         k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);

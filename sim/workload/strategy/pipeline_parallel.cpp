@@ -24,7 +24,7 @@ class Pipeline final : public Strategy {
     divide_layers(graph);
     if (p_.plan->splits_backward()) split_backwards(graph);
     if (p_.plan->pairs()) {
-      for (LayerGraph& layer : graph.layers) layer.paired = put_off_weights(layer.backward);
+      for (LayerGraph& layer : graph.layers) layer.paired = pair_of(layer);
     }
     graph.transfers.axis = graph.mesh.index("pp");
     graph.transfers.overlap = p_.overlap_transfers;
@@ -82,6 +82,16 @@ class Pipeline final : public Strategy {
     std::erase_if(input.operators, [](const Operator& op) { return op.weight_gradient; });
     std::erase_if(weights.operators, [](const Operator& op) { return !op.weight_gradient; });
     return {std::move(input), std::move(weights)};
+  }
+
+  LayerGraph::Paired pair_of(const LayerGraph& layer) const {
+    LayerGraph::Paired pair{layer.forward, layer.recompute, put_off_weights(layer.backward)};
+    for (Chain* chain : {&pair.forward, &pair.recompute, &pair.backward}) {
+      for (GraphNode& node : *chain) {
+        for (Operator& op : node.operators) op.held_multiprocessors = p_.held_multiprocessors;
+      }
+    }
+    return pair;
   }
 
   static Chain put_off_weights(const Chain& backward) {

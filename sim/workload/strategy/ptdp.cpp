@@ -64,6 +64,7 @@ struct GradientParameters {
 struct DispatchParameters {
   std::int64_t ranks_per_host = 8;
   Precision precision = Precision::half;
+  std::int64_t multiprocessors = 0;
   std::int64_t ahead = 1;
   bool again = false;
 };
@@ -262,6 +263,9 @@ const Parameters<DispatchParameters>& dispatch_parameters() {
                    "host")
           .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
                   "of what goes to the experts, with its scales; what comes back is in half precision")
+          .integer("multiprocessors", &P::multiprocessors, {0, 1000},
+                   "dispatch: that its kernels hold all the time while a forward and a backward overlap "
+                   "(dual_pipe), which multiply on the others")
           .integer("ahead", &P::ahead, {0, 1000},
                    "fetch: how many layers ahead of its use a layer's experts are fetched")
           .flag("again", &P::again, "fetch: again for the backward; else those of the forward are kept");
@@ -786,6 +790,10 @@ class Ptdp : public WorkloadKind {
       node(where, "parallel", "schedule")
           .fail("ptdp trains: a schedule without backwards has nothing to reduce");
     }
+    if (p_.dispatch.multiprocessors > 0 && !plan_->pairs()) {
+      node(where, "dispatch", "multiprocessors")
+          .fail("has to be 0: no forward overlaps a backward in the schedule");
+    }
     if (plan_->placement.routes() > 1 && p_.gradient.overlap) {
       node(where, "gradient", "overlap")
           .fail(
@@ -837,7 +845,8 @@ class Ptdp : public WorkloadKind {
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (recompute_ == Recompute::full) all.push_back(full_recomputation());
     if (recompute_ == Recompute::selective) all.push_back(selective_recomputation());
-    all.push_back(pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p}));
+    all.push_back(
+        pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p, p_.dispatch.multiprocessors}));
     if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
       all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;

@@ -186,6 +186,8 @@ struct PipelineParallel {
   bool scatter_gather = true;
   // Stages do not wait for what they send.
   bool overlap_transfers = true;
+  // Of a GPU, that dispatch and combine hold while pairs of a forward and a backward overlap.
+  std::int64_t held_multiprocessors = 0;
 };
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 

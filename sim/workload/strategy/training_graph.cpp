@@ -368,12 +368,13 @@ class GraphComputation final : public StageComputation {
   }
 
   static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
+    const bool paired = kind == PipelineStepKind::overlapped;
     std::vector<const Chain*> chains;
     if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty())
-      chains.push_back(&layer.recompute);
+      chains.push_back(paired ? &layer.paired.recompute : &layer.recompute);
     chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
                      : kind == PipelineStepKind::input_backward ? &layer.input
-                     : kind == PipelineStepKind::overlapped     ? &layer.paired
+                     : paired                                   ? &layer.paired.backward
                                                                 : &layer.backward);
     return chains;
   }
@@ -429,7 +430,8 @@ class GraphComputation final : public StageComputation {
     const ChunkGraph& forward_part = chunk(step, step.chunk);
     for (std::size_t i = 0; i < forward_part.layers.size(); ++i) {
       const std::size_t first = forward.size();
-      for (const GraphNode& node : graph_.layers[forward_part.layers[i]].forward) forward.push_back(&node);
+      for (const GraphNode& node : graph_.layers[forward_part.layers[i]].paired.forward)
+        forward.push_back(&node);
       need(forward_needs, forward_memory(forward_part, i), first, forward.size());
       forward_ends.push_back(forward.size());
     }

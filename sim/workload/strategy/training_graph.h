@@ -82,9 +82,12 @@ struct LayerGraph {
   Chain recompute;  // what a backward computes again before anything else
   Chain backward;   // whole; as two: `input` and `weights`
   Chain input, weights;
-  // Whole, as a pair computes it that overlaps with a forward: gradients of weights stand behind the next
-  // communication, which they help to hide.
-  Chain paired;
+  // As a pair computes them, a forward and a backward that overlap: the backward whole, with gradients of
+  // weights behind the next communication, which they help to hide.
+  struct Paired {
+    Chain forward, recompute, backward;
+  };
+  Paired paired;
   std::vector<Tensor> parameters;
   std::vector<Saved> saved;    // by the forward for the backward
   Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's

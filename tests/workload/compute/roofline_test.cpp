@@ -1,4 +1,5 @@
 // Does the compute model do its arithmetic, and is it near what is published for a GEMM alone?
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/core/registry.h"
@@ -107,6 +108,27 @@ TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
   EXPECT_EQ(own->duration(kernel), 4 * full);
   kernel.weight_gradient = false;
   EXPECT_EQ(own->duration(kernel), 2 * full);
+}
+
+// Of 132 multiprocessors 20 are held: 132 x 112 tiles of 256 x 128 take 132 waves instead of 112.
+TEST(Roofline, CommunicationMayHoldMultiprocessors) {
+  const auto m = model(
+      "{kind: roofline, peak_tflops: 132, multiprocessors: 132, sustained: 1, attention_efficiency: 1, "
+      "pipeline_depth: 0, launch: 0, hbm_bandwidth: 1000 Tbps}");
+  const Time tile = 2 * 256 * 128 * 1000;
+  Kernel tiles = gemm(256, 128, 1000, 132 * 112);
+  EXPECT_EQ(m->duration(tiles), 112 * tile);
+  tiles.held_multiprocessors = 20;
+  EXPECT_EQ(m->duration(tiles), 132 * tile);
+  Kernel attention = gemm(1024, 512, 132 * 112, 8);
+  attention.kind = Kernel::Kind::attention;
+  attention.bytes = 1;
+  EXPECT_EQ(m->duration(attention), 2 * 1024 * 512 * 112 * 8LL);
+  attention.held_multiprocessors = 20;
+  EXPECT_EQ(m->duration(attention), 2 * 1024 * 512 * 132 * 8LL);
+  attention.held_multiprocessors = 132;
+  EXPECT_THAT(m->objection(attention),
+              testing::HasSubstr("holds 132 multiprocessors, and the accelerator has 132"));
 }
 
 // Of 1 TFLOP/s forward runs at a half and backward at a quarter, or at the same.

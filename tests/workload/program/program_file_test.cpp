@@ -86,11 +86,13 @@ TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
   kernel.precision = Precision::fp8;
   kernel.pieces = 3;
   kernel.backward = kernel.weight_gradient = kernel.accumulates = true;
+  kernel.held_multiprocessors = 20;
   kernel.bytes = 99;
   const Program read = parse_program(serialize_program(program), "job.pb");
   const Kernel& copy = read.works[0].kernels[0];
   const auto sizes = [](const Kernel& k) {
-    return std::vector<std::int64_t>{k.m, k.n, k.k, k.batch, k.element_bytes, k.pieces, k.bytes};
+    return std::vector<std::int64_t>{
+        k.m, k.n, k.k, k.batch, k.element_bytes, k.pieces, k.bytes, k.held_multiprocessors};
   };
   EXPECT_EQ(copy.kind, kernel.kind);
   EXPECT_EQ(copy.name, kernel.name);

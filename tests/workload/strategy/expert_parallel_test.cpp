@@ -741,6 +741,25 @@ TEST(ExpertParallel, EverySchedule) {
   }
 }
 
+// Only pairs multiply beside kernels that hold multiprocessors.
+TEST(ExpertParallel, DispatchHoldsMultiprocessorsInPairs) {
+  const std::string pipeline =
+      "{data: 4, pipeline: 2, expert: 2, schedule: dual_pipe, expert_exchange: dispatch}";
+  const auto source =
+      job("parallel: " + pipeline + ", microbatches: 8, recompute: none, dispatch: {multiprocessors: 20}");
+  std::map<std::int64_t, int> held;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    if (task.kind != TaskKind::compute) continue;
+    for (const Kernel& k : source->works()[task.work].kernels)
+      if (k.name == "expert_up_gemm" || k.name == "expert_up_gemm_wgrad") ++held[k.held_multiprocessors];
+  }
+  const auto pairs = held[20], others = held[0];
+  EXPECT_EQ(held.size(), 2U);
+  EXPECT_EQ(pairs + others, 2 * 8 * kLayers / 2);  // a forward and a backward of half of the layers
+  EXPECT_GT(pairs, others);
+  EXPECT_GT(others, 0);
+}
+
 // The shipped job, whose ranks differ by what their experts get.
 TEST(ExpertParallel, TheShippedJobIsPlayed) {
   const auto source = load_workload(source_directory() + "/configs/workloads/small_moe_ptdp.yaml", 16);
@@ -781,6 +800,10 @@ TEST(ExpertParallel, RefusesWhatDoesNotDivide) {
   EXPECT_THAT(refusal(yaml("parallel: {tensor: 4, sequence: true, data: 9, expert: 6, expert_tensor: 1}",
                            "count: 6")),
               HasSubstr("have to divide each other"));
+  EXPECT_THAT(
+      refusal(
+          yaml("parallel: {data: 4, expert: 4, expert_exchange: dispatch}, dispatch: {multiprocessors: 20}")),
+      HasSubstr("no forward overlaps a backward"));
   EXPECT_THAT(refusal(yaml("router: zip")), HasSubstr("did you mean 'zipf'"));
   EXPECT_THAT(refusal(yaml("microbatches: 1", "count: 4, top_k: 5")),
               HasSubstr("cannot go to 5 of 4 experts"));
