@@ -315,6 +315,16 @@ TEST(NcclTuning, TimesNvlsOverCollNet) {
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));
   one.bandwidth = 8 * 20;
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 2 * 32 / 62));
+  // Of the others a rank has its own part already, an eighth of what it gets within its host; they need a NIC
+  // for each GPU.
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    one.kind = kind;
+    expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 7 / 8 * 32 / 31));
+    one.heads = 4;
+    EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+    one.heads = 8;
+  }
+  one.kind = CollectiveKind::all_reduce;
   one.nodes = 1;
   EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
   one.nodes = 4;
