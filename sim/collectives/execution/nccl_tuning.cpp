@@ -327,9 +327,10 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
            speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
   }
   const double nics = model_nics(layout);
-  const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
+  // Of the search's graph: its trees become two each, whose chains these are.
+  const auto channels = static_cast<double>(std::max<std::size_t>(1, layout.chains.size() / 2));
   const auto raised = [&](double all, double there_is) {
-    return chains * speed_inside(all / chains, there_is / chains, generation);
+    return channels * speed_inside(all / channels, there_is / channels, generation);
   };
   if (family == CostFamily::collnet_chain) {
     const bool alone = layout.nearest == Reach::scale_out || local == 0;

@@ -103,7 +103,7 @@ TEST(NcclTuning, CountsWhatATreeOfTwoNodesGetsInside) {
   layout.local_rate = 1920 * kGbps;
   layout.nic_rate = 400 * kGbps;
   layout.domains = 2;
-  layout.chains.resize(4);
+  layout.chains.resize(8);  // of both trees
   const auto of = [&](CostFamily family) { return model_bandwidth(layout, family, GpuGeneration::ampere); };
   EXPECT_DOUBLE_EQ(of(CostFamily::ring), 48);
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 96);
@@ -111,7 +111,7 @@ TEST(NcclTuning, CountsWhatATreeOfTwoNodesGetsInside) {
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 48);
   layout.domains = 2;  // of two DGX A100 the next speed is beyond what 12 NVLinks give eight chains
   layout.nic_rate = 1600 * kGbps;
-  layout.chains.resize(8);
+  layout.chains.resize(16);
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 240);
 }
 
@@ -288,9 +288,7 @@ TEST(NcclTuning, TimesCollNetChain) {
   TuningCase one = direct_case(layout, GpuGeneration::ampere, 1 << 20);
   one.family = CostFamily::collnet_chain;
   one.nvswitches = false;
-  CommunicatorLayout chains = layout;
-  chains.chains.resize(8);
-  one.bandwidth = model_bandwidth(chains, one.family, one.generation);
+  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
   EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 30);
   expect_time(one, Protocol::simple, 2 * 7 * 2.8 + 30 + 1'048.576 / 120);
   EXPECT_FALSE(estimated_time(one, Protocol::ll, nccl()).has_value());
