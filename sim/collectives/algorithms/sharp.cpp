@@ -16,8 +16,10 @@
 // (nccl-rdma-sharp-plugins: iallgather, ireducescatter) is SHARPv3's multicast and reduction. Who sends and
 // gets nothing back still hears of each packet.
 //
-// With `nvls` the hosts' NVSwitches do what is done in a host, as with the algorithm nvls: n(1 + 1/k) leave
-// each rank, and as many come (NCCL's NVLS with CollNet between hosts). That is made of all-reduces only.
+// With `nvls` the hosts' NVSwitches do what is done in a host, as with the algorithm nvls: of an all-reduce
+// n(1 + 1/k) leave each rank, and as many come (NCCL's NVLS with CollNet between hosts); of a reduce-scatter
+// n leave each and n/k come, of an all-gather the other way round. A broadcast or a reduce is not made of
+// that.
 //
 // Thread blocks without it: for each other rank of the host, and tree, one that gives it what this rank has
 // of its part; for each tree of the own part one that adds up and sends, and one that takes the sum and sends
@@ -206,107 +208,146 @@ class DirectSharp final : public AggregationPlan {
 };
 
 // NVSwitches add up and copy in each host: a few thread blocks give the heads what the rank has of their
-// parts, its own too, and one takes their sums.
+// parts, its own too, and one takes what heads send. Of an all_gather there is nothing to add: a head sends
+// its own up its trees, and its host what comes down them. Of a reduce_scatter each part's sum comes down to
+// the rank whose part it is, and goes no further.
 class NvlsSharp final : public AggregationPlan {
  public:
-  NvlsSharp(std::uint32_t ranks, std::uint32_t group, std::uint32_t trees)
-      : AggregationPlan("sharp", CollectiveKind::all_reduce, ranks, 0, group, group * trees,
-                        std::min(group * trees, kMostScatters) + 2 * trees + 1),
+  NvlsSharp(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group, std::uint32_t trees)
+      : AggregationPlan("sharp", kind, ranks, 0, group, group * trees,
+                        own_blocks(kind, group * trees, trees)),
         trees_(trees),
-        scatters_(std::min(group * trees, kMostScatters)) {}
+        scatters_(scatters_of(kind, group * trees)),
+        adds_(kind != CollectiveKind::all_gather),
+        copies_(kind != CollectiveKind::reduce_scatter) {}
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
     if (block >= turn(0)) return turn_steps(rank, block);
-    if (block < scatters_) return (chunks() - block + scatters_ - 1) / scatters_;
-    return block == gather() ? chunks() : 1;
+    if (block < scatters_) return rows_ * lanes_of(block);
+    if (block < down(0)) return adds_ ? rows_ : over_trees() ? 1 : 0;
+    if (block < gather()) return copies_ ? rows_ : over_trees() ? 1 : 0;
+    return chunks();
   }
-  std::uint32_t fans() const override { return tree_fans() + 2 * ranks_ * trees_; }
+  std::uint32_t fans() const override {
+    return tree_fans() + ranks_ * trees_ * ((adds_ ? 1 : 0) + (copies_ ? 1 : 0));
+  }
   Fan fan(std::uint32_t number) const override {
     if (number < tree_fans()) return tree_fan(number);
     const std::uint32_t of_host = number - tree_fans(), half = ranks_ * trees_;
     const std::uint32_t tree = of_host % trees_;
+    const bool reduces = adds_ && of_host < half;
     Fan fan;
     fan.head = of_host % half / trees_;
-    fan.head_block = of_host < half ? up(tree) : down(tree);
+    fan.head_block = reduces ? up(tree) : down(tree);
     fan.first = fan.head / group_ * group_;
     fan.members = group_;
-    fan.block = of_host < half ? chunk(fan.head, tree) % scatters_ : gather();
+    fan.block = reduces ? lane(fan.head, tree) % scatters_ : gather();
     return fan;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     if (block >= turn(0)) return as_switch(rank, block);
-    if (block < scatters_) return scatter(rank, block + index * scatters_);
-    if (block == gather()) return take(rank, index);
-    if (block < down(0)) return go_up(rank, block - up(0));
-    return go_down(rank, block - down(0));
+    if (block < scatters_) return scatter(rank, block, index);
+    if (block < down(0)) return go_up(rank, block - up(0), index);
+    if (block < gather()) return go_down(rank, block - down(0), index);
+    return take(rank, index / lanes_, index % lanes_);
   }
 
  private:
   static constexpr std::uint32_t kMostScatters = 16;
+  static std::uint32_t scatters_of(CollectiveKind kind, std::uint32_t lanes) {
+    return kind == CollectiveKind::all_gather ? 0 : std::min(lanes, kMostScatters);
+  }
+  static std::uint32_t own_blocks(CollectiveKind kind, std::uint32_t lanes, std::uint32_t trees) {
+    return scatters_of(kind, lanes) + 2 * trees + (kind == CollectiveKind::reduce_scatter ? 0 : 1);
+  }
   std::uint32_t up(std::uint32_t tree) const { return scatters_ + tree; }
   std::uint32_t down(std::uint32_t tree) const { return scatters_ + trees_ + tree; }
   std::uint32_t gather() const { return scatters_ + 2 * trees_; }
   std::uint32_t up_of(std::uint32_t lane) const override { return up(lane % trees_); }
   std::uint32_t down_of(std::uint32_t lane) const override { return down(lane % trees_); }
-  std::uint32_t chunk(std::uint32_t head, std::uint32_t tree) const { return head % group_ * trees_ + tree; }
-  std::uint32_t head_of(std::uint32_t rank, std::uint32_t chunk) const {
-    return rank / group_ * group_ + chunk / trees_;
+  std::uint32_t lane(std::uint32_t head, std::uint32_t tree) const { return head % group_ * trees_ + tree; }
+  std::uint32_t head_of(std::uint32_t rank, std::uint32_t lane) const {
+    return rank / group_ * group_ + lane / trees_;
+  }
+  // Those whose heads thread block `scatter` gives something: every scatters_-th.
+  std::uint32_t lanes_of(std::uint32_t scatter) const {
+    return (lanes_ - scatter + scatters_ - 1) / scatters_;
   }
   Partner reduction(std::uint32_t head, std::uint32_t tree) const {
     return Partner::of_fan(tree_fans() + head * trees_ + tree);
   }
   Partner multicast(std::uint32_t head, std::uint32_t tree) const {
-    return Partner::of_fan(tree_fans() + (ranks_ + head) * trees_ + tree);
+    return Partner::of_fan(tree_fans() + ((adds_ ? ranks_ : 0) + head) * trees_ + tree);
   }
-  // After the rank has given away what it has of the chunk.
-  void after_scatter(Step& step, std::uint32_t chunk) const {
-    step.after_block = chunk % scatters_;
-    step.after_step = chunk / scatters_;
+  // After the rank has given away what it has of a lane's chunk.
+  void after_scatter(Step& step, std::uint32_t row, std::uint32_t lane) const {
+    step.after_block = lane % scatters_;
+    step.after_step = row * lanes_of(lane % scatters_) + lane / scatters_;
   }
 
-  Step scatter(std::uint32_t rank, std::uint32_t chunk) const {
-    Step step = about(chunk);
+  // Row by row, as heads come for it.
+  Step scatter(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const {
+    const std::uint32_t row = index / lanes_of(block), lane = block + index % lanes_of(block) * scatters_;
+    Step step = about(chunk_of(row, lane));
     step.kind = Step::Kind::send;
-    step.to = reduction(head_of(rank, chunk), chunk % trees_);
+    step.to = reduction(head_of(rank, lane), lane % trees_);
     return step;
   }
-  Step take(std::uint32_t rank, std::uint32_t chunk) const {
-    Step step = about(chunk);
+  Step take(std::uint32_t rank, std::uint32_t row, std::uint32_t lane) const {
+    Step step = about(chunk_of(row, lane));
     step.kind = Step::Kind::receive;
-    step.from = multicast(head_of(rank, chunk), chunk % trees_);
-    if (head_of(rank, chunk) == rank) {
-      step.after_block = down(chunk % trees_);  // which has put the same there
-    } else {
-      after_scatter(step, chunk);
+    step.from = multicast(head_of(rank, lane), lane % trees_);
+    if (head_of(rank, lane) == rank) {
+      step.after_block = down(lane % trees_);  // which has put the same there, or sent it
+      step.after_step = row;
+    } else if (adds_) {
+      after_scatter(step, row, lane);
     }
     return step;
   }
-  Step go_up(std::uint32_t rank, std::uint32_t tree) const {
-    Step step = about(chunk(rank, tree));
+  // A host's sum, or of an all_gather what the head has.
+  Step go_up(std::uint32_t rank, std::uint32_t tree, std::uint32_t index) const {
+    const std::uint32_t row = adds_ ? index : host_of(rank), chunk = chunk_of(row, lane(rank, tree));
+    Step step = about(chunk);
+    if (over_trees()) step.to = adding(chunk);
+    if (!adds_) {
+      step.kind = Step::Kind::send;
+      return step;
+    }
     step.kind = over_trees() ? Step::Kind::receive_copy_send : Step::Kind::receive;
     step.from = reduction(rank, tree);
-    if (over_trees()) step.to = adding(chunk(rank, tree));
-    after_scatter(step, chunk(rank, tree));
+    after_scatter(step, row, lane(rank, tree));
     return step;
   }
-  Step go_down(std::uint32_t rank, std::uint32_t tree) const {
-    Step step = about(chunk(rank, tree));
-    step.kind = over_trees() ? Step::Kind::receive_copy_send : Step::Kind::send;
-    if (over_trees()) step.from = copying(chunk(rank, tree));
-    step.to = multicast(rank, tree);
-    step.after_block = up(tree);
+  Step go_down(std::uint32_t rank, std::uint32_t tree, std::uint32_t index) const {
+    const std::uint32_t host = host_of(rank), row = copies_ ? index : host;
+    const std::uint32_t chunk = chunk_of(row, lane(rank, tree));
+    Step step = about(chunk);
+    if (copies_) step.to = multicast(rank, tree);
+    if (!over_trees()) {
+      step.kind = Step::Kind::send;
+      if (!adds_) return step;
+    } else {
+      step.kind = copies_ ? Step::Kind::receive_copy_send : Step::Kind::receive;
+      step.from = copying(chunk);
+    }
+    if (sends_up(host, row)) {
+      step.after_block = up(tree);
+      step.after_step = adds_ ? row : 0;
+    }
     return step;
   }
 
   std::uint32_t trees_, scatters_;
+  bool adds_, copies_;  // the switches of a host
 };
 
 class Sharp final : public CollectiveAlgorithm {
  public:
   explicit Sharp(const SharpParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override {
-    return kind == CollectiveKind::all_reduce ||
-           (!p_.nvls && (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
-                         kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+           kind == CollectiveKind::reduce_scatter ||
+           (!p_.nvls && (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
   }
   CostFamily cost_family() const override {
     return p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct;
@@ -332,7 +373,7 @@ class Sharp final : public CollectiveAlgorithm {
                              std::uint32_t group, std::uint32_t nics_each) const {
     const std::uint32_t each = group_of(group, "sharp", kind, ranks);
     const auto trees = p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, nics_each);
-    if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(ranks, each, trees);
+    if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(kind, ranks, each, trees);
     return std::make_unique<DirectSharp>(kind, ranks, root, each, trees);
   }
 

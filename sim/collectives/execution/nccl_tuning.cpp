@@ -88,11 +88,12 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
 }
 
 // What NVSwitch gives of a port, by generation (nvlsEfficiency), but for one head; an all-reduce uses both
-// directions. Over several nodes a channel has a limit, and on two of them a byte crosses the NICs once.
+// directions, of the others a rank has its own part already. Over several nodes a channel has a limit, and on
+// two of them a byte crosses the NICs once.
 double nvls_bandwidth(const TuningCase& one) {
   constexpr std::array kEfficiency = {0.0, 0.0, 0.85, 0.74};
-  const double heads = one.channels, ranks = one.ranks;
-  const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (ranks - 1) / ranks;
+  const double heads = one.channels, ranks = one.ranks, in_node = ranks / one.nodes;
+  const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (in_node - 1) / in_node;
   const double inside =
       one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads * factor;
   double bandwidth = inside;
@@ -258,6 +259,9 @@ std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
     const double bandwidth = nvls_bandwidth(one);
     const bool several = one.family != CostFamily::nvls;
     if (protocol != Protocol::simple || (one.nodes > 1) != several || bandwidth == 0) return std::nullopt;
+    const bool parts = one.kind != CollectiveKind::all_reduce;
+    if (one.family == CostFamily::nvls_collnet && parts && one.ranks > one.nodes * one.heads)
+      return std::nullopt;  // each GPU has to have a NIC
     if (one.family == CostFamily::nvls_collnet)
       return kLatency + through_fabric(one, kLatencyFabric, parameters) +
              static_cast<double>(one.bytes) / (1000 * bandwidth);
@@ -335,9 +339,10 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
            speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
   }
   const double nics = model_nics(layout);
-  const auto chains = static_cast<double>(std::max<std::size_t>(1, layout.chains.size()));
+  // Of the search's graph: its trees become two each, whose chains these are.
+  const auto channels = static_cast<double>(std::max<std::size_t>(1, layout.chains.size() / 2));
   const auto raised = [&](double all, double there_is) {
-    return chains * speed_inside(all / chains, there_is / chains, generation);
+    return channels * speed_inside(all / channels, there_is / channels, generation);
   };
   if (family == CostFamily::collnet_chain) {
     const bool alone = layout.nearest == Reach::scale_out || local == 0;

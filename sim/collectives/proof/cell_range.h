@@ -29,6 +29,7 @@ class CellRange {
   bool has(Cell cell) const { return has_column(goal_.column(cell)); }
   bool has_column(std::uint32_t column) const { return column - first_ < count_; }
   std::uint32_t first() const { return first_; }
+  std::uint32_t columns() const { return count_; }
   std::uint32_t end() const { return first_ + count_; }
   std::size_t size() const { return size_; }
   // The number of a cell that is in here.

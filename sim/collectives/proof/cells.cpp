@@ -11,7 +11,11 @@ namespace {
 class Sums final : public Cells {
  public:
   Sums(const Plan& plan, const Goal& goal, const CellRange& range)
-      : goal_(goal), range_(range), cells_(range.size()) {
+      : goal_(goal),
+        range_(range),
+        ranks_(plan.ranks()),
+        cells_(range.size()),
+        hops_(range.columns(), kOpen) {
     for (std::uint32_t rank = 0; rank < plan.workers(); ++rank) {
       for (std::uint32_t column = range.first(); column < range.end(); ++column)
         put(rank, {Cell::Region::input, column}, {column, {rank, 1}});
@@ -22,7 +26,7 @@ class Sums final : public Cells {
     if (!range_.has(cell)) return elsewhere(rank, cell);
     const Small held = cells_[range_.at(rank, cell)];
     if (held.count != 0) [[likely]]
-      return {goal_.column(cell), {held.first, held.count == kMany ? RankSets::kMany : held.count}};
+      return {goal_.column(cell), set(held, hops_[goal_.column(cell) - range_.first()])};
     if (held == kHoldsNothing) return {kNothing, {}};
     return held == kHoldsOther ? Value{kOther, {}} : elsewhere(rank, cell);
   }
@@ -38,7 +42,8 @@ class Sums final : public Cells {
       return;
     }
     Small& held = cells_[range_.at(rank, cell)];
-    const bool fits = value.piece == goal_.column(cell) && is_small(value.ranks);
+    const bool fits = value.piece == goal_.column(cell) && is_small(value.ranks) &&
+                      has_hop(value.ranks, hops_[goal_.column(cell) - range_.first()]);
     if (followed && !fits) {
       elsewhere_[key(rank, cell)] = value;
     } else if (held == kHoldsElsewhere) {
@@ -54,12 +59,24 @@ class Sums final : public Cells {
     bool operator==(const Small&) const = default;
   };
   static constexpr std::uint16_t kMany = UINT16_MAX;
+  static constexpr std::uint32_t kOpen = UINT32_MAX;
   static constexpr Small kHoldsNothing{0, 0}, kHoldsOther{1, 0}, kHoldsElsewhere{2, 0};
   static bool is_small(Set set) {
-    return set.first <= UINT16_MAX && (set.count < kMany || set.count == RankSets::kMany);
+    return set.first <= UINT16_MAX && (set.count() < kMany || set.count() == RankSets::kMany);
   }
   static Small small(Set set) {
-    return {static_cast<std::uint16_t>(set.first), static_cast<std::uint16_t>(set.count)};
+    return {static_cast<std::uint16_t>(set.first), static_cast<std::uint16_t>(set.length)};
+  }
+  Set set(Small held, std::uint32_t hop) const {
+    if (held.count == kMany) return {held.first, RankSets::kMany};
+    return Set::of(held.first, held.count, is_of_any_hop(held.count) ? 0 : hop);
+  }
+  bool is_of_any_hop(std::uint32_t count) const { return count <= 1 || count + 1 >= ranks_; }
+  // Whether the set has the hop of the column, which is that of the first one that says one.
+  bool has_hop(Set set, std::uint32_t& of_column) const {
+    if (set.count() == RankSets::kMany || is_of_any_hop(set.count())) return true;
+    if (of_column == kOpen) of_column = set.hop();
+    return of_column == set.hop();
   }
 
   static std::uint64_t key(std::uint32_t rank, Cell cell) {
@@ -74,7 +91,9 @@ class Sums final : public Cells {
 
   const Goal& goal_;
   const CellRange& range_;
-  std::vector<Small> cells_;                            // by number in range_; of the piece of their column
+  std::uint32_t ranks_;
+  std::vector<Small> cells_;         // by number in range_; of the piece of their column
+  std::vector<std::uint32_t> hops_;  // by column: of the sets in cells_; kOpen: of none yet
   std::unordered_map<std::uint64_t, Value> elsewhere_;  // all else that is followed; never iterated
 };
 

@@ -40,11 +40,18 @@ using namespace proof;
 
 // Once the first pass has shown that nobody waits forever, others go faster with more slots.
 constexpr std::uint32_t kManySlots = 64;
+constexpr std::uint32_t kBytesOfSum = 4;  // make_sums(), of a cell
 
 class Proof {
  public:
   Proof(const Plan& plan, std::uint32_t slots)
-      : plan_(plan), slots_(slots), goal_(plan), sets_(plan.ranks()), blocks_(plan), order_(plan, blocks_) {
+      : plan_(plan),
+        slots_(slots),
+        goal_(plan),
+        sets_(plan.ranks()),
+        blocks_(plan),
+        numbers_(plan, blocks_),
+        order_(plan, blocks_) {
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
       cells_in_column_ += CellRange::layers(plan, goal_, rank);
       several_blocks_ = several_blocks_ || blocks_.of(rank) > 1;
@@ -52,9 +59,10 @@ class Proof {
   }
 
   std::string run(std::uint64_t bytes, StepListener* listener) {
-    const std::uint64_t column = cells_in_column_ * (several_blocks_ ? 20 : 4);
-    const bool all_at_once = goal_.has_one_contributor() && !several_blocks_;
-    const std::uint64_t columns = all_at_once ? goal_.columns() : std::max<std::uint64_t>(1, bytes / column);
+    const std::uint64_t column =
+        cells_in_column_ * ((goal_.has_one_contributor() ? 0 : kBytesOfSum) +
+                            (several_blocks_ ? AccessOrder::bytes_of_cell(numbers_) : 0));
+    const std::uint64_t columns = column == 0 ? goal_.columns() : std::max<std::uint64_t>(1, bytes / column);
     for (std::uint64_t first = 0; first < goal_.columns(); first += columns) {
       const auto count = static_cast<std::uint32_t>(std::min(columns, goal_.columns() - first));
       if (first > 0) slots_ = std::max(slots_, kManySlots);
@@ -69,7 +77,7 @@ class Proof {
   std::string pass(const CellRange& range, StepListener* listener) {
     const auto cells = make_cells(range);
     std::optional<AccessOrder> order;
-    if (several_blocks_) order.emplace(plan_, range, order_);
+    if (several_blocks_) order.emplace(plan_, range, numbers_, order_);
     SymbolicExecution all = execution(*cells, order ? &*order : nullptr);
     all.set_listener(listener);
     const std::string wrong = all.run();
@@ -115,6 +123,7 @@ class Proof {
   Goal goal_;
   RankSets sets_;
   Blocks blocks_;
+  AccessNumbers numbers_;
   StepOrder order_;
   std::uint64_t cells_in_column_ = 0;
   bool several_blocks_ = false;  // at some rank

@@ -1,25 +1,66 @@
 #include "sim/collectives/proof/rank_sets.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace netsim {
+namespace {
+
+// x with number * x = 1 modulo `modulus`, with which it has no common divisor: by Euclid's algorithm.
+std::uint32_t inverse_modulo(std::uint32_t number, std::uint32_t modulus) {
+  std::int64_t a = number, b = modulus, x = 1, y = 0;
+  while (b != 0) {
+    const std::int64_t quotient = a / b;
+    a = std::exchange(b, a - quotient * b);
+    x = std::exchange(y, x - quotient * y);
+  }
+  return static_cast<std::uint32_t>((x + modulus) % modulus);
+}
+
+}  // namespace
 
 RankSets::RankSets(std::uint32_t ranks)
-    : ranks_(ranks), trees_{{kNone, kNone, 0, false, false}, {kWhole, kWhole, 1, true, true}} {
+    : ranks_(ranks), hops_{{1, 1}}, trees_{{kNone, kNone, 0, false, false}, {kWhole, kWhole, 1, true, true}} {
   while (span_ < ranks) span_ *= 2;
 }
 
 std::optional<RankSets::Set> RankSets::join(Set a, Set b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
-  if (a.count != kMany && b.count != kMany) [[likely]] {
-    const std::uint32_t ahead = distance(a.first, b.first), behind = distance(b.first, a.first);
-    if (ahead < a.count || behind < b.count) return std::nullopt;
-    if (ahead == a.count) return cyclic(a.first, a.count + b.count);
-    if (behind == b.count) return cyclic(b.first, a.count + b.count);
+  // A single rank goes with any hop.
+  const bool alike = a.hop() == b.hop() || a.count() == 1 || b.count() == 1;
+  if (alike && a.count() != kMany && b.count() != kMany) [[likely]] {
+    const std::uint32_t hop = std::max(a.hop(), b.hop());
+    const std::uint32_t ahead = hops(a.first, b.first, hop), behind = ahead == 0 ? 0 : ranks_ - ahead;
+    if (ahead < a.count() || behind < b.count()) return std::nullopt;
+    if (ahead == a.count()) return cyclic(a.first, a.count() + b.count(), hop);
+    if (behind == b.count()) return cyclic(b.first, a.count() + b.count(), hop);
+    if (a.count() == 1 && b.count() == 1) {
+      if (const std::optional<Set> both = pair(a.first, b.first)) return both;
+    }
   }
   const std::optional<std::uint32_t> both = join(tree_of(a), tree_of(b));
   return both ? std::optional(set_of(*both)) : std::nullopt;
+}
+
+// All ranks, and all but one, are a range whatever the hop.
+RankSets::Set RankSets::cyclic(std::uint32_t first, std::uint32_t count, std::uint32_t hop) const {
+  if (count == ranks_) return all();
+  if (hop == 0 || count + 1 < ranks_) return Set::of(first, count, hop);
+  return {after(first, std::uint64_t{ranks_} - hops_[hop].ranks + 1), count};
+}
+
+// Two ranks that are not neighbours, as a progression, if they can begin one that comes to all ranks.
+std::optional<RankSets::Set> RankSets::pair(std::uint32_t a, std::uint32_t b) {
+  if (distance(a, b) > ranks_ / 2) std::swap(a, b);
+  const std::uint32_t hop = distance(a, b);
+  const auto [entry, fresh] = hop_numbers_.try_emplace(hop, 0);
+  if (fresh && hops_.size() < kMostHops && std::gcd(hop, ranks_) == 1) {
+    entry->second = static_cast<std::uint32_t>(hops_.size());
+    hops_.push_back({hop, inverse_modulo(hop, ranks_)});
+  }
+  return entry->second == 0 ? std::nullopt : std::optional(cyclic(a, 2, entry->second));
 }
 
 std::optional<std::uint32_t> RankSets::join(std::uint32_t a, std::uint32_t b) {
@@ -45,7 +86,7 @@ std::uint32_t RankSets::tree(std::uint32_t low, std::uint32_t high) {
 }
 
 std::uint32_t RankSets::tree_of(Set set) {
-  if (set.count == kMany) return set.first;
+  if (set.count() == kMany) return set.first;
   std::uint32_t whole = kNone;
   for (const Range& range : ranges_of(set)) whole = *join(whole, tree_of(range, 0, span_));
   return whole;
@@ -73,13 +114,23 @@ void RankSets::append(Ranges& ranges, std::uint32_t tree, std::uint32_t begin, s
 
 RankSets::Ranges RankSets::ranges_of(Set set) const {
   Ranges ranges;
-  if (set.count == kMany) {
+  if (set.hop() != 0) {
+    std::vector<std::uint32_t> all(set.count(), set.first);
+    for (std::uint32_t i = 1; i < set.count(); ++i) all[i] = after(all[i - 1], hops_[set.hop()].ranks);
+    std::sort(all.begin(), all.end());
+    for (const std::uint32_t rank : all) {
+      if (ranges.empty() || ranges.back().second != rank) ranges.emplace_back(rank, rank);
+      ++ranges.back().second;
+    }
+    return ranges;
+  }
+  if (set.count() == kMany) {
     append(ranges, set.first, 0, span_);
     return ranges;
   }
   const std::uint32_t until_end = ranks_ - set.first;
-  if (set.count <= until_end) return {{set.first, set.first + set.count}};
-  return {{0, set.count - until_end}, {set.first, ranks_}};
+  if (set.count() <= until_end) return {{set.first, set.first + set.count()}};
+  return {{0, set.count() - until_end}, {set.first, ranks_}};
 }
 
 // A range if it is one, around the end too.

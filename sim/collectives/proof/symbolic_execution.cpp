@@ -24,7 +24,7 @@ SymbolicExecution::SymbolicExecution(const Plan& plan, std::uint32_t slots, cons
 
 std::string SymbolicExecution::run() {
   for (std::uint32_t rank = 0; rank < plan_.ranks(); ++rank) {
-    for (std::uint32_t block = 0; block < blocks_.of(rank); ++block) ready_.push_back({rank, block});
+    for (std::uint32_t block = 0; block < blocks_.of(rank) && error_.empty(); ++block) advance({rank, block});
   }
   while (!ready_.empty() && error_.empty()) {
     const BlockAt next = ready_.front();
@@ -43,18 +43,22 @@ void SymbolicExecution::advance(BlockAt at) {
   State& state = states_[id_];
   const bool waited = std::exchange(state.waited, false);
   const std::uint32_t steps = plan_.steps(at.rank, at.block), before = state.finished;
-  for (index_ = before; index_ < steps; state.finished = ++index_) {
+  const std::uint32_t end = std::min(steps - before, kStepsAtOnce) + before;
+  for (index_ = before; index_ < end; state.finished = ++index_) {
     step_ = waited && index_ == before ? next_[id_] : plan_.step(at.rank, at.block, index_);
     if (!can_begin() || !perform()) break;
     if (listener_ != nullptr) listener_->step_done(at_, index_, step_);
   }
-  if (state.finished != before) wake_waiters(id_);
+  if (index_ == end && end < steps) ready_.push_back(at);
+  if (state.first_waiter != kNoIndex && state.finished > state.awaited) wake_waiters(id_);
 }
 
 bool SymbolicExecution::can_begin() {
   if (step_.after_block != kNoIndex) {
     State& other = states_[blocks_.id(at_.rank, step_.after_block)];
     if (other.finished <= step_.after_step) {
+      if (other.first_waiter == kNoIndex || step_.after_step < other.awaited)
+        other.awaited = step_.after_step;
       states_[id_].next_waiter = other.first_waiter;
       other.first_waiter = id_;
       return wait(Waits::for_step);
@@ -188,7 +192,7 @@ bool SymbolicExecution::write() {
 
 bool SymbolicExecution::touch(ChunkAt at, Cell cell, bool writes) {
   if (!shares_cells_) return true;
-  error_ = order_->touched(at_.rank, at_.block, index_, at, cell, writes);
+  error_ = order_->touched(at_.rank, at_.block, index_, step_, at, cell, writes);
   return error_.empty();
 }
 

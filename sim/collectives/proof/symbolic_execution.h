@@ -1,5 +1,4 @@
-// SymbolicExecution: all ranks of a plan at once, one round; every thread block goes on for as long as it
-// can.
+// SymbolicExecution: all ranks of a plan at once, one round; thread blocks in turns, a few steps each.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +41,14 @@ class SymbolicExecution {
 
  private:
   static constexpr std::uint32_t kFewBlocks = 1 << 16;
+  // Steps that a thread block does before others come: so few that what they send is taken soon, so many that
+  // what it touches is near.
+  static constexpr std::uint32_t kStepsAtOnce = 32;
   enum class Waits : std::uint8_t { no, for_message, for_slot, for_step };
   struct State {
     std::uint32_t finished = 0;             // steps
     std::uint32_t first_waiter = kNoIndex;  // thread blocks that wait for a step of this one, as a list
+    std::uint32_t awaited = 0;              // the first step that one of them waits for
     std::uint32_t next_waiter = kNoIndex;   // the next one in the list of the one that this one waits for
     Waits waits = Waits::no;
     bool waited = false;  // its next step is in next_

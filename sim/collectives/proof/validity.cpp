@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/collectives/proof/goal.h"
@@ -11,13 +10,15 @@
 namespace netsim::proof {
 namespace {
 
-constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 30;
+constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 27;
 
 // The steps of one thread block after the other.
 class StepCheck {
  public:
   explicit StepCheck(const Plan& plan) : plan_(plan), goal_(plan), largest_count_(plan.largest_count()) {
+    blocks_.reserve(plan.ranks());
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) blocks_.push_back(plan.blocks(rank));
+    senders_.resize(plan.ranks());
   }
 
   std::string block(std::uint32_t rank, std::uint32_t block) {
@@ -27,7 +28,7 @@ class StepCheck {
     }
     for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch})
       chunks_[static_cast<std::size_t>(buffer)] = chunks_of(plan_, rank, buffer);
-    senders_.clear();
+    ++checked_;
     const std::uint32_t steps = plan_.steps(rank, block);
     for (std::uint32_t index = 0; index < steps; ++index) {
       const Step step = plan_.step(rank, block, index);
@@ -131,17 +132,23 @@ class StepCheck {
   std::string sender(std::uint32_t rank, std::uint32_t block, Partner from) {
     std::string wrong = partner(rank, block, from);
     if (!wrong.empty() || from.fan != kNoIndex || blocks_[from.rank] == 1) return wrong;
-    const std::uint32_t known = senders_.try_emplace(from.rank, from.block).first->second;
-    if (known == from.block) return "";
-    return "it also receives from " + place(from.rank, known) + ", and which comes first is open";
+    Sender& known = senders_[from.rank];
+    if (known.checked != checked_) known = {checked_, from.block};
+    if (known.block == from.block) return "";
+    return "it also receives from " + place(from.rank, known.block) + ", and which comes first is open";
   }
 
   const Plan& plan_;
   Goal goal_;
   std::uint32_t largest_count_;
-  std::vector<std::uint32_t> blocks_;                         // by rank
-  std::array<std::uint32_t, 3> chunks_{};                     // of the rank, by buffer
-  std::unordered_map<std::uint32_t, std::uint32_t> senders_;  // of the thread block: rank -> its thread block
+  std::vector<std::uint32_t> blocks_;      // by rank
+  std::array<std::uint32_t, 3> chunks_{};  // of the rank, by buffer
+  std::uint32_t checked_ = 0;              // number of the thread block, from 1 on
+  struct Sender {
+    std::uint32_t checked = 0;  // of whose senders it is the last one known
+    std::uint32_t block = 0;
+  };
+  std::vector<Sender> senders_;  // by rank
 };
 
 // Empty, or what is wrong with a fan.

@@ -222,6 +222,13 @@ TEST(NcclChoice, HasCollNetWhereTheFabricAddsUp) {
   EXPECT_THAT(nvls.why, HasSubstr("NCCL's cost model: nvls 43.7 us; next collnet_direct Simple 44.4"));
   EXPECT_THAT(choice_over("dgx_h100", true, kAllByNccl, all).why,
               HasSubstr("NCCL's cost model: collnet_direct 50.4 us; next nvls Simple 53.6"));
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
+    const LibraryChoice little = choice_over("dgx_h100", true, kAllByNccl, all, kind, 64 * kKibibyte);
+    EXPECT_EQ(little.algorithm, "sharp");
+    EXPECT_THAT(little.why, HasSubstr("NCCL's cost model: nvls 43.5 us; next collnet_direct Simple 44.4"));
+    EXPECT_THAT(choice_over("dgx_h100", true, kAllByNccl, all, kind).why,
+                HasSubstr("NCCL's cost model: collnet_direct 50.1 us; next nvls Simple 51.1"));
+  }
 }
 
 TEST(NcclChoice, IsWhatItWasWhereNoFabricAddsUp) {

@@ -103,7 +103,7 @@ TEST(NcclTuning, CountsWhatATreeOfTwoNodesGetsInside) {
   layout.local_rate = 1920 * kGbps;
   layout.nic_rate = 400 * kGbps;
   layout.domains = 2;
-  layout.chains.resize(4);
+  layout.chains.resize(8);  // of both trees
   const auto of = [&](CostFamily family) { return model_bandwidth(layout, family, GpuGeneration::ampere); };
   EXPECT_DOUBLE_EQ(of(CostFamily::ring), 48);
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 96);
@@ -111,7 +111,7 @@ TEST(NcclTuning, CountsWhatATreeOfTwoNodesGetsInside) {
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 48);
   layout.domains = 2;  // of two DGX A100 the next speed is beyond what 12 NVLinks give eight chains
   layout.nic_rate = 1600 * kGbps;
-  layout.chains.resize(8);
+  layout.chains.resize(16);
   EXPECT_DOUBLE_EQ(of(CostFamily::tree), 240);
 }
 
@@ -288,9 +288,7 @@ TEST(NcclTuning, TimesCollNetChain) {
   TuningCase one = direct_case(layout, GpuGeneration::ampere, 1 << 20);
   one.family = CostFamily::collnet_chain;
   one.nvswitches = false;
-  CommunicatorLayout chains = layout;
-  chains.chains.resize(8);
-  one.bandwidth = model_bandwidth(chains, one.family, one.generation);
+  one.bandwidth = model_bandwidth(layout, one.family, one.generation);
   EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 30);
   expect_time(one, Protocol::simple, 2 * 7 * 2.8 + 30 + 1'048.576 / 120);
   EXPECT_FALSE(estimated_time(one, Protocol::ll, nccl()).has_value());
@@ -315,6 +313,16 @@ TEST(NcclTuning, TimesNvlsOverCollNet) {
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));
   one.bandwidth = 8 * 20;
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 2 * 32 / 62));
+  // Of the others a rank has its own part already, an eighth of what it gets within its host; they need a NIC
+  // for each GPU.
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    one.kind = kind;
+    expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 7 / 8 * 32 / 31));
+    one.heads = 4;
+    EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+    one.heads = 8;
+  }
+  one.kind = CollectiveKind::all_reduce;
   one.nodes = 1;
   EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
   one.nodes = 4;

@@ -558,6 +558,31 @@ TEST(Sharp, IsProvedOverNvswitches) {
   }
 }
 
+// Of an all-gather the rank's own part goes up, and those of its number in all hosts through its NVSwitches
+// once; of a reduce-scatter it gives away everything there, and its host's sum of the parts of its number
+// goes up.
+TEST(Sharp, OtherKindsAreProvedOverNvswitches) {
+  for (const std::uint32_t group : {2U, 3U, 8U, 20U}) {
+    for (std::uint32_t hosts = 1; hosts <= 5; ++hosts) {
+      for (const char* trees : {"1", "2"}) {
+        const std::uint32_t p = group * hosts;
+        const Bytes n = Bytes{24} * p, part = n / group, over = hosts > 1 ? 1 : 0;
+        const auto sent = [&](CollectiveKind kind, std::uint32_t rank) {
+          const auto plan = testing::make_plan(
+              "{kind: sharp, nvls: true, group: " + std::to_string(group) + ", trees: " + trees + "}", kind,
+              p);
+          EXPECT_EQ(prove(*plan), "") << to_string(kind) << " " << group << " x " << hosts;
+          return bytes_sent(*plan, rank, n);
+        };
+        EXPECT_EQ(sent(CollectiveKind::all_gather, p - 1), part + over * n / p);
+        EXPECT_EQ(sent(CollectiveKind::reduce_scatter, 0), n + over * part);
+      }
+    }
+  }
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
+    EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, nvls: true, group: 8}", kind, 512)), "");
+}
+
 TEST(Sharp, RunsOverNvswitches) {
   PacketCollectives cluster(
       fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 4, rate: 400 Gbps",
@@ -568,6 +593,41 @@ TEST(Sharp, RunsOverNvswitches) {
   EXPECT_EQ(cluster.packets.at("host1/nic3", "leaf3").wire_bytes, part + part / 4096 * kHeader);
   const auto out = static_cast<double>(cluster.packets.at("host1/gpu3", "host1/nvswitch").wire_bytes);
   EXPECT_NEAR(out, 1.125 * n, 0.01 * n);  // and credits
+}
+
+// Out of a GPU n of a reduce-scatter go through the NVSwitches and n / k come, of an all-gather the other way
+// round; a NIC has n / k one way and n / p the other. It takes what the busier of the two takes, and a little
+// for the first chunk and the last one.
+TEST(Sharp, OtherKindsRunOverNvswitches) {
+  const std::uint32_t hosts = 4, p = 8 * hosts;
+  const Bytes n = 256 * kMebibyte, part = n / 8, own = n / p;
+  const std::string nvls = "{kind: sharp, nvls: true, base_latency: 0, hop_latency: 0, hop_latency_net: 0}";
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const bool gathers = kind == CollectiveKind::all_gather;
+    PacketCollectives cluster(
+        fabric("kind: rail_optimized, hosts_per_leaf: 2, units: 2, spines: 4, rate: 400 Gbps", "sharp", "",
+               "{kind: dgx_h100, nvls_efficiency: 1}") +
+        "  " + to_string(kind) + ": " + nvls + "\n");
+    const auto members = every(1, p);
+    const auto time = static_cast<double>(cluster.run(request_of(kind, members, n)));
+    for (const char* gpu : {"0", "5"}) {
+      const std::string name = "host1/gpu" + std::string(gpu);
+      const auto out = static_cast<double>(cluster.packets.at(name, "host1/nvswitch").wire_bytes);
+      const auto in = static_cast<double>(cluster.packets.at("host1/nvswitch", name).wire_bytes);
+      EXPECT_NEAR(out, static_cast<double>(gathers ? part : n), 0.02 * n) << to_string(kind);
+      EXPECT_NEAR(in, static_cast<double>(gathers ? n : part), 0.02 * n) << to_string(kind);
+      const PortId port = cluster.fabric_port("host1/nic" + std::string(gpu));
+      const auto sent = static_cast<double>(cluster.packets.network->port_counters(port).wire_bytes);
+      const auto got = static_cast<double>(cluster.packets.network->port_counters(port ^ 1U).wire_bytes);
+      EXPECT_NEAR(sent, static_cast<double>(gathers ? own : part), 0.02 * part) << to_string(kind);
+      EXPECT_NEAR(got, static_cast<double>(gathers ? part : own), 0.02 * part) << to_string(kind);
+    }
+    const double ports = static_cast<double>(n) / (0.824 * 18 * 25e9) * 1e12;
+    const Bytes packets = part / 4096;
+    const double nics = static_cast<double>(packets * kPacket) / 50e9 * 1e12;
+    EXPECT_GE(time, std::max(ports, nics)) << to_string(kind);
+    EXPECT_LE(time, 1.1 * std::max(ports, nics)) << to_string(kind);
+  }
 }
 
 // Four NICs for one GPU of each host: a tree over each.
@@ -581,15 +641,17 @@ TEST(Sharp, AHeadHasATreeForEachOfItsNics) {
     EXPECT_EQ(cluster.packets.at(nic, "switch0").wire_bytes, part + part / 4096 * kHeader) << nic;
 }
 
-TEST(Sharp, NvswitchesDoAllReducesOnly) {
+TEST(Sharp, NvswitchesDoNoBroadcasts) {
   const auto algorithm = testing::make_algorithm("{kind: sharp, nvls: true}");
-  EXPECT_TRUE(algorithm->supports(CollectiveKind::all_reduce));
-  EXPECT_FALSE(algorithm->supports(CollectiveKind::all_gather));
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
+    EXPECT_TRUE(algorithm->supports(kind));
+  EXPECT_FALSE(algorithm->supports(CollectiveKind::reduce));
   std::string yaml = fabric("kind: star, hosts: 8", "sharp", "", "dgx_h100");
-  yaml += "  all_gather: {kind: sharp, nvls: true}\n";
+  yaml += "  broadcast: {kind: sharp, nvls: true}\n";
   EXPECT_THAT([&] { const PacketCollectives made(yaml); },
               ThrowsMessage<ConfigError>(
-                  ::testing::AllOf(HasSubstr("test.yaml:8"), HasSubstr("does not do all_gather"))));
+                  ::testing::AllOf(HasSubstr("test.yaml:8"), HasSubstr("does not do broadcast"))));
 }
 
 // Of a tree over three hosts: thread block 0 sends, 1 receives, 2 is the switch's.

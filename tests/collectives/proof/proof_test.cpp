@@ -6,6 +6,9 @@
 #include <rapidcheck.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/proof/rank_sets.h"
 #include "sim/core/registry.h"
@@ -546,8 +549,44 @@ TEST(RankSets, JoinLikeSets) {
       const bool in_a = bits[rank] == 1;
       RC_ASSERT(sets.join(a, sets.single(rank)).has_value() == !in_a);
     }
-    RC_ASSERT(*sum == forward);  // canonical: the order does not show
+    RC_ASSERT(sets.equal(*sum, forward));  // the order does not show
     RC_ASSERT((*sum == sets.all()) == (std::find(bits.begin(), bits.end(), 0) == bits.end()));
+  }));
+}
+
+// Also what is put together by hops of another length: from a rank on, in an order that is not theirs.
+TEST(RankSets, WriteRangesAsOne) {
+  EXPECT_TRUE(rc::check("ranges out of pieces", [] {
+    const auto p = *rc::gen::inRange<std::uint32_t>(1, 30), hop = *rc::gen::inRange<std::uint32_t>(1, 30);
+    const auto first = *rc::gen::inRange<std::uint32_t>(0, p),
+               count = *rc::gen::inRange<std::uint32_t>(1, p + 1);
+    RankSets sets(p);
+    RankSets::Set set, progression;
+    std::vector<bool> put(p, false);
+    for (std::uint32_t i = 0, left = count; left > 0; ++i) {
+      const std::uint32_t place = (i * hop + i / p) % p;
+      if (put[place]) continue;
+      put[place] = true;
+      if (place >= count) continue;
+      set = *sets.join(set, sets.single((first + place) % p));
+      --left;
+    }
+    RC_ASSERT(set == (count == p ? sets.all() : RankSets::Set{first, count}));
+
+    std::fill(put.begin(), put.end(), false);
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t i = 0; i < count && !put[(first + i * hop) % p]; ++i) {
+      ranks.push_back((first + i * hop) % p);
+      put[ranks.back()] = true;
+      progression = *sets.join(sets.single(ranks.back()), progression);
+    }
+    RankSets::Set back;
+    std::reverse(ranks.begin(), ranks.end());
+    for (const std::uint32_t rank : ranks) back = *sets.join(back, sets.single(rank));
+    RC_ASSERT(sets.equal(progression, back));
+    RC_ASSERT(sets.text(progression) == sets.text(back));
+    for (std::uint32_t rank = 0; rank < p; ++rank)
+      RC_ASSERT(sets.join(progression, sets.single(rank)).has_value() == !put[rank]);
   }));
 }
 
@@ -557,6 +596,9 @@ TEST(RankSets, PrintRanges) {
   EXPECT_EQ(sets.text(sets.all()), "{0-7}");
   EXPECT_EQ(sets.text(*sets.join({6, 2}, {0, 1})), "{0, 6-7}");
   EXPECT_EQ(sets.text(*sets.join({2, 2}, {5, 1})), "{2-3, 5}");
+  EXPECT_EQ(sets.text(*sets.join({2, 1}, {7, 1})), "{2, 7}");  // 7 + 3 = 2 modulo 8
+  EXPECT_EQ(sets.text(*sets.join(*sets.join({2, 1}, {7, 1}), {4, 1})), "{2, 4, 7}");
+  EXPECT_EQ(sets.text(*sets.join(*sets.join({2, 1}, {7, 1}), {3, 1})), "{2-3, 7}");
 }
 
 }  // namespace
