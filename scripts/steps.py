@@ -16,6 +16,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -152,7 +153,8 @@ class Player:
 
     def find_key(self, job):
         manifest = json.loads(self.run(job, "--print-config", "--json", "-"))
-        parts = json.dumps([self.version, manifest["configuration"], sorted(file["hash"] for file in manifest["inputs"]), job.overlays])
+        configuration = re.sub(r"  # .*", "", manifest["configuration"])  # without where each value is from
+        parts = json.dumps([self.version, configuration, sorted(file["hash"] for file in manifest["inputs"]), job.overlays])
         if self.out:  # placements are named by what is in them
             parts = parts.replace(str(self.out.resolve()), "")
         return hashlib.sha256(parts.encode()).hexdigest()[:24]

@@ -59,6 +59,18 @@ class Table(unittest.TestCase):
             reality.play(self.player(most_hops=None), slow)
         self.assertGreater(reality.play(self.player(), slow)["step_s"], 1.5 * first["step_s"])
 
+    def test_what_is_kept_may_move(self):
+        line = "plain,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,1,,1.0"
+        here, = self.rows(line)
+        moved = self.path / "moved"
+        moved.mkdir()
+        for file in ("cluster.yaml", "job.yaml", "reference.csv"):
+            (moved / file).write_text((self.path / file).read_text())
+        there, = reality.read_rows(moved / "reference.csv")
+        self.assertEqual(self.player().key(here.job()), self.player().key(there.job()))
+        (moved / "job.yaml").write_text(JOB + "microbatches: 2\n")
+        self.assertNotEqual(self.player().key(here.job()), self.player().key(there.job()))
+
     def test_few_microbatches_are_enough(self):
         rows = self.rows("whole,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,,1,,1.0",
                          "all,f,h100_sxm,8,1,2,BF16,cluster.yaml,many.yaml,,4 8 24,1,,1.0",
