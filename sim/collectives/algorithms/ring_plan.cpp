@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
+
+#include "sim/core/modulo.h"
 
 namespace netsim {
 namespace {
@@ -11,16 +12,6 @@ std::uint32_t product_of(const Dimensions& dimensions) {
   std::uint32_t product = 1;
   for (const std::uint32_t size : dimensions) product *= size;
   return product;
-}
-// x with hop * x = 1 modulo the size, by Euclid's algorithm.
-std::uint32_t inverse_of(std::uint32_t hop, std::uint32_t size) {
-  std::int64_t a = hop, b = size, x = 1, y = 0;
-  while (b != 0) {
-    const std::int64_t quotient = a / b;
-    a = std::exchange(b, a - quotient * b);
-    x = std::exchange(y, x - quotient * y);
-  }
-  return static_cast<std::uint32_t>((x + size) % size);
 }
 std::uint32_t modulo(std::uint64_t number, std::uint32_t size) {
   return static_cast<std::uint32_t>(number % size);
@@ -73,7 +64,8 @@ RingPlan::Rings RingPlan::rings_of(const Dimensions& dimensions, const RingSlice
     NETSIM_CHECK(std::gcd(size, along.hop) == 1, "a ring that does not come to all ranks");
     const Dimensions inner(dimensions.begin(), dimensions.begin() + along.dimension);
     extent /= size;
-    rings.push_back({size, product_of(inner), along.hop % size, inverse_of(along.hop % size, size), extent});
+    rings.push_back(
+        {size, product_of(inner), along.hop % size, inverse_modulo(along.hop % size, size), extent});
   }
   return rings;
 }

@@ -300,10 +300,11 @@ class Chooser {
     one.channels = by_switches(one.family) ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
     if (one.family == CostFamily::nvls_tree || one.family == CostFamily::nvls_collnet)
       one.bandwidth_between = nvls_tree_bandwidth_between(layout_, one.generation);
-    if (one.family == CostFamily::collnet_direct || one.family == CostFamily::nvls_collnet)
-      one.heads = collnet_direct_graph(layout_, one.generation).heads;
-    if (one.family == CostFamily::collnet_direct) {
-      const CollnetGraph graph = collnet_direct_graph(layout_, one.generation);
+    const bool direct = one.family == CostFamily::collnet_direct;
+    if (!direct && one.family != CostFamily::nvls_collnet) return one;
+    const CollnetGraph graph = collnet_direct_graph(layout_, one.generation);
+    one.heads = graph.heads;
+    if (direct) {
       one.channels = graph.channels;
       one.nvswitches = layout_.nvswitches;
       one.bandwidth = graph.channels * graph.inside;

@@ -25,7 +25,7 @@ AccessOrder::AccessOrder(const Plan& plan, const CellRange& range, const AccessN
       range_(range),
       numbers_(numbers),
       order_(order),
-      narrow_(numbers.are_narrow() ? range.size() : 0, {UINT32_MAX, UINT32_MAX}),
+      narrow_(numbers.are_narrow() ? range.size() : 0, {kNoIndex, kNoIndex}),
       wide_(numbers.are_narrow() ? 0 : range.size()) {}
 
 std::string AccessOrder::touched(std::uint32_t rank, std::uint32_t block, std::uint32_t index,
@@ -39,7 +39,7 @@ std::string AccessOrder::touched(std::uint32_t rank, std::uint32_t block, std::u
     add_read(number, before, now.access);
     return "";
   }
-  if (before.read.block != UINT32_MAX) {
+  if (before.read.block != kNoIndex) {
     if (!ordered(now, before.read)) return conflict(now, before.read);
     if (const auto more = more_reads_.find(number); more != more_reads_.end()) {
       take_last_ones(more->second.all);
@@ -54,7 +54,7 @@ std::string AccessOrder::touched(std::uint32_t rank, std::uint32_t block, std::u
 }
 
 void AccessOrder::add_read(std::size_t number, Last last, Access now) {
-  if (last.read.block == UINT32_MAX || last.read.block == now.block) {
+  if (last.read.block == kNoIndex || last.read.block == now.block) {
     last.read = now;
     set_last(number, last);
     return;

@@ -12,12 +12,13 @@
 #include "sim/collectives/proof/blocks.h"
 #include "sim/collectives/proof/cell_range.h"
 #include "sim/collectives/proof/step_order.h"
+#include "sim/core/index.h"
 
 namespace netsim::proof {
 
 // A step of a thread block of a known rank that touches a cell.
 struct Access {
-  std::uint32_t block = UINT32_MAX;  // UINT32_MAX: none
+  std::uint32_t block = kNoIndex;  // kNoIndex: none
   std::uint32_t step = 0;
   bool operator==(const Access&) const = default;
 };
@@ -29,10 +30,10 @@ class AccessNumbers {
   AccessNumbers(const Plan& plan, const Blocks& blocks);
   bool are_narrow() const { return narrow_; }
   std::uint32_t narrow(Access access) const {
-    return access.block == UINT32_MAX ? UINT32_MAX : access.block << step_bits_ | access.step;
+    return access.block == kNoIndex ? kNoIndex : access.block << step_bits_ | access.step;
   }
   Access access(std::uint32_t narrow) const {
-    if (narrow == UINT32_MAX) return {};
+    if (narrow == kNoIndex) return {};
     return {narrow >> step_bits_, narrow & ((std::uint32_t{1} << step_bits_) - 1)};
   }
 
@@ -87,7 +88,7 @@ class AccessOrder {
   }
   std::string conflict(const Now& now, Access earlier) const;
   bool ordered(const Now& now, Access earlier) {
-    if (earlier.block == UINT32_MAX || earlier.block == now.access.block) return true;
+    if (earlier.block == kNoIndex || earlier.block == now.access.block) return true;
     if (now.step.after_block == earlier.block && now.step.after_step >= earlier.step) return true;
     return order_.before(now.rank, earlier.block, earlier.step, now.access.block, now.access.step);
   }

@@ -4,21 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/core/modulo.h"
+
 namespace netsim {
-namespace {
-
-// x with number * x = 1 modulo `modulus`, with which it has no common divisor: by Euclid's algorithm.
-std::uint32_t inverse_modulo(std::uint32_t number, std::uint32_t modulus) {
-  std::int64_t a = number, b = modulus, x = 1, y = 0;
-  while (b != 0) {
-    const std::int64_t quotient = a / b;
-    a = std::exchange(b, a - quotient * b);
-    x = std::exchange(y, x - quotient * y);
-  }
-  return static_cast<std::uint32_t>((x + modulus) % modulus);
-}
-
-}  // namespace
 
 RankSets::RankSets(std::uint32_t ranks)
     : ranks_(ranks), hops_{{1, 1}}, trees_{{kNone, kNone, 0, false, false}, {kWhole, kWhole, 1, true, true}} {

@@ -77,18 +77,25 @@ struct DeepGemm {
 };
 void PrintTo(const DeepGemm& gemm, std::ostream* out) { *out << gemm.m << " " << gemm.n << " " << gemm.k; }
 
+Kernel kernel_of(const DeepGemm& measured) {
+  Kernel kernel = cube(1, kFp8);
+  kernel.m = measured.m;
+  kernel.n = measured.n;
+  kernel.k = measured.k;
+  kernel.batch = measured.groups;
+  return kernel;
+}
+double error_of(const DeepGemm& measured, Time time, double tflops) {
+  const double flops = 2 * static_cast<double>(measured.m * measured.n * measured.k * measured.groups);
+  return 100 * (flops / static_cast<double>(time) / tflops - 1);
+}
+
 class DeepGemmRates : public ::testing::TestWithParam<DeepGemm> {};
 
 TEST_P(DeepGemmRates, AreNearWhatWasMeasured) {
   const DeepGemm& measured = GetParam();
   const auto error = [&](const char* yaml) {
-    Kernel kernel = cube(1, kFp8);
-    kernel.m = measured.m;
-    kernel.n = measured.n;
-    kernel.k = measured.k;
-    kernel.batch = measured.groups;
-    const double flops = 2 * static_cast<double>(kernel.m * kernel.n * kernel.k * kernel.batch);
-    return 100 * (flops / static_cast<double>(gpu(yaml)->duration(kernel)) / measured.tflops - 1);
+    return error_of(measured, gpu(yaml)->duration(kernel_of(measured)), measured.tflops);
   };
   const double exposed = error("{kind: h800_sxm, exposed_epilogue: true}"), hidden = error("h800_sxm");
   std::printf("%5ld x %5ld x %5ld, %ld groups: measured %6.0f TFLOP/s, %+.1f %%, hidden epilogue %+.1f %%\n",
@@ -117,21 +124,15 @@ class DeepGemmWgradRates : public ::testing::TestWithParam<DeepGemm> {};
 
 TEST_P(DeepGemmWgradRates, AreNearWhatWasMeasured) {
   const DeepGemm& measured = GetParam();
-  Kernel kernel = cube(1, kFp8);
-  kernel.m = measured.m;
-  kernel.n = measured.n;
-  kernel.k = measured.k;
-  kernel.batch = measured.groups;
+  Kernel kernel = kernel_of(measured);
   kernel.weight_gradient = true;
-  const double flops = 2 * static_cast<double>(kernel.m * kernel.n * kernel.k * kernel.batch);
   Kernel sum;  // of what was written in half precision
   sum.bytes = 10 * kernel.m * kernel.n * kernel.batch;
   const auto error = [&](const std::string& parameters, bool fused, double tflops) {
     const auto model = gpu("{kind: h800_sxm, exposed_epilogue: true" + parameters + "}");
     kernel.accumulates = fused;
     kernel.element_bytes = fused ? 4 : 2;
-    const Time time = model->duration(kernel) + (fused ? 0 : model->duration(sum));
-    return 100 * (flops / static_cast<double>(time) / tflops - 1);
+    return error_of(measured, model->duration(kernel) + (fused ? 0 : model->duration(sum)), tflops);
   };
   const double now = error(", fp8_wgrad_sustained: 0.63", true, measured.tflops);
   const double before = error(", fp8_wgrad_sustained: 0.515", true, measured.tflops / 1.2);
