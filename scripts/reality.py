@@ -316,7 +316,7 @@ def main():
             write_clocks(TABLE, {row.number: clock})
             print(f"{row.name}: clock {clock:.4f}", flush=True)
         return
-    if options.shortcuts:
+    if options.shortcuts is not None:
         print("| row | GPUs | precision | whole s | both shortcuts | few microbatches | packets of 64 KiB |\n|---|---|---|---|---|---|---|", flush=True)
         for row in rows:
             found = shortcuts(player, row, options.shortcuts)
