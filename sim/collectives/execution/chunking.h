@@ -56,9 +56,9 @@ struct Chunking {
   std::uint32_t slots = 0;       // messages of a connection that the receiver has room for; 0: unlimited
   bool slots_of_chunks = false;  // no messages: of as many chunks as a step moves at a time
   Protocol protocol = Protocol::simple;
-  // Of bytes on the wire: what the thread blocks of a message move, and what the links within a host and a
-  // NIC carry. 0: not known.
-  BitRate block_rate = 0, local_rate = 0, nic_rate = 0;
+  // Of bytes on the wire: what the thread blocks of a message move, what of that they store into the memory
+  // of others, and what the links within a host and a NIC carry. 0: not known.
+  BitRate block_rate = 0, store_rate = 0, local_rate = 0, nic_rate = 0;
   bool operator==(const Chunking&) const = default;
 };
 

@@ -330,6 +330,8 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
   chunking.block_rate = on_wire * (channels / chunking.channels);
+  chunking.store_rate =
+      store_rate(layout.local_rate, family, chunking.protocol, *generation) / chunking.channels;
   chunking.local_rate =
       layout.farthest == Reach::scale_out ? layout.local_rate : layout.local_rate / chunking.channels;
   chunking.nic_rate = layout.rate_of_nic;

@@ -25,12 +25,12 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
   const bool tree = family == CostFamily::tree;
   const ProtocolParameters& costs = parameters_.of(chunking.protocol);
   const Time pass = time_at(chunking.block_rate, bytes);
-  // What the thread block needs longer than the wire.
-  const auto beyond = [&](BitRate rate) { return std::max<Time>(0, pass - time_at(rate, bytes)); };
+  // What it needs longer than the wire.
+  const auto beyond = [&](Time time, BitRate rate) { return std::max<Time>(0, time - time_at(rate, bytes)); };
   const bool fences = chunking.protocol == Protocol::simple;
   const auto fenced = [&](Time latency) { return fences ? latency : 0; };
   const auto inside = [&](Time latency) {
-    const Time late = beyond(chunking.local_rate);
+    const Time late = beyond(std::max(pass, time_at(chunking.store_rate, bytes)), chunking.local_rate);
     const bool by_lines = tree && leg.passed_on && !fences;
     return Hop{latency + (by_lines ? 0 : late), fenced(latency) + late};
   };
@@ -41,7 +41,7 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
       return inside(tree ? costs.hop_latency_pcie_tree : costs.hop_latency_pcie_ring);
     case Reach::scale_out: {
       const Time latency = tree ? costs.hop_latency_net_tree : costs.hop_latency_net_ring;
-      return {latency + pass, fenced(latency) + beyond(chunking.nic_rate)};
+      return {latency + pass, fenced(latency) + beyond(pass, chunking.nic_rate)};
     }
     case Reach::self:
     case Reach::ideal:

@@ -11,7 +11,8 @@
 // through by a fence and sets its own flag (prims_simple.h). So protocol Simple costs the hop latency between
 // two slices of a connection, too. LL and LL128 have no fence, and their threads go on with the next line at
 // once. It also moves no more bytes a second than a block of threads can (Chunking::block_rate): within a
-// host, where it writes into the peer's memory itself, that counts where it is slower than the links; over
+// host, where it writes into the peer's memory itself, that counts where it is slower than the links, and so
+// does what all blocks together can write there (Chunking::store_rate); over
 // the network the proxy and the NIC take a slice when the block has put all of it into its buffer. Lines of
 // LL and LL128 that a tree passes on within a host go on as they come in (prims_ll.h, prims_ll128.h), so that
 // the block's time for them shows where they set out, and from there on as the least time to the next chunk.

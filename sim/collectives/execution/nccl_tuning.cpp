@@ -329,6 +329,12 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
   return bits(kilobytes / (kilobytes / (tree / 4) - fence));
 }
 
+BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation) {
+  if (protocol != Protocol::ll128 || generation != GpuGeneration::ampere) return 0;
+  const BitRate all = local_rate / 5 * 3;
+  return family == CostFamily::tree ? all / 2 : all;
+}
+
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
   if (by_switches(family)) {

@@ -60,6 +60,15 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
                           std::uint32_t nodes);
 
+// What all thread blocks of a GPU store into the memories of others, on the wire, of what its links carry; in
+// trees half of that each, up and down. 0: as much as these. On A100 lines of LL128, which the sender always
+// stores, get 0.6: 12 of a link's 25 GB/s, where by Simple the receiver reads and gets 20
+// (ncclTopoCheckP2p: reads on Ampere alone, because they were seen to be faster; NCCL's issue 512). Measured:
+// 16 MiB take 108.7 us longer than 8 on 8 A100-SXM4-40GB with NVSwitch (nccl-tests, in place, in
+// Hetu-Galvatron's tests/profiler/test_hardware_profile.py), 135 GB/s of data. Why is not published; stores
+// of 32 bytes, each with a flit of header and one of answer, would get half of a link.
+BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation);
+
 // What a group's links give a ring, a tree or NVLS, on as many rings or chains as it has. Of a NIC's rate the
 // model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels
 // get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in

@@ -358,6 +358,18 @@ TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
   EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll, ampere, 1), 24 / 3.8 / 4, 1e-6);
 }
 
+// 0.6 of NVLink on A100, in a tree half of it each way; no limit of their own elsewhere.
+TEST(NcclTuning, KnowsWhatLinesOfLl128GetOfNvlink) {
+  using enum GpuGeneration;
+  const BitRate links = 1920 * kGbps;
+  EXPECT_EQ(store_rate(links, CostFamily::ring, Protocol::ll128, ampere), 1152 * kGbps);
+  EXPECT_EQ(store_rate(links, CostFamily::tree, Protocol::ll128, ampere), 576 * kGbps);
+  EXPECT_EQ(store_rate(links, CostFamily::ring, Protocol::simple, ampere), 0);
+  EXPECT_EQ(store_rate(links, CostFamily::ring, Protocol::ll, ampere), 0);
+  EXPECT_EQ(store_rate(links, CostFamily::ring, Protocol::ll128, volta), 0);
+  EXPECT_EQ(store_rate(links, CostFamily::ring, Protocol::ll128, hopper), 0);
+}
+
 TEST(NcclTuning, KnowsGpusByTheirNames) {
   EXPECT_EQ(generation_of("a100_80gb"), GpuGeneration::ampere);
   EXPECT_EQ(generation_of("h100_sxm"), GpuGeneration::hopper);
