@@ -108,6 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/zb_h1.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/zb_h2.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
+                      Case{"pipeline/accelerator.yaml", "pipeline/communication.yaml"},
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_chimera.yaml"},
                       Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"compute/failures.yaml", "workloads/small_gpt_checkpoints.yaml"},

@@ -803,6 +803,30 @@ class Ptdp : public WorkloadKind {
     if (plan_->placement.routes() > 1 && shards_gradients())
       node(where, "sharding", "what")
           .fail("has to be states: a bidirectional pipeline has copies of its own");
+    if (plan_->reduces()) check_reductions(where);
+    for (std::uint32_t part = 0; plan_->placement.routes() > 1 && part < plan_->parts(); ++part) {
+      const std::vector<std::uint32_t> holders = plan_->placement.holders(part);
+      if (holders.front() + holders.back() + 1 == shape_.stages && holders.size() == 2) continue;
+      node(where, "parallel", "schedule")
+          .fail(
+              "copies of a part of the model have to be on opposite stages, where their gradients are "
+              "summed");
+    }
+  }
+  // Steps of the schedule that reduce gradients take the place of other ways to do so early.
+  void check_reductions(const ConfigNode& where) const {
+    const std::string says = "the schedule has steps that reduce gradients: ";
+    if (p_.gradient.overlap)
+      node(where, "gradient", "overlap").fail(says + "gradient.overlap has to be false");
+    if (p_.gradient.local_steps > 1)
+      node(where, "gradient", "local_steps").fail(says + "replicas cannot step alone");
+    if (p_.parallel.servers > 0)
+      node(where, "parallel", "servers").fail(says + "there can be no parameter servers");
+    if (shards_gradients())
+      node(where, "sharding", "what").fail(says + "gradients that are divided are reduced in each backward");
+    if (model_->experts() != nullptr && p_.parallel.expert_exchange == ExpertExchange::fetch)
+      node(where, "parallel", "expert_exchange")
+          .fail(says + "those of experts that are fetched are summed for each microbatch");
   }
 
   MemoryAccounting accounting() const {

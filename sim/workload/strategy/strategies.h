@@ -194,8 +194,9 @@ std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 // Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
 // are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
 // `overlap`, the layers' gradients go out during the last microbatch's backward, whenever layers have filled
-// a bucket; what remains follows after it. A bidirectional pipeline's copies of the model are summed in the
-// same collective.
+// a bucket; what remains follows after it. Gradients of chunks that the schedule has steps for are reduced at
+// these, in pieces of a bucket (PipelineStepKind::reduce; not beside `overlap`). A bidirectional pipeline's
+// copies of the model are summed in the same collective.
 struct DataParallelism {
   Bytes bucket = 0;
   bool overlap = false;

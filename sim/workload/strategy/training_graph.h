@@ -107,6 +107,8 @@ struct ChunkGraph {
   // layer's gradients, that of the last microbatch or all (ReplicaTraffic); nobody in the backward waits for
   // it. Each waits for the backward, or for those before it that GraphNode::after names.
   std::vector<std::vector<GraphNode>> reductions;
+  // What is reduced, one after the other, at the step of the schedule that reduces the chunk's gradients.
+  std::vector<GraphNode> reduced_at_step;
   // By layer: what is gathered, one after the other, before a forward computes the layer and those behind it:
   // from the beginning of the iteration on before the first microbatch's, or before all.
   std::vector<std::vector<GraphNode>> gathers;
@@ -137,7 +139,8 @@ enum class ParameterSet : std::uint8_t { common, experts };
 // What a stage does once an iteration, after its last computation.
 struct FinishNode {
   GraphNode node;
-  // 0: the last computation; i + 1: node i of the list; kReductions: the last of ChunkGraph::reductions.
+  // 0: the last computation, and what the stage waits for behind it; i + 1: node i of the list; kReductions:
+  // the last of ChunkGraph::reductions and reduced_at_step.
   std::vector<std::uint32_t> after;
   static constexpr std::uint32_t kReductions = UINT32_MAX;
 };
