@@ -116,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml"},
+                      Case{"topologies/dgx_h100.yaml", "workloads/small_llama_fp8_parameters.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
                       Case{"topologies/two_fabrics.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml"},

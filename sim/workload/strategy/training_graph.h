@@ -89,6 +89,8 @@ struct LayerGraph {
   };
   Paired paired;
   std::vector<Tensor> parameters;
+  // Of those of one rank, by ParameterSet: so many are kept and gathered in FP8.
+  std::array<std::int64_t, 2> reduced{};
   std::vector<Saved> saved;    // by the forward for the backward
   Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's
   Bytes backward_buffers = 0;  // and a backward
@@ -153,9 +155,11 @@ struct StageGraph {
   std::vector<GraphNode> average;
   std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
   std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
+  std::array<std::int64_t, 2> reduced{};     // of these, as LayerGraph::reduced
   MemoryUse resident;                        // what is in memory all the time
 
   std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
+  std::int64_t reduced_of(ParameterSet set) const { return reduced[static_cast<std::size_t>(set)]; }
 
   // Appends to `finish`; the nodes that are appended next wait for the same.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }

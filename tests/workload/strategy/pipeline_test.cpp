@@ -320,8 +320,7 @@ class RandomLists {
   std::string list(const Replayed& one) {
     const PipelinePlan plan = make_pipeline_plan(parse_config(one.schedule, ""), ConfigNode(), one.shape);
     for (int attempt = 0; attempt < 20; ++attempt) {
-      std::string text =
-          "{kind: listed, placement: " + one.placement + ", steps: [" + stages(plan) + "]}";
+      std::string text = "{kind: listed, placement: " + one.placement + ", steps: [" + stages(plan) + "]}";
       try {
         make_pipeline_plan(parse_config(text, ""), ConfigNode(), one.shape);
         return text;
