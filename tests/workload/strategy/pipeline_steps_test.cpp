@@ -153,6 +153,37 @@ TEST(PipelineSteps, MessagesAreScatteredAndGatheredAsWithoutSteps) {
   played(*with);
 }
 
+// Stage 1 has posted the receive of microbatch 1 when it gathers and loads for the backward of 0, and stage 0
+// sends that when the backward is done: what a backward needs waits for the step before, and not for what has
+// been posted since.
+TEST(PipelineSteps, CombineWithAllElse) {
+  const auto llama = [](const std::string& parallel, const std::string& more, const std::string& steps) {
+    return parse_workload(
+        "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 64, heads: 4, groups: 4, inner: 96, "
+        "sequence: 16, vocabulary: 128" +
+        std::string(more.find("expert") == 0 ? ", " : "") +
+        (more.find("expert") == 0 ? "experts: {count: 4, top_k: 2, inner: 32}" : "") +
+        "}, microbatches: 2, parallel: {pipeline: 2, " + parallel +
+        ", schedule: {kind: listed, steps: " + steps + "}}" + (more.find("expert") == 0 ? "" : more) + "}");
+  };
+  const std::string zero3 =
+      ", recompute: none, optimizer: distributed_adam, sharding: {what: parameters, reshard: all, ahead: ";
+  for (const auto& [parallel, more] : std::vector<std::pair<std::string, std::string>>{
+           {"data: 2", zero3 + "0}"},
+           {"data: 2", zero3 + "1}"},
+           {"data: 2", ", recompute: none, offload: {activations: 1}"},
+           {"data: 2", ", offload: {optimizer: 1}"},
+           {"tensor: 2, sequence: true", ", optimizer: distributed_adam, overlap_parameter_gather: true"},
+           {"context: 2", ", overlap_p2p: false"},
+           {"data: 2, expert: 2", "experts"}}) {
+    SCOPED_TRACE(parallel + more);
+    const auto with = llama(parallel, more, "['F0 F1 RB0! SF1 B0 B1', 'F0 RF1 B0 SB0 F1 SB0! B1']")->tasks(4);
+    const auto without = llama(parallel, more, "['F0 F1 B0 B1', 'F0 B0 F1 B1']")->tasks(4);
+    for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(bytes_of(*with, rank), bytes_of(*without, rank));
+    EXPECT_FALSE(played(*with).empty());
+  }
+}
+
 // A copy of the model's last part is on the first stage, and of its first part on the last.
 TEST(PipelineSteps, ChimeraReducesTheLastPartsGradientsBeforeTheEnd) {
   const auto chimera = [](const char* eager) {
