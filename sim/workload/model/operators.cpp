@@ -185,21 +185,23 @@ std::int64_t parameters_of(const Model& model) {
 
 // As Megatron-LM runs it with apex. Bytes per parameter: gradient to fp32 (read 2, write 4; not for fp32
 // gradients), unscale and check (8), norm (4), clip (8), Adam (read gradient, parameter, m, v: 16, write
-// parameter, m, v: 12), fp32 parameter to half precision (read 4, write 2).
-Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes) {
+// parameter, m, v: 12), fp32 parameter to half precision (read 4, write 2) or to FP8 (read 4, write 1).
+Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes, std::int64_t reduced) {
   Work work{"optimizer", {}};
-  const auto add = [&](const char* name, std::int64_t bytes) {
+  const auto add_for = [&](std::int64_t count, const char* name, std::int64_t bytes) {
     Kernel kernel;
     kernel.name = name;
-    kernel.bytes = bytes * parameters;
+    kernel.bytes = bytes * count;
     work.kernels.push_back(std::move(kernel));
   };
+  const auto add = [&](const char* name, std::int64_t bytes) { add_for(parameters, name, bytes); };
   if (gradient_bytes == 2) add("gradient_to_fp32", 6);
   add("gradient_unscale", 8);
   add("gradient_norm", 4);
   add("gradient_clip", 8);
   add("adam", 28);
-  add("parameter_to_fp16", 6);
+  add_for(parameters - reduced, "parameter_to_fp16", 6);
+  if (reduced > 0) add_for(reduced, "parameter_to_fp8", 5);
   return work;
 }
 

@@ -244,7 +244,8 @@ double forward_flops(const Model& model);
 // The most bytes that a tensor of the model, or all its parameters, may take; an upper bound.
 double largest_bytes(const Model& model);
 
-// Adam in mixed precision over this many parameters; bytes per parameter in operators.cpp.
-Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes);
+// Adam in mixed precision over this many parameters, of which `reduced` are kept in FP8; bytes per parameter
+// in operators.cpp.
+Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes, std::int64_t reduced = 0);
 
 }  // namespace netsim

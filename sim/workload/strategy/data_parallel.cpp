@@ -18,15 +18,34 @@ class DataParallel final : public Strategy {
                          p_.sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
       Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
       if (p_.overlap) left -= add_buckets(graph, stage, node);
+      left -= add_steps(graph, s, node);
       stage.add_finish(node, left, p_.bucket);
       // They are one after the other.
       const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
       if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
-      if (!remained && p_.overlap) stage.finished.push_back(FinishNode::kReductions);
+      if (!remained && (p_.overlap || graph.plan->reduces()))
+        stage.finished.push_back(FinishNode::kReductions);
     }
   }
 
  private:
+  // What the schedule has steps for. What the ends of the model share is summed between them first.
+  Bytes add_steps(TrainingGraph& graph, std::uint32_t s, GraphNode node) const {
+    Bytes all = 0;
+    for (std::uint32_t c = 0; c < graph.stages[s].chunks.size(); ++c) {
+      if (!graph.plan->reduces(s, c)) continue;
+      ChunkGraph& chunk = graph.stages[s].chunks[c];
+      Bytes left = 0;
+      for (const std::uint32_t layer : chunk.layers)
+        left += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
+      all += left;
+      for (; left > 0; left -= node.bytes) {
+        node.bytes = p_.bucket == 0 ? left : std::min(left, p_.bucket);
+        chunk.reduced_at_step.push_back(node);
+      }
+    }
+    return all;
+  }
   Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
     Bytes all = 0;
     for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, p_.set)) {
@@ -65,7 +84,8 @@ class LocalStepsStrategy final : public Strategy {
 };
 
 // The ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline and the
-// one opposite hold the same parts of the model.
+// one opposite hold the same parts of the model, so that gradients of one part and of all are summed in one
+// group.
 GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
   std::vector<std::string> axes;
   if (graph.mesh.size(axis) > 1) axes.push_back(axis);

@@ -124,7 +124,11 @@ class Accounting final : public Strategy {
   void count_resident(const TrainingGraph& graph, StageGraph& stage) const {
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
       const std::int64_t whole = stage.parameters_of(set), part = equal_part(whole, shard_count(graph, set));
-      stage.resident[MemoryKind::parameters] += kParameterBytes * (p_.parameters ? part : whole);
+      const std::int64_t reduced = stage.reduced_of(set);
+      stage.resident[MemoryKind::parameters] +=
+          p_.parameters ? kParameterBytes * equal_part(whole - reduced, shard_count(graph, set)) +
+                              equal_part(reduced, shard_count(graph, set))
+                        : parameter_bytes(whole, reduced);
       const std::int64_t updated = p_.states ? part : whole, away = offloaded(updated, p_.offloaded);
       const std::int64_t summed = p_.gradients ? part : whole;
       stage.resident[MemoryKind::gradients] +=
@@ -145,7 +149,8 @@ class Accounting final : public Strategy {
   }
 
   // Weights in reduced precision and their transposes, which Transformer Engine makes once an iteration and
-  // keeps for all microbatches (get_weight_workspace() of its modules).
+  // keeps for all microbatches (get_weight_workspace() of its modules). What is kept in reduced precision
+  // itself has its transpose besides (its Float8Tensor).
   std::int64_t reduced_copies(const LayerGraph& layer, const Sharding& sharding) const {
     if (p_.precision == Precision::half) return 0;
     std::int64_t elements = 0;
@@ -155,7 +160,9 @@ class Accounting final : public Strategy {
           elements += sharding.local(op.n) * sharding.local(op.k) * sharding.local(op.batch) / op.pieces;
       }
     }
-    return 2 * elements * operand_bits(p_.precision) / 8;
+    const bool kept = std::any_of(layer.reduced.begin(), layer.reduced.end(),
+                                  [](std::int64_t parameters) { return parameters > 0; });
+    return (kept ? 1 : 2) * elements * operand_bits(p_.precision) / 8;
   }
 
   // What sequence parallelism gathers before GEMMs goes into one buffer of Megatron-LM's

@@ -8,10 +8,12 @@ class Adam final : public Strategy {
   explicit Adam(bool sharded) : sharded_(sharded) {}
   void apply(TrainingGraph& graph) const override {
     for (StageGraph& stage : graph.stages) {
-      std::int64_t parameters = 0;
-      for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts})
+      std::int64_t parameters = 0, reduced = 0;
+      for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
         parameters += updated_parameters(graph, stage.parameters_of(set), set, sharded_);
-      stage.add_finish(optimizer_step(parameters, graph.model.gradient_bytes));
+        reduced += updated_parameters(graph, stage.reduced_of(set), set, sharded_);
+      }
+      stage.add_finish(optimizer_step(parameters, graph.model.gradient_bytes, reduced));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }
@@ -27,9 +29,9 @@ std::int64_t updated_parameters(const TrainingGraph& graph, std::int64_t paramet
   return sharded ? equal_part(parameters, shard_count(graph, set)) : parameters;
 }
 
-GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes) {
+GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes, std::int64_t reduced) {
   GraphNode node;
-  node.work = optimizer_work(parameters, gradient_bytes);
+  node.work = optimizer_work(parameters, gradient_bytes, reduced);
   node.name = node.work.name;
   // Gradients in half precision are copied to fp32 for it.
   if (gradient_bytes == 2) {

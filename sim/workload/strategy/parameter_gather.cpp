@@ -19,7 +19,12 @@ class ParameterGather final : public Strategy {
         gather_ahead(graph, stage, node);
         continue;
       }
-      stage.add_finish(node, stage.parameters_of(set_) * kParameterBytes, bucket_);
+      const std::int64_t parameters = stage.parameters_of(set_);
+      const Bytes bytes = parameter_bytes(parameters, stage.reduced_of(set_));
+      // As many pieces as in half precision: buckets are of parameters.
+      const bool cut = bucket_ != 0 && bytes < parameters * kParameterBytes;
+      stage.add_finish(node, bytes,
+                       cut ? equal_part(bytes, equal_part(parameters * kParameterBytes, bucket_)) : bucket_);
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }
@@ -36,14 +41,20 @@ class ParameterGather final : public Strategy {
     for (ChunkGraph& chunk : stage.chunks) {
       chunk.gathers.resize(chunk.layers.size());
       GraphNode* bucket = nullptr;
+      Bytes filled = 0;  // as in half precision
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]], graph, set_);
         if (set_ == ParameterSet::common && chunk.layers[i] == carrier && !graph.model.shared.empty())
           parameters += graph.sharding.local(graph.model.shared);
         if (parameters == 0) continue;
-        if (bucket == nullptr) bucket = &chunk.gathers[i].emplace_back(gather);
-        bucket->bytes += parameters * kParameterBytes;
-        if (bucket_ != 0 && bucket->bytes >= bucket_) bucket = nullptr;
+        if (bucket == nullptr) {
+          bucket = &chunk.gathers[i].emplace_back(gather);
+          filled = 0;
+        }
+        bucket->bytes += parameter_bytes(
+            parameters, graph.layers[chunk.layers[i]].reduced[static_cast<std::size_t>(set_)]);
+        filled += parameters * kParameterBytes;
+        if (bucket_ != 0 && filled >= bucket_) bucket = nullptr;
       }
     }
   }

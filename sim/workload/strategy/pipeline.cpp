@@ -1,11 +1,14 @@
-// pipeline: a synthetic pipeline of equal stages with given durations, one rank per stage and nothing else:
-// for exact tests of bubbles and of schedules.
+// pipeline: a synthetic pipeline of equal stages with given durations, one rank per stage, or several
+// replicas of it, and nothing else: for exact tests of bubbles and of schedules.
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/core/config_entries.h"
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
 #include "sim/workload/program/role_program_source.h"
@@ -25,6 +28,8 @@ struct PipelineParameters {
   Time weights = kUnset;
   Time overlapped = kUnset;
   Bytes bytes = kMegabyte;
+  std::int64_t replicas = 1;
+  Bytes gradients = 0;
   bool overlap_p2p = true;
   ConfigNode schedule;
   std::int64_t iterations = 1, warm_up = 0;
@@ -53,6 +58,12 @@ const Parameters<PipelineParameters>& parameters() {
                 "a forward and the backward of another microbatch computed as one, where a schedule does so; "
                 "forward + backward if not given")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte}, "message between stages, in both directions")
+          .integer("replicas", &P::replicas, {1, 65'536}, "of the pipeline (d): ranks are stages x replicas")
+          .bytes(
+              "gradients", &P::gradients, {0, 1000 * kGigabyte},
+              "of one stage's share of the model, which all copies of it reduce, those of replicas and those "
+              "of a bidirectional schedule: at the end of an iteration, or where the schedule has it; "
+              "virtual_stages divides them among the chunks")
           .flag("overlap_p2p", &P::overlap_p2p,
                 "a stage goes on while its messages travel; false: it waits for them")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
@@ -62,14 +73,21 @@ const Parameters<PipelineParameters>& parameters() {
   return p;
 }
 
-// Every part of the model takes the same time.
+// Every part of the model takes the same time, and has as many gradients.
 class EqualParts : public StageComputation {
  public:
+  // Of a part; `groups`: who reduces them, by part of the model, if anybody does.
+  struct Gradients {
+    Bytes bytes = 0;
+    std::vector<std::optional<std::uint32_t>> groups = {};
+  };
   struct Times {
     Time forward, backward, weights, overlapped;
   };
-  explicit EqualParts(const Times& times)
-      : forward_(fixed("forward", times.forward)),
+  EqualParts(const PipelinePlan& plan, const Times& times, Gradients gradients)
+      : plan_(plan),
+        gradients_(std::move(gradients)),
+        forward_(fixed("forward", times.forward)),
         backward_(fixed("backward", times.backward)),
         input_(fixed("input_backward", times.backward - times.weights)),
         weights_(fixed("weights", times.weights)),
@@ -80,6 +98,25 @@ class EqualParts : public StageComputation {
     after.insert(after.end(), inputs.backward.begin(), inputs.backward.end());
     const Position done = block.compute(work(step.kind), after);
     return {done, done};
+  }
+  std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const override {
+    const auto group = gradients_.groups[plan_.placement.held(stage, chunk).part];
+    if (!group || gradients_.bytes == 0) return {};
+    return block.collective("gradients", CollectiveKind::all_reduce, Stream::dp, 0, *group, gradients_.bytes,
+                            after);
+  }
+  // What no step of the stage reduces, in the order of the model, which is the same for all copies.
+  void reduce_rest(BlockBuilder& block, std::uint32_t stage, const PipelineProgram::End& end) const {
+    if (!plan_.trains) return;
+    std::map<std::uint32_t, std::uint32_t> chunks;  // by part
+    for (std::uint32_t chunk = 0; chunk < plan_.placement.chunks(stage); ++chunk)
+      chunks.try_emplace(plan_.placement.held(stage, chunk).part, chunk);
+    std::vector<Position> after = end.waits;
+    after.push_back(end.computed);
+    for (const auto& [part, chunk] : chunks) {
+      if (!plan_.reduces(stage, chunk)) reduce(block, stage, chunk, after);
+    }
   }
 
  private:
@@ -94,8 +131,15 @@ class EqualParts : public StageComputation {
       case PipelineStepKind::weight_backward:
         return weights_;
       case PipelineStepKind::overlapped:
+        return overlapped_;
+      case PipelineStepKind::send_forward:
+      case PipelineStepKind::receive_forward:
+      case PipelineStepKind::send_backward:
+      case PipelineStepKind::receive_backward:
+      case PipelineStepKind::reduce:
         break;
     }
+    NETSIM_CHECK(false, "a step that communicates computes nothing");
     return overlapped_;
   }
   static Work fixed(const char* name, Time duration) {
@@ -105,6 +149,8 @@ class EqualParts : public StageComputation {
     kernel.duration = duration;
     return {name, {kernel}};
   }
+  const PipelinePlan& plan_;
+  Gradients gradients_;
   Work forward_, backward_, input_, weights_, overlapped_;
 };
 
@@ -136,6 +182,15 @@ class Pipeline : public WorkloadKind {
     require_divides(where, "backward", p_.backward);
     if (plan_->splits_backward()) require_divides(where, "weights", p_.weights);
     require_divides(where, "overlapped", p_.overlapped);
+    if (p_.gradients % divisor() != 0) {
+      entry_or_self(where, "gradients")
+          .fail("gradients (" + format_bytes(p_.gradients) + ") cannot be divided among " +
+                std::to_string(divisor()) + " virtual_stages to the byte");
+    }
+    if (p_.stages * p_.replicas > static_cast<std::int64_t>(ProgramLimits::kRanks)) {
+      entry_or_self(where, "replicas")
+          .fail("stages x replicas is more than " + std::to_string(ProgramLimits::kRanks) + " ranks");
+    }
   }
 
   std::string compile() const override { return serialize_program(build()); }
@@ -154,19 +209,37 @@ class Pipeline : public WorkloadKind {
               std::to_string(divisor()) + " virtual_stages to the picosecond");
   }
 
+  // The group of those that have copies of a part; nothing where only one rank has it.
+  std::optional<std::uint32_t> copies_of(ProgramBuilder& builder, std::uint32_t part,
+                                         std::optional<std::uint32_t> replicas, std::uint32_t stages) const {
+    GroupExpression copies;
+    if (replicas) copies.axes.push_back({*replicas, {}});
+    const std::vector<std::uint32_t> holders = plan_->placement.holders(part);
+    if (holders.size() > 1) copies.axes.push_back({stages, holders});
+    if (copies.axes.empty() || p_.gradients == 0) return {};
+    return builder.group(copies);
+  }
+
   Program build() const {
     ProgramBuilder builder(p_.name);
     PipelineTransfers transfers;
+    std::optional<std::uint32_t> replicas;
+    if (p_.replicas > 1) replicas = builder.axis("dp", static_cast<std::uint32_t>(p_.replicas));
     transfers.axis = builder.axis("pp", shape_.stages);
     transfers.message = p_.bytes;
     transfers.overlap = p_.overlap_p2p;
+    EqualParts::Gradients gradients{p_.gradients / divisor(), {}};
+    for (std::uint32_t part = 0; part < plan_->parts(); ++part)
+      gradients.groups.push_back(copies_of(builder, part, replicas, transfers.axis));
     const EqualParts parts(
-        {p_.forward / divisor(), p_.backward / divisor(), p_.weights / divisor(), p_.overlapped / divisor()});
+        *plan_,
+        {p_.forward / divisor(), p_.backward / divisor(), p_.weights / divisor(), p_.overlapped / divisor()},
+        std::move(gradients));
     const PipelineProgram pipeline(builder, *plan_, transfers, parts);
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
       const std::string name = "stage_" + std::to_string(stage);
       BlockBuilder main(builder, name);
-      pipeline.append(main, stage);
+      parts.reduce_rest(main, stage, pipeline.append(main, stage));
       builder.role({name, {{transfers.axis, {stage}}}, main.finish()});
     }
     Program program = builder.finish();

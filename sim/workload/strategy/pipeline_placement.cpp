@@ -1,5 +1,6 @@
 #include "sim/workload/strategy/pipeline_placement.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -29,6 +30,14 @@ PipelinePlacement PipelinePlacement::v_shaped(std::uint32_t stages) {
 PipelinePlacement PipelinePlacement::bidirectional(std::uint32_t stages) {
   const std::vector<std::uint32_t> down = rising(stages);
   return {stages, {down, {down.rbegin(), down.rend()}}};
+}
+
+std::vector<std::uint32_t> PipelinePlacement::holders(std::uint32_t part) const {
+  std::vector<std::uint32_t> stages;
+  for (const std::vector<Spot>& route : spots_) stages.push_back(route[part].stage);
+  std::sort(stages.begin(), stages.end());
+  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
+  return stages;
 }
 
 PipelinePlacement::PipelinePlacement(std::uint32_t stages, std::vector<std::vector<std::uint32_t>> routes)

@@ -42,6 +42,8 @@ class PipelinePlacement {
   const Part& held(std::uint32_t stage, std::uint32_t chunk) const { return held_[stage][chunk]; }
   bool first(std::uint32_t stage, std::uint32_t chunk) const { return held(stage, chunk).part == 0; }
   bool last(std::uint32_t stage, std::uint32_t chunk) const { return held(stage, chunk).part + 1 == parts(); }
+  // The stages that hold a part of the model in one route or another, ascending.
+  std::vector<std::uint32_t> holders(std::uint32_t part) const;
   // Routes take equal shares of the microbatches: route 0 the first ones.
   std::uint32_t route_of(std::uint32_t microbatch, std::uint32_t microbatches) const {
     return microbatch / (microbatches / routes());

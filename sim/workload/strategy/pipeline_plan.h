@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,15 @@ struct PipelinePlan {
   // Whether some backward is split into input and weights.
   bool splits_backward() const;
   bool pairs() const;  // a forward and a backward in one overlapped step
+  // Whether some step reduces gradients; those of a chunk of a stage.
+  bool reduces() const;
+  bool reduces(std::uint32_t stage, std::uint32_t chunk) const;
 };
 
 // What is known of a plan before it runs.
 struct PipelineProof {
-  std::string refusal;  // why it cannot run, in words for the user; "" if it can
+  std::string refusal;                   // why it cannot run, in words for the user; "" if it can
+  std::optional<std::uint32_t> refused;  // the stage whose list it is about, if it is about one
   // By stage: the most (chunk, microbatch) whose forward is done and whose backward, weights and all, is not.
   std::vector<std::uint32_t> in_flight;
   // Whether the messages of a direction between two stages are sent in the order in which they are used,
@@ -33,13 +38,19 @@ struct PipelineProof {
   bool one_order = true;
   // Where a send ends only when the receiver has come to the step that uses it, and a stage waits for its
   // sends: the step that would then wait forever; "" if none would. Megatron-LM posts receives ahead of their
-  // use, and netsim delivers messages that nobody has asked for yet, so that this refuses nothing.
+  // use, and netsim delivers messages that nobody has asked for yet, so that this refuses nothing. (What the
+  // lists themselves say of receives and of waits is in `refusal`.)
   std::string rendezvous;
 };
 
 // Proves that every part is computed once for every microbatch, that no step waits forever (each stage takes
 // its steps in order, a step waits for its input), and that messages between two chunks are used in the order
-// in which they are sent. Linear in the number of steps.
+// in which they are sent. Of communication that the lists name: each message is sent once, behind the step
+// that computes it, and received once, before the step that uses it; gradients of a chunk are reduced once,
+// behind the last step that adds to them, by all stages that have copies of it or none; and a stage that
+// waits for a send goes on, though a send whose receive is a step, too, ends only when the receiver has come
+// to that (as NCCL's do), and reductions of a stage are done one after the other. Linear in the number of
+// steps.
 PipelineProof prove_pipeline(const PipelinePlan& plan);
 
 // The plan of the schedule that a configuration names (null: interleaved for more than one chunk, else

@@ -1,7 +1,9 @@
 #include "sim/workload/strategy/pipeline_program.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace netsim {
@@ -59,45 +61,159 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
       computation_(computation),
       one_order_(prove_pipeline(plan).one_order) {}
 
-PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage) const {
-  const std::vector<PipelineStep>& steps = plan_.steps[stage];
-  const std::set<std::size_t> last_steps = last_of_chunks(steps), first_steps = first_of_chunks(steps);
-  std::map<std::pair<StageStep, std::uint32_t>, Step> known;
-  End end;
-  std::uint32_t sends = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const PipelineStep& next = steps[i];
-    const StageStep step{
-        next.kind, stage, next.chunk, next.backward_chunk, last_steps.count(i) > 0, first_steps.count(i) > 0};
-    const auto [it, fresh] = known.try_emplace({step, sends});
-    if (fresh) it->second = make_step(step, sends);
-    const Position begin = main.repeat(it->second.block);
-    end.computed = begin + it->second.result;
-    if (it->second.aside) end.aside = begin + *it->second.aside;
-    sends = transfers_.overlap ? 0 : it->second.sends;
+// Where a stage is in its list: what it has computed, sent and received.
+class PipelineProgram::Course {
+ public:
+  Course(const PipelineProgram& program, BlockBuilder& main, std::uint32_t stage)
+      : program_(program), main_(main), stage_(stage), steps_(program.plan_.steps[stage]) {
+    for (const PipelineStep& step : steps_) {
+      if (is_communication(step.kind)) listed_.insert(key(step.kind, step.chunk, step.microbatch));
+    }
   }
-  return end;
+
+  End run() {
+    const std::set<std::size_t> last_steps = last_of_chunks(steps_), first_steps = first_of_chunks(steps_);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const PipelineStep& next = steps_[i];
+      if (is_communication(next.kind)) {
+        communicate(next);
+      } else {
+        behind_communication_ = i > 0 && is_communication(steps_[i - 1].kind);
+        compute(next, {next.kind, stage_, next.chunk, next.backward_chunk, last_steps.count(i) > 0,
+                       first_steps.count(i) > 0});
+      }
+    }
+    // A last computation's sends hold nobody back.
+    if (!steps_.empty() && is_communication(steps_.back().kind)) end_.waits = waits_;
+    return end_;
+  }
+
+ private:
+  using Key = std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>;  // chunk, microbatch
+  static Key key(PipelineStepKind kind, std::uint32_t chunk, std::uint32_t microbatch) {
+    return {kind, chunk, microbatch};
+  }
+  // How far before the next block.
+  std::uint32_t distance(Position position) const { return main_.size() - 1 - position; }
+  std::optional<std::uint32_t> received(const Key& receive) const {
+    const auto known = begun_.find(receive);
+    return known == begun_.end() ? std::optional<std::uint32_t>() : distance(known->second);
+  }
+
+  void compute(const PipelineStep& next, const StageStep& step) {
+    const bool forward = computes_forward(next.kind), backward = sends_backward(next.kind);
+    const bool paired = next.kind == PipelineStepKind::overlapped;
+    const std::uint32_t microbatch = paired ? next.backward_microbatch : next.microbatch;
+    Meeting meeting;
+    if (forward) {
+      meeting.forward_received =
+          received(key(PipelineStepKind::receive_forward, next.chunk, next.microbatch));
+      meeting.sends_forward =
+          listed_.count(key(PipelineStepKind::send_forward, next.chunk, next.microbatch)) == 0;
+    }
+    if (backward) {
+      const std::uint32_t chunk = backward_chunk(step);
+      meeting.backward_received = received(key(PipelineStepKind::receive_backward, chunk, microbatch));
+      meeting.sends_backward = listed_.count(key(PipelineStepKind::send_backward, chunk, microbatch)) == 0;
+    }
+    for (const Position position : waits_) meeting.waits.push_back(distance(position));
+    if (behind_communication_) {
+      for (const Position position : reached_) meeting.before.push_back(distance(position));
+    }
+    const auto [it, fresh] = known_.try_emplace({step, meeting});
+    if (fresh) it->second = program_.make_step(step, meeting);
+    const Step& made = it->second;
+    const Position begin = main_.repeat(made.block);
+    reached_.clear();
+    if (forward) reached_.push_back(begin + made.forward);
+    if (next.kind != PipelineStepKind::forward) reached_.push_back(begin + made.backward);
+    end_.computed = reached_.back();
+    if (made.aside) end_.aside = begin + *made.aside;
+    waits_.clear();
+    for (std::uint32_t i = 0; i < (program_.transfers_.overlap ? 0 : made.sends); ++i)
+      wait(main_.size() - 1 - i);
+    if (!meeting.sends_forward)
+      results_[key(PipelineStepKind::send_forward, next.chunk, next.microbatch)] = begin + made.forward;
+    if (!meeting.sends_backward)
+      results_[key(PipelineStepKind::send_backward, backward_chunk(step), microbatch)] =
+          begin + made.backward;
+  }
+
+  void communicate(const PipelineStep& next) {
+    const Key what = key(next.kind, next.chunk, next.microbatch);
+    if (begun_.count(what) == 0) begin(next, what);
+    if (next.waits && begun_.count(what) > 0) wait(begun_.at(what));
+  }
+  // Nothing has begun where there is nothing to reduce.
+  void begin(const PipelineStep& next, const Key& what) {
+    const bool forward =
+        next.kind == PipelineStepKind::send_forward || next.kind == PipelineStepKind::receive_forward;
+    const StageStep step{forward ? PipelineStepKind::forward : PipelineStepKind::input_backward, stage_,
+                         next.chunk};
+    if (next.kind == PipelineStepKind::reduce) {
+      const std::optional<Position> last = program_.computation_.reduce(main_, stage_, next.chunk, reached_);
+      if (!last) return;
+      begun_[what] = *last;
+      end_.aside = *last;
+    } else if (const auto result = results_.find(what); result != results_.end()) {
+      std::vector<Position> after = reached_;
+      if (std::find(after.begin(), after.end(), result->second) == after.end())
+        after.push_back(result->second);
+      begun_[what] = main_.size();
+      program_.send(main_, step, forward, after);
+    } else {
+      begun_[what] = program_.post(main_, step, forward, reached_);
+    }
+  }
+  void wait(Position position) {
+    waits_.push_back(position);
+    reached_.push_back(position);
+  }
+
+  const PipelineProgram& program_;
+  BlockBuilder& main_;
+  std::uint32_t stage_;
+  const std::vector<PipelineStep>& steps_;
+  std::set<Key> listed_;
+  std::map<std::pair<StageStep, Meeting>, Step> known_;
+  std::map<Key, Position> begun_;    // of steps that communicate
+  std::map<Key, Position> results_;  // what steps will send
+  // What is done when the stage comes to its next step: what it computed last, and what it waits for.
+  std::vector<Position> reached_, waits_;
+  bool behind_communication_ = false;  // the step before communicates
+  End end_;
+};
+
+PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage) const {
+  return Course(*this, main, stage).run();
 }
 
-PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uint32_t sends_before) const {
+PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, const Meeting& meeting) const {
   BlockBuilder block(builder_, step.kind == PipelineStepKind::forward           ? "forward"
                                : step.kind == PipelineStepKind::overlapped      ? "forward_and_backward"
                                : step.kind == PipelineStepKind::weight_backward ? "weights"
                                                                                 : "backward");
-  std::vector<Position> sent;
-  for (std::uint32_t i = 0; i < sends_before; ++i) sent.push_back(BlockBuilder::kBefore - i);
   StageComputation::Inputs inputs;
-  if (computes_forward(step.kind)) inputs.forward = receive(block, step, true);
-  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false);
-  (computes_forward(step.kind) ? inputs.forward : inputs.backward)
-      .insert(computes_forward(step.kind) ? inputs.forward.end() : inputs.backward.end(), sent.begin(),
-              sent.end());
-  const auto [forward, backward, aside] = computation_.append(block, step, inputs);
+  const bool forward = computes_forward(step.kind);
+  if (forward) inputs.forward = receive(block, step, true, meeting.forward_received);
+  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false, meeting.backward_received);
+  for (const std::uint32_t distance : meeting.waits) {
+    if (forward) inputs.forward.push_back(BlockBuilder::kBefore - distance);
+    if (step.kind != PipelineStepKind::forward) inputs.backward.push_back(BlockBuilder::kBefore - distance);
+  }
+  if (!meeting.before.empty()) {
+    inputs.before.clear();
+    for (const std::uint32_t distance : meeting.before)
+      inputs.before.push_back(BlockBuilder::kBefore - distance);
+  }
+  const auto [forward_done, backward_done, aside] = computation_.append(block, step, inputs);
   Step made;
   made.aside = aside;
-  made.result = step.kind == PipelineStepKind::forward ? forward : backward;
-  if (computes_forward(step.kind)) made.sends += send(block, step, true, forward) ? 1 : 0;
-  if (sends_backward(step.kind)) made.sends += send(block, step, false, backward) ? 1 : 0;
+  made.forward = forward_done;
+  made.backward = backward_done;
+  if (forward && meeting.sends_forward) made.sends += send(block, step, true, {forward_done}) ? 1 : 0;
+  if (sends_backward(step.kind) && meeting.sends_backward)
+    made.sends += send(block, step, false, {backward_done}) ? 1 : 0;
   made.block = block.finish();
   return made;
 }
@@ -132,27 +248,47 @@ std::uint32_t PipelineProgram::line(bool forward, std::uint32_t receiving_chunk)
 }
 
 std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block, const StageStep& step,
-                                                             bool forward) const {
+                                                             bool forward,
+                                                             std::optional<std::uint32_t> received) const {
   Transfer from;
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
-  Position received = block.receive(forward ? "receive_forward" : "receive_backward", queue,
-                                    peer(step.stage, from, forward ? -1 : 1), number, from.bytes);
-  if (transfers_.gathered == 0) return {received};
-  received = block.collective(forward ? "gather_forward" : "gather_backward", CollectiveKind::all_gather,
+  Position position = received ? BlockBuilder::kBefore - *received
+                               : block.receive(forward ? "receive_forward" : "receive_backward", queue,
+                                               peer(step.stage, from, forward ? -1 : 1), number, from.bytes);
+  if (transfers_.gathered == 0) return {position};
+  position = block.collective(forward ? "gather_forward" : "gather_backward", CollectiveKind::all_gather,
                               Stream::pp, forward ? kGatherForward : kGatherBackward,
                               forward ? transfers_.forward_group : transfers_.backward_group,
-                              transfers_.gathered, {received});
-  return {received};
+                              transfers_.gathered, {position});
+  return {position};
 }
 
-bool PipelineProgram::send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const {
+bool PipelineProgram::send(BlockBuilder& block, const StageStep& step, bool forward,
+                           const std::vector<Position>& after) const {
   Transfer to;
   if (!has_neighbour(step, forward, false, to)) return false;
   block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1),
-             line(forward, to.chunk), to.bytes, {result});
+             line(forward, to.chunk), to.bytes, after);
   return true;
+}
+
+// In no queue: receives that are steps are posted in the order of the list, and are done as their messages
+// come.
+BlockBuilder::Position PipelineProgram::post(BlockBuilder& block, const StageStep& step, bool forward,
+                                             const std::vector<Position>& after) const {
+  Transfer from;
+  has_neighbour(step, forward, true, from);
+  ProgramOp op;
+  op.kind = TaskKind::receive;
+  op.stream = Stream::pp;
+  op.unordered = true;
+  op.name = builder_.name(forward ? "receive_forward" : "receive_backward");
+  op.peer = peer(step.stage, from, forward ? -1 : 1);
+  op.tag = line(forward, step.chunk);
+  op.bytes = from.bytes;
+  return block.add(std::move(op), after);
 }
 
 }  // namespace netsim

@@ -5,7 +5,11 @@
 // needs it waits for it. Or the stage waits for its sends, as Megatron-LM does without it
 // (p2p_communication.py waits for its batched isend and irecv): a step computes when what the step before it
 // sent is delivered. Receives are posted as before: Megatron batches them with the sends of the step before,
-// because two stages that send to each other, and receive only then, would wait forever. With tensor
+// because two stages that send to each other, and receive only then, would wait forever.
+//
+// Messages that the plan has steps for are sent, and their receives posted, when the stage has come to these:
+// when the step before is computed, and what steps before it wait for is done. Which of them the stage waits
+// for is then the plan's to say. So are reductions of gradients begun that are steps. With tensor
 // parallelism each rank may send 1/t of the boundary tensor and the receivers gather it (scatter/gather,
 // Narayanan et al. section 4.1).
 //
@@ -39,8 +43,10 @@ class StageComputation {
  public:
   using Position = BlockBuilder::Position;
   // What the first operation of a step waits for, besides its stream: of the forward, and of the backward.
+  // And the end of the step before.
   struct Inputs {
     std::vector<Position> forward, backward;
+    std::vector<Position> before{BlockBuilder::kBefore};
   };
   // The operations that complete what a step computes: of an overlapped step both, else the one of its kind.
   // And the last one that goes on beside the steps that follow (a reduction of gradients), if there is one.
@@ -51,6 +57,10 @@ class StageComputation {
   virtual ~StageComputation() = default;
   // Appends the work of one step.
   virtual Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const = 0;
+  // Appends what reduces the gradients of a chunk at a step of its own (PipelineStepKind::reduce), when
+  // `after` is done; returns its last operation, or nothing where there is nothing to do.
+  virtual std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                         const std::vector<Position>& after) const = 0;
 };
 
 struct PipelineTransfers {
@@ -68,11 +78,12 @@ class PipelineProgram {
   PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
                   const StageComputation& computation);
 
-  // Appends all steps of a stage and returns its last computation, and the last operation that went on beside
-  // the steps.
+  // Appends all steps of a stage and returns its last computation, the last operation that went on beside
+  // the steps, and what steps behind the last computation wait for.
   struct End {
     BlockBuilder::Position computed = 0;
     std::optional<BlockBuilder::Position> aside = {};
+    std::vector<BlockBuilder::Position> waits = {};
   };
   End append(BlockBuilder& main, std::uint32_t stage) const;
 
@@ -80,19 +91,34 @@ class PipelineProgram {
   using Position = BlockBuilder::Position;
   struct Step {
     std::uint32_t block = 0;
-    Position result = 0;  // within the block, as is the next
+    Position forward = 0, backward = 0;  // of StageComputation::Results, within the block, as is the next
     std::optional<Position> aside = {};
     std::uint32_t sends = 0;  // the last operations of the block
   };
+  // How a step meets the communication before and behind it. Operations are named by how many lie between
+  // them and the step's block.
+  struct Meeting {
+    std::optional<std::uint32_t> forward_received, backward_received;  // of receives that are steps
+    bool sends_forward = true, sends_backward = true;                  // itself: no step does
+    std::vector<std::uint32_t> waits;                                  // for what the stage waits
+    std::vector<std::uint32_t> before;  // the end of the step before; empty: the last operation
+    auto operator<=>(const Meeting&) const = default;
+  };
+  class Course;  // of a stage through its list
   // One transfer of a step, as this end sees it.
   struct Transfer {
     bool forward = true;
     std::uint32_t stage = 0, chunk = 0;  // of the other end
     Bytes bytes = 0;
   };
-  Step make_step(const StageStep& step, std::uint32_t sends_before) const;
-  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward) const;
-  bool send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const;
+  Step make_step(const StageStep& step, const Meeting& meeting) const;
+  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward,
+                                std::optional<std::uint32_t> received) const;
+  bool send(BlockBuilder& block, const StageStep& step, bool forward,
+            const std::vector<Position>& after) const;
+  // A receive that is a step of its own.
+  Position post(BlockBuilder& block, const StageStep& step, bool forward,
+                const std::vector<Position>& after) const;
   bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
   PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;
   std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;

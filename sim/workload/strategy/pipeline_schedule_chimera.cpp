@@ -3,6 +3,11 @@
 // p microbatches make a unit, in which each direction is 1F1B of p/2 microbatches; where forward and backward
 // take one slot each, the steps of the two directions never meet. Units follow each other directly: forwards
 // of the next one fill the bubbles at the end of this one.
+//
+// Each stage has completed the gradients of one of its two chunks before those of the other, and may reduce
+// them then (the paper's "eager" synchronisation, section 3.2): all stages ("eager-sync"), or those that have
+// a bubble between that and their last step ("eager-sync-opt", figure 4b: not the two in the middle, which
+// only compute then), which the paper found faster by up to 1.12 (figure 12).
 #include <algorithm>
 #include <memory>
 
@@ -12,8 +17,16 @@
 namespace netsim {
 namespace {
 
+enum class Eager { none, bubbles, all };
+
+struct ChimeraParameters {
+  Eager eager_reduction = Eager::none;
+};
+
 class Chimera : public PipelineSchedule {
  public:
+  explicit Chimera(const ChimeraParameters& p) : eager_(p.eager_reduction) {}
+
   std::string refusal(const PipelineShape& shape) const override {
     if (shape.chunks != 1) return refuse_chunks("chimera", shape) + ": the second is that of its second copy";
     if (shape.stages % 2 != 0)
@@ -43,15 +56,40 @@ class Chimera : public PipelineSchedule {
     std::vector<PipelineStep> steps;
     steps.reserve(slots.size());
     for (const auto& [slot, step] : slots) steps.push_back(step);
+    reduce_eagerly(slots, steps);
     return steps;
   }
+
+ private:
+  // Behind the last step of the chunk that is done first.
+  void reduce_eagerly(const std::vector<std::pair<std::uint64_t, PipelineStep>>& slots,
+                      std::vector<PipelineStep>& steps) const {
+    if (eager_ == Eager::none) return;
+    const std::uint32_t other = slots.back().second.chunk;
+    std::size_t end = slots.size();
+    while (slots[end - 1].second.chunk == other) --end;
+    const bool bubble = slots.back().first - slots[end - 1].first > slots.size() - end;
+    if (eager_ == Eager::all || bubble)
+      steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(end),
+                   {PipelineStepKind::reduce, slots[end - 1].second.chunk});
+  }
+
+  Eager eager_;
 };
+
+Parameters<ChimeraParameters> parameters() {
+  using P = ChimeraParameters;
+  return Parameters<P>().choice(
+      "eager_reduction", &P::eager_reduction,
+      {{"none", Eager::none}, {"bubbles", Eager::bubbles}, {"all", Eager::all}},
+      "gradients of a stage's chunk that is complete before its other one: reduced at the end with those, or "
+      "at once, by stages that have a bubble behind it, or by all");
+}
 
 const Registration<PipelineSchedule> kRegistration{
     "chimera",
     "two copies of the model from either end, half of the microbatches through each: half the bubble of 1F1B",
-    Parameters<NoParameters>(),
-    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Chimera>(); }};
+    parameters(), [](const ChimeraParameters& p, const ConfigNode&) { return std::make_unique<Chimera>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -54,11 +54,12 @@ class Listed : public PipelineSchedule {
   bool trains() const override {
     for (const auto& stage : steps_) {
       for (const PipelineStep& step : stage) {
-        if (step.kind != PipelineStepKind::forward) return true;
+        if (step.kind != PipelineStepKind::forward && !is_communication(step.kind)) return true;
       }
     }
     return false;
   }
+  const ConfigNode* written(std::uint32_t stage) const override { return &written_[stage]; }
 
  private:
   std::string refuse_shape(const PipelineShape& shape) const {
@@ -91,10 +92,16 @@ class Listed : public PipelineSchedule {
     for (const ConfigNode& stage : node.items()) {
       std::istringstream words(read_text(stage));
       steps_.emplace_back();
+      written_.push_back(stage);
       for (std::string word; words >> word;) {
         PipelineStep step;
-        if (!read_step(word, step))
-          stage.fail("'" + word + "' is no step: F3, B3, I3, W3 (of chunk 1: F3.1), F3.0&B2.1 are");
+        if (!read_step(word, step)) {
+          stage.fail(
+              "step " + std::to_string(steps_.back().size()) + " of stage " +
+              std::to_string(steps_.size() - 1) + ": '" + word +
+              "' is no step: F3, B3, I3, W3 (of chunk 1: F3.1), F3.0&B2.1 are, and SF3, RF3, SB3, RB3, "
+              "G (of chunk 1: G.1), with '!' where the stage waits");
+        }
         steps_.back().push_back(step);
       }
     }
@@ -103,6 +110,7 @@ class Listed : public PipelineSchedule {
   Shape placement_;
   std::vector<std::vector<std::uint32_t>> routes_;
   std::vector<std::vector<PipelineStep>> steps_;
+  std::vector<ConfigNode> written_;  // by stage
 };
 
 Parameters<ListedParameters> parameters() {
@@ -116,7 +124,9 @@ Parameters<ListedParameters> parameters() {
             "instead of placement: for each way through the pipeline the stages that hold part 0, 1, 2, ...")
       .list("steps", &P::steps,
             "for each stage its steps in order: F forward, B backward, I and W its two halves (gradients of "
-            "input and of weights), with microbatch and chunk: F3.1; F3.0&B2.1 overlaps two")
+            "input and of weights), with microbatch and chunk: F3.1; F3.0&B2.1 overlaps two. SF3.1, RF3.1, "
+            "SB3.1, RB3.1 send or receive there, and G.1 reduces the chunk's gradients; with '!' the stage "
+            "waits for it")
       .required();
 }
 

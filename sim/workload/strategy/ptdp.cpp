@@ -104,6 +104,7 @@ struct PtdpParameters {
   ShardingParameters sharding;
   OffloadParameters offload;
   Precision precision = Precision::half;
+  Precision parameter_precision = Precision::half;
   Scaling scaling = Scaling::tensor;
   std::int64_t iterations = 1, warm_up = 0;
   CheckpointParameters checkpoint;
@@ -311,6 +312,10 @@ const Parameters<PtdpParameters>& parameters() {
           .choice("precision", &P::precision,
                   {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
                   "of the GEMMs of the layers' weights")
+          .choice("parameter_precision", &P::parameter_precision,
+                  {{"half", Precision::half}, {"fp8", Precision::fp8}},
+                  "precision fp8, distributed_adam: of these weights where they are kept and gathered "
+                  "(Megatron-Core's --fp8-param-gather); all other parameters are in half precision")
           .choice("scaling", &P::scaling, {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
                   "of operands in FP8: of whole tensors, cast by the kernels before (Transformer Engine), or "
                   "of blocks of 128 elements, by kernels of their own (DeepSeek-V3)")
@@ -525,6 +530,7 @@ class Ptdp : public WorkloadKind {
   }
   void check(const ConfigNode& where) const {
     check_divisions(where);
+    check_parameter_precision(where);
     check_replicas(where);
     for (const auto& [key, value] : model_->divided())
       require_divides(where, "tensor", p_.parallel.tensor, ("model." + key).c_str(), value);
@@ -604,6 +610,19 @@ class Ptdp : public WorkloadKind {
     if (p_.precision != Precision::half && !has([](const Operator& op) { return op.linear; }))
       where.find("precision")
           ->fail("no layer of the model has GEMMs that are computed in it: it has to be half");
+  }
+
+  void check_parameter_precision(const ConfigNode& where) const {
+    if (p_.parameter_precision == Precision::half) return;
+    const ConfigNode& key = *where.find("parameter_precision");
+    if (p_.precision != Precision::fp8)
+      key.fail("weights in FP8 are for GEMMs in FP8: precision has to be fp8");
+    if (p_.optimizer != Optimizer::distributed_adam)
+      key.fail("weights in FP8 need optimizer: distributed_adam, which keeps them in fp32 and gathers them");
+    if (p_.offload.optimizer > 0)
+      key.fail("what the hosts' CPUs update comes back in half precision: no offload.optimizer");
+    if (model_->experts() != nullptr && p_.parallel.expert_exchange == ExpertExchange::fetch)
+      key.fail("experts are fetched in half precision: parallel.expert_exchange has to be another");
   }
 
   void check_experts(const ConfigNode& where) const {
@@ -803,6 +822,30 @@ class Ptdp : public WorkloadKind {
     if (plan_->placement.routes() > 1 && shards_gradients())
       node(where, "sharding", "what")
           .fail("has to be states: a bidirectional pipeline has copies of its own");
+    if (plan_->reduces()) check_reductions(where);
+    for (std::uint32_t part = 0; plan_->placement.routes() > 1 && part < plan_->parts(); ++part) {
+      const std::vector<std::uint32_t> holders = plan_->placement.holders(part);
+      if (holders.front() + holders.back() + 1 == shape_.stages && holders.size() == 2) continue;
+      node(where, "parallel", "schedule")
+          .fail(
+              "copies of a part of the model have to be on opposite stages, where their gradients are "
+              "summed");
+    }
+  }
+  // Steps of the schedule that reduce gradients take the place of other ways to do so early.
+  void check_reductions(const ConfigNode& where) const {
+    const std::string says = "the schedule has steps that reduce gradients: ";
+    if (p_.gradient.overlap)
+      node(where, "gradient", "overlap").fail(says + "gradient.overlap has to be false");
+    if (p_.gradient.local_steps > 1)
+      node(where, "gradient", "local_steps").fail(says + "replicas cannot step alone");
+    if (p_.parallel.servers > 0)
+      node(where, "parallel", "servers").fail(says + "there can be no parameter servers");
+    if (shards_gradients())
+      node(where, "sharding", "what").fail(says + "gradients that are divided are reduced in each backward");
+    if (model_->experts() != nullptr && p_.parallel.expert_exchange == ExpertExchange::fetch)
+      node(where, "parallel", "expert_exchange")
+          .fail(says + "those of experts that are fetched are summed for each microbatch");
   }
 
   MemoryAccounting accounting() const {
@@ -849,6 +892,7 @@ class Ptdp : public WorkloadKind {
         pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p, p_.dispatch.multiprocessors}));
     if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
       all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
+    if (p_.parameter_precision != Precision::half) all.push_back(reduced_parameters());
     const bool sharded = p_.optimizer == Optimizer::distributed_adam;
     const OffloadParameters& offload = p_.offload;
     std::vector<ParameterSet> sets{ParameterSet::common};

@@ -42,8 +42,9 @@ class ShardedReplicasStrategy final : public Strategy {
            (p_.reshard == ShardedReplicas::Reshard::layers && layer < TrainingGraph::kBody);
   }
 
-  std::int64_t parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier) const {
-    return carried_parameters(graph, layer, carrier, p_.set);
+  Bytes gathered_bytes(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier) const {
+    return parameter_bytes(carried_parameters(graph, layer, carrier, p_.set),
+                           graph.layers[layer].reduced[static_cast<std::size_t>(p_.set)]);
   }
 
   // The forward comes to what the ends share with the first layer, the backward with the last. What is kept
@@ -54,9 +55,9 @@ class ShardedReplicasStrategy final : public Strategy {
     const std::uint32_t end =
         holds(stage, TrainingGraph::kLast) ? TrainingGraph::kLast : TrainingGraph::kFirst;
     const GraphNode node = among_shards(graph, s, "parameters", CollectiveKind::all_gather, p_.set);
-    const auto add = [](std::vector<GraphNode>& to, GraphNode gather, std::int64_t count) {
-      gather.bytes = count * kParameterBytes;
-      if (count > 0) to.push_back(std::move(gather));
+    const auto add = [](std::vector<GraphNode>& to, GraphNode gather, Bytes bytes) {
+      gather.bytes = bytes;
+      if (bytes > 0) to.push_back(std::move(gather));
     };
     const auto need = [&](std::vector<GraphNode>& gathers, bool kept) {
       for (GraphNode& gather : gathers) {
@@ -74,8 +75,9 @@ class ShardedReplicasStrategy final : public Strategy {
       chunk.gathers_again.resize(layers);
       for (std::size_t i = 0; i < layers; ++i) {
         const std::uint32_t layer = chunk.layers[i];
-        add(chunk.gathers[i], node, parameters(graph, layer, begin));
-        if (!is_kept(layer)) add(chunk.gathers_again[layers - 1 - i], node, parameters(graph, layer, end));
+        add(chunk.gathers[i], node, gathered_bytes(graph, layer, begin));
+        if (!is_kept(layer))
+          add(chunk.gathers_again[layers - 1 - i], node, gathered_bytes(graph, layer, end));
         need(chunk.gathers[i], is_kept(layer));
         need(chunk.gathers_again[layers - 1 - i], false);
       }

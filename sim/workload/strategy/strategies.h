@@ -14,6 +14,10 @@ namespace netsim {
 
 // Of a parameter in half precision, and of what Adam keeps of one in fp32: a copy of it, momentum, variance.
 inline constexpr std::int64_t kParameterBytes = 2, kOptimizerBytes = 12;
+// Of so many parameters, of which `reduced` are kept in FP8 (reduced_parameters()), as they are gathered.
+constexpr Bytes parameter_bytes(std::int64_t parameters, std::int64_t reduced) {
+  return kParameterBytes * (parameters - reduced) + reduced;
+}
 // Of what is divided into so many parts, one of them; the last may be smaller.
 constexpr std::int64_t equal_part(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;
@@ -194,8 +198,9 @@ std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
 // Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
 // are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
 // `overlap`, the layers' gradients go out during the last microbatch's backward, whenever layers have filled
-// a bucket; what remains follows after it. A bidirectional pipeline's copies of the model are summed in the
-// same collective.
+// a bucket; what remains follows after it. Gradients of chunks that the schedule has steps for are reduced at
+// these, in pieces of a bucket (PipelineStepKind::reduce; not beside `overlap`). A bidirectional pipeline's
+// copies of the model are summed in the same collective.
 struct DataParallelism {
   Bytes bucket = 0;
   bool overlap = false;
@@ -271,7 +276,7 @@ std::unique_ptr<Strategy> optimizer(bool sharded = false);
 std::int64_t updated_parameters(const TrainingGraph& graph, std::int64_t parameters, ParameterSet set,
                                 bool sharded);
 // Adam over so many parameters, with what it needs of the memory.
-GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes);
+GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes, std::int64_t reduced = 0);
 
 // The same with a share of each rank's parameters updated by the CPUs of its host (stream offload): their
 // gradients are copied there, the CPUs update the parameters, whose states are in the host's memory, and the
@@ -312,6 +317,15 @@ std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& 
 std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap,
                                            ParameterSet set = ParameterSet::common);
 
+// Weights of the layers' GEMMs are kept in FP8 and gathered so, one byte each, by replicas that divide the
+// optimizer or the parameters; norms, biases, routers, embedding and logits stay in half precision
+// (Transformer Engine's fp8_model_init() with Megatron-Core's --fp8-param-gather, which takes it with the
+// distributed optimizer or FSDP; torchao's enable_fsdp_float8_all_gather). Counts them (LayerGraph::reduced,
+// StageGraph::reduced) for those who move and keep parameters. Not counted: the all-reduce of the greatest
+// values that new scales come from, 4 bytes a weight matrix, or for 128 x 128 elements of it. After
+// pipeline_parallel(), before sharded_replicas() and optimizer().
+std::unique_ptr<Strategy> reduced_parameters();
+
 // ZeRO-2 and 3 (Rajbhandari et al., SC'20), FSDP (Zhao et al., VLDB 2023): each rank of the replicas keeps
 // its part of gradients, or of parameters too, beside its part of the optimizer's states. A layer's gradients
 // are reduce-scattered after each microbatch's backward of it (stream dp). With `parameters` its parameters
@@ -329,7 +343,8 @@ struct ShardedReplicas {
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);
 
 // Says what memory the job needs (LayerMemory, StageGraph::resident, GraphNode::memory): parameters in half
-// precision, and in reduced precision a copy and its transpose; sums of gradients; for Adam in mixed
+// precision, and in reduced precision a copy and its transpose, or, of those that are kept in FP8, the
+// transpose alone; sums of gradients; for Adam in mixed
 // precision 12 bytes a parameter, a copy in fp32 and two moments (Rajbhandari et al., SC'20); activations
 // from a layer's forward to its backward, by what its operators save. Does nothing for a model whose layers
 // do not say what they save. Behind all others.

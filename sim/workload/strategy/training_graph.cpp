@@ -221,9 +221,23 @@ class GraphComputation final : public StageComputation {
       case PipelineStepKind::backward:
       case PipelineStepKind::input_backward:
       case PipelineStepKind::weight_backward:
+        return backward(block, step, inputs);
+      case PipelineStepKind::send_forward:
+      case PipelineStepKind::receive_forward:
+      case PipelineStepKind::send_backward:
+      case PipelineStepKind::receive_backward:
+      case PipelineStepKind::reduce:
         break;
     }
-    return backward(block, step, inputs.backward);
+    NETSIM_CHECK(false, "a step that communicates computes nothing");
+    return {};
+  }
+  std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const override {
+    std::optional<Position> last;
+    for (const GraphNode& node : graph_.stages[stage].chunks[chunk].reduced_at_step)
+      last = writer_.append(block, node, after);
+    return last;
   }
 
  private:
@@ -341,10 +355,9 @@ class GraphComputation final : public StageComputation {
   // `layers`: gathers or copies from the host. They begin when the step's input is there, or else when the
   // step before is done.
   Gathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
-                           const std::vector<Position>& inputs) const {
+                           const Inputs& inputs) const {
     const bool gathers = step.kind != PipelineStepKind::weight_backward;
-    return {writer_, gathers ? &layers : nullptr,
-            inputs.empty() ? std::vector<Position>{BlockBuilder::kBefore} : inputs,
+    return {writer_, gathers ? &layers : nullptr, inputs.backward.empty() ? inputs.before : inputs.backward,
             graph_.replica_traffic.ahead};
   }
 
@@ -379,11 +392,12 @@ class GraphComputation final : public StageComputation {
     return chains;
   }
 
-  Results backward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
+  Results backward(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    std::vector<Position> after = inputs.backward;
     const ChunkGraph& part = chunk(step, step.chunk);
     const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
-    Gathers gathers = backward_gathers(part.gathers_again, step, after);
-    Gathers loads = backward_gathers(part.loads, step, after);
+    Gathers gathers = backward_gathers(part.gathers_again, step, inputs);
+    Gathers loads = backward_gathers(part.loads, step, inputs);
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
       const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
@@ -506,8 +520,10 @@ std::vector<Position> append_finish(BlockBuilder& main, const StageGraph& stage,
   const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
     std::vector<Position> all;
     all.reserve(nodes.size());
-    for (const std::uint32_t i : nodes)
+    for (const std::uint32_t i : nodes) {
       all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+      if (i == 0) all.insert(all.end(), end.waits.begin(), end.waits.end());
+    }
     return all;
   };
   for (const FinishNode& next : stage.finish)

@@ -89,6 +89,8 @@ struct LayerGraph {
   };
   Paired paired;
   std::vector<Tensor> parameters;
+  // Of those of one rank, by ParameterSet: so many are kept and gathered in FP8.
+  std::array<std::int64_t, 2> reduced{};
   std::vector<Saved> saved;    // by the forward for the backward
   Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's
   Bytes backward_buffers = 0;  // and a backward
@@ -107,6 +109,8 @@ struct ChunkGraph {
   // layer's gradients, that of the last microbatch or all (ReplicaTraffic); nobody in the backward waits for
   // it. Each waits for the backward, or for those before it that GraphNode::after names.
   std::vector<std::vector<GraphNode>> reductions;
+  // What is reduced, one after the other, at the step of the schedule that reduces the chunk's gradients.
+  std::vector<GraphNode> reduced_at_step;
   // By layer: what is gathered, one after the other, before a forward computes the layer and those behind it:
   // from the beginning of the iteration on before the first microbatch's, or before all.
   std::vector<std::vector<GraphNode>> gathers;
@@ -137,7 +141,8 @@ enum class ParameterSet : std::uint8_t { common, experts };
 // What a stage does once an iteration, after its last computation.
 struct FinishNode {
   GraphNode node;
-  // 0: the last computation; i + 1: node i of the list; kReductions: the last of ChunkGraph::reductions.
+  // 0: the last computation, and what the stage waits for behind it; i + 1: node i of the list; kReductions:
+  // the last of ChunkGraph::reductions and reduced_at_step.
   std::vector<std::uint32_t> after;
   static constexpr std::uint32_t kReductions = UINT32_MAX;
 };
@@ -150,9 +155,11 @@ struct StageGraph {
   std::vector<GraphNode> average;
   std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
   std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
+  std::array<std::int64_t, 2> reduced{};     // of these, as LayerGraph::reduced
   MemoryUse resident;                        // what is in memory all the time
 
   std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
+  std::int64_t reduced_of(ParameterSet set) const { return reduced[static_cast<std::size_t>(set)]; }
 
   // Appends to `finish`; the nodes that are appended next wait for the same.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }

@@ -17,7 +17,10 @@ of the last backward.
     max_plus.py --replay FILE
 Each line of the file is a pipeline in JSON: `placement` (looped, v_shaped, bidirectional), `stages`, `chunks`,
 `microbatches`, `times` of F, B, I, W and & in one part of the model, `delay` between stages, `waits` (whether a stage
-waits for what it has sent), and `steps`: a list of texts ("F0", "I1.1", "F2.0&B1.1") for each stage.
+waits for what it has sent), and `steps`: a list of texts ("F0", "I1.1", "F2.0&B1.1") for each stage. Of steps that
+communicate "SF0", "RF0", "SB0", "RB0" send and receive where they stand, "G.1" reduces the gradients of a chunk; the
+stage waits for those with a "!". `replicas`: of the pipeline; `reduces`: whether gradients are reduced at all, at the
+end those that no step reduces. Reductions are those of two ranks, in two messages one after the other.
 
 The recurrence is max-plus: an operation starts at the maximum of the end of the operation before it on its stage and
 of the arrival of its input, and ends a constant later.
@@ -100,6 +103,43 @@ def completion(schedule, stages, chunks, microbatches, forward, backward, delay)
     return max(free)
 
 
+class Reductions:
+    """Of each stage one after the other; each half of the gradients goes to the other member, which adds its own to
+    it, and comes back."""
+
+    def __init__(self, stages, delay):
+        self.delay = delay
+        self.todo = [[] for _ in range(stages)]  # by stage: [members, key, when it may begin, its begin, its end]
+
+    def add(self, stage, members, key, ready):
+        self.todo[stage].append([members, key, ready, None, None])
+
+    def entry(self, stage, key):
+        return next((one for one in self.todo[stage] if one[1] == key), None)
+
+    def settle(self):
+        for entries in self.todo:
+            free = 0
+            for one in entries:
+                if one[3] is None:
+                    if free is None:
+                        break
+                    one[3] = max(one[2], free)
+                free = one[4]
+        progress = False
+        for stage, entries in enumerate(self.todo):
+            for one in entries:
+                if one[3] is None or one[4] is not None:
+                    continue
+                others = [self.entry(member, one[1]) for member in one[0] if member != stage] or [one]
+                if any(other is None or other[3] is None for other in others):
+                    continue
+                (other,) = others
+                one[4] = max(other[3], one[3] + self.delay) + self.delay
+                progress = True
+        return progress
+
+
 class Replay:
     """A stage's steps run in order; a step runs when what it needs has arrived."""
 
@@ -115,8 +155,15 @@ class Replay:
             for place, stage in enumerate(stages):
                 self.way[stage, held[stage]] = (stages, place)
                 held[stage] += 1
+        self.held = held
+        self.copies = {}  # place -> the stages that have it
+        for (stage, _), (_, place) in self.way.items():
+            self.copies.setdefault(place, set()).add(stage)
         self.arrived = {}  # (what, way, place, microbatch) -> time
         self.end = [0] * p
+        self.named = [set(word.rstrip("!") for word in steps) for steps in case["steps"]]
+        self.delivered = {}  # (stage, text of a send) -> time
+        self.reductions = Reductions(p, case["delay"])
 
     def needs(self, stage, what, chunk, microbatch):
         """The keys in `arrived` that a computation waits for."""
@@ -129,48 +176,97 @@ class Replay:
         keys = [("own F", way, place, microbatch)]
         return keys + ([("B", way, place, microbatch)] if place + 1 < len(stages) else [])
 
+    def send(self, stage, what, chunk, microbatch, begin):
+        """Returns when it is there; "F" or "B"."""
+        stages, place = self.way[stage, chunk]
+        other = place + 1 if what == "F" else place - 1
+        if not 0 <= other < len(stages):
+            return begin
+        there = begin + (self.case["delay"] if stages[other] != stage else 0)
+        self.arrived[what, tuple(stages), other, microbatch] = there
+        return there
+
     def publish(self, stage, what, chunk, microbatch, end):
         """Notes what others may use, and returns when the stage has sent it."""
         stages, place = self.way[stage, chunk]
-        way = tuple(stages)
         if what == "W":
             return end
-        self.arrived["own " + {"F": "F"}.get(what, "I"), way, place, microbatch] = end
-        other = place + 1 if what == "F" else place - 1
-        if not 0 <= other < len(stages):
-            return end
-        there = end + (self.case["delay"] if stages[other] != stage else 0)
-        self.arrived["F" if what == "F" else "B", way, other, microbatch] = there
-        return there
+        self.arrived["own " + {"F": "F"}.get(what, "I"), tuple(stages), place, microbatch] = end
+        direction = "F" if what == "F" else "B"
+        text = "S%s%d" % (direction, microbatch) + (".%d" % chunk if chunk else "")
+        return end if text in self.named[stage] else self.send(stage, direction, chunk, microbatch, end)
+
+    def communicate(self, stage, text, begin):
+        """When the stage goes on; None if it waits for something that is not known yet."""
+        kind, microbatch, chunk, waits = re.fullmatch(r"([SR][FB]|G)(\d*)(?:\.(\d+))?(!?)", text).groups()
+        chunk = int(chunk or 0)
+        if kind == "G":
+            place = self.way[stage, chunk][1]
+            known = self.reductions.entry(stage, place)
+            if not known:
+                if not self.reduces(place):
+                    return begin
+                self.reductions.add(stage, self.copies[place], place, begin)
+                known = self.reductions.entry(stage, place)
+            if not waits:
+                return begin
+            return None if known[4] is None else max(begin, known[4])
+        name, microbatch = (stage, text.rstrip("!")), int(microbatch)
+        if kind[0] == "S" and name not in self.delivered:
+            self.delivered[name] = self.send(stage, kind[1], chunk, microbatch, begin)
+        if not waits:
+            return begin
+        if kind[0] == "S":
+            return max(begin, self.delivered[name])
+        stages, place = self.way[stage, chunk]
+        there = self.arrived.get((kind[1], tuple(stages), place, microbatch))
+        return None if there is None else max(begin, there)
+
+    def reduces(self, place):
+        return self.case.get("reduces") and len(self.copies[place]) * self.case["replicas"] > 1
 
     def step(self, stage, text, begin):
         """The end of the step and of its sends; None if it cannot begin yet."""
+        if text[0] in "SRG":
+            end = self.communicate(stage, text, begin)
+            return None if end is None else (None, end, end)
         parts = [(k, int(c or 0), int(m)) for k, m, c in re.findall(r"([FBIW])(\d+)(?:\.(\d+))?", text)]
         keys = [key for k, c, m in parts for key in self.needs(stage, k, c, m)]
         if any(key not in self.arrived for key in keys):
             return None
         begin = max([begin] + [self.arrived[key] for key in keys])
         end = begin + self.case["times"]["&" if "&" in text else text[0]]
-        return end, max(self.publish(stage, k, c, m, end) for k, c, m in parts)
+        return end, end, max(self.publish(stage, k, c, m, end) for k, c, m in parts)
+
+    def reduce_rest(self, stage, ready):
+        places = sorted(self.way[stage, chunk][1] for chunk in range(self.held[stage]))
+        for place in places:
+            if self.reduces(place) and not self.reductions.entry(stage, place):
+                self.reductions.add(stage, self.copies[place], place, ready)
 
     def run(self):
         todo = [list(steps) for steps in self.case["steps"]]
         free = [0] * len(todo)
         progress = True
         while progress:
-            progress = False
+            progress = self.reductions.settle()
             for stage, steps in enumerate(todo):
                 while steps:
                     done = self.step(stage, steps[0], free[stage])
                     if done is None:
                         break
-                    self.end[stage] = done[0]
-                    free[stage] = done[1] if self.case["waits"] else done[0]
+                    computed, end, sent = done
+                    if computed is not None:
+                        self.end[stage] = computed
+                    free[stage] = sent if self.case["waits"] else end
                     steps.pop(0)
                     progress = True
-        if any(todo):
+                    if not steps:
+                        # The end of an iteration waits for no send of the last step.
+                        self.reduce_rest(stage, end)
+        if any(todo) or any(one[4] is None for entries in self.reductions.todo for one in entries):
             raise SystemExit("deadlock: %s" % self.case)
-        return max(self.end)
+        return max(self.end + [one[4] for entries in self.reductions.todo for one in entries])
 
 
 def main():

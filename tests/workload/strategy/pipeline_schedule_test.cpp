@@ -175,9 +175,10 @@ TEST(PipelineProof, NamesTheStepThatWouldWaitWithoutReceivesPostedAhead) {
 TEST(PipelineStep, TextsAreReadAsTheyAreWritten) {
   EXPECT_TRUE(rc::check([] {
     PipelineStep step;
-    step.kind = static_cast<PipelineStepKind>(*rc::gen::inRange(0, 5));
+    step.kind = static_cast<PipelineStepKind>(*rc::gen::inRange(0, 10));
     step.chunk = *rc::gen::inRange(0U, 3U);
-    step.microbatch = *rc::gen::inRange(0U, 1000U);
+    if (step.kind != PipelineStepKind::reduce) step.microbatch = *rc::gen::inRange(0U, 1000U);
+    step.waits = is_communication(step.kind) && *rc::gen::arbitrary<bool>();
     if (step.kind == PipelineStepKind::overlapped) step.backward_chunk = *rc::gen::inRange(0U, 3U);
     if (step.kind == PipelineStepKind::overlapped) step.backward_microbatch = *rc::gen::inRange(0U, 1000U);
     PipelineStep read;
@@ -185,8 +186,134 @@ TEST(PipelineStep, TextsAreReadAsTheyAreWritten) {
     RC_ASSERT(read == step);
   }));
   PipelineStep read;
-  for (const char* wrong : {"", "F", "3", "F3.", "F3x", "B1&F2", "F1&W2", "F1&", "F-1", "F99999999999"})
+  for (const char* wrong :
+       {"",   "F",   "3",  "F3.",   "F3x", "B1&F2", "F1&W2", "F1&", "F-1",  "F99999999999", "F3!",
+        "S3", "RW3", "SF", "SF3!!", "!",   "G1",    "G.",    "GG",  "F1&G", "FS1",          "&"})
     EXPECT_FALSE(read_step(wrong, read)) << wrong;
+  EXPECT_TRUE(read_step("G.1!", read));
+  EXPECT_EQ(read, (PipelineStep{PipelineStepKind::reduce, 1, 0, 0, 0, true}));
+}
+
+// ---- Steps that communicate
+
+TEST(PipelineProof, TakesCommunicationInItsPlace) {
+  const PipelineShape two{2, 1, 2};
+  for (const char* steps : {"['F0 SF0 F1 SF1 RB0! B0 RB1! B1 G!', 'RF0! F0 B0 SB0 RF1! F1 B1 SB1 G']",
+                            "['F0 F1 SF0 SF1 SF0! SF1! B0 B1', 'F0 B0 F1 B1']",
+                            "['RB0 RB1 F0 SF0! F1 SF1! RB0! B0 RB1! B1', 'RF0 RF1 F0 B0 SB0! F1 B1 SB1!']"}) {
+    EXPECT_EQ(refusal_of(listed(steps), two), "accepted") << steps;
+  }
+  const PipelinePlan plan = plan_of(listed("['F0 F0.1 B0.1 G.1 B0', 'F0 F0.1 B0.1 B0']"), {2, 2, 1});
+  EXPECT_TRUE(plan.reduces());
+  EXPECT_TRUE(plan.reduces(0, 1));
+  EXPECT_FALSE(plan.reduces(0, 0));
+  EXPECT_FALSE(plan.reduces(1, 1));
+}
+
+TEST(PipelineProof, RefusesCommunicationOutOfPlace) {
+  const PipelineShape two{2, 1, 2};
+  const std::string one = "'F0 B0 F1 B1'", zero = "'F0 F1 B0 B1'";
+  const auto refused = [&](const std::string& steps) { return refusal_of(listed("[" + steps + "]"), two); };
+  // Sent once, behind what computes it; received once, before what uses it; where there is a message.
+  EXPECT_THAT(refused("'F0 SF0 SF0 F1 B0 B1', " + one), HasSubstr("step 2 of stage 0, SF0, comes twice"));
+  EXPECT_THAT(refused("'F0 SF0 SF0! SF0! F1 B0 B1', " + one),
+              HasSubstr("step 3 of stage 0, SF0!, comes twice"));
+  EXPECT_THAT(refused("'SF0 F0 F1 B0 B1', " + one),
+              HasSubstr("step 0 of stage 0, SF0, comes before step 1, F0, which computes what it sends"));
+  EXPECT_THAT(refused(zero + ", 'F0 RF0 B0 F1 B1'"),
+              HasSubstr("step 1 of stage 1, RF0, comes behind step 0, F0, which uses what it receives"));
+  EXPECT_THAT(refused(zero + ", 'RF0 F0 RF0! B0 F1 B1'"), HasSubstr("RF0!, comes behind step 1, F0"));
+  EXPECT_THAT(refused("'RF0 F0 F1 B0 B1', " + one),
+              HasSubstr("RF0: there is no such message, the way of the microbatch ends here"));
+  EXPECT_THAT(refused(zero + ", 'F0 SF0 B0 F1 B1'"), HasSubstr("SF0: there is no such message"));
+  EXPECT_THAT(refused("'F0 SF2 F1 B0 B1', " + one), HasSubstr("SF2: there is no such chunk and microbatch"));
+  EXPECT_THAT(
+      refusal_of(listed("['F0 F0.1 B0.1 B0', 'F0 SF0 F0.1 B0.1 B0']", "placement: v_shaped, "), {2, 2, 1}),
+      HasSubstr("step 1 of stage 1, SF0: there is no such message, the next part of the model is on the "
+                "same stage"));
+  EXPECT_THAT(refusal_of(listed("['F0 RB0', 'F0']"), {2, 1, 1}),
+              HasSubstr("RB0: no step computes a backward"));
+  // In one order.
+  EXPECT_THAT(
+      refused("'F0 F1 SF1 SF0 B0 B1', " + one),
+      HasSubstr("not used in the order in which they are sent: step 2 of stage 0, SF1, sends microbatch "
+                "1 where step 0 of stage 1, F0, takes microbatch 0"));
+  EXPECT_THAT(refused(zero + ", 'RF1 RF0 F0 B0 F1 B1'"),
+              HasSubstr("step 0 of stage 1, RF1, takes microbatch 1"));
+  EXPECT_EQ(refused("'F0 F1 SF1 SF0 B1 B0', 'RF1 RF0 F0 F1 B1 B0'"), "accepted");
+  // Nobody waits forever: the other's receive is behind its own send, which waits for a receive behind this
+  // one.
+  EXPECT_THAT(refused("'F0 F1 SF0! SF1! RB0! B0 RB1! B1', 'RF0! F0 B0 SB0! RF1! F1 B1 SB1!'"),
+              HasSubstr("step 3 of stage 0, SF1!, waits forever"));
+  EXPECT_EQ(refused("'F0 F1 SF0! SF1! RB0! B0 RB1! B1', 'RF0! F0 B0 RF1! SB0! F1 B1 SB1!'"), "accepted");
+  EXPECT_EQ(refused("'F0 F1 SF0! SF1! RB0! B0 RB1! B1', 'RF0! F0 B0 SB0 RF1! F1 B1 SB1!'"), "accepted");
+  EXPECT_EQ(refused("'F0 F1 SF0! SF1! B0 B1', 'RF0! F0 B0 SB0! RF1! F1 B1 SB1!'"),
+            "accepted");  // posted ahead
+  EXPECT_THAT(refused("'F0 RB0! SF0 F1 B0 B1', " + one), HasSubstr("step 1 of stage 0, RB0!, waits forever"));
+}
+
+TEST(PipelineProof, RefusesReductionsOutOfPlace) {
+  const PipelineShape two{2, 1, 2};
+  const std::string one = "'F0 B0 F1 B1'";
+  const auto refused = [&](const std::string& steps) { return refusal_of(listed("[" + steps + "]"), two); };
+  EXPECT_THAT(
+      refused("'F0 F1 B0 G B1', " + one),
+      HasSubstr("step 3 of stage 0, G, comes before step 4, B1, which adds to the gradients of the chunk"));
+  EXPECT_THAT(refused("'F0 F1 I0 B1 G W0', " + one), HasSubstr("comes before step 5, W0"));
+  EXPECT_THAT(refused("'F0 F1 B0 B1 G G', " + one), HasSubstr("step 5 of stage 0, G, comes twice"));
+  EXPECT_EQ(refused("'F0 F1 B0 B1 G G!', " + one), "accepted");
+  EXPECT_THAT(refused("'F0 F1 B0 B1 G.1', " + one), HasSubstr("G.1: there is no such chunk here"));
+  EXPECT_THAT(refusal_of(listed("['F0 G', 'F0']"), {2, 1, 1}), HasSubstr("G: no step computes gradients"));
+  // Both copies of a part or none; stages that have copies of two parts reduce them in one order.
+  const auto both = [](const std::string& zero, const std::string& other) {
+    return refusal_of(listed("['F0 F1.1 B1.1 B0 " + zero + "', 'F0 F1.1 B0 B1.1 " + other + "']",
+                             "placement: bidirectional, "),
+                      {2, 1, 2});
+  };
+  EXPECT_THAT(both("G", ""), HasSubstr("step 4 of stage 0, G: stage 1 has a copy of the chunk, its chunk 1"));
+  EXPECT_EQ(both("G", "G.1"), "accepted");
+  EXPECT_EQ(both("G G.1", "G.1 G"), "accepted");
+  EXPECT_THAT(both("G G.1", "G G.1"), HasSubstr("reduce their gradients in another order"));
+  EXPECT_THAT(both("G! G.1", "G! G.1"), HasSubstr("step 4 of stage 0, G!, waits forever"));
+}
+
+// The place is that of the stage's list.
+TEST(PipelineProof, NamesTheLineOfTheStage) {
+  EXPECT_THAT(
+      refusal_of("kind: listed\nsteps:\n  - F0 B0\n  - F0 G B0\n", {2, 1, 1}),
+      ::testing::StartsWith("schedule.yaml:4:5: steps.1: step 1 of stage 1, G, comes before step 2, B0"));
+  EXPECT_THAT(refusal_of("kind: listed\nsteps:\n  - F0 B0\n  - F0 SX B0\n", {2, 1, 1}),
+              ::testing::StartsWith("schedule.yaml:4:5: steps.1: step 1 of stage 1: 'SX' is no step"));
+}
+
+// Li and Hoefler, figure 4b: of four stages the outer two reduce the gradients of the model's last part when
+// they are there; the inner two have no bubble behind theirs.
+TEST(PipelineSchedule, ChimeraReducesEagerlyWhereABubbleFollows) {
+  const auto steps = [](const char* eager, const PipelineShape& shape, std::uint32_t stage) {
+    std::string text;
+    const PipelinePlan plan = plan_of(std::string("{kind: chimera, eager_reduction: ") + eager + "}", shape);
+    for (const PipelineStep& step : plan.steps[stage]) text += (text.empty() ? "" : " ") + to_text(step);
+    return text;
+  };
+  const PipelineShape four{4, 1, 4};
+  EXPECT_EQ(steps("bubbles", four, 0), "F0 F1 F2.1 B2.1 F3.1 B3.1 G.1 B0 B1");
+  EXPECT_EQ(steps("bubbles", four, 1), "F0 F2.1 F1 F3.1 B2.1 B0 B3.1 B1");
+  EXPECT_EQ(steps("bubbles", four, 2), "F2.1 F0 F3.1 F1 B0 B2.1 B1 B3.1");
+  EXPECT_EQ(steps("bubbles", four, 3), "F2.1 F3.1 F0 B0 F1 B1 G B2.1 B3.1");
+  EXPECT_EQ(steps("all", four, 1), "F0 F2.1 F1 F3.1 B2.1 B0 B3.1 G.1 B1");
+  for (const std::uint32_t p : {2U, 4U, 6U, 8U, 16U}) {
+    for (const std::uint32_t units : {1U, 3U}) {
+      const PipelinePlan bubbles = plan_of("{kind: chimera, eager_reduction: bubbles}", {p, 1, units * p});
+      const PipelinePlan all = plan_of("{kind: chimera, eager_reduction: all}", {p, 1, units * p});
+      EXPECT_FALSE(plan_of("chimera", {p, 1, units * p}).reduces());
+      for (std::uint32_t stage = 0; stage < p; ++stage) {
+        const bool middle = stage + 1 == p / 2 || stage == p / 2, first_half = stage < p / 2;
+        EXPECT_EQ(bubbles.reduces(stage, first_half ? 1 : 0), !middle) << p << " " << stage;
+        EXPECT_TRUE(all.reduces(stage, first_half ? 1 : 0)) << p << " " << stage;
+        EXPECT_FALSE(all.reduces(stage, first_half ? 0 : 1)) << p << " " << stage;
+      }
+    }
+  }
 }
 
 // A pipeline on a network that takes no time. Times are those of one part of the model.
@@ -304,6 +431,10 @@ TEST(PipelineSchedule, RefusesShapesThatItCannotRun) {
               HasSubstr("cannot be divided among 2 virtual_stages"));
   EXPECT_THAT(refusal("{kind: pipeline, stages: 65536, virtual_stages: 10000, microbatches: 1000000}"),
               HasSubstr("is too much"));
+  EXPECT_THAT(refusal("{kind: pipeline, stages: 2, virtual_stages: 2, microbatches: 4, gradients: 3 B}"),
+              HasSubstr("gradients (3 B) cannot be divided among 2 virtual_stages"));
+  EXPECT_THAT(refusal("{kind: pipeline, stages: 1024, microbatches: 1, replicas: 65536}"),
+              HasSubstr("stages x replicas is more than"));
 }
 
 }  // namespace

@@ -5,14 +5,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/simulation.h"
@@ -219,6 +222,8 @@ struct Replayed {
   PipelineShape shape;
   Time forward, backward, weights, overlapped, delay;
   bool waits;
+  std::uint32_t replicas = 1;
+  bool reduces = false;
 
   std::string yaml() const {
     const auto parts = static_cast<Time>(shape.chunks);
@@ -227,7 +232,8 @@ struct Replayed {
         << "\nvirtual_stages: " << shape.chunks << "\nmicrobatches: " << shape.microbatches
         << "\nforward: " << forward * parts << " ps\nbackward: " << backward * parts
         << " ps\nweights: " << weights * parts << " ps\noverlapped: " << overlapped * parts
-        << " ps\nbytes: 64 B\noverlap_p2p: " << (waits ? "false" : "true") << "\n";
+        << " ps\nbytes: 64 B\noverlap_p2p: " << (waits ? "false" : "true") << "\nreplicas: " << replicas
+        << "\ngradients: " << (reduces ? 64 * parts : 0) << " B\n";
     return out.str();
   }
   // As max_plus.py --replay takes it.
@@ -238,7 +244,8 @@ struct Replayed {
         << shape.chunks << R"(, "microbatches": )" << shape.microbatches << R"(, "times": {"F": )" << forward
         << R"(, "B": )" << backward << R"(, "I": )" << backward - weights << R"(, "W": )" << weights
         << R"(, "&": )" << overlapped << R"(}, "delay": )" << delay << R"(, "waits": )"
-        << (waits ? "true" : "false") << R"(, "steps": [)";
+        << (waits ? "true" : "false") << R"(, "replicas": )" << replicas << R"(, "reduces": )"
+        << (reduces && plan.trains ? "true" : "false") << R"(, "steps": [)";
     for (std::size_t stage = 0; stage < plan.steps.size(); ++stage) {
       out << (stage > 0 ? ", [" : "[");
       for (std::size_t i = 0; i < plan.steps[stage].size(); ++i)
@@ -278,12 +285,8 @@ std::vector<Replayed> random_replays(std::size_t rounds) {
   return all;
 }
 
-TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
-  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
-    GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
-  }
-  const std::vector<Replayed> all = random_replays(8);
-  const std::string file = ::testing::TempDir() + "replays.json";
+void expect_ends_of_replays(const std::vector<Replayed>& all, const std::string& name) {
+  const std::string file = ::testing::TempDir() + name;
   {
     std::ofstream out(file);
     for (const Replayed& one : all) out << one.json();
@@ -293,9 +296,210 @@ TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
   ASSERT_EQ(expected.size(), all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(all[i].yaml());
-    const Outcome outcome = run(all[i].yaml(), all[i].shape.stages, all[i].delay);
+    const Outcome outcome = run(all[i].yaml(), all[i].shape.stages * all[i].replicas, all[i].delay);
     ASSERT_TRUE(outcome.done);
     EXPECT_EQ(outcome.end, expected[i]);
+  }
+}
+
+TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
+  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
+    GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
+  }
+  expect_ends_of_replays(random_replays(8), "replays.json");
+}
+
+// ---- Steps that communicate
+
+// A schedule as a list in which some messages and reductions have steps of their own, at random places and
+// with random waits; in a few tries, as some would wait forever. "" if none is accepted.
+class RandomLists {
+ public:
+  explicit RandomLists(RandomStream& random) : random_(random) {}
+
+  std::string list(const Replayed& one) {
+    const PipelinePlan plan = make_pipeline_plan(parse_config(one.schedule, ""), ConfigNode(), one.shape);
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      std::string text = "{kind: listed, placement: " + one.placement + ", steps: [" + stages(plan) + "]}";
+      try {
+        make_pipeline_plan(parse_config(text, ""), ConfigNode(), one.shape);
+        return text;
+      } catch (const ConfigError&) {
+        ++refused_;
+      }
+    }
+    return {};
+  }
+  int refused() const { return refused_; }
+
+ private:
+  struct Placed {
+    std::size_t before = 0;  // the step of the schedule that it comes before
+    std::string text;
+  };
+  bool chance(std::uint64_t of) { return random_.below(of) == 0; }
+
+  std::string stages(const PipelinePlan& plan) {
+    std::string text;
+    // How often there is a step for a message or reduction, and how far from the one that it is for.
+    const std::uint64_t listed = 1 + random_.below(3), far = random_.below(4), waits = 1 + random_.below(6);
+    for (std::uint32_t stage = 0; stage < plan.steps.size(); ++stage)
+      text += (stage > 0 ? ", '" : "'") + steps(plan, stage, listed, far, waits) + "'";
+    return text;
+  }
+  std::string steps(const PipelinePlan& plan, std::uint32_t stage, std::uint64_t listed, std::size_t far,
+                    std::uint64_t waits) {
+    const std::vector<PipelineStep>& steps = plan.steps[stage];
+    std::vector<Placed> placed;
+    const auto add = [&](std::size_t before, PipelineStep step) {
+      const bool wait = chance(waits);
+      const bool later = wait && chance(2) && before < steps.size() && is_sent(step.kind);
+      step.waits = wait && !later;
+      placed.push_back({before, to_text(step)});
+      step.waits = true;
+      if (later) placed.push_back({before + 1 + random_.below(steps.size() - before), to_text(step)});
+    };
+    std::map<std::uint32_t, std::size_t> complete;  // by chunk
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const PipelineStep& step = steps[i];
+      const bool pair = step.kind == PipelineStepKind::overlapped;
+      const std::uint32_t chunk = pair ? step.backward_chunk : step.chunk;
+      const std::uint32_t microbatch = pair ? step.backward_microbatch : step.microbatch;
+      if (step.kind != PipelineStepKind::forward && step.kind != PipelineStepKind::input_backward)
+        complete[chunk] = i + 1;
+      const std::size_t early = i - std::min(i, far), late = std::min(steps.size(), i + 1 + far);
+      if (step.kind == PipelineStepKind::forward || pair) {
+        if (meets(plan, stage, step.chunk, false) && chance(listed))
+          add(early, {PipelineStepKind::receive_forward, step.chunk, step.microbatch});
+        if (meets(plan, stage, step.chunk, true) && chance(listed))
+          add(late, {PipelineStepKind::send_forward, step.chunk, step.microbatch});
+      }
+      if (step.kind != PipelineStepKind::forward && step.kind != PipelineStepKind::weight_backward) {
+        if (meets(plan, stage, chunk, true) && chance(listed))
+          add(early, {PipelineStepKind::receive_backward, chunk, microbatch});
+        if (meets(plan, stage, chunk, false) && chance(listed))
+          add(late, {PipelineStepKind::send_backward, chunk, microbatch});
+      }
+    }
+    // Of a bidirectional schedule the last parts of the model first, on both stages.
+    const bool one_way = plan.placement.routes() == 1;
+    std::vector<std::pair<std::uint32_t, std::size_t>> chunks(complete.begin(), complete.end());
+    std::sort(chunks.begin(), chunks.end(), [&](const auto& a, const auto& b) {
+      return plan.placement.held(stage, a.first).part > plan.placement.held(stage, b.first).part;
+    });
+    std::size_t from = 0;
+    for (const auto& [number, end] : chunks) {
+      if (one_way && !chance(2)) continue;
+      from = std::max(from, end) + random_.below(steps.size() - std::max(from, end) + 1);
+      add(from, {PipelineStepKind::reduce, number, 0});
+    }
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const Placed& a, const Placed& b) { return a.before < b.before; });
+    std::string text;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i <= steps.size(); ++i) {
+      for (; next < placed.size() && placed[next].before == i; ++next) text += placed[next].text + " ";
+      if (i < steps.size()) text += to_text(steps[i]) + " ";
+    }
+    return text;
+  }
+  static bool is_sent(PipelineStepKind kind) {
+    return kind == PipelineStepKind::send_forward || kind == PipelineStepKind::send_backward ||
+           kind == PipelineStepKind::reduce;
+  }
+  // Whether another stage has the next part of the model, or the one before.
+  static bool meets(const PipelinePlan& plan, std::uint32_t stage, std::uint32_t chunk, bool next) {
+    const auto [route, part] = plan.placement.held(stage, chunk);
+    if (next ? part + 1 == plan.parts() : part == 0) return false;
+    return plan.placement.at(route, next ? part + 1 : part - 1).stage != stage;
+  }
+
+  RandomStream& random_;
+  int refused_ = 0;
+};
+
+TEST(PipelineWithLinkDelay, ListsThatCommunicateEndWhenTheirReplaySays) {
+  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
+    GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
+  }
+  RandomStream random(13, "lists");
+  RandomLists lists(random);
+  std::vector<Replayed> all;
+  for (Replayed one : random_replays(20)) {
+    one.schedule = lists.list(one);
+    if (one.schedule.empty()) continue;
+    one.reduces = random.below(4) != 0;
+    // Two copies of each part at most, as the replay has it.
+    if (one.placement != "bidirectional") one.replicas = one.reduces ? 2 : 1;
+    all.push_back(std::move(one));
+  }
+  EXPECT_GE(all.size(), 200U);  // of 260
+  EXPECT_GE(lists.refused(), 20);
+  expect_ends_of_replays(all, "lists.json");
+}
+
+// By hand: transfers of 10, forwards of 100, backwards of 200.
+TEST(PipelineWithLinkDelay, StagesWaitWhereTheirListsSaySo) {
+  const auto end = [](const std::string& steps) {
+    const Outcome outcome =
+        run("{kind: pipeline, stages: 2, microbatches: 2, forward: 100 ps, backward: 200 ps, "
+            "bytes: 64 B, schedule: {kind: listed, steps: [" +
+                steps + "]}}",
+            2, 10);
+    EXPECT_TRUE(outcome.done);
+    return outcome.end;
+  };
+  // Stage 1 has F0 at 110, B0 from 210 to 410, F1 to 510, B1 to 710; stage 0 then B1 to 920.
+  EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 F1 B1'"), 920);
+  // Stage 1 goes on when its gradients are there: F1 to 520, B1 to 720.
+  EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 SB0! F1 B1'"), 930);
+  EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 SB0 F1 SB0! B1'"), 920);
+  // The first activations leave when both are computed: stage 1 begins at 210.
+  EXPECT_EQ(end("'F0 F1 SF0 SF1 B0 B1', 'F0 B0 F1 B1'"), 1020);
+  // And the second ones when the first are there.
+  EXPECT_EQ(end("'F0 F1 SF0! SF1 B0 B1', 'F0 F1 B0 B1'"), 1020);
+  // It computes nothing before it has the gradients: F1 from 420.
+  EXPECT_EQ(end("'F0 RB0! F1 B0 B1', 'F0 B0 F1 B1'"), 1040);
+}
+
+// Gradients of 2 ranks take two messages of 10.
+TEST(PipelineWithLinkDelay, GradientsAreReducedAtTheirStepOrAtTheEnd) {
+  const auto outcome = [](const std::string& steps) {
+    return run(
+        "{kind: pipeline, stages: 1, virtual_stages: 2, microbatches: 1, forward: 200 ps, backward: 400 ps, "
+        "replicas: 2, gradients: 128 B, schedule: {kind: listed, steps: [" +
+            steps + "]}}",
+        2, 10);
+  };
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 B0").end, 640);       // one after the other
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").end, 620);   // one of them beside B0
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1! B0").end, 640);  // before it
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0 G.1! G").end, 620);
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").books[0].communication, 40);
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").books[0].exposed, 20);
+}
+
+// What the proof accepts runs packet by packet, too, where messages need more room than a receiver has before
+// it has posted its receive.
+TEST(PipelineOnPackets, ListsThatWaitForLargeMessagesGoOn) {
+  const test::Directory directory;
+  for (const char* steps : {"['F0 SF0! F1 SF1! RB0! B0 RB1! B1 G!', 'RF0! F0 B0 RF1! SB0! F1 B1 SB1! G!']",
+                            "['F0 SF0 F1 SF1 RB0 RB1 B0 B1 G', 'RF0 RF1 F0 B0 SB0 F1 B1 SB1 G']"}) {
+    SimulationSetup setup;
+    setup.config = parse_config(
+        "{topology: {kind: star, hosts: 4, rate: 800 Gbps}, host: single_nic, transport: {mtu: 64 KiB}, "
+        "collectives: {slice: 1 MiB, slots: 4}}",
+        "cluster.yaml");
+    setup.workload = directory.path() + "/pipeline.yaml";
+    setup.threads = 1;
+    const std::string yaml = fmt::format(
+        "{{kind: pipeline, stages: 2, replicas: 2, microbatches: 2, forward: 1 ms, backward: 2 ms, bytes: 32 "
+        "MiB, "
+        "gradients: 64 MiB, schedule: {{kind: listed, steps: {}}}}}",
+        steps);
+    SCOPED_TRACE(yaml);
+    std::ofstream(setup.workload) << yaml;
+    EXPECT_TRUE(Simulation(std::move(setup)).run({}).jobs[0].done);
   }
 }
 

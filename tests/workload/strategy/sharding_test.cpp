@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 
 #include "sim/core/errors.h"
+#include "sim/simulation.h"
+#include "tests/report/fixtures.h"
+#include "tests/support/memory_of.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
@@ -428,6 +432,142 @@ TEST(ReducedPrecision, GathersWhatIsReducedAlready) {
   EXPECT_EQ(reduced.at("all_gather tp_gather_forward").bytes, kLayers * activation + activation);
   EXPECT_EQ(reduced.at("all_gather tp_gather_backward").bytes, kLayers * activation + activation);
   EXPECT_EQ(reduced.at("reduce_scatter tp_forward").bytes, half.at("reduce_scatter tp_forward").bytes);
+}
+
+// ---- Parameters in FP8
+
+// Of a rank: GEMMs of 12 h^2 weights a layer of GPT; of queries, output, keys and values (of all heads, or
+// groups of them) and a gated MLP of Llama.
+constexpr std::int64_t kGptWeights = kLayers * 12 * kHidden * kHidden;
+constexpr std::int64_t kLlamaWeights = kLayers * (4 * kHidden * kHidden + 3 * kHidden * 96);
+
+std::string reduced(const std::string& more) {
+  return more + ", precision: fp8, parameter_precision: fp8, optimizer: distributed_adam";
+}
+
+// Weights of the GEMMs are one byte each wherever parameters are gathered; what else there is, two.
+TEST(ReducedParameters, AreGatheredAsOneByte) {
+  for (const char* kind : {"gpt", "llama"}) {
+    const std::int64_t weights = kind == std::string("gpt") ? kGptWeights : kLlamaWeights;
+    for (const char* more :
+         {"parallel: {data: 4}", "parallel: {data: 2, context: 2, context_exchange: all_gather}",
+          "parallel: {data: 4}, overlap_parameter_gather: true",
+          "parallel: {data: 4}, overlap_parameter_gather: true, gradient: {bucket: 100 KB}",
+          "parallel: {data: 4}, gradient: {bucket: 30 KB}",
+          "parallel: {data: 4}, sharding: {what: gradients}",
+          "parallel: {data: 4}, sharding: {what: parameters, reshard: nothing}"}) {
+      SCOPED_TRACE(std::string(kind) + " " + more);
+      const auto half = job(kind, more + std::string(", precision: fp8, optimizer: distributed_adam"), 4);
+      const auto fp8 = job(kind, reduced(more), 4);
+      const auto before = tally(*half, 1), after = tally(*fp8, 1);
+      EXPECT_EQ(before.at("all_gather dp_parameters").bytes - after.at("all_gather dp_parameters").bytes,
+                weights);
+      EXPECT_GT(after.at("all_gather dp_parameters").bytes, weights);
+      // In as many pieces; gradients are as they were.
+      EXPECT_EQ(before.at("all_gather dp_parameters").tasks, after.at("all_gather dp_parameters").tasks);
+      for (const auto& [name, moved] : before) {
+        if (name == "all_gather dp_parameters") continue;
+        EXPECT_EQ(moved.bytes, after.at(name).bytes) << name;
+      }
+    }
+  }
+}
+
+// Divided among tensor-parallel ranks and stages, in pieces beside what is gathered, and gathered again for
+// the backward of each microbatch.
+TEST(ReducedParameters, AreThoseOfTheRank) {
+  const auto less = [](const std::string& kind, const std::string& more, std::uint32_t ranks,
+                       std::uint32_t rank) {
+    const auto half = job(kind, more + ", precision: fp8, optimizer: distributed_adam", ranks);
+    return tally(*half, rank).at("all_gather dp_parameters").bytes -
+           tally(*job(kind, reduced(more), ranks), rank).at("all_gather dp_parameters").bytes;
+  };
+  EXPECT_EQ(less("llama", "parallel: {data: 2, tensor: 2, pipeline: 2}", 8, 5), kLlamaWeights / 4);
+  for (const char* method : {"ring_exchange", "pipelined"}) {
+    EXPECT_EQ(less("llama",
+                   std::string("parallel: {data: 2, tensor: 4, sequence: true, tensor_overlap: {gathers: ") +
+                       method + ", reduce_scatters: " + method + ", pieces: 2}}",
+                   8, 3),
+              kLlamaWeights / 4);
+  }
+  EXPECT_EQ(
+      less("gpt", "parallel: {data: 2}, microbatches: 3, sharding: {what: parameters, reshard: all}", 2, 0),
+      3 * 2 * kGptWeights);
+  EXPECT_EQ(less("gpt", "parallel: {data: 4}, sharding: {what: parameters, reshard: layers, group: 2}", 4, 0),
+            2 * kGptWeights);
+  EXPECT_EQ(less("llama", "parallel: {data: 2, pipeline: 2, schedule: chimera}, microbatches: 2", 4, 1),
+            kLlamaWeights);
+}
+
+TEST(ReducedParameters, OfExpertsAreGatheredAmongTheirCopies) {
+  const std::string moe =
+      "{kind: ptdp, model: {kind: llama, layers: 2, hidden: 64, heads: 4, groups: 4, inner: 96, "
+      "sequence: 16, vocabulary: 128, experts: {count: 4, top_k: 2, inner: 32, shared: 1}}, parallel: {data: "
+      "4, expert: 2}, precision: fp8, "
+      "optimizer: distributed_adam, parameter_precision: ";
+  const auto half = parse_workload(moe + "half}")->tasks(4), fp8 = parse_workload(moe + "fp8}")->tasks(4);
+  const auto less = [&](const char* name) {
+    return tally(*half, 2).at(name).bytes - tally(*fp8, 2).at(name).bytes;
+  };
+  // Two of four experts, gated; attention and the shared expert, and not the router.
+  EXPECT_EQ(less("all_gather edp_parameters"), 2 * 2 * 3 * 64 * 32);
+  EXPECT_EQ(less("all_gather dp_parameters"), 2 * (4 * 64 * 64 + 3 * 64 * 32));
+}
+
+// In memory a byte each and one for the transpose, instead of half precision, a copy and its transpose. The
+// optimizer writes one byte.
+TEST(ReducedParameters, TakeHalfOfTheMemory) {
+  const std::string whole = "parallel: {data: 4}", sharded = whole + ", sharding: {what: parameters}";
+  const auto resident = [](const std::string& more) {
+    return job("gpt", more, 4)->memory()->resident(1)[MemoryKind::parameters];
+  };
+  EXPECT_EQ(resident(whole + ", precision: fp8, optimizer: distributed_adam") - resident(reduced(whole)),
+            2 * kGptWeights);
+  EXPECT_EQ(resident(sharded + ", precision: fp8, optimizer: distributed_adam") - resident(reduced(sharded)),
+            kGptWeights / 4);
+  EXPECT_EQ(test::most_of(*job("gpt", sharded + ", precision: fp8, optimizer: distributed_adam", 4), 0,
+                          MemoryKind::gathered) -
+                test::most_of(*job("gpt", reduced(sharded), 4), 0, MemoryKind::gathered),
+            kGptWeights / kLayers * 2);  // a layer, and the one ahead
+  const auto of_rank = kernels(*job("gpt", reduced(whole), 4), 0);
+  EXPECT_EQ(of_rank.at("parameter_to_fp8").front().bytes, 5 * kGptWeights / 4);
+  EXPECT_EQ(of_rank.at("parameter_to_fp16").front().bytes,
+            6 * ((parameters_of_rank() + 3) / 4 - kGptWeights / 4));
+}
+
+// What the network has carried: a ring's all-gather takes each byte to the three that have not got it.
+TEST(ReducedParameters, TakeOneByteOfTheNetwork) {
+  const test::Directory directory;
+  const auto delivered = [&](const std::string& precision) {
+    SimulationSetup setup;
+    setup.config = parse_config(
+        "{topology: {kind: star, hosts: 4, rate: 400 Gbps}, host: single_nic, compute: h100_sxm, "
+        "collectives: {all_gather: "
+        "ring, reduce_scatter: ring, all_reduce: ring}}",
+        "cluster.yaml");
+    setup.workload = directory.path() + "/job.yaml";
+    setup.threads = 1;
+    std::ofstream(setup.workload) << "{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, "
+                                     "vocabulary: 128}, parallel: {data: "
+                                     "4}, precision: fp8, optimizer: distributed_adam, parameter_precision: "
+                                  << precision << "}";
+    const Results results = Simulation(std::move(setup)).run({});
+    EXPECT_TRUE(results.jobs[0].done);
+    return results.network.bytes_delivered;
+  };
+  EXPECT_EQ(delivered("half") - delivered("fp8"), 3 * kGptWeights);
+}
+
+TEST(ReducedParameters, RefuseWhatDoesNotFit) {
+  const auto refused = [](const std::string& more, const std::string& message) {
+    EXPECT_THAT([&] { job("llama", more, 8); }, ThrowsMessage<ConfigError>(HasSubstr(message))) << more;
+  };
+  refused("parallel: {data: 2}, parameter_precision: fp8, optimizer: distributed_adam",
+          "precision has to be fp8");
+  refused("parallel: {data: 2}, parameter_precision: fp8, precision: fp8",
+          "need optimizer: distributed_adam");
+  refused(reduced("parallel: {data: 2}, offload: {optimizer: 1}"), "no offload.optimizer");
+  refused("parallel: {data: 2}, parameter_precision: fp4", "'fp4'");
 }
 
 }  // namespace
