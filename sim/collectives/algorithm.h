@@ -118,6 +118,7 @@ class CollectiveAlgorithm {
     std::uint32_t domains = 1;
     Bytes token = 0;
     std::optional<GpuGeneration> generation = std::nullopt;  // of all GPUs; nothing: not known
+    BitRate local_rate = 0;                                  // of a GPU's links in its host; 0: not known
   };
   virtual std::optional<OwnKernels> own_kernels(const Load& /*load*/) const { return std::nullopt; }
   // What its plans are made for; nothing: they run by whatever protocol the library uses.

@@ -31,8 +31,14 @@ namespace {
 //   goes does not depend on NVLink: on two hosts of H20, whose NVLink is 2.25 times that of H800, all 96
 //   warps move 147.3 GB/s, the own host's and GPU's tokens among them (pull request 181 and issue 137 of
 //   DeepEP; as fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps
-//   and more for each GPU, which reach 337 GB/s on H20 (issue 16) and so more than the NVLink of H800: no
-//   limit there.
+//   and more for each GPU, which reach 337 GB/s on H20 and so more than the NVLink of H800: no limit there.
+// - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
+// than
+//   NCCL counts, on H800 and H20 alike two thirds of the raw rate. Each connection stores its part, of all
+//   channels and peers, of this share of what the GPU's links carry. 0.9 makes netsim's H20 as fast as the
+//   one of issue 16: 337 GB/s, the own rank's tokens among them. Why is not published; stores of 64 bytes,
+//   each with a flit of header and one of answer, would get two thirds of a link, as those of 128 bytes get
+//   the four fifths that NCCL counts.
 struct DeepepParameters : GroupParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;
@@ -40,6 +46,7 @@ struct DeepepParameters : GroupParameters {
   Time hop_latency = 3'330 * kNanosecond;
   Time hop_latency_net = 2'800 * kNanosecond;
   BitRate warp_rate = 12'276 * kMbps;
+  double nvlink_share = 0.9;
 };
 
 Parameters<DeepepParameters> parameters() {
@@ -55,7 +62,11 @@ Parameters<DeepepParameters> parameters() {
       .time("hop_latency", &P::hop_latency, latency, "of a message over NVLink (DeepSeek: 3.33 us)")
       .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)")
       .rate("warp_rate", &P::warp_rate, {0, 100'000 * kGbps},
-            "of what passes through a GPU, by channel and GPU of its host (DeepEP on H20); 0: no limit");
+            "of what passes through a GPU, by channel and GPU of its host (DeepEP on H20); 0: no limit")
+      .real(
+          "nvlink_share", &P::nvlink_share, {0.01, 1},
+          "of what a GPU's links in its host carry, what the kernels store over them if all ranks are in one "
+          "host (DeepEP on H20)");
 }
 
 class ForwardingPlan : public RegularPlan {
@@ -253,6 +264,10 @@ class Deepep final : public CollectiveAlgorithm {
     if (load.several_hosts) {
       kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
       kernels.block_rate = p_.warp_rate;
+    } else if (load.ranks > 1) {
+      const double connections = static_cast<double>(p_.channels) * (load.ranks - 1.0);
+      kernels.block_rate =
+          static_cast<BitRate>(static_cast<double>(load.local_rate) * p_.nvlink_share / connections);
     }
     return kernels;
   }

@@ -479,9 +479,9 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
             cutting.channels);
   check_host(*course.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
-  course.kernels = choice.algorithm->own_kernels({request.kind, request.bytes, cutting.ranks,
-                                                  layout.farthest == Reach::scale_out, layout.domains, token,
-                                                  generation_in(library_.parameters, layout)});
+  course.kernels = choice.algorithm->own_kernels(
+      {request.kind, request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token,
+       generation_in(library_.parameters, layout), layout.local_rate});
   if (course.kernels && layout.farthest != Reach::ideal) use(*course.kernels, course.chunking);
   return course;
 }

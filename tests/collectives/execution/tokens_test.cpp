@@ -214,11 +214,11 @@ TEST(Tokens, BothEndsOfAConnectionCountTheSame) {
 
 // H800 on rails of 400 Gb/s, as configs/collectives/deepep.yaml has them. Seconds of the whole.
 double seconds_on_h800(std::uint32_t hosts, CollectiveKind kind, const std::string& algorithm,
-                       const BlockCounts& counts) {
+                       const BlockCounts& counts, const std::string& host = "hgx_h800") {
   const std::string leaves = std::to_string(std::max(hosts, 2U));
   PacketCollectives h800(
       "topology: {kind: rail_optimized, hosts_per_leaf: " + leaves + ", units: 1, spines: " + leaves +
-      ", link: infiniband, rate: 400 Gbps}\nhost: hgx_h800\nhosts: " + std::to_string(hosts) +
+      ", link: infiniband, rate: 400 Gbps}\nhost: " + host + "\nhosts: " + std::to_string(hosts) +
       "\nnetwork: {switch: {flow_control: credits, marker: none}}\ntransport: {framing: "
       "infiniband, congestion_control: none, acknowledge: {every: 1}, queue_pairs: 12}\n"
       "collectives: {dispatch: " +
@@ -253,8 +253,7 @@ TEST(DeepepLowLatency, TakesWhatDeepepMeasured) {
   }
 }
 
-// The same: 4,096 tokens over two and four hosts, in GB/s of pairs of token and host. Within one host, where
-// NVLink is the bottleneck, netsim is too fast (docs/validation.md).
+// The same: 4,096 tokens over two and four hosts, in GB/s of pairs of token and host.
 TEST(Deepep, TakesWhatDeepepMeasuredBetweenHosts) {
   const auto rate = [](std::uint32_t hosts, CollectiveKind kind, Bytes bytes, const std::string& algorithm) {
     const BlockCounts counts = deepseek_tokens(hosts, 4096, bytes, 256);
@@ -267,6 +266,18 @@ TEST(Deepep, TakesWhatDeepepMeasuredBetweenHosts) {
   EXPECT_GT(rate(2, CollectiveKind::dispatch, 7392, "{kind: deepep, warp_rate: 0 bps}") / 43, 1.25);
   EXPECT_NEAR(rate(2, CollectiveKind::dispatch, 7392, "{kind: deepep, warp_rate: 6.138 Gbps}") / 21.5, 1,
               .07);
+}
+
+// Within one host, in GB/s of pairs of token and rank. What the kernels get of NVLink is from H20, whose
+// NVLink is that of H100 (DeepEP's issue 16).
+TEST(Deepep, TakesWhatDeepepMeasuredWithinAHost) {
+  const auto rate = [](const std::string& host, CollectiveKind kind, Bytes bytes) {
+    const BlockCounts counts = deepseek_tokens(1, 4096, bytes, 256);
+    return static_cast<double>(counts.busiest()) / 1e9 / seconds_on_h800(1, kind, "deepep", counts, host);
+  };
+  EXPECT_NEAR(rate("dgx_h100", CollectiveKind::dispatch, 7392) / 337, 1, .02);
+  EXPECT_NEAR(rate("hgx_h800", CollectiveKind::dispatch, 7392) / 153, 1, .05);
+  EXPECT_NEAR(rate("hgx_h800", CollectiveKind::combine, 14336) / 158, 1, .06);
 }
 
 TEST(Deepep, RefusesCountsOfOtherHosts) {
