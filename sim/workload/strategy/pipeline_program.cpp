@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace netsim {
@@ -9,6 +10,10 @@ namespace {
 
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
 enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
+// Of what is resharded, three for each line and stage at the other end.
+constexpr std::uint32_t kReshardings = 1U << 20;
+// Communicators 1 and 2 gather the halves of scatter/gather.
+constexpr std::uint32_t kReshardingCommunicator = 3;
 
 bool computes_forward(PipelineStepKind kind) {
   return kind == PipelineStepKind::forward || kind == PipelineStepKind::overlapped;
@@ -59,7 +64,8 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
       computation_(computation),
       one_order_(prove_pipeline(plan).one_order) {}
 
-PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage) const {
+PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage,
+                                             std::uint32_t rank_class) const {
   const std::vector<PipelineStep>& steps = plan_.steps[stage];
   const std::set<std::size_t> last_steps = last_of_chunks(steps), first_steps = first_of_chunks(steps);
   std::map<std::pair<StageStep, std::uint32_t>, Step> known;
@@ -70,7 +76,7 @@ PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t s
     const StageStep step{
         next.kind, stage, next.chunk, next.backward_chunk, last_steps.count(i) > 0, first_steps.count(i) > 0};
     const auto [it, fresh] = known.try_emplace({step, sends});
-    if (fresh) it->second = make_step(step, sends);
+    if (fresh) it->second = make_step(step, {stage, rank_class}, sends);
     const Position begin = main.repeat(it->second.block);
     end.computed = begin + it->second.result;
     if (it->second.aside) end.aside = begin + *it->second.aside;
@@ -79,7 +85,8 @@ PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t s
   return end;
 }
 
-PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uint32_t sends_before) const {
+PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank rank,
+                                                 std::uint32_t sends_before) const {
   BlockBuilder block(builder_, step.kind == PipelineStepKind::forward           ? "forward"
                                : step.kind == PipelineStepKind::overlapped      ? "forward_and_backward"
                                : step.kind == PipelineStepKind::weight_backward ? "weights"
@@ -87,8 +94,8 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uin
   std::vector<Position> sent;
   for (std::uint32_t i = 0; i < sends_before; ++i) sent.push_back(BlockBuilder::kBefore - i);
   StageComputation::Inputs inputs;
-  if (computes_forward(step.kind)) inputs.forward = receive(block, step, true);
-  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false);
+  if (computes_forward(step.kind)) inputs.forward = receive(block, step, rank, true);
+  if (sends_backward(step.kind)) inputs.backward = receive(block, step, rank, false);
   (computes_forward(step.kind) ? inputs.forward : inputs.backward)
       .insert(computes_forward(step.kind) ? inputs.forward.end() : inputs.backward.end(), sent.begin(),
               sent.end());
@@ -96,8 +103,8 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, std::uin
   Step made;
   made.aside = aside;
   made.result = step.kind == PipelineStepKind::forward ? forward : backward;
-  if (computes_forward(step.kind)) made.sends += send(block, step, true, forward) ? 1 : 0;
-  if (sends_backward(step.kind)) made.sends += send(block, step, false, backward) ? 1 : 0;
+  if (computes_forward(step.kind)) made.sends += send(block, step, rank, true, forward);
+  if (sends_backward(step.kind)) made.sends += send(block, step, rank, false, backward);
   made.block = block.finish();
   return made;
 }
@@ -111,7 +118,7 @@ bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool so
   if (before ? part == 0 : part + 1 == plan_.parts()) return false;
   const auto [stage, chunk] = plan_.placement.at(route, before ? part - 1 : part + 1);
   const std::uint32_t boundary = before ? part - 1 : part;  // behind this part
-  transfer = {forward, stage, chunk,
+  transfer = {forward, stage, chunk, boundary,
               transfers_.messages.empty() ? transfers_.message : transfers_.messages[boundary]};
   return stage != step.stage;
 }
@@ -119,6 +126,10 @@ bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool so
 // Neighbours are one up or down, round the ring where a stage has several chunks; `preferred` where both
 // would do.
 PeerExpression PipelineProgram::peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const {
+  if (transfers_.reshardings != nullptr) {
+    const std::int32_t distance = transfers_.reshardings->distance(stage, to.stage);
+    return {PeerExpression::Kind::offset, false, transfers_.axis, distance, 0};
+  }
   const std::uint32_t stages = plan_.shape.stages;
   const bool wrap = plan_.placement.chunks(stage) > 1;
   auto offset = static_cast<std::int32_t>(to.stage) - static_cast<std::int32_t>(stage);
@@ -132,10 +143,11 @@ std::uint32_t PipelineProgram::line(bool forward, std::uint32_t receiving_chunk)
 }
 
 std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block, const StageStep& step,
-                                                             bool forward) const {
+                                                             Rank rank, bool forward) const {
   Transfer from;
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
+  if (reshards(step, from)) return reshard(block, rank, from, false, number, {});
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
   Position received = block.receive(forward ? "receive_forward" : "receive_backward", queue,
                                     peer(step.stage, from, forward ? -1 : 1), number, from.bytes);
@@ -147,12 +159,59 @@ std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block
   return {received};
 }
 
-bool PipelineProgram::send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const {
+std::uint32_t PipelineProgram::send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
+                                    Position result) const {
   Transfer to;
-  if (!has_neighbour(step, forward, false, to)) return false;
-  block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1),
-             line(forward, to.chunk), to.bytes, {result});
-  return true;
+  if (!has_neighbour(step, forward, false, to)) return 0;
+  const std::uint32_t number = line(forward, to.chunk);
+  if (reshards(step, to))
+    return static_cast<std::uint32_t>(reshard(block, rank, to, true, number, {result}).size());
+  block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1), number,
+             to.bytes, {result});
+  return 1;
+}
+
+bool PipelineProgram::reshards(const StageStep& step, const Transfer& transfer) const {
+  return transfers_.reshardings != nullptr && transfers_.reshardings->reshards(step.stage, transfer.stage);
+}
+
+// Appends what the rank sends, or gets, and returns what completes it.
+std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block, Rank rank,
+                                                             const Transfer& transfer, bool out,
+                                                             std::uint32_t line,
+                                                             const std::vector<Position>& after) const {
+  const StageReshardings& plans = *transfers_.reshardings;
+  const std::uint32_t from = out ? rank.stage : transfer.stage, to = out ? transfer.stage : rank.stage;
+  const std::uint32_t queue = kReshardings + 3 * (line * plan_.shape.stages + transfer.stage);
+  const std::string direction = transfer.forward ? "_forward" : "_backward";
+  std::vector<Position> done;
+  for (const StageReshardings::Call& call :
+       plans.calls(from, to, transfer.part, rank.stage, rank.rank_class)) {
+    if (call.kind == ReshardingStep::Kind::message) {
+      ProgramOp op;
+      op.kind = out ? TaskKind::send : TaskKind::receive;
+      op.stream = Stream::pp;
+      op.queue = queue + (out ? 0 : 1);
+      op.peer = plans.peer(from, to, transfer.part, call);
+      op.tag = line;
+      op.bytes = call.bytes;
+      op.name = builder_.name((out ? "send" : "receive") + direction);
+      done.push_back(block.add(std::move(op), after));
+      continue;
+    }
+    const bool gathers = call.kind == ReshardingStep::Kind::gather;
+    const std::uint32_t group = plans.group(from, to, transfer.part, call, kReshardingCommunicator + line);
+    const Position position =
+        block.collective((gathers ? "gather" : "broadcast") + direction,
+                         gathers ? CollectiveKind::all_gather : CollectiveKind::broadcast, Stream::pp,
+                         queue + (gathers ? 2
+                                  : out   ? 0
+                                          : 1),
+                         group, call.bytes, gathers ? done : after);
+    if (gathers) done.clear();
+    done.push_back(position);
+  }
+  return done;
 }
 
 }  // namespace netsim

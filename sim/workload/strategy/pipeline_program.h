@@ -11,6 +11,11 @@
 //
 // Where all messages of a direction between two stages are used in the order in which they are sent, forward
 // messages have tag 0 and backward messages tag 1; else each chunk of the receiver has tags of its own.
+//
+// Between stages with different meshes a StageReshardings says what each rank does; which ranks do the same
+// is a class, with a program of its own. A rank sends one thing after the other there, and gets one after the
+// other, in the order of the plan; gathers come beside what is received next. Messages of different stages
+// and chunks do not wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +24,7 @@
 
 #include "sim/workload/program/program.h"
 #include "sim/workload/strategy/pipeline_plan.h"
+#include "sim/workload/strategy/stage_reshardings.h"
 
 namespace netsim {
 
@@ -60,6 +66,9 @@ struct PipelineTransfers {
   Bytes gathered = 0;                                   // size of the gathered tensor; 0 = no gather
   std::uint32_t forward_group = 0, backward_group = 0;  // where it is gathered
   bool overlap = true;                                  // the stage does not wait for its sends
+  // Of stages with meshes of their own, whose ranks are numbered along the job's one axis; null: all have one
+  // mesh. Outlives the program's making.
+  const StageReshardings* reshardings = nullptr;
 };
 
 class PipelineProgram {
@@ -68,13 +77,13 @@ class PipelineProgram {
   PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
                   const StageComputation& computation);
 
-  // Appends all steps of a stage and returns its last computation, and the last operation that went on beside
-  // the steps.
+  // Appends all steps of a rank of a stage, which is of the class `rank_class` where stages have meshes of
+  // their own, and returns its last computation, and the last operation that went on beside the steps.
   struct End {
     BlockBuilder::Position computed = 0;
     std::optional<BlockBuilder::Position> aside = {};
   };
-  End append(BlockBuilder& main, std::uint32_t stage) const;
+  End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
 
  private:
   using Position = BlockBuilder::Position;
@@ -88,11 +97,21 @@ class PipelineProgram {
   struct Transfer {
     bool forward = true;
     std::uint32_t stage = 0, chunk = 0;  // of the other end
+    std::uint32_t part = 0;              // of the model: it is what lies behind it
     Bytes bytes = 0;
   };
-  Step make_step(const StageStep& step, std::uint32_t sends_before) const;
-  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward) const;
-  bool send(BlockBuilder& block, const StageStep& step, bool forward, Position result) const;
+  // The rank whose program is made.
+  struct Rank {
+    std::uint32_t stage = 0, rank_class = 0;
+  };
+  Step make_step(const StageStep& step, Rank rank, std::uint32_t sends_before) const;
+  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, Rank rank, bool forward) const;
+  // How many operations it took, the last of the block.
+  std::uint32_t send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
+                     Position result) const;
+  bool reshards(const StageStep& step, const Transfer& transfer) const;
+  std::vector<Position> reshard(BlockBuilder& block, Rank rank, const Transfer& transfer, bool out,
+                                std::uint32_t line, const std::vector<Position>& after) const;
   bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
   PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;
   std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;

@@ -190,6 +190,8 @@ struct PipelineParallel {
   std::int64_t held_multiprocessors = 0;
 };
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
+// What lies behind each part of the model but the last, which have so many layers of the body.
+std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers);
 
 // Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
 // are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
@@ -363,7 +365,7 @@ std::unique_ptr<Strategy> activation_offload(const ActivationOffload& parameters
 
 // What each rank writes of a checkpoint: parameters in half precision and the optimizer's states, 14 bytes a
 // parameter, once: of what replicas have copies of the first one writes it, or, `divided`, each a part. After
-// all strategies.
+// all strategies. By rank of the graph's mesh.
 std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided);
 // What each rank reads of it to go on: the parameters and states that it has.
 std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const MemoryAccounting& memory);

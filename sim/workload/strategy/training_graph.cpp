@@ -515,6 +515,32 @@ std::vector<Position> append_finish(BlockBuilder& main, const StageGraph& stage,
   return positions(stage.finished);
 }
 
+// Writes the stages of a graph, which outlives this.
+class StageWriter {
+ public:
+  explicit StageWriter(const TrainingGraph& graph)
+      : graph_(graph),
+        computation_(std::make_unique<const GraphComputation>(graph, graph.builder)),
+        writer_(graph, graph.builder),
+        pipeline_(graph.builder, *graph.plan, graph.transfers, *computation_) {}
+
+  // Without its ranks.
+  ProgramRole role(std::uint32_t stage, std::uint32_t rank_class, const std::string& name) const {
+    BlockBuilder main(graph_.builder, name);
+    std::vector<Position> done;
+    for (std::uint32_t step = 0; step < graph_.local_steps; ++step)
+      done = append_finish(main, graph_.stages[stage], pipeline_.append(main, stage, rank_class), writer_);
+    for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
+    return {name, {}, main.finish(), graph_.stages[stage].resident};
+  }
+
+ private:
+  const TrainingGraph& graph_;
+  std::unique_ptr<const GraphComputation> computation_;  // stays where it is
+  ChainWriter writer_;
+  PipelineProgram pipeline_;
+};
+
 std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
   std::vector<std::uint32_t> all(end - begin);
   std::iota(all.begin(), all.end(), begin);
@@ -523,8 +549,8 @@ std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
 
 }  // namespace
 
-TrainingGraph::TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model)
-    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job) {
+TrainingGraph::TrainingGraph(ProgramBuilder& job_builder, Mesh job_mesh, Model job_model)
+    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job_builder) {
   mesh.declare(builder);
   for (const ProgramAxis& axis : mesh.axes()) {
     if (axis.size > 1 && axis.name != "pp") builder.group(mesh.along({axis.name}));
@@ -550,18 +576,12 @@ void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, 
   for (const auto& strategy : strategies) strategy->apply(graph);
 }
 
-Program make_program(TrainingGraph graph) {
-  const GraphComputation computation(graph, graph.builder);
-  const ChainWriter writer(graph, graph.builder);
-  const PipelineProgram pipeline(graph.builder, *graph.plan, graph.transfers, computation);
+Program make_program(const TrainingGraph& graph) {
+  const StageWriter writer(graph);
   for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
     const std::string name = "stage_" + std::to_string(stage);
-    BlockBuilder main(graph.builder, name);
-    std::vector<Position> done;
-    for (std::uint32_t step = 0; step < graph.local_steps; ++step)
-      done = append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
-    for (const GraphNode& node : graph.stages[stage].average) done = {writer.append(main, node, done)};
-    ProgramRole role{name, {{graph.transfers.axis, {stage}}}, main.finish(), graph.stages[stage].resident};
+    ProgramRole role = writer.role(stage, 0, name);
+    role.where = {{graph.transfers.axis, {stage}}};
     if (graph.servers) role.where.push_back({graph.mesh.index("dp"), coordinates(0, graph.servers->first)});
     graph.builder.role(std::move(role));
   }
@@ -573,6 +593,25 @@ Program make_program(TrainingGraph graph) {
   }
   graph.builder.program().counts_memory = !graph.layer_memory.empty();
   return graph.builder.finish();
+}
+
+Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector<std::uint32_t>& graph_of) {
+  const TrainingGraph& any = graphs.front();
+  const StageReshardings& reshardings = *any.transfers.reshardings;
+  std::vector<StageWriter> writers;
+  writers.reserve(graphs.size());
+  for (const TrainingGraph& graph : graphs) writers.emplace_back(graph);
+  for (std::uint32_t stage = 0; stage < graph_of.size(); ++stage) {
+    const auto& classes = reshardings.classes(stage);
+    for (std::uint32_t i = 0; i < classes.size(); ++i) {
+      const std::string name = "stage_" + std::to_string(stage) + (i == 0 ? "" : "." + std::to_string(i));
+      ProgramRole role = writers[graph_of[stage]].role(stage, i, name);
+      role.where = {{any.transfers.axis, classes[i]}};
+      any.builder.role(std::move(role));
+    }
+  }
+  any.builder.program().counts_memory = !any.layer_memory.empty();
+  return any.builder.finish();
 }
 
 }  // namespace netsim
