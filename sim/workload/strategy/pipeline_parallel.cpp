@@ -145,18 +145,25 @@ class Pipeline final : public Strategy {
     const PipelinePlacement& placement = graph.plan->placement;
     const std::uint32_t first = placement.at(0, 0).stage, last = placement.at(0, placement.parts() - 1).stage;
     if (graph.model.shared.empty() || holds(graph.stages[first], TrainingGraph::kLast)) return;
-    if (!graph.mesh.has_stage(first)) return;
+    const bool has_first = graph.mesh.has_stage(first), has_last = graph.mesh.has_stage(last);
+    if (!has_first && !has_last) return;
     GraphNode node;
-    node.kind = GraphNode::Kind::collective;
     node.name = "pp_embedding_gradients";
     node.stream = Stream::pp;
+    if (has_first != has_last) {
+      node.kind = GraphNode::Kind::share;
+      node.stage = has_first ? last : first;
+      share(graph.stages[has_first ? first : last], node);
+      return;
+    }
+    node.kind = GraphNode::Kind::collective;
     node.group = graph.builder.group(graph.mesh.along({}, std::vector<std::uint32_t>{first, last}));
     node.bytes = graph.sharding.local(graph.model.shared) * graph.model.gradient_bytes;
-    for (const std::uint32_t s : {first, last}) {
-      StageGraph& stage = graph.stages[s];
-      stage.add_finish(node);
-      stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
-    }
+    for (const std::uint32_t s : {first, last}) share(graph.stages[s], node);
+  }
+  static void share(StageGraph& stage, const GraphNode& node) {
+    stage.add_finish(node);
+    stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
   }
 
   // Of models whose layers do not all give as much to the next one: what lies behind each part of the

@@ -1,5 +1,6 @@
 #include "sim/workload/strategy/pipeline_program.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -147,7 +148,8 @@ std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block
   Transfer from;
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
-  if (reshards(step, from)) return reshard(block, rank, from, false, number, {});
+  if (reshards(step, from))
+    return reshard(block, rank, from, false, number, forward ? "_forward" : "_backward", {});
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
   Position received = block.receive(forward ? "receive_forward" : "receive_backward", queue,
                                     peer(step.stage, from, forward ? -1 : 1), number, from.bytes);
@@ -165,7 +167,8 @@ std::uint32_t PipelineProgram::send(BlockBuilder& block, const StageStep& step, 
   if (!has_neighbour(step, forward, false, to)) return 0;
   const std::uint32_t number = line(forward, to.chunk);
   if (reshards(step, to))
-    return static_cast<std::uint32_t>(reshard(block, rank, to, true, number, {result}).size());
+    return static_cast<std::uint32_t>(
+        reshard(block, rank, to, true, number, forward ? "_forward" : "_backward", {result}).size());
   block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1), number,
              to.bytes, {result});
   return 1;
@@ -178,12 +181,11 @@ bool PipelineProgram::reshards(const StageStep& step, const Transfer& transfer) 
 // Appends what the rank sends, or gets, and returns what completes it.
 std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block, Rank rank,
                                                              const Transfer& transfer, bool out,
-                                                             std::uint32_t line,
+                                                             std::uint32_t line, const std::string& what,
                                                              const std::vector<Position>& after) const {
   const StageReshardings& plans = *transfers_.reshardings;
   const std::uint32_t from = out ? rank.stage : transfer.stage, to = out ? transfer.stage : rank.stage;
   const std::uint32_t queue = kReshardings + 3 * (line * plan_.shape.stages + transfer.stage);
-  const std::string direction = transfer.forward ? "_forward" : "_backward";
   std::vector<Position> done;
   for (const StageReshardings::Call& call :
        plans.calls(from, to, transfer.part, rank.stage, rank.rank_class)) {
@@ -195,14 +197,14 @@ std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block
       op.peer = plans.peer(from, to, transfer.part, call);
       op.tag = line;
       op.bytes = call.bytes;
-      op.name = builder_.name((out ? "send" : "receive") + direction);
+      op.name = builder_.name((out ? "send" : "receive") + what);
       done.push_back(block.add(std::move(op), after));
       continue;
     }
     const bool gathers = call.kind == ReshardingStep::Kind::gather;
     const std::uint32_t group = plans.group(from, to, transfer.part, call, kReshardingCommunicator + line);
     const Position position =
-        block.collective((gathers ? "gather" : "broadcast") + direction,
+        block.collective((gathers ? "gather" : "broadcast") + what,
                          gathers ? CollectiveKind::all_gather : CollectiveKind::broadcast, Stream::pp,
                          queue + (gathers ? 2
                                   : out   ? 0
@@ -212,6 +214,36 @@ std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block
     done.push_back(position);
   }
   return done;
+}
+
+BlockBuilder::Position PipelineProgram::append_shared(BlockBuilder& main, std::uint32_t stage,
+                                                      std::uint32_t rank_class, std::uint32_t other,
+                                                      const std::vector<Position>& after, bool memory) const {
+  const StageReshardings& plans = *transfers_.reshardings;
+  const std::size_t first_item = main.items();
+  const Rank rank{stage, rank_class};
+  Transfer transfer;
+  transfer.stage = other;
+  transfer.part = StageReshardings::kShared;
+  // Beyond those of all chunks.
+  std::uint32_t line = 0;
+  for (std::uint32_t s = 0; s < plan_.shape.stages; ++s) line = std::max(line, 2 * plan_.placement.chunks(s));
+  std::vector<Position> done = reshard(main, rank, transfer, true, line, "_embedding_gradients", after);
+  const std::vector<Position> got = reshard(main, rank, transfer, false, line, "_embedding_gradients", after);
+  done.insert(done.end(), got.begin(), got.end());
+  if (got.empty()) return done.empty() ? after.back() : done.back();
+  Bytes bytes = 0;
+  for (const StageReshardings::Call& call : plans.calls(other, stage, transfer.part, stage, rank_class))
+    bytes += call.bytes;
+  // What has come, and its own, are read, and the sum is written.
+  Kernel sum;
+  sum.kind = Kernel::Kind::memory;
+  sum.name = "gradient_sum";
+  sum.bytes = 3 * bytes;
+  const Position position = main.compute({"embedding_gradient_sum", {sum}}, done);
+  const MemoryChange buffer{MemoryKind::communication, bytes};
+  if (memory) main.add_memory(first_item, {{buffer}, {buffer.reversed()}});
+  return position;
 }
 
 }  // namespace netsim

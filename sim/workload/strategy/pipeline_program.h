@@ -85,6 +85,13 @@ class PipelineProgram {
   };
   End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
 
+  // Appends the exchange of gradients of the parameters that the stage and one with another mesh share, which
+  // waits for `after`, and their sum. `memory`: whether it says what memory it needs. Returns what completes
+  // it.
+  BlockBuilder::Position append_shared(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class,
+                                       std::uint32_t other, const std::vector<BlockBuilder::Position>& after,
+                                       bool memory) const;
+
  private:
   using Position = BlockBuilder::Position;
   struct Step {
@@ -111,7 +118,8 @@ class PipelineProgram {
                      Position result) const;
   bool reshards(const StageStep& step, const Transfer& transfer) const;
   std::vector<Position> reshard(BlockBuilder& block, Rank rank, const Transfer& transfer, bool out,
-                                std::uint32_t line, const std::vector<Position>& after) const;
+                                std::uint32_t line, const std::string& what,
+                                const std::vector<Position>& after) const;
   bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
   PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;
   std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;

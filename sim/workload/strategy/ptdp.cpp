@@ -430,20 +430,12 @@ class Ptdp : public WorkloadKind {
   void check_stages(const ConfigNode& where) const {
     if (degrees_.empty()) return;
     const ConfigNode& stages = node(where, "parallel", "stages");
-    if (plan_->placement.routes() > 1) {
-      node(where, "parallel", "schedule")
-          .fail(
-              "a bidirectional pipeline has copies of the same layers on two stages: parallel.stages have to "
-              "be all alike");
-    }
-    const PipelinePlacement& placement = plan_->placement;
-    const StageDegrees& first = degrees_[placement.at(0, 0).stage];
-    const StageDegrees& last = degrees_[placement.at(0, placement.parts() - 1).stage];
-    if (!model_->make(1, 2).shared.empty() && !first.same_mesh(last)) {
-      stages.fail(
-          "the stages with the first and the last layer share the embedding, whose gradients they sum up: "
-          "they "
-          "need the same tensor and data, or a model with model.tied: false");
+    for (std::size_t s = 0; plan_->placement.routes() > 1 && s < degrees_.size(); ++s) {
+      if (degrees_[s].same_mesh(degrees_[degrees_.size() - 1 - s])) continue;
+      degrees_[s].where.fail(
+          "stages " + std::to_string(s) + " and " + std::to_string(degrees_.size() - 1 - s) +
+          " have copies of the same layers in a bidirectional pipeline: they need the same "
+          "tensor and data");
     }
     std::int64_t ranks = 0;
     for (const StageDegrees& stage : degrees_) ranks += stage.tensor * stage.data * p_.parallel.context;
@@ -1088,11 +1080,24 @@ class Ptdp : public WorkloadKind {
       boundaries.elements.push_back(sharding.local(tensor));
     return boundaries;
   }
+  // The ends of the model where they share parameters and are on unlike stages.
+  std::optional<SharedParameters> shared_parameters() const {
+    const PipelinePlacement& placement = plan_->placement;
+    SharedParameters shared;
+    shared.first = placement.at(0, 0).stage;
+    shared.last = placement.at(0, placement.parts() - 1).stage;
+    const Model model = model_->make(1, gradient_bytes());
+    if (model.shared.empty() || degrees_[shared.first].same_mesh(degrees_[shared.last])) return {};
+    for (const Extent& extent : model.shared)
+      (extent.along == Dimension::vocabulary ? shared.rows : shared.columns) *= extent.size;
+    shared.element = model.gradient_bytes;
+    return shared;
+  }
   Program build_stages(ProgramBuilder& builder, bool with_memory, CheckpointedJob* checkpoint) const {
     const std::vector<StageLayout> stages = layouts();
     const std::uint32_t ranks = stages.back().first + stages.back().ranks();
     builder.axis("rank", ranks);
-    const StageReshardings reshardings(builder, plan_->placement, stages, boundaries(),
+    const StageReshardings reshardings(builder, plan_->placement, stages, boundaries(), shared_parameters(),
                                        p_.parallel.resharding);
     const std::vector<StageDegrees> meshes = this->meshes();
     std::vector<TrainingGraph> graphs;

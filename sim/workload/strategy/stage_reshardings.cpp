@@ -7,10 +7,11 @@
 namespace netsim {
 namespace {
 
-// The plan of a block, and a colour for each of its steps: messages have colours of their own.
-struct BlockPlan {
+// A plan, and a colour for each of its steps: messages have colours of their own.
+struct ColoredPlan {
   ReshardingPlan plan;
   std::vector<std::uint32_t> colors;
+  std::uint32_t most = 0;  // colours
 };
 
 // Each step gets the least colour that none of its GPUs has had.
@@ -43,33 +44,55 @@ std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
 
 }  // namespace
 
-// Makes one transfer, block after block.
+// Makes the transfer of a tensor of rows and columns.
 class StageReshardings::Maker {
  public:
-  Maker(const StageReshardings& all, std::uint32_t from, std::uint32_t to, std::int64_t elements)
+  Maker(const StageReshardings& all, std::uint32_t from, std::uint32_t to,
+        std::vector<std::vector<std::uint32_t>> division, Bytes element)
       : source_(all.stages_[from]),
         destination_(all.stages_[to]),
-        boundaries_(all.boundaries_),
+        division_(std::move(division)),
+        element_(element),
         how_(all.how_),
-        elements_(elements),
         ranks_(rank_count(all.builder_.program())),
         blocks_(std::gcd(source_.data, destination_.data)) {}
 
-  Transfer make(ProgramBuilder& builder) {
+  // Divided among the replicas of all blocks.
+  void divide(std::int64_t rows, std::int64_t columns) {
+    tensor_ = {rows / blocks_, columns};
+    const std::uint32_t here = source_.data / blocks_, there = destination_.data / blocks_;
     for (std::uint32_t context = 0; context < source_.context; ++context) {
-      for (std::uint32_t block = 0; block < blocks_; ++block)
-        add(ranks_of(source_, context, block), ranks_of(destination_, context, block));
+      for (std::uint32_t block = 0; block < blocks_; ++block) {
+        add(ranks_of(source_, context, block * here, here),
+            ranks_of(destination_, context, block * there, there), 0);
+      }
     }
+  }
+
+  // Each replica has one of its own, which one replica of its block gets, each of them as many.
+  void give(std::int64_t rows, std::int64_t columns) {
+    tensor_ = {rows, columns};
+    const std::uint32_t here = source_.data / blocks_, there = destination_.data / blocks_;
+    for (std::uint32_t context = 0; context < source_.context; ++context) {
+      for (std::uint32_t replica = 0; replica < source_.data; ++replica) {
+        const std::uint32_t block = replica / here, place = replica % here;
+        add(ranks_of(source_, context, replica, 1),
+            ranks_of(destination_, context, block * there + place % there, 1), place / there);
+      }
+    }
+  }
+
+  Transfer finish(ProgramBuilder& builder) {
     for (std::vector<std::int64_t>& peers : peers_) made_.tables.push_back(builder.table(std::move(peers)));
     return std::move(made_);
   }
 
  private:
-  // Of a block, row after row.
-  Ranks ranks_of(const StageLayout& stage, std::uint32_t context, std::uint32_t block) const {
+  // Of some replicas, one after the other.
+  static Ranks ranks_of(const StageLayout& stage, std::uint32_t context, std::uint32_t replica,
+                        std::uint32_t replicas) {
     Ranks ranks;
-    const std::uint32_t rows = stage.data / blocks_;
-    for (std::uint32_t row = block * rows; row < (block + 1) * rows; ++row) {
+    for (std::uint32_t row = replica; row < replica + replicas; ++row) {
       for (std::uint32_t tensor = 0; tensor < stage.tensor; ++tensor)
         ranks.push_back(stage.first + (row * stage.context + context) * stage.tensor + tensor);
     }
@@ -88,30 +111,31 @@ class StageReshardings::Maker {
   }
   ShardedMesh mesh_of(const StageLayout& stage, std::vector<std::uint32_t> hosts) const {
     ShardedMesh mesh;
-    mesh.rows = stage.data / blocks_;
+    mesh.rows = static_cast<std::uint32_t>(hosts.size()) / stage.tensor;
     mesh.columns = stage.tensor;
-    mesh.division = {{0}, {}};
-    if (boundaries_.sequence) mesh.division[1] = {1};
+    mesh.division = division_;
     mesh.hosts_of = std::move(hosts);
     return mesh;
   }
-  const BlockPlan& plan_of(const Ranks& from, const Ranks& to) {
+  const ColoredPlan& plan_of(const Ranks& from, const Ranks& to) {
     const std::pair hosts(hosts_of(from), hosts_of(to));
     const auto [known, added] = plans_.try_emplace(hosts);
     if (added) {
-      known->second.plan = plan_resharding({boundaries_.samples / blocks_, elements_}, boundaries_.element,
-                                           mesh_of(source_, hosts.first), mesh_of(destination_, hosts.second),
-                                           how_.strategy, how_.balance);
+      known->second.plan = plan_resharding(tensor_, element_, mesh_of(source_, hosts.first),
+                                           mesh_of(destination_, hosts.second), how_.strategy, how_.balance);
       known->second.colors = colors_of(known->second.plan);
+      for (const std::uint32_t color : known->second.colors)
+        known->second.most = std::max(known->second.most, color + 1);
     }
     return known->second;
   }
 
-  void add(const Ranks& from, const Ranks& to) {
-    const BlockPlan& block = plan_of(from, to);
-    for (std::size_t i = 0; i < block.plan.steps.size(); ++i) {
-      const ReshardingStep& step = block.plan.steps[i];
-      Call call{step.kind, false, step.end - step.begin, block.colors[i]};
+  // `before`: how many others had the same receivers.
+  void add(const Ranks& from, const Ranks& to, std::uint32_t before) {
+    const ColoredPlan& colored = plan_of(from, to);
+    for (std::size_t i = 0; i < colored.plan.steps.size(); ++i) {
+      const ReshardingStep& step = colored.plan.steps[i];
+      Call call{step.kind, false, step.end - step.begin, colored.colors[i] + before * colored.most};
       Ranks members;
       if (step.kind != ReshardingStep::Kind::gather) members.push_back(from[step.from]);
       for (const std::uint32_t gpu : step.to) members.push_back(to[gpu]);
@@ -136,19 +160,21 @@ class StageReshardings::Maker {
   }
 
   const StageLayout &source_, &destination_;
-  const StageBoundaries& boundaries_;
+  std::vector<std::vector<std::uint32_t>> division_;
+  Bytes element_;
   const StageResharding& how_;
-  std::int64_t elements_;
   std::size_t ranks_;  // of the job
   std::uint32_t blocks_;
-  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, BlockPlan> plans_;  // by hosts
+  std::vector<std::int64_t> tensor_;
+  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, ColoredPlan>
+      plans_;                                     // by hosts
   std::vector<std::vector<std::int64_t>> peers_;  // by colour and rank
   Transfer made_;
 };
 
 StageReshardings::StageReshardings(ProgramBuilder& builder, const PipelinePlacement& placement,
                                    std::vector<StageLayout> stages, StageBoundaries boundaries,
-                                   StageResharding how)
+                                   const std::optional<SharedParameters>& shared, StageResharding how)
     : builder_(builder), stages_(std::move(stages)), boundaries_(std::move(boundaries)), how_(how) {
   for (std::uint32_t route = 0; route < placement.routes(); ++route) {
     for (std::uint32_t part = 0; part + 1 < placement.parts(); ++part) {
@@ -157,13 +183,28 @@ StageReshardings::StageReshardings(ProgramBuilder& builder, const PipelinePlacem
       plan(other, one, part);
     }
   }
+  if (shared) {
+    exchange(*shared, shared->first, shared->last);
+    exchange(*shared, shared->last, shared->first);
+  }
   for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) classify(stage);
 }
 
 void StageReshardings::plan(std::uint32_t from, std::uint32_t to, std::uint32_t part) {
   if (!reshards(from, to)) return;
   const auto [place, added] = transfers_.try_emplace(key(from, to, part));
-  if (added) place->second = Maker(*this, from, to, boundaries_.elements[part]).make(builder_);
+  if (!added) return;
+  std::vector<std::vector<std::uint32_t>> division{{0}, {}};
+  if (boundaries_.sequence) division[1] = {1};
+  Maker maker(*this, from, to, std::move(division), boundaries_.element);
+  maker.divide(boundaries_.samples, boundaries_.elements[part]);
+  place->second = maker.finish(builder_);
+}
+
+void StageReshardings::exchange(const SharedParameters& shared, std::uint32_t from, std::uint32_t to) {
+  Maker maker(*this, from, to, {{1}, {}}, shared.element);
+  maker.give(shared.rows, shared.columns);
+  transfers_[key(from, to, kShared)] = maker.finish(builder_);
 }
 
 void StageReshardings::classify(std::uint32_t stage) {

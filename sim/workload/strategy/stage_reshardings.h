@@ -9,6 +9,10 @@
 // blocks that have nothing to do with each other: a ReshardingPlan is made for one block, and is that of all
 // whose ranks lie on hosts in the same way.
 //
+// Gradients of parameters that both ends of the model share are exchanged in the same way where the ends are
+// on unlike stages, before replicas sum theirs up: what each replica of one end has goes to one replica of
+// the other, which adds it to its own.
+//
 // Ranks of a stage may do different things then: one sends, others have a copy that nobody needs. Those that
 // do the same are one class, and one role of the program. The steps of a plan are coloured so that a rank is
 // in one step of a colour at most: each colour is one table of peers, or one expression of groups, whatever
@@ -17,6 +21,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -45,6 +50,13 @@ struct StageBoundaries {
   bool sequence = false;  // tensor-parallel ranks divide it
 };
 
+// Parameters that two stages have copies of, as tensor-parallel ranks divide their rows.
+struct SharedParameters {
+  std::uint32_t first = 0, last = 0;  // stages
+  std::int64_t rows = 1, columns = 1;
+  Bytes element = 2;  // of a gradient
+};
+
 struct StageResharding {
   ReshardingStrategy strategy = ReshardingStrategy::broadcast;
   ReshardingBalance balance = ReshardingBalance::order;
@@ -54,9 +66,11 @@ struct StageResharding {
 class StageReshardings {
  public:
   // Plans what passes between the parts of the model that lie on different meshes, both ways. `builder` has
-  // the job's axis, and outlives this. All numbers of replicas divide the samples.
+  // the job's axis, and outlives this. All numbers of replicas divide the samples. `shared`: of two unlike
+  // stages.
   StageReshardings(ProgramBuilder& builder, const PipelinePlacement& placement,
-                   std::vector<StageLayout> stages, StageBoundaries boundaries, StageResharding how);
+                   std::vector<StageLayout> stages, StageBoundaries boundaries,
+                   const std::optional<SharedParameters>& shared, StageResharding how);
 
   bool reshards(std::uint32_t from, std::uint32_t to) const { return !stages_[from].same_mesh(stages_[to]); }
   // How far a stage of the same mesh is, in ranks of the job.
@@ -77,6 +91,8 @@ class StageReshardings {
     std::uint32_t color = 0;  // of the steps of its kind
     auto operator<=>(const Call&) const = default;
   };
+  // In the place of a part: the gradients of shared parameters.
+  static constexpr std::uint32_t kShared = UINT32_MAX;
   // From one stage to the other, what lies behind `part`: those of a rank of a class of `stage`, which is one
   // of the two, in the order of the plan.
   const std::vector<Call>& calls(std::uint32_t from, std::uint32_t to, std::uint32_t part,
@@ -89,7 +105,7 @@ class StageReshardings {
 
  private:
   using Ranks = std::vector<std::uint32_t>;
-  using Key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;  // from, to, elements of a sample
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;  // from, to, elements of a sample or -1
   struct Transfer {
     std::vector<std::uint32_t> tables;                 // of peers, by colour of messages
     std::vector<std::vector<Ranks>> groups;            // by colour of broadcasts and gathers
@@ -98,12 +114,13 @@ class StageReshardings {
   class Maker;
 
   Key key(std::uint32_t from, std::uint32_t to, std::uint32_t part) const {
-    return {from, to, boundaries_.elements[part]};
+    return {from, to, part == kShared ? -1 : boundaries_.elements[part]};
   }
   const Transfer& transfer(std::uint32_t from, std::uint32_t to, std::uint32_t part) const {
     return transfers_.at(key(from, to, part));
   }
   void plan(std::uint32_t from, std::uint32_t to, std::uint32_t part);
+  void exchange(const SharedParameters& shared, std::uint32_t from, std::uint32_t to);
   void classify(std::uint32_t stage);
 
   ProgramBuilder& builder_;

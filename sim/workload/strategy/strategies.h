@@ -178,7 +178,8 @@ std::unique_ptr<Strategy> module_recomputation(const RecomputedModules& modules)
 
 // The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
 // and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both
-// ends share are all-reduced between the stages that hold them (stream pp).
+// ends share are all-reduced between the stages that hold them (stream pp); where these have different
+// meshes, they are exchanged and added (StageReshardings).
 struct PipelineParallel {
   std::shared_ptr<const PipelinePlan> plan;
   std::vector<std::uint32_t> layers;  // by part

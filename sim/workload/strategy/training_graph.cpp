@@ -106,6 +106,9 @@ class ChainWriter {
       case GraphNode::Kind::copy_from_host:
       case GraphNode::Kind::host_compute:
         return of_host(block, node, after);
+      case GraphNode::Kind::share:
+        NETSIM_CHECK(false, "what stages share is not in a chain");
+        break;
     }
     return after.empty() ? block.size() - 1 : after.back();
   }
@@ -499,22 +502,6 @@ class GraphComputation final : public StageComputation {
   ChainWriter writer_;
 };
 
-// Returns what is done then.
-std::vector<Position> append_finish(BlockBuilder& main, const StageGraph& stage,
-                                    const PipelineProgram::End& end, const ChainWriter& writer) {
-  std::vector<Position> done{end.computed};
-  const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
-    std::vector<Position> all;
-    all.reserve(nodes.size());
-    for (const std::uint32_t i : nodes)
-      all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
-    return all;
-  };
-  for (const FinishNode& next : stage.finish)
-    done.push_back(writer.append(main, next.node, positions(next.after)));
-  return positions(stage.finished);
-}
-
 // Writes the stages of a graph, which outlives this.
 class StageWriter {
  public:
@@ -529,12 +516,33 @@ class StageWriter {
     BlockBuilder main(graph_.builder, name);
     std::vector<Position> done;
     for (std::uint32_t step = 0; step < graph_.local_steps; ++step)
-      done = append_finish(main, graph_.stages[stage], pipeline_.append(main, stage, rank_class), writer_);
+      done = append_finish(main, stage, rank_class, pipeline_.append(main, stage, rank_class));
     for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
     return {name, {}, main.finish(), graph_.stages[stage].resident};
   }
 
  private:
+  // Returns what is done then.
+  std::vector<Position> append_finish(BlockBuilder& main, std::uint32_t number, std::uint32_t rank_class,
+                                      const PipelineProgram::End& end) const {
+    const StageGraph& stage = graph_.stages[number];
+    std::vector<Position> done{end.computed};
+    const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
+      std::vector<Position> all;
+      all.reserve(nodes.size());
+      for (const std::uint32_t i : nodes)
+        all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+      return all;
+    };
+    for (const FinishNode& next : stage.finish) {
+      done.push_back(next.node.kind == GraphNode::Kind::share
+                         ? pipeline_.append_shared(main, number, rank_class, next.node.stage,
+                                                   positions(next.after), !graph_.layer_memory.empty())
+                         : writer_.append(main, next.node, positions(next.after)));
+    }
+    return positions(stage.finished);
+  }
+
   const TrainingGraph& graph_;
   std::unique_ptr<const GraphComputation> computation_;  // stays where it is
   ChainWriter writer_;

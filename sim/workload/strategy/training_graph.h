@@ -29,7 +29,8 @@ namespace netsim {
 
 // Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
 // and then a strategy has to make a collective of it), or communicates: a collective, one end of a message,
-// a copy to the host's memory or from there; or the host's CPUs compute.
+// a copy to the host's memory or from there; or the host's CPUs compute; or it shares gradients with a stage
+// of another mesh, at the end of an iteration (StageReshardings).
 struct GraphNode {
   enum class Kind : std::uint8_t {
     compute,
@@ -40,7 +41,8 @@ struct GraphNode {
     receive,
     copy_to_host,
     copy_from_host,
-    host_compute
+    host_compute,
+    share
   };
   Kind kind = Kind::compute;
   std::string name;  // of the operation, in tables
@@ -55,6 +57,7 @@ struct GraphNode {
   std::uint32_t queue = 0;  // of the stream
   std::uint32_t group = 0;  // of the program
   PeerExpression peer;      // of a send or receive
+  std::uint32_t stage = 0;  // share: with which
   Bytes bytes = 0;
   // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
   // ProgramOp.

@@ -73,18 +73,24 @@ TEST(StageMeshes, AlikeStagesAreAsIfNobodyHadSaidSo) {
 
 // ---- What a stage computes and has
 
-// A task, apart from what passes between stages; members of its group, and its peer, counted from the stage's
-// first rank.
+// A task, apart from what passes between stages; members of its group, and its peer, as stages and ranks of
+// them.
 struct Done {
   std::string what;
-  std::vector<std::uint32_t> group;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> group;
   auto operator<=>(const Done&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Done& done) {
   return out << done.what << " " << ::testing::PrintToString(done.group);
 }
 
-std::vector<Done> within_stage(const TaskSource& source, std::uint32_t rank, std::uint32_t first) {
+// `firsts`: of each stage.
+std::vector<Done> within_stage(const TaskSource& source, std::uint32_t rank,
+                               const std::vector<std::uint32_t>& firsts) {
+  const auto place = [&](std::uint32_t of) {
+    const auto next = std::upper_bound(firsts.begin(), firsts.end(), of);
+    return std::pair(static_cast<std::uint32_t>(next - firsts.begin() - 1), of - *(next - 1));
+  };
   std::vector<Done> all;
   for (const Task& task : test::tasks_of(source, rank)) {
     if (task.stream == Stream::pp) continue;
@@ -97,9 +103,9 @@ std::vector<Done> within_stage(const TaskSource& source, std::uint32_t rank, std
                                  kernel.batch, kernel.bytes);
     }
     if (task.kind == TaskKind::send || task.kind == TaskKind::receive)
-      done.what += fmt::format(" peer {}", task.peer - first);
+      done.what += " peer " + ::testing::PrintToString(place(task.peer));
     if (task.kind == TaskKind::collective) {
-      for (const std::uint32_t member : source.group(task.group)) done.group.push_back(member - first);
+      for (const std::uint32_t member : source.group(task.group)) done.group.push_back(place(member));
     }
     all.push_back(std::move(done));
   }
@@ -109,8 +115,8 @@ std::vector<Done> within_stage(const TaskSource& source, std::uint32_t rank, std
 struct Stages {
   std::vector<Degrees> stages;
   std::int64_t context = 1;
-  std::string more;           // beside parallel
-  std::string parallel = "";  // more of it
+  std::string more;        // beside parallel
+  std::string parallel{};  // more of it
   std::int64_t sequences = 4;
   int layers = 6;
 
@@ -159,6 +165,12 @@ const std::vector<Stages>& jobs() {
       {{{2, 2}, {1, 4}}, 1, ", microbatches: 2, optimizer: distributed_adam, offload: {optimizer: 1}"},
       {{{2, 1}, {1, 4}}, 1, ", microbatches: 2, gradient: {local_steps: 2}", ", schedule: gpipe"},
       {{{2, 1}, {1, 4}}, 1, ", microbatches: 4", ", schedule: zb_h1"},
+      {{{2, 2}, {1, 2}, {1, 2}, {2, 2}},
+       1,
+       ", microbatches: 8, recompute: none, optimizer: distributed_adam",
+       ", schedule: dual_pipe",
+       4,
+       4},
   };
   return jobs;
 }
@@ -169,16 +181,19 @@ TEST(StageMeshes, EachStageDoesWhatItDoesInAJobOfItsMesh) {
     SCOPED_TRACE(list_of(job.stages) + job.parallel + job.more);
     const auto mixed = job.mixed();
     ASSERT_EQ(mixed->ranks(), job.first(job.stages.size()));
-    for (std::size_t s = 0; s < job.stages.size(); ++s) {
+    std::vector<std::uint32_t> firsts;
+    for (std::size_t s = 0; s < job.stages.size(); ++s)
+      firsts.push_back(static_cast<std::uint32_t>(job.first(s)));
+    for (std::uint32_t s = 0; s < job.stages.size(); ++s) {
       const auto alike = job.alike(s);
-      for (std::int64_t i = 0; i < job.ranks(s); ++i) {
-        const auto first = static_cast<std::uint32_t>(job.first(s));
-        const auto first_alike = static_cast<std::uint32_t>(static_cast<std::int64_t>(s) * job.ranks(s));
-        const auto rank = first + static_cast<std::uint32_t>(i),
-                   rank_alike = first_alike + static_cast<std::uint32_t>(i);
-        const std::vector<Done> done = within_stage(*mixed, rank, first);
+      std::vector<std::uint32_t> firsts_alike;
+      for (std::uint32_t i = 0; i < job.stages.size(); ++i)
+        firsts_alike.push_back(i * static_cast<std::uint32_t>(job.ranks(s)));
+      for (std::uint32_t i = 0; i < job.ranks(s); ++i) {
+        const std::uint32_t rank = firsts[s] + i, rank_alike = firsts_alike[s] + i;
+        const std::vector<Done> done = within_stage(*mixed, rank, firsts);
         ASSERT_FALSE(done.empty());
-        ASSERT_EQ(done, within_stage(*alike, rank_alike, first_alike)) << "rank " << rank;
+        ASSERT_EQ(done, within_stage(*alike, rank_alike, firsts_alike)) << "rank " << rank;
         const MemoryPlan *memory = mixed->memory(), *memory_alike = alike->memory();
         ASSERT_NE(memory, nullptr);
         EXPECT_EQ(memory->resident(rank), memory_alike->resident(rank_alike));
@@ -240,6 +255,93 @@ TEST(StageMeshes, EndsOfOneMeshShareTheEmbedding) {
   EXPECT_TRUE(player.all_done());
 }
 
+struct Shared {
+  std::vector<Degrees> stages;
+  std::int64_t context;
+  std::string more;
+};
+
+// Unlike ends exchange gradients: what each replica of one end has goes to one replica of the other, whole,
+// before replicas sum up theirs; so that all of it is in every sum once.
+TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
+  constexpr Bytes kEmbedding = 2 * 128 * 64;
+  for (const Shared& job : {Shared{{{2, 2}, {4, 1}}, 1, ""}, Shared{{{1, 4}, {8, 1}, {2, 2}}, 1, ""},
+                            Shared{{{4, 1}, {1, 4}}, 2, ""}, Shared{{{2, 4}, {1, 2}}, 1, "send_recv"},
+                            Shared{{{1, 2}, {4, 4}}, 1, "all_gather"}}) {
+    SCOPED_TRACE(list_of(job.stages) + job.more);
+    std::vector<std::int64_t> firsts{0};
+    for (const Degrees& d : job.stages) firsts.push_back(firsts.back() + d.tensor * d.data * job.context);
+    const std::string resharding =
+        job.more.empty() ? "" : fmt::format(", resharding: {{strategy: {}}}", job.more);
+    const auto source =
+        parse_workload(
+            ptdp(fmt::format(
+                "model: {{layers: 6, hidden: 64, heads: 8, sequence: 64, vocabulary: 128}}, "
+                "microbatch: 4, microbatches: 2, recompute: none, parallel: {{pipeline: {}, context: "
+                "{}, context_exchange: all_gather, stages: {}{}}}",
+                job.stages.size(), job.context, list_of(job.stages), resharding)))
+            ->tasks(static_cast<std::uint32_t>(firsts.back()));
+    const Degrees &front = job.stages.front(), &back = job.stages.back();
+    const auto first_of_back = static_cast<std::uint32_t>(firsts[job.stages.size() - 1]);
+    // The number of a rank's replica, of data and context.
+    const auto replica = [&](std::uint32_t rank) {
+      return rank < first_of_back ? rank / front.tensor : (rank - first_of_back) / back.tensor;
+    };
+    const auto is_front = [&](std::uint32_t rank) { return rank < first_of_back; };
+    using Way = std::pair<std::int64_t, std::int64_t>;
+    std::map<Way, Bytes> to_front, to_back;  // by replicas, from and to
+    const auto moved = [&](std::uint32_t from, std::uint32_t to, Bytes bytes) {
+      ASSERT_NE(is_front(from), is_front(to));
+      (is_front(to) ? to_front : to_back)[{replica(from), replica(to)}] += bytes;
+    };
+    for (std::uint32_t rank = 0; rank < source->ranks(); ++rank) {
+      Bytes got = 0, summed = 0;
+      for (const Task& task : test::tasks_of(*source, rank)) {
+        const std::string& name = source->names()[task.name];
+        if (name == "embedding_gradient_sum") summed += source->works()[task.work].kernels.at(0).bytes;
+        if (!name.ends_with("_embedding_gradients")) continue;
+        if (task.kind == TaskKind::send) moved(rank, task.peer, task.bytes);
+        if (task.kind == TaskKind::receive) got += task.bytes;
+        if (task.kind != TaskKind::collective) continue;
+        ASSERT_EQ(task.collective, CollectiveKind::broadcast);
+        const auto& group = source->group(task.group);
+        if (group.front() != rank) {
+          got += task.bytes;
+          moved(group.front(), rank, task.bytes);
+        }
+      }
+      EXPECT_EQ(summed, 3 * got);
+    }
+    const std::int64_t fronts = front.data * job.context, backs = back.data * job.context;
+    for (const auto& [ways, from, to] :
+         {std::tuple(to_front, backs, fronts), std::tuple(to_back, fronts, backs)}) {
+      std::vector<int> gives(static_cast<std::size_t>(from)), gets(static_cast<std::size_t>(to));
+      for (const auto& [way, bytes] : ways) {
+        EXPECT_EQ(bytes, kEmbedding);
+        ++gives[static_cast<std::size_t>(way.first)];
+        ++gets[static_cast<std::size_t>(way.second)];
+      }
+      EXPECT_THAT(gives, ::testing::Each(1));
+      EXPECT_LE(*std::max_element(gets.begin(), gets.end()), (from + to - 1) / to);
+    }
+    TaskPlayer player(*source);
+    player.transfer_time = [](const Task& task) { return Time{1} + task.bytes % 17; };
+    player.run();
+    EXPECT_TRUE(player.all_done());
+    EXPECT_FALSE(player.mismatched);
+    std::vector<Time> exchanged(source->ranks(), 0);
+    for (const netsim::testing::PlayedTask& played : player.played) {
+      const std::string& name = source->names()[played.task.name];
+      if (name.ends_with("embedding_gradients") || name == "embedding_gradient_sum")
+        exchanged[played.rank] = std::max(exchanged[played.rank], played.end);
+    }
+    for (const netsim::testing::PlayedTask& played : player.played) {
+      if (source->names()[played.task.name] != "dp_gradients") continue;
+      EXPECT_GE(played.ready, exchanged[played.rank]);
+    }
+  }
+}
+
 // ---- What passes between stages
 
 struct Passing {
@@ -267,16 +369,17 @@ std::vector<Passing> passing(const TaskSource& source, const std::string& direct
 TEST(StageMeshes, OfAllDegreesMeetBySchedulesAndStrategies) {
   EXPECT_TRUE(rc::check([] {
     const auto power = [](int most) { return std::int64_t{1} << *rc::gen::inRange(0, most + 1); };
-    const std::string schedule = *rc::gen::elementOf(
-        std::vector<std::string>{"one_f_one_b", "eager_1f1b", "gpipe", "interleaved", "depth_first",
-                                 "breadth_first", "zb_h1", "zb_h2", "zb_v", "dual_pipe_v"});
+    const std::string schedule = *rc::gen::elementOf(std::vector<std::string>{
+        "one_f_one_b", "eager_1f1b", "gpipe", "interleaved", "depth_first", "breadth_first", "zb_h1", "zb_h2",
+        "zb_v", "dual_pipe_v", "chimera", "dual_pipe"});
     const bool in_v = schedule == "zb_v" || schedule == "dual_pipe_v";
     const bool chunks =
         in_v || schedule == "interleaved" || schedule == "depth_first" || schedule == "breadth_first";
     const std::int64_t v = chunks ? 2 : 1;
     Stages job;
     job.context = power(1);
-    const auto p = *rc::gen::inRange<std::size_t>(2, 5);
+    const bool both_ways = schedule == "chimera" || schedule == "dual_pipe";
+    const auto p = both_ways ? 4 : *rc::gen::inRange<std::size_t>(2, 5);
     for (std::size_t s = 0; s < p; ++s) job.stages.push_back({power(3), power(2)});
     const bool sequence = *rc::gen::arbitrary<bool>(), overlap = *rc::gen::arbitrary<bool>();
     const std::string strategy =
@@ -289,6 +392,9 @@ TEST(StageMeshes, OfAllDegreesMeetBySchedulesAndStrategies) {
       return d.tensor == job.stages[0].tensor && d.data == job.stages[0].data;
     });
     if (alike) job.stages[0].tensor = job.stages[0].tensor == 8 ? 4 : 2 * job.stages[0].tensor;
+    for (std::size_t s = 0; both_ways && s < p; ++s) job.stages[s] = job.stages[std::min(s, p - 1 - s)];
+    if (both_ways && job.stages[0].tensor == job.stages[1].tensor && job.stages[0].data == job.stages[1].data)
+      job.stages[1].data = job.stages[2].data = job.stages[1].data == 4 ? 1 : 4;
     job.parallel = fmt::format(
         ", sequence: {}, virtual_stages: {}, schedule: {}, resharding: {{strategy: {}, "
         "balance: {}, ranks_per_host: {}}}",
@@ -303,21 +409,23 @@ TEST(StageMeshes, OfAllDegreesMeetBySchedulesAndStrategies) {
     player.run();
     RC_ASSERT(player.all_done());
     RC_ASSERT(!player.mismatched);
-    // Of a microbatch; where a stage's neighbour is itself (the point of a V) nothing passes.
-    const std::int64_t whole = 2 * 4 * kSequence * kHidden / job.context;
+    // Where a stage's neighbour is itself (the point of a V) nothing passes. Each of two copies of the model
+    // gets half of the microbatches.
+    const std::int64_t whole = 2 * 4 * kSequence * kHidden / job.context, times = both_ways ? m / 2 : m;
     const auto forward = passing(*source, "_forward"), backward = passing(*source, "_backward");
     for (std::size_t s = 0; s < p; ++s) {
       const bool first = s == 0, last = s + 1 == p;
-      const std::int64_t forwards = in_v ? (first ? 1 : last ? 1 : 2) : v - (first ? 1 : 0);
-      const std::int64_t backwards = in_v ? (first ? 1 : last ? 1 : 2) : v - (last ? 1 : 0);
+      const std::int64_t around = first || last ? 1 : 2;
+      const std::int64_t forwards = in_v || both_ways ? around : v - (first ? 1 : 0);
+      const std::int64_t backwards = in_v || both_ways ? around : v - (last ? 1 : 0);
       const std::int64_t tile = whole / job.stages[s].data / (sequence ? job.stages[s].tensor : 1);
       for (std::int64_t i = 0; i < job.ranks(s); ++i) {
         const auto rank = static_cast<std::size_t>(job.first(s) + i);
         // Where a stage has one neighbour with its mesh and one with another, only some of it is gathered.
-        const auto expect = [&](const Passing& passed, std::int64_t times) {
-          if (passed.gathered == 0) RC_ASSERT(passed.got == m * times * tile);
-          RC_ASSERT(passed.gathered <= m * times * tile);
-          RC_ASSERT(passed.got <= m * times * tile);
+        const auto expect = [&](const Passing& passed, std::int64_t parts) {
+          if (passed.gathered == 0) RC_ASSERT(passed.got == times * parts * tile);
+          RC_ASSERT(passed.gathered <= times * parts * tile);
+          RC_ASSERT(passed.got <= times * parts * tile);
         };
         expect(forward[rank], forwards);
         expect(backward[rank], backwards);
@@ -570,10 +678,11 @@ TEST(StageMeshes, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(small + "parallel: {pipeline: 2, resharding: {strategy: broadcast}}"),
               HasSubstr("no parallel.stages"));
   EXPECT_THAT(stages("[{tensor: 2}, {tensor: 4}]", ", schedule: chimera"),
-              HasSubstr("copies of the same layers on two stages"));
-  EXPECT_THAT(refusal("model: {layers: 4, hidden: 64, heads: 8, sequence: 64, vocabulary: 128}, parallel: "
-                      "{pipeline: 2, stages: [{tensor: 2}, {tensor: 4}]}"),
-              HasSubstr("share the embedding"));
+              HasSubstr("copies of the same layers in a bidirectional pipeline"));
+  EXPECT_EQ(
+      refusal(small + "parallel: {pipeline: 4, stages: [{tensor: 2}, {tensor: 4}, {tensor: 4}, {tensor: "
+                      "2}], schedule: chimera}"),
+      "accepted");
   EXPECT_THAT(
       refusal("model: {kind: llama, layers: 4, hidden: 64, heads: 8, groups: 8, inner: 96, sequence: 64, "
               "vocabulary: 128, experts: {count: 8, top_k: 2}}, parallel: {pipeline: 2, sequence: true, "
