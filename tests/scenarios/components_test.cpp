@@ -125,6 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"two_dgx.yaml", "workloads/small_moe_fetch.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_even.yaml"},
+                      Case{"compute/aws_p3_8xlarge.yaml", "workloads/stage_meshes.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
 INSTANTIATE_TEST_SUITE_P(
     Models, ShippedConfigs,

@@ -103,12 +103,13 @@ class BlockSizes {
 
 std::uint64_t hash_op(const ProgramOp& op) {
   std::uint64_t h = hash_combine(static_cast<std::uint64_t>(op.kind), static_cast<std::uint64_t>(op.stream));
-  for (const std::uint64_t part : {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
-                                   static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
-                                   static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.queue},
-                                   std::uint64_t{op.circuits}, std::uint64_t{op.counts_plus_one},
-                                   std::uint64_t{op.joins ? 1U : 0U}, std::uint64_t{op.choice_plus_one},
-                                   std::uint64_t{op.table_plus_one}, std::uint64_t{op.memory_plus_one}}) {
+  for (const std::uint64_t part :
+       {std::uint64_t{op.name}, std::uint64_t{op.work}, std::uint64_t{op.group},
+        static_cast<std::uint64_t>(op.bytes), std::uint64_t{op.tag},
+        static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.peer.table}, std::uint64_t{op.queue},
+        std::uint64_t{op.circuits}, std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U},
+        std::uint64_t{op.choice_plus_one}, std::uint64_t{op.table_plus_one},
+        std::uint64_t{op.memory_plus_one}}) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);

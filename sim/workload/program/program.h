@@ -22,7 +22,7 @@ struct ProgramAxis {
 };
 
 // The ranks that agree with a rank on all axes not named; members in order, first named axis fastest. Or
-// `ranks`.
+// `ranks`; or that one of `lists` that the rank is in, of which none have a rank in common.
 struct GroupExpression {
   struct AxisSubset {
     std::uint32_t axis = 0;
@@ -32,16 +32,19 @@ struct GroupExpression {
   std::vector<AxisSubset> axes;
   std::vector<std::uint32_t> ranks;
   std::uint32_t communicator = 0;
+  std::vector<std::vector<std::uint32_t>> lists = {};
   bool operator==(const GroupExpression&) const = default;
 };
 
+// The rank with another coordinate on an axis, or `rank`, or what the table says for the rank.
 struct PeerExpression {
-  enum class Kind : std::uint8_t { none, offset, rank };
+  enum class Kind : std::uint8_t { none, offset, rank, table };
   Kind kind = Kind::none;
   bool wrap = false;
   std::uint32_t axis = 0;
   std::int32_t offset = 0;
   std::uint32_t rank = 0;
+  std::uint32_t table = 0;  // one value for each rank
   auto operator<=>(const PeerExpression&) const = default;
 };
 

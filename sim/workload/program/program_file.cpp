@@ -347,6 +347,8 @@ class Reader {
     }
     result.ranks.assign(message.ranks().begin(), message.ranks().end());
     result.communicator = message.communicator();
+    for (const auto& list : message.lists())
+      result.lists.emplace_back(list.ranks().begin(), list.ranks().end());
     return result;
   }
 
@@ -494,7 +496,7 @@ class Reader {
       result = collective(message, program, path, std::move(result));
       if (!has_bytes(result.collective)) return result;
     } else if (!is_copy(result.kind)) {
-      result.peer = peer(message.peer(), path + ".peer");
+      result.peer = peer(message.peer(), program, path + ".peer");
       result.tag = message.tag();
     }
     if (result.table_plus_one == 0)
@@ -502,7 +504,7 @@ class Reader {
     return result;
   }
 
-  PeerExpression peer(const pb::Peer& message, const std::string& path) const {
+  PeerExpression peer(const pb::Peer& message, const Program& program, const std::string& path) const {
     PeerExpression result;
     if (message.has_offset()) {
       result.kind = PeerExpression::Kind::offset;
@@ -512,6 +514,9 @@ class Reader {
     } else if (message.where_case() == pb::Peer::kRank) {
       result.kind = PeerExpression::Kind::rank;
       result.rank = message.rank();
+    } else if (message.where_case() == pb::Peer::kTable) {
+      result.kind = PeerExpression::Kind::table;
+      result.table = index(message.table(), program.tables.size(), "tables", path + ".table");
     } else {
       fail(path, "is missing");
     }
@@ -626,6 +631,8 @@ class Writer {
     }
     out.mutable_ranks()->Add(group.ranks.begin(), group.ranks.end());
     out.set_communicator(group.communicator);
+    for (const std::vector<std::uint32_t>& list : group.lists)
+      out.add_lists()->mutable_ranks()->Add(list.begin(), list.end());
   }
 
   static void write_block(const ProgramBlock& block, pb::Block& out) {
@@ -675,6 +682,8 @@ class Writer {
     out.set_tag(op.tag);
     if (op.peer.kind == PeerExpression::Kind::rank) {
       out.mutable_peer()->set_rank(op.peer.rank);
+    } else if (op.peer.kind == PeerExpression::Kind::table) {
+      out.mutable_peer()->set_table(op.peer.table);
     } else {
       auto& offset = *out.mutable_peer()->mutable_offset();
       offset.set_axis(op.peer.axis);

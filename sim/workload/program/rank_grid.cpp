@@ -6,7 +6,8 @@
 
 namespace netsim {
 
-RankGrid::RankGrid(const std::vector<ProgramAxis>& axes) {
+RankGrid::RankGrid(const std::vector<ProgramAxis>& axes, const std::vector<std::vector<std::int64_t>>* tables)
+    : tables_(tables) {
   for (const ProgramAxis& axis : axes) {
     size_.push_back(axis.size);
     stride_.push_back(ranks_);
@@ -19,6 +20,12 @@ std::optional<std::uint32_t> RankGrid::peer(std::uint32_t rank, const PeerExpres
     if (expression.rank >= ranks_) return std::nullopt;
     return expression.rank;
   }
+  if (expression.kind == PeerExpression::Kind::table) {
+    if (tables_ == nullptr || expression.table >= tables_->size()) return std::nullopt;
+    const std::vector<std::int64_t>& table = (*tables_)[expression.table];
+    if (rank >= table.size() || table[rank] < 0 || table[rank] >= std::int64_t{ranks_}) return std::nullopt;
+    return static_cast<std::uint32_t>(table[rank]);
+  }
   if (expression.axis >= size_.size()) return std::nullopt;
   const std::int64_t extent = size_[expression.axis];
   std::int64_t there = std::int64_t{coordinate(rank, expression.axis)} + expression.offset;
@@ -28,16 +35,19 @@ std::optional<std::uint32_t> RankGrid::peer(std::uint32_t rank, const PeerExpres
 }
 
 GroupTable::GroupTable(const Program& program, const RankGrid& grid, const std::string& file)
-    : grid_(grid), file_(file) {
+    : program_(program), grid_(grid), file_(file) {
   for (std::uint32_t i = 0; i < program.groups.size(); ++i) {
     const GroupExpression& expression = program.groups[i];
     total_ += grid.ranks();
     if (total_ > ProgramLimits::kGroupMembers) fail(i, "", "too many groups for this many ranks");
     ids_.emplace_back(grid.ranks(), kNoIndex);
-    if (expression.ranks.empty() == expression.axes.empty()) {
-      fail(i, "", "a group is either axes or a list of ranks");
-    }
-    expression.ranks.empty() ? add_grid(expression, i) : add_absolute(expression, i);
+    const int ways = (expression.ranks.empty() ? 0 : 1) + (expression.axes.empty() ? 0 : 1) +
+                     (expression.lists.empty() ? 0 : 1);
+    if (ways != 1) fail(i, "", "a group is either axes or a list of ranks, or one of several lists");
+    if (!expression.axes.empty()) add_grid(expression, i);
+    if (!expression.ranks.empty()) add_absolute(expression.ranks, i, ".ranks");
+    for (std::size_t list = 0; list < expression.lists.size(); ++list)
+      add_absolute(expression.lists[list], i, ".lists[" + std::to_string(list) + "]");
   }
   known_.clear();
 }
@@ -46,18 +56,21 @@ void GroupTable::fail(std::uint32_t index, const std::string& path, const std::s
   throw InputError(Place{file_, 0, 0, "groups[" + std::to_string(index) + "]" + path}, message);
 }
 
-void GroupTable::add_absolute(const GroupExpression& expression, std::uint32_t index) {
-  std::vector<std::uint32_t> sorted = expression.ranks;
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.back() >= grid_.ranks()) {
-    fail(index, ".ranks",
-         "rank " + std::to_string(sorted.back()) + " is out of range: there are " +
-             std::to_string(grid_.ranks()) + " ranks");
+void GroupTable::add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index,
+                              const std::string& path) {
+  if (ranks.empty()) fail(index, path, "no rank is named");
+  for (const std::uint32_t rank : ranks) {
+    if (rank >= grid_.ranks()) {
+      fail(index, path,
+           "rank " + std::to_string(rank) + " is out of range: there are " + std::to_string(grid_.ranks()) +
+               " ranks");
+    }
   }
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    fail(index, ".ranks", "a rank is named twice");
-  const std::uint32_t id = intern(expression.communicator, expression.ranks);
-  for (const std::uint32_t rank : sorted) ids_[index][rank] = id;
+  const std::uint32_t id = intern(program_.groups[index].communicator, ranks);
+  for (const std::uint32_t rank : ranks) {
+    if (ids_[index][rank] != kNoIndex) fail(index, path, "rank " + std::to_string(rank) + " is named twice");
+    ids_[index][rank] = id;
+  }
 }
 
 // The coordinates of each named axis that belong to the group, in group order.

@@ -16,7 +16,9 @@ namespace netsim {
 
 class RankGrid {
  public:
-  explicit RankGrid(const std::vector<ProgramAxis>& axes);
+  // `tables`: those of the program, which peers are looked up in; they outlive this.
+  explicit RankGrid(const std::vector<ProgramAxis>& axes,
+                    const std::vector<std::vector<std::int64_t>>* tables = nullptr);
   std::uint32_t ranks() const { return ranks_; }
   std::size_t axes() const { return size_.size(); }
   std::uint32_t size(std::uint32_t axis) const { return size_[axis]; }
@@ -27,12 +29,14 @@ class RankGrid {
   std::uint32_t moved(std::uint32_t rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
     return rank + (coordinate_there - coordinate(rank, axis)) * stride_[axis];
   }
-  // The peer of a rank; nothing where the expression leaves the grid. An axis out of range leaves it, too.
+  // The peer of a rank; nothing where the expression leaves the grid. An axis out of range leaves it, too,
+  // and a table that there is not, or that is too short.
   std::optional<std::uint32_t> peer(std::uint32_t rank, const PeerExpression& expression) const;
 
  private:
   std::vector<std::uint32_t> size_, stride_;
   std::uint32_t ranks_ = 1;
+  const std::vector<std::vector<std::int64_t>>* tables_ = nullptr;
 };
 
 // All groups of a program. Equal members and communicator are one group, however they were written.
@@ -47,13 +51,14 @@ class GroupTable {
 
  private:
   using Key = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // communicator, members
-  void add_absolute(const GroupExpression& expression, std::uint32_t index);
+  void add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index, const std::string& path);
   void add_grid(const GroupExpression& expression, std::uint32_t index);
   std::vector<std::vector<std::uint32_t>> coordinates(const GroupExpression& expression,
                                                       std::uint32_t index) const;
   std::uint32_t intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
   [[noreturn]] void fail(std::uint32_t index, const std::string& path, const std::string& message) const;
 
+  const Program& program_;
   const RankGrid& grid_;
   const std::string& file_;
   std::vector<std::vector<std::uint32_t>> ids_;  // per expression and rank

@@ -58,7 +58,7 @@ class RoleProgramSource : public TaskSource {
                     std::vector<std::string> notes)
       : program_(std::move(program)),
         notes_(std::move(notes)),
-        grid_(checked_axes(program_, file)),
+        grid_(checked_axes(program_, file), &program_.tables),
         groups_(program_, grid_, file),
         operations_(program_),
         states_(grid_.ranks()) {

@@ -41,11 +41,11 @@ ChainEditor::Number pass_on(ChainEditor& edit, const RingMessages& ring, Bytes b
   node.core = ring.core;
   node.kind = GraphNode::Kind::send;
   node.name = ring.send;
-  node.peer = {PeerExpression::Kind::offset, true, ring.axis, ring.offset, 0};
+  node.peer = ring.to;
   edit.add(node, after);
   node.kind = GraphNode::Kind::receive;
   node.name = ring.receive;
-  node.peer.offset = -ring.offset;
+  node.peer = ring.from;
   return edit.add(std::move(node), after);
 }
 

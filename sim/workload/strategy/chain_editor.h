@@ -44,8 +44,7 @@ class ChainEditor {
 struct RingMessages {
   std::string send, receive;  // names
   Stream stream = Stream::cp;
-  std::uint32_t axis = 0;
-  std::int32_t offset = 1;
+  PeerExpression to, from;
   bool core = false;
 };
 // Appends both and returns the receive.

@@ -6,7 +6,7 @@ namespace {
 // Of the parameters of a set that a rank has.
 Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
               ParameterSet set) {
-  const StageGraph& stage = graph.stages[graph.mesh.coordinate(rank, "pp")];
+  const StageGraph& stage = graph.stages[graph.mesh.stage(rank)];
   const std::int64_t parameters = stage.parameters_of(set), copies = replica_count(graph, set);
   if (parameters == 0) return 0;
   const std::int64_t states = memory.optimizer ? kOptimizerBytes : 0;
@@ -25,7 +25,7 @@ Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool d
 
 Bytes restored(const TrainingGraph& graph, const MemoryAccounting& memory, std::uint32_t rank,
                ParameterSet set) {
-  const std::int64_t parameters = graph.stages[graph.mesh.coordinate(rank, "pp")].parameters_of(set);
+  const std::int64_t parameters = graph.stages[graph.mesh.stage(rank)].parameters_of(set);
   const std::int64_t part = equal_part(parameters, shard_count(graph, set));
   return (memory.parameters ? part : parameters) * kParameterBytes +
          (memory.optimizer ? (memory.states ? part : parameters) * kOptimizerBytes : 0);

@@ -25,7 +25,8 @@ class Attention {
     }
     if (hybrid || exchange == ContextExchange::ring) {
       ring_ = graph.mesh.size(tokens);
-      ring_axis_ = graph.mesh.index(tokens);
+      next_ = graph.mesh.next(graph.builder, tokens, 1);
+      before_ = graph.mesh.next(graph.builder, tokens, -1);
     }
     if (gathers_) {
       gathered_ = graph.mesh.size("cp");
@@ -136,7 +137,9 @@ class Attention {
 
   // To the next rank and from the one before; backward the other way round.
   RingMessages ring() const {
-    return {named("send"), named("receive"), Stream::cp, ring_axis_, forward_ ? 1 : -1, true};
+    return {
+        named("send"), named("receive"), Stream::cp, forward_ ? next_ : before_, forward_ ? before_ : next_,
+        true};
   }
 
   // A block of keys and values is passed on while attention to it is computed. Sum of the blocks' outputs, in
@@ -179,7 +182,8 @@ class Attention {
   const Sharding& sharding_;
   bool forward_, gathers_;
   std::int64_t by_heads_ = 1, ring_ = 1, gathered_ = 1;
-  std::uint32_t heads_group_ = 0, gather_group_ = 0, ring_axis_ = 0;
+  std::uint32_t heads_group_ = 0, gather_group_ = 0;
+  PeerExpression next_, before_;  // on the ring
 };
 
 class ContextParallel final : public Strategy {

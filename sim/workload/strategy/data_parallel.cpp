@@ -89,9 +89,9 @@ class LocalStepsStrategy final : public Strategy {
 GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
   std::vector<std::string> axes;
   if (graph.mesh.size(axis) > 1) axes.push_back(axis);
-  if (graph.plan->placement.routes() == 1) return graph.mesh.along(axes);
+  if (graph.plan->placement.routes() == 1 || !graph.mesh.has_stage(stage)) return graph.mesh.along(axes);
   const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
-  return graph.mesh.along(axes, "pp", {std::min(stage, opposite), std::max(stage, opposite)});
+  return graph.mesh.along(axes, {std::min(stage, opposite), std::max(stage, opposite)});
 }
 
 // Along which ranks have copies of the parameters.

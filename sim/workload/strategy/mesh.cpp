@@ -1,6 +1,9 @@
 #include "sim/workload/strategy/mesh.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "sim/core/errors.h"
 
 namespace netsim {
 namespace {
@@ -73,8 +76,58 @@ std::vector<std::uint32_t> Mesh::group_of(std::uint32_t rank, const std::string&
   return ranks;
 }
 
+void Mesh::lay_out(std::vector<StageStart> starts) {
+  NETSIM_CHECK(starts.size() == axes_.back().size, "a start for each stage of a mesh");
+  starts_ = std::move(starts);
+}
+
+std::uint32_t Mesh::job_rank(std::uint32_t rank) const {
+  if (!laid_out()) return rank;
+  const std::uint32_t of_stage = ranks() / axes_.back().size;
+  return starts_[rank / of_stage].first + rank % of_stage;
+}
+
+std::uint32_t Mesh::stage(std::uint32_t rank) const {
+  const std::uint32_t coordinate = rank / (ranks() / axes_.back().size);
+  return laid_out() ? starts_[coordinate].stage : coordinate;
+}
+
+bool Mesh::has_stage(std::uint32_t stage) const {
+  return !laid_out() || std::any_of(starts_.begin(), starts_.end(),
+                                    [stage](const StageStart& p) { return p.stage == stage; });
+}
+
 void Mesh::declare(ProgramBuilder& builder) const {
+  if (laid_out()) return;
   for (const ProgramAxis& axis : axes_) builder.axis(axis.name, axis.size);
+}
+
+// The groups that the program would make of the mesh's axes, as lists.
+GroupExpression Mesh::in_job(GroupExpression group) const {
+  if (!laid_out()) return group;
+  std::vector<std::vector<std::uint32_t>> chosen;  // coordinates, by axis of the group
+  for (const auto& [axis, members] : group.axes) {
+    chosen.push_back(members);
+    for (std::uint32_t c = 0; members.empty() && c < axes_[axis].size; ++c) chosen.back().push_back(c);
+  }
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    bool first = true;
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      first = first && grid_.coordinate(rank, group.axes[i].axis) == chosen[i].front();
+    if (!first) continue;
+    std::vector<std::uint32_t> members{rank};
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      std::vector<std::uint32_t> next;
+      for (const std::uint32_t c : chosen[i]) {
+        for (const std::uint32_t member : members) next.push_back(grid_.moved(member, group.axes[i].axis, c));
+      }
+      members = std::move(next);
+    }
+    for (std::uint32_t& member : members) member = job_rank(member);
+    group.lists.push_back(std::move(members));
+  }
+  group.axes.clear();
+  return group;
 }
 
 GroupExpression Mesh::along(const std::vector<std::string>& axes, std::uint32_t communicator) const {
@@ -83,14 +136,34 @@ GroupExpression Mesh::along(const std::vector<std::string>& axes, std::uint32_t 
     for (const std::uint32_t part : parts_.at(axis)) group.axes.push_back({part, {}});
   }
   group.communicator = communicator;
-  return group;
+  return in_job(std::move(group));
 }
 
-GroupExpression Mesh::along(const std::vector<std::string>& axes, const std::string& plain_axis,
-                            const std::vector<std::uint32_t>& members) const {
-  GroupExpression group = along(axes);
-  group.axes.push_back({index(plain_axis), members});
-  return group;
+GroupExpression Mesh::along(const std::vector<std::string>& axes,
+                            const std::vector<std::uint32_t>& stages) const {
+  GroupExpression group;
+  for (const std::string& axis : axes) {
+    for (const std::uint32_t part : parts_.at(axis)) group.axes.push_back({part, {}});
+  }
+  std::vector<std::uint32_t> members;
+  for (const std::uint32_t stage : stages) {
+    const auto start = std::find_if(starts_.begin(), starts_.end(),
+                                    [stage](const StageStart& p) { return p.stage == stage; });
+    NETSIM_CHECK(!laid_out() || start != starts_.end(), "a stage of another mesh");
+    members.push_back(laid_out() ? static_cast<std::uint32_t>(start - starts_.begin()) : stage);
+  }
+  group.axes.push_back({static_cast<std::uint32_t>(axes_.size() - 1), std::move(members)});
+  return in_job(std::move(group));
+}
+
+PeerExpression Mesh::next(ProgramBuilder& builder, const std::string& plain_axis, std::int32_t offset) const {
+  const std::uint32_t axis = index(plain_axis);
+  const PeerExpression along{PeerExpression::Kind::offset, true, axis, offset, 0};
+  if (!laid_out()) return along;
+  std::vector<std::int64_t> table(rank_count(builder.program()));
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank)
+    table[job_rank(rank)] = job_rank(*grid_.peer(rank, along));
+  return {PeerExpression::Kind::table, false, 0, 0, 0, builder.table(std::move(table))};
 }
 
 std::optional<Mesh> folded_mesh(const std::vector<ProgramAxis>& one, const std::vector<ProgramAxis>& other,

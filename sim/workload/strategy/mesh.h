@@ -3,6 +3,9 @@
 //
 // An axis may also be made of others ("dp" of "ep" and "edp", where experts are divided among the ranks that
 // hold copies of everything else): a strategy names what it means, and the mesh knows what it is made of.
+//
+// A mesh may be that of some stages of a job only, whose other stages have meshes of other sizes (lay_out()):
+// its groups and peers are lists of the job's ranks then.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,20 @@ class Mesh {
   // `name`: the product of `axes`, the first of them fastest. They exist, plain or made of others.
   void combine(const std::string& name, const std::vector<std::string>& axes);
 
+  // Which stage of the job a coordinate of the mesh's last axis is, and the first of that stage's ranks.
+  struct StageStart {
+    std::uint32_t stage = 0, first = 0;
+  };
+  // By coordinate of the last axis, stages ascending. What is declared from then on is about the job's ranks,
+  // and names its stages; everything else here still counts the mesh's own.
+  void lay_out(std::vector<StageStart> starts);
+  bool laid_out() const { return !starts_.empty(); }
+  // Of the job: for a rank of the mesh.
+  std::uint32_t job_rank(std::uint32_t rank) const;
+  std::uint32_t stage(std::uint32_t rank) const;
+  // Whether the stage is one of the mesh's.
+  bool has_stage(std::uint32_t stage) const;
+
   std::uint32_t ranks() const { return grid_.ranks(); }
   const std::vector<ProgramAxis>& axes() const { return axes_; }  // the plain ones
   // Ranks along an axis; 1 for one that the mesh does not have.
@@ -32,21 +49,26 @@ class Mesh {
   // The ranks that agree with a rank on all other axes, by coordinate.
   std::vector<std::uint32_t> group_of(std::uint32_t rank, const std::string& axis) const;
 
-  // For programs: declares the plain axes, which a program numbers in the same order.
+  // For programs: declares the plain axes, which a program numbers in the same order; of a mesh that is laid
+  // out nothing, whose ranks are numbered along the one axis of its job.
   void declare(ProgramBuilder& builder) const;
   bool is_plain(const std::string& axis) const { return parts_.at(axis).size() == 1; }
   std::uint32_t index(const std::string& plain_axis) const { return parts_.at(plain_axis).front(); }
   // The group of each rank along the axes together. Groups with the same members and another communicator
   // are called independently.
   GroupExpression along(const std::vector<std::string>& axes, std::uint32_t communicator = 0) const;
-  // The same, of some coordinates of one more plain axis.
-  GroupExpression along(const std::vector<std::string>& axes, const std::string& plain_axis,
-                        const std::vector<std::uint32_t>& members) const;
+  // The same, of some stages, which are coordinates of the last axis. All are the mesh's.
+  GroupExpression along(const std::vector<std::string>& axes, const std::vector<std::uint32_t>& stages) const;
+  // The next rank on a ring along a plain axis, or the one before (`offset` 1 or -1).
+  PeerExpression next(ProgramBuilder& builder, const std::string& plain_axis, std::int32_t offset) const;
 
  private:
+  GroupExpression in_job(GroupExpression group) const;
+
   std::vector<ProgramAxis> axes_;
   RankGrid grid_;
   std::map<std::string, std::vector<std::uint32_t>> parts_;  // plain axes of each axis, fastest first
+  std::vector<StageStart> starts_;                           // empty: the mesh is that of the whole job
 };
 
 // A mesh of ranks that are counted in two ways, as Megatron-Core's parallel folding does (Liu et al., arXiv

@@ -26,7 +26,7 @@ class Pipeline final : public Strategy {
     if (p_.plan->pairs()) {
       for (LayerGraph& layer : graph.layers) layer.paired = pair_of(layer);
     }
-    graph.transfers.axis = graph.mesh.index("pp");
+    graph.transfers.axis = graph.mesh.laid_out() ? 0 : graph.mesh.index("pp");
     graph.transfers.overlap = p_.overlap_transfers;
     if (p_.plan->shape.stages == 1) return;
     sum_shared(graph);
@@ -145,17 +145,25 @@ class Pipeline final : public Strategy {
     const PipelinePlacement& placement = graph.plan->placement;
     const std::uint32_t first = placement.at(0, 0).stage, last = placement.at(0, placement.parts() - 1).stage;
     if (graph.model.shared.empty() || holds(graph.stages[first], TrainingGraph::kLast)) return;
+    const bool has_first = graph.mesh.has_stage(first), has_last = graph.mesh.has_stage(last);
+    if (!has_first && !has_last) return;
     GraphNode node;
-    node.kind = GraphNode::Kind::collective;
     node.name = "pp_embedding_gradients";
     node.stream = Stream::pp;
-    node.group = graph.builder.group(graph.mesh.along({}, "pp", {first, last}));
-    node.bytes = graph.sharding.local(graph.model.shared) * graph.model.gradient_bytes;
-    for (const std::uint32_t s : {first, last}) {
-      StageGraph& stage = graph.stages[s];
-      stage.add_finish(node);
-      stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
+    if (has_first != has_last) {
+      node.kind = GraphNode::Kind::share;
+      node.stage = has_first ? last : first;
+      share(graph.stages[has_first ? first : last], node);
+      return;
     }
+    node.kind = GraphNode::Kind::collective;
+    node.group = graph.builder.group(graph.mesh.along({}, std::vector<std::uint32_t>{first, last}));
+    node.bytes = graph.sharding.local(graph.model.shared) * graph.model.gradient_bytes;
+    for (const std::uint32_t s : {first, last}) share(graph.stages[s], node);
+  }
+  static void share(StageGraph& stage, const GraphNode& node) {
+    stage.add_finish(node);
+    stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
   }
 
   // Of models whose layers do not all give as much to the next one: what lies behind each part of the
@@ -164,13 +172,8 @@ class Pipeline final : public Strategy {
     const Model& model = graph.model;
     const auto own = [&](std::uint32_t kind) { return !model.kinds[kind].output.empty(); };
     if (std::none_of(model.body.begin(), model.body.end(), own)) return;
-    std::size_t end = 0;
-    for (const std::uint32_t layers : p_.layers) {
-      end += layers;
-      const Tensor& output = end == 0 ? model.boundary : model.kinds[model.body[end - 1]].output;
-      graph.transfers.messages.push_back(model.boundary_bytes *
-                                         graph.sharding.local(output.empty() ? model.boundary : output));
-    }
+    for (const Tensor& tensor : boundary_tensors(model, p_.layers))
+      graph.transfers.messages.push_back(model.boundary_bytes * graph.sharding.local(tensor));
   }
 
   // The gathers of the two directions have communicators of their own: their order may differ between the
@@ -193,6 +196,17 @@ class Pipeline final : public Strategy {
 };
 
 }  // namespace
+
+std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers) {
+  std::vector<Tensor> tensors;
+  std::size_t end = 0;
+  for (std::size_t part = 0; part + 1 < layers.size(); ++part) {
+    end += layers[part];
+    const Tensor& output = end == 0 ? model.boundary : model.kinds[model.body[end - 1]].output;
+    tensors.push_back(output.empty() ? model.boundary : output);
+  }
+  return tensors;
+}
 
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters) {
   return std::make_unique<Pipeline>(std::move(parameters));

@@ -68,12 +68,7 @@ class Proof {
   explicit Proof(const PipelinePlan& plan)
       : plan_(plan),
         m_(plan.shape.microbatches),
-        communicates_(std::any_of(plan.steps.begin(), plan.steps.end(),
-                                  [](const auto& steps) {
-                                    return std::any_of(
-                                        steps.begin(), steps.end(),
-                                        [](const PipelineStep& step) { return is_communication(step.kind); });
-                                  })),
+        communicates_(plan.communicates()),
         at_(plan.placement.stages(), 0) {
     for (std::uint32_t stage = 0; stage < stages(); ++stage) {
       index_.emplace_back(
@@ -493,6 +488,12 @@ bool has_step(const PipelinePlan& plan, PipelineStepKind kind) {
 
 bool PipelinePlan::splits_backward() const { return has_step(*this, PipelineStepKind::weight_backward); }
 bool PipelinePlan::pairs() const { return has_step(*this, PipelineStepKind::overlapped); }
+bool PipelinePlan::communicates() const {
+  return std::any_of(steps.begin(), steps.end(), [](const std::vector<PipelineStep>& of_stage) {
+    return std::any_of(of_stage.begin(), of_stage.end(),
+                       [](const PipelineStep& step) { return is_communication(step.kind); });
+  });
+}
 bool PipelinePlan::reduces() const { return has_step(*this, PipelineStepKind::reduce); }
 bool PipelinePlan::reduces(std::uint32_t stage, std::uint32_t chunk) const {
   return std::any_of(steps[stage].begin(), steps[stage].end(), [chunk](const PipelineStep& step) {

@@ -22,6 +22,7 @@ struct PipelinePlan {
   // Whether some backward is split into input and weights.
   bool splits_backward() const;
   bool pairs() const;  // a forward and a backward in one overlapped step
+  bool communicates() const;  // some step sends, receives or reduces
   // Whether some step reduces gradients; those of a chunk of a stage.
   bool reduces() const;
   bool reduces(std::uint32_t stage, std::uint32_t chunk) const;

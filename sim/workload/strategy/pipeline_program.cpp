@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +12,10 @@ namespace {
 
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
 enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
+// Of what is resharded, three for each line and stage at the other end.
+constexpr std::uint32_t kReshardings = 1U << 20;
+// Communicators 1 and 2 gather the halves of scatter/gather.
+constexpr std::uint32_t kReshardingCommunicator = 3;
 
 bool computes_forward(PipelineStepKind kind) {
   return kind == PipelineStepKind::forward || kind == PipelineStepKind::overlapped;
@@ -64,8 +69,12 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
 // Where a stage is in its list: what it has computed, sent and received.
 class PipelineProgram::Course {
  public:
-  Course(const PipelineProgram& program, BlockBuilder& main, std::uint32_t stage)
-      : program_(program), main_(main), stage_(stage), steps_(program.plan_.steps[stage]) {
+  Course(const PipelineProgram& program, BlockBuilder& main, Rank rank)
+      : program_(program),
+        main_(main),
+        rank_(rank),
+        stage_(rank.stage),
+        steps_(program.plan_.steps[rank.stage]) {
     for (const PipelineStep& step : steps_) {
       if (is_communication(step.kind)) listed_.insert(key(step.kind, step.chunk, step.microbatch));
     }
@@ -121,7 +130,7 @@ class PipelineProgram::Course {
       for (const Position position : reached_) meeting.before.push_back(distance(position));
     }
     const auto [it, fresh] = known_.try_emplace({step, meeting});
-    if (fresh) it->second = program_.make_step(step, meeting);
+    if (fresh) it->second = program_.make_step(step, rank_, meeting);
     const Step& made = it->second;
     const Position begin = main_.repeat(made.block);
     reached_.clear();
@@ -160,7 +169,7 @@ class PipelineProgram::Course {
       if (std::find(after.begin(), after.end(), result->second) == after.end())
         after.push_back(result->second);
       begun_[what] = main_.size();
-      program_.send(main_, step, forward, after);
+      program_.send(main_, step, rank_, forward, after);
     } else {
       begun_[what] = program_.post(main_, step, forward, reached_);
     }
@@ -172,7 +181,8 @@ class PipelineProgram::Course {
 
   const PipelineProgram& program_;
   BlockBuilder& main_;
-  std::uint32_t stage_;
+  Rank rank_;
+  std::uint32_t stage_;  // of it
   const std::vector<PipelineStep>& steps_;
   std::set<Key> listed_;
   std::map<std::pair<StageStep, Meeting>, Step> known_;
@@ -184,19 +194,22 @@ class PipelineProgram::Course {
   End end_;
 };
 
-PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage) const {
-  return Course(*this, main, stage).run();
+PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage,
+                                             std::uint32_t rank_class) const {
+  return Course(*this, main, {stage, rank_class}).run();
 }
 
-PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, const Meeting& meeting) const {
+PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank rank,
+                                                 const Meeting& meeting) const {
   BlockBuilder block(builder_, step.kind == PipelineStepKind::forward           ? "forward"
                                : step.kind == PipelineStepKind::overlapped      ? "forward_and_backward"
                                : step.kind == PipelineStepKind::weight_backward ? "weights"
                                                                                 : "backward");
   StageComputation::Inputs inputs;
   const bool forward = computes_forward(step.kind);
-  if (forward) inputs.forward = receive(block, step, true, meeting.forward_received);
-  if (sends_backward(step.kind)) inputs.backward = receive(block, step, false, meeting.backward_received);
+  if (forward) inputs.forward = receive(block, step, rank, true, meeting.forward_received);
+  if (sends_backward(step.kind))
+    inputs.backward = receive(block, step, rank, false, meeting.backward_received);
   for (const std::uint32_t distance : meeting.waits) {
     if (forward) inputs.forward.push_back(BlockBuilder::kBefore - distance);
     if (step.kind != PipelineStepKind::forward) inputs.backward.push_back(BlockBuilder::kBefore - distance);
@@ -211,9 +224,9 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, const Me
   made.aside = aside;
   made.forward = forward_done;
   made.backward = backward_done;
-  if (forward && meeting.sends_forward) made.sends += send(block, step, true, {forward_done}) ? 1 : 0;
+  if (forward && meeting.sends_forward) made.sends += send(block, step, rank, true, {forward_done});
   if (sends_backward(step.kind) && meeting.sends_backward)
-    made.sends += send(block, step, false, {backward_done}) ? 1 : 0;
+    made.sends += send(block, step, rank, false, {backward_done});
   made.block = block.finish();
   return made;
 }
@@ -227,7 +240,7 @@ bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool so
   if (before ? part == 0 : part + 1 == plan_.parts()) return false;
   const auto [stage, chunk] = plan_.placement.at(route, before ? part - 1 : part + 1);
   const std::uint32_t boundary = before ? part - 1 : part;  // behind this part
-  transfer = {forward, stage, chunk,
+  transfer = {forward, stage, chunk, boundary,
               transfers_.messages.empty() ? transfers_.message : transfers_.messages[boundary]};
   return stage != step.stage;
 }
@@ -235,6 +248,10 @@ bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool so
 // Neighbours are one up or down, round the ring where a stage has several chunks; `preferred` where both
 // would do.
 PeerExpression PipelineProgram::peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const {
+  if (transfers_.reshardings != nullptr) {
+    const std::int32_t distance = transfers_.reshardings->distance(stage, to.stage);
+    return {PeerExpression::Kind::offset, false, transfers_.axis, distance, 0};
+  }
   const std::uint32_t stages = plan_.shape.stages;
   const bool wrap = plan_.placement.chunks(stage) > 1;
   auto offset = static_cast<std::int32_t>(to.stage) - static_cast<std::int32_t>(stage);
@@ -248,11 +265,13 @@ std::uint32_t PipelineProgram::line(bool forward, std::uint32_t receiving_chunk)
 }
 
 std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block, const StageStep& step,
-                                                             bool forward,
+                                                             Rank rank, bool forward,
                                                              std::optional<std::uint32_t> received) const {
   Transfer from;
   if (!has_neighbour(step, forward, true, from)) return {};
   const std::uint32_t chunk = forward ? step.chunk : backward_chunk(step), number = line(forward, chunk);
+  if (reshards(step, from))
+    return reshard(block, rank, from, false, number, forward ? "_forward" : "_backward", {});
   const std::uint32_t queue = number > 1 ? kMore + number - 2 : forward ? kReceiveForward : kReceiveBackward;
   Position position = received ? BlockBuilder::kBefore - *received
                                : block.receive(forward ? "receive_forward" : "receive_backward", queue,
@@ -265,13 +284,89 @@ std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block
   return {position};
 }
 
-bool PipelineProgram::send(BlockBuilder& block, const StageStep& step, bool forward,
-                           const std::vector<Position>& after) const {
+std::uint32_t PipelineProgram::send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
+                                    const std::vector<Position>& after) const {
   Transfer to;
-  if (!has_neighbour(step, forward, false, to)) return false;
-  block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1),
-             line(forward, to.chunk), to.bytes, after);
-  return true;
+  if (!has_neighbour(step, forward, false, to)) return 0;
+  const std::uint32_t number = line(forward, to.chunk);
+  if (reshards(step, to))
+    return static_cast<std::uint32_t>(
+        reshard(block, rank, to, true, number, forward ? "_forward" : "_backward", after).size());
+  block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1), number,
+             to.bytes, after);
+  return 1;
+}
+
+bool PipelineProgram::reshards(const StageStep& step, const Transfer& transfer) const {
+  return transfers_.reshardings != nullptr && transfers_.reshardings->reshards(step.stage, transfer.stage);
+}
+
+// Appends what the rank sends, or gets, and returns what completes it.
+std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block, Rank rank,
+                                                             const Transfer& transfer, bool out,
+                                                             std::uint32_t line, const std::string& what,
+                                                             const std::vector<Position>& after) const {
+  const StageReshardings& plans = *transfers_.reshardings;
+  const std::uint32_t from = out ? rank.stage : transfer.stage, to = out ? transfer.stage : rank.stage;
+  const std::uint32_t queue = kReshardings + 3 * (line * plan_.shape.stages + transfer.stage);
+  std::vector<Position> done;
+  for (const StageReshardings::Call& call :
+       plans.calls(from, to, transfer.part, rank.stage, rank.rank_class)) {
+    if (call.kind == ReshardingStep::Kind::message) {
+      ProgramOp op;
+      op.kind = out ? TaskKind::send : TaskKind::receive;
+      op.stream = Stream::pp;
+      op.queue = queue + (out ? 0 : 1);
+      op.peer = plans.peer(from, to, transfer.part, call);
+      op.tag = line;
+      op.bytes = call.bytes;
+      op.name = builder_.name((out ? "send" : "receive") + what);
+      done.push_back(block.add(std::move(op), after));
+      continue;
+    }
+    const bool gathers = call.kind == ReshardingStep::Kind::gather;
+    const std::uint32_t group = plans.group(from, to, transfer.part, call, kReshardingCommunicator + line);
+    const Position position =
+        block.collective((gathers ? "gather" : "broadcast") + what,
+                         gathers ? CollectiveKind::all_gather : CollectiveKind::broadcast, Stream::pp,
+                         queue + (gathers ? 2
+                                  : out   ? 0
+                                          : 1),
+                         group, call.bytes, gathers ? done : after);
+    if (gathers) done.clear();
+    done.push_back(position);
+  }
+  return done;
+}
+
+BlockBuilder::Position PipelineProgram::append_shared(BlockBuilder& main, std::uint32_t stage,
+                                                      std::uint32_t rank_class, std::uint32_t other,
+                                                      const std::vector<Position>& after, bool memory) const {
+  const StageReshardings& plans = *transfers_.reshardings;
+  const std::size_t first_item = main.items();
+  const Rank rank{stage, rank_class};
+  Transfer transfer;
+  transfer.stage = other;
+  transfer.part = StageReshardings::kShared;
+  // Beyond those of all chunks.
+  std::uint32_t line = 0;
+  for (std::uint32_t s = 0; s < plan_.shape.stages; ++s) line = std::max(line, 2 * plan_.placement.chunks(s));
+  std::vector<Position> done = reshard(main, rank, transfer, true, line, "_embedding_gradients", after);
+  const std::vector<Position> got = reshard(main, rank, transfer, false, line, "_embedding_gradients", after);
+  done.insert(done.end(), got.begin(), got.end());
+  if (got.empty()) return done.empty() ? after.back() : done.back();
+  Bytes bytes = 0;
+  for (const StageReshardings::Call& call : plans.calls(other, stage, transfer.part, stage, rank_class))
+    bytes += call.bytes;
+  // What has come, and its own, are read, and the sum is written.
+  Kernel sum;
+  sum.kind = Kernel::Kind::memory;
+  sum.name = "gradient_sum";
+  sum.bytes = 3 * bytes;
+  const Position position = main.compute({"embedding_gradient_sum", {sum}}, done);
+  const MemoryChange buffer{MemoryKind::communication, bytes};
+  if (memory) main.add_memory(first_item, {{buffer}, {buffer.reversed()}});
+  return position;
 }
 
 // In no queue: receives that are steps are posted in the order of the list, and are done as their messages

@@ -15,6 +15,11 @@
 //
 // Where all messages of a direction between two stages are used in the order in which they are sent, forward
 // messages have tag 0 and backward messages tag 1; else each chunk of the receiver has tags of its own.
+//
+// Between stages with different meshes a StageReshardings says what each rank does; which ranks do the same
+// is a class, with a program of its own. A rank sends one thing after the other there, and gets one after the
+// other, in the order of the plan; gathers come beside what is received next. Messages of different stages
+// and chunks do not wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +28,7 @@
 
 #include "sim/workload/program/program.h"
 #include "sim/workload/strategy/pipeline_plan.h"
+#include "sim/workload/strategy/stage_reshardings.h"
 
 namespace netsim {
 
@@ -70,6 +76,9 @@ struct PipelineTransfers {
   Bytes gathered = 0;                                   // size of the gathered tensor; 0 = no gather
   std::uint32_t forward_group = 0, backward_group = 0;  // where it is gathered
   bool overlap = true;                                  // the stage does not wait for its sends
+  // Of stages with meshes of their own, whose ranks are numbered along the job's one axis; null: all have one
+  // mesh. Outlives the program's making.
+  const StageReshardings* reshardings = nullptr;
 };
 
 class PipelineProgram {
@@ -78,14 +87,22 @@ class PipelineProgram {
   PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
                   const StageComputation& computation);
 
-  // Appends all steps of a stage and returns its last computation, the last operation that went on beside
-  // the steps, and what steps behind the last computation wait for.
+  // Appends all steps of a rank of a stage, which is of the class `rank_class` where stages have meshes of
+  // their own, and returns its last computation, the last operation that went on beside the steps, and what
+  // steps behind the last computation wait for.
   struct End {
     BlockBuilder::Position computed = 0;
     std::optional<BlockBuilder::Position> aside = {};
     std::vector<BlockBuilder::Position> waits = {};
   };
-  End append(BlockBuilder& main, std::uint32_t stage) const;
+  End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
+
+  // Appends the exchange of gradients of the parameters that the stage and one with another mesh share, which
+  // waits for `after`, and their sum. `memory`: whether it says what memory it needs. Returns what completes
+  // it.
+  BlockBuilder::Position append_shared(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class,
+                                       std::uint32_t other, const std::vector<BlockBuilder::Position>& after,
+                                       bool memory) const;
 
  private:
   using Position = BlockBuilder::Position;
@@ -109,16 +126,26 @@ class PipelineProgram {
   struct Transfer {
     bool forward = true;
     std::uint32_t stage = 0, chunk = 0;  // of the other end
+    std::uint32_t part = 0;              // of the model: it is what lies behind it
     Bytes bytes = 0;
   };
-  Step make_step(const StageStep& step, const Meeting& meeting) const;
-  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, bool forward,
+  // The rank whose program is made.
+  struct Rank {
+    std::uint32_t stage = 0, rank_class = 0;
+  };
+  Step make_step(const StageStep& step, Rank rank, const Meeting& meeting) const;
+  std::vector<Position> receive(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
                                 std::optional<std::uint32_t> received) const;
-  bool send(BlockBuilder& block, const StageStep& step, bool forward,
-            const std::vector<Position>& after) const;
+  // How many operations it took, the last of the block.
+  std::uint32_t send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
+                     const std::vector<Position>& after) const;
   // A receive that is a step of its own.
   Position post(BlockBuilder& block, const StageStep& step, bool forward,
                 const std::vector<Position>& after) const;
+  bool reshards(const StageStep& step, const Transfer& transfer) const;
+  std::vector<Position> reshard(BlockBuilder& block, Rank rank, const Transfer& transfer, bool out,
+                                std::uint32_t line, const std::string& what,
+                                const std::vector<Position>& after) const;
   bool has_neighbour(const StageStep& step, bool forward, bool source, Transfer& transfer) const;
   PeerExpression peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const;
   std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;

@@ -8,6 +8,7 @@
 // the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "sim/workload/program/role_program_source.h"
 #include "sim/workload/routing/router.h"
 #include "sim/workload/strategy/pipeline_division.h"
+#include "sim/workload/strategy/stage_degrees.h"
 #include "sim/workload/strategy/strategies.h"
 #include "sim/workload/workload.h"
 
@@ -44,6 +46,8 @@ struct ParallelParameters {
   TensorOverlap tensor_overlap;
   PipelineDivision layers;
   ConfigNode schedule;
+  ConfigNode stages;
+  StageResharding resharding;
 };
 
 enum class GradientType { fp16, fp32 };
@@ -174,7 +178,14 @@ const Parameters<ParallelParameters>& parallel_parameters() {
           .section("layers", &P::layers, pipeline_division_parameters(),
                    "how many layers each stage has, where they are not all alike")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
-                     "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b");
+                     "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
+          .list(
+              "stages", &P::stages,
+              "the degrees of each stage where they are not all alike, as [{tensor: 2, data: 2}, {tensor: 4, "
+              "data: 1}]; what an entry leaves out is that of the job. A stage's replicas divide the "
+              "microbatch x data sequences of a microbatch among them")
+          .section("resharding", &P::resharding, stage_resharding_parameters(),
+                   "stages: how activations and gradients come to a stage with other degrees");
   return p;
 }
 
@@ -341,13 +352,16 @@ class Ptdp : public WorkloadKind {
         shape_{narrow(p_.parallel.pipeline), narrow(p_.parallel.virtual_stages), narrow(p_.microbatches)},
         file_(where.place().file) {
     read_recompute();
-    check(where);
+    read_stages(where);
+    if (degrees_.empty()) check(where);
+    for (const StageDegrees& mesh : meshes()) with_mesh(mesh).check(where);
     const ConfigNode* parallel = where.find("parallel");
     plan_ = std::make_shared<const PipelinePlan>(
         make_pipeline_plan(p_.parallel.schedule, parallel != nullptr ? *parallel : where, shape_));
     layers_ = layers_of_parts(p_.parallel.layers, model_->layers(), plan_->placement,
                               node(where, "parallel", "layers"));
     check_plan(where);
+    check_stages(where);
   }
 
   std::string compile() const override { return serialize_program(build(false)); }
@@ -370,6 +384,86 @@ class Ptdp : public WorkloadKind {
   }
 
  private:
+  // Stages that are all alike are as if nobody had said so.
+  void read_stages(const ConfigNode& where) {
+    const ConfigNode* parallel = where.find("parallel");
+    if (p_.parallel.stages.is_null()) {
+      if (parallel != nullptr && parallel->find("resharding") != nullptr)
+        parallel->find("resharding")
+            ->fail("nothing is resharded between stages that are all alike: no parallel.stages");
+      return;
+    }
+    degrees_ = read_stage_degrees(p_.parallel.stages, narrow(p_.parallel.pipeline),
+                                  {p_.parallel.tensor, p_.parallel.data});
+    const std::int64_t sequences = p_.microbatch * p_.parallel.data;
+    for (const StageDegrees& stage : degrees_) {
+      if (sequences % stage.data != 0) {
+        entry_or_self(stage.where, "data")
+            .fail("the " + std::to_string(sequences) +
+                  " sequences of a microbatch (microbatch x parallel.data) cannot be divided among " +
+                  std::to_string(stage.data) + " replicas");
+      }
+    }
+    if (std::all_of(degrees_.begin(), degrees_.end(),
+                    [this](const StageDegrees& stage) { return stage.same_mesh(degrees_.front()); })) {
+      *this = with_mesh(degrees_.front());
+    }
+    if (!degrees_.empty() && model_->experts() != nullptr)
+      p_.parallel.stages.fail("stages of a model with routed experts have to be all alike");
+  }
+  // The different meshes that stages have, in the order of the stages; none if all are alike.
+  std::vector<StageDegrees> meshes() const {
+    std::vector<StageDegrees> meshes;
+    for (const StageDegrees& stage : degrees_) {
+      const bool known = std::any_of(meshes.begin(), meshes.end(),
+                                     [&](const StageDegrees& mesh) { return mesh.same_mesh(stage); });
+      if (!known) meshes.push_back(stage);
+    }
+    return meshes;
+  }
+  // The job as it would be if all of its stages had this mesh, and the same sequences.
+  Ptdp with_mesh(const StageDegrees& mesh) const {
+    Ptdp job = *this;
+    job.p_.microbatch = p_.microbatch * p_.parallel.data / mesh.data;
+    job.p_.parallel.tensor = mesh.tensor;
+    job.p_.parallel.data = mesh.data;
+    job.degrees_.clear();
+    job.stage_ = mesh.where;
+    return job;
+  }
+  // What stages with meshes of their own do not combine with.
+  void check_stages(const ConfigNode& where) const {
+    if (degrees_.empty()) return;
+    const ConfigNode& stages = node(where, "parallel", "stages");
+    for (std::size_t s = 0; plan_->placement.routes() > 1 && s < degrees_.size(); ++s) {
+      if (degrees_[s].same_mesh(degrees_[degrees_.size() - 1 - s])) continue;
+      degrees_[s].where.fail(
+          "stages " + std::to_string(s) + " and " + std::to_string(degrees_.size() - 1 - s) +
+          " have copies of the same layers in a bidirectional pipeline: they need the same "
+          "tensor and data");
+    }
+    if (plan_->communicates()) {
+      stages.fail(
+          "a schedule with steps that communicate says so of stages that are all alike: they need the same "
+          "tensor and data");
+    }
+    std::int64_t ranks = 0;
+    for (const StageDegrees& stage : degrees_) ranks += stage.tensor * stage.data * p_.parallel.context;
+    if (ranks > static_cast<std::int64_t>(ProgramLimits::kRanks)) {
+      stages.fail(std::to_string(ranks) + " ranks: at most " + std::to_string(ProgramLimits::kRanks));
+    }
+    // Of a block of a StageReshardings.
+    constexpr double kMost = 1e7;
+    for (std::size_t i = 0; i < degrees_.size(); ++i) {
+      const StageDegrees &one = degrees_[i], &other = degrees_[(i + 1) % degrees_.size()];
+      const std::int64_t of_block = (one.data + other.data) / std::gcd(one.data, other.data);
+      const auto rows = static_cast<double>(of_block);
+      const auto columns = static_cast<double>(one.tensor + other.tensor);
+      if (rows * rows * columns * columns > kMost)
+        one.where.fail("this stage and the next divide what passes between them into too many slices");
+    }
+  }
+
   void read_recompute() {
     const std::vector<ConfigNode> names = read_names(p_.recompute, "full");
     recompute_ = Recompute::none;
@@ -459,9 +553,12 @@ class Ptdp : public WorkloadKind {
     }
     return narrow(p_.checkpoint.servers == 0 ? all : p_.checkpoint.servers);
   }
-  static const ConfigNode& node(const ConfigNode& where, const char* section, const char* key) {
+  // Of a stage with a mesh of its own, its degrees are in its entry.
+  const ConfigNode& node(const ConfigNode& where, const std::string& section, const std::string& key) const {
+    if (!stage_.is_null() && section == "parallel" && (key == "tensor" || key == "data"))
+      return entry_or_self(stage_, key.c_str());
     const ConfigNode* outer = where.find(section);
-    return outer != nullptr ? entry_or_self(*outer, key) : where;
+    return outer != nullptr ? entry_or_self(*outer, key.c_str()) : where;
   }
   void require_divides(const ConfigNode& where, const char* degree_name, std::int64_t degree,
                        const char* what, std::int64_t value) const {
@@ -974,27 +1071,111 @@ class Ptdp : public WorkloadKind {
     }
     mesh.combine("replicas", context ? std::vector<std::string>{"cp", "dp"} : std::vector<std::string>{"dp"});
   }
-  Mesh mesh() const {
-    if (model_->experts() != nullptr) return *mesh_with_experts();
+  Mesh mesh() const { return model_->experts() != nullptr ? *mesh_with_experts() : mesh_of(stages()); }
+  Mesh mesh_of(const ProgramAxis& stages) const {
     std::vector<ProgramAxis> axes = axes_of_stage();
-    axes.push_back(stages());
+    axes.push_back(stages);
     Mesh mesh(axes);
     name_products(mesh);
     return mesh;
   }
 
-  // Files have no place for what operations need of memory. `checkpoint`: takes the ranks' parts of one.
-  Program build(bool with_memory, CheckpointedJob* checkpoint = nullptr) const {
-    const std::int64_t gradient_bytes = p_.gradient.dtype == GradientType::fp16 ? 2 : 4;
-    TrainingGraph graph(p_.name, mesh(), model_->make(p_.microbatch, gradient_bytes));
+  std::int64_t gradient_bytes() const { return p_.gradient.dtype == GradientType::fp16 ? 2 : 4; }
+  void apply_all(TrainingGraph& graph, bool with_memory) const {
     std::vector<std::unique_ptr<Strategy>> all = strategies();
     if (with_memory) all.push_back(memory_accounting(accounting()));
     apply_strategies(all, graph);
-    if (checkpoint != nullptr && p_.checkpoint.every > 0) {
-      checkpoint->written = checkpoint_bytes(graph, accounting(), p_.checkpoint.divided);
-      checkpoint->read = restored_bytes(graph, accounting());
+  }
+  // What the graph's ranks have of a checkpoint of all of the job's `ranks`.
+  void add_checkpoint(const TrainingGraph& graph, std::size_t ranks, CheckpointedJob* checkpoint) const {
+    if (checkpoint == nullptr || p_.checkpoint.every == 0) return;
+    const std::vector<Bytes> written = checkpoint_bytes(graph, accounting(), p_.checkpoint.divided);
+    const std::vector<Bytes> read = restored_bytes(graph, accounting());
+    checkpoint->written.resize(ranks);
+    checkpoint->read.resize(ranks);
+    for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+      checkpoint->written[graph.mesh.job_rank(rank)] = written[rank];
+      checkpoint->read[graph.mesh.job_rank(rank)] = read[rank];
     }
-    Program program = make_program(std::move(graph));
+  }
+
+  Program build_alike(ProgramBuilder& builder, bool with_memory, CheckpointedJob* checkpoint) const {
+    TrainingGraph graph(builder, mesh(), model_->make(p_.microbatch, gradient_bytes()));
+    apply_all(graph, with_memory);
+    add_checkpoint(graph, graph.mesh.ranks(), checkpoint);
+    return make_program(graph);
+  }
+
+  // Of stages with meshes of their own.
+  std::vector<StageLayout> layouts() const {
+    std::vector<StageLayout> layouts;
+    std::uint32_t first = 0;
+    for (const StageDegrees& stage : degrees_) {
+      layouts.push_back({first, narrow(stage.tensor), narrow(p_.parallel.context), narrow(stage.data)});
+      first += layouts.back().ranks();
+    }
+    return layouts;
+  }
+  StageBoundaries boundaries() const {
+    const Model model = model_->make(1, 2);
+    Sharding sharding;
+    for (const Dimension dimension : {Dimension::tokens, Dimension::sequence})
+      sharding.divide(dimension, p_.parallel.context);
+    StageBoundaries boundaries;
+    boundaries.samples = p_.microbatch * p_.parallel.data;
+    boundaries.element = model.boundary_bytes;
+    boundaries.sequence = p_.parallel.sequence;
+    for (const Tensor& tensor : boundary_tensors(model, layers_))
+      boundaries.elements.push_back(sharding.local(tensor));
+    return boundaries;
+  }
+  // The ends of the model where they share parameters and are on unlike stages.
+  std::optional<SharedParameters> shared_parameters() const {
+    const PipelinePlacement& placement = plan_->placement;
+    SharedParameters shared;
+    shared.first = placement.at(0, 0).stage;
+    shared.last = placement.at(0, placement.parts() - 1).stage;
+    const Model model = model_->make(1, gradient_bytes());
+    if (model.shared.empty() || degrees_[shared.first].same_mesh(degrees_[shared.last])) return {};
+    for (const Extent& extent : model.shared)
+      (extent.along == Dimension::vocabulary ? shared.rows : shared.columns) *= extent.size;
+    shared.element = model.gradient_bytes;
+    return shared;
+  }
+  Program build_stages(ProgramBuilder& builder, bool with_memory, CheckpointedJob* checkpoint) const {
+    const std::vector<StageLayout> stages = layouts();
+    const std::uint32_t ranks = stages.back().first + stages.back().ranks();
+    builder.axis("rank", ranks);
+    const StageReshardings reshardings(builder, plan_->placement, stages, boundaries(), shared_parameters(),
+                                       p_.parallel.resharding);
+    const std::vector<StageDegrees> meshes = this->meshes();
+    std::vector<TrainingGraph> graphs;
+    graphs.reserve(meshes.size());
+    std::vector<std::uint32_t> graph_of(stages.size());
+    for (const StageDegrees& degrees : meshes) {
+      std::vector<Mesh::StageStart> starts;
+      for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
+        if (!degrees_[stage].same_mesh(degrees)) continue;
+        starts.push_back({stage, stages[stage].first});
+        graph_of[stage] = static_cast<std::uint32_t>(graphs.size());
+      }
+      const Ptdp job = with_mesh(degrees);
+      Mesh mesh = job.mesh_of({"pp", static_cast<std::uint32_t>(starts.size())});
+      mesh.lay_out(std::move(starts));
+      TrainingGraph& graph =
+          graphs.emplace_back(builder, std::move(mesh), model_->make(job.p_.microbatch, gradient_bytes()));
+      job.apply_all(graph, with_memory);
+      graph.transfers.reshardings = &reshardings;
+      add_checkpoint(graph, ranks, checkpoint);
+    }
+    return make_program(graphs, graph_of);
+  }
+
+  // Files have no place for what operations need of memory. `checkpoint`: takes the ranks' parts of one.
+  Program build(bool with_memory, CheckpointedJob* checkpoint = nullptr) const {
+    ProgramBuilder builder(p_.name);
+    Program program = degrees_.empty() ? build_alike(builder, with_memory, checkpoint)
+                                       : build_stages(builder, with_memory, checkpoint);
     program.iterations = narrow(p_.iterations);
     program.warm_up = narrow(p_.warm_up);
     program.model_flops =
@@ -1006,9 +1187,11 @@ class Ptdp : public WorkloadKind {
   PtdpParameters p_;
   Recompute recompute_ = Recompute::full;
   RecomputedModules modules_;
-  std::unique_ptr<ModelKind> model_;
+  std::shared_ptr<ModelKind> model_;
   std::shared_ptr<const Router> router_;
   ConfigNode where_;
+  std::vector<StageDegrees> degrees_;  // by stage; empty: all are alike
+  ConfigNode stage_;                   // of a job as it would be with one stage's mesh: the stage's entry
   PipelineShape shape_;
   std::string file_;
   std::shared_ptr<const PipelinePlan> plan_;

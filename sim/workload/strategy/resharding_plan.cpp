@@ -84,7 +84,7 @@ std::vector<ReshardingSlice> slices_of(const std::vector<std::int64_t>& tensor, 
 class Planner {
  public:
   explicit Planner(ReshardingPlan& plan)
-      : plan_(plan), sent_by_gpu_(plan.source.gpus(), 0), sent_by_host_(plan.source.rows, 0) {}
+      : plan_(plan), sent_by_gpu_(plan.source.gpus(), 0), sent_by_host_(plan.source.hosts(), 0) {}
 
   // The holder with the least to send so far sends (Alpa's load balance of sends).
   void send_to_each() {
@@ -138,8 +138,8 @@ class Planner {
 
  private:
   const std::vector<ReshardingSlice>& slices() const { return plan_.slices; }
-  std::uint32_t receiving_host(std::uint32_t gpu) const { return gpu / plan_.destination.columns; }
-  std::uint32_t sending_host(std::uint32_t gpu) const { return gpu / plan_.source.columns; }
+  std::uint32_t receiving_host(std::uint32_t gpu) const { return plan_.destination.host(gpu); }
+  std::uint32_t sending_host(std::uint32_t gpu) const { return plan_.source.host(gpu); }
 
   void send(std::uint32_t slice, std::uint32_t receiver, Bytes begin, Bytes end) {
     if (begin == end) return;
@@ -184,12 +184,12 @@ class Planner {
   class Times {
    public:
     explicit Times(const ReshardingPlan& plan)
-        : plan_(plan), sending_(plan.source.rows, 0), receiving_(plan.destination.rows, 0) {}
+        : plan_(plan), sending_(plan.source.hosts(), 0), receiving_(plan.destination.hosts(), 0) {}
     // As soon as a host that has it, and all that need it, are free.
     Placed earliest(std::uint32_t slice, const std::vector<std::uint32_t>& hosts) const {
       Bytes free = 0;
       for (const std::uint32_t receiver : plan_.slices[slice].receivers)
-        free = std::max(free, receiving_[receiver / plan_.destination.columns]);
+        free = std::max(free, receiving_[plan_.destination.host(receiver)]);
       const std::uint32_t host = least_loaded(hosts, sending_);
       return {slice, host, std::max(free, sending_[host])};
     }
@@ -197,7 +197,7 @@ class Planner {
       const Bytes end = placed.start + plan_.slices[placed.slice].bytes;
       sending_[placed.host] = end;
       for (const std::uint32_t receiver : plan_.slices[placed.slice].receivers)
-        receiving_[receiver / plan_.destination.columns] = end;
+        receiving_[plan_.destination.host(receiver)] = end;
       return end;
     }
 
@@ -235,7 +235,7 @@ class Planner {
   }
   // What hosts have to take in, and all that hold anything have to send: nothing is faster.
   Bytes bound() const {
-    std::vector<Bytes> in(plan_.destination.rows, 0);
+    std::vector<Bytes> in(plan_.destination.hosts(), 0);
     Bytes all = 0;
     for (const ReshardingSlice& slice : slices()) {
       std::set<std::uint32_t> hosts;
@@ -243,7 +243,7 @@ class Planner {
       for (const std::uint32_t host : hosts) in[host] += slice.bytes;
       all += slice.bytes;
     }
-    const Bytes senders = plan_.source.rows;
+    const Bytes senders = plan_.source.hosts();
     return std::max(*std::max_element(in.begin(), in.end()), (all + senders - 1) / senders);
   }
   // The best of many: the greedy one, and random orders after it, the same ones each time.
@@ -305,6 +305,22 @@ class Possessions {
 };
 
 }  // namespace
+
+const std::vector<std::pair<std::string, ReshardingStrategy>>& resharding_strategies() {
+  static const std::vector<std::pair<std::string, ReshardingStrategy>> names{
+      {"send_recv", ReshardingStrategy::send_recv},
+      {"all_gather", ReshardingStrategy::all_gather},
+      {"broadcast", ReshardingStrategy::broadcast}};
+  return names;
+}
+
+const std::vector<std::pair<std::string, ReshardingBalance>>& resharding_balances() {
+  static const std::vector<std::pair<std::string, ReshardingBalance>> names{
+      {"none", ReshardingBalance::none},
+      {"size", ReshardingBalance::size},
+      {"order", ReshardingBalance::order}};
+  return names;
+}
 
 std::uint32_t ShardedMesh::parts(std::size_t dimension) const {
   std::uint32_t parts = 1;

@@ -2,9 +2,10 @@
 // division (cross-mesh resharding: Zhuang et al., "On Optimizing the Communication of Model Parallelism",
 // MLSys 2023, arXiv 2211.05322, AlpaComm), as between pipeline stages that divide their layers differently.
 //
-// A mesh is rows x columns of GPUs, a row for each host. A spec says of each dimension of the tensor whether
-// it is whole everywhere (R) or divided along axes of the mesh (S0: along the rows, S1: along the columns,
-// S01, S10: along both, the first named the slower). So each GPU has one tile, and several may have the same.
+// A mesh is rows x columns of GPUs, a row for each host unless it says which GPUs share one. A spec says of
+// each dimension of the tensor whether it is whole everywhere (R) or divided along axes of the mesh (S0:
+// along the rows, S1: along the columns, S01, S10: along both, the first named the slower). So each GPU has
+// one tile, and several may have the same.
 //
 // Where tiles of both meshes meet are slices: each has holders on one side and receivers on the other. Three
 // strategies bring the slices there:
@@ -30,8 +31,13 @@ struct ShardedMesh {
   std::uint32_t rows = 1, columns = 1;
   // By dimension of the tensor: the axes that divide it, 0 and 1, the slowest first.
   std::vector<std::vector<std::uint32_t>> division;
+  // By GPU: the host that it is in, from 0 on and never less than that of the GPU before. Empty: a host for
+  // each row.
+  std::vector<std::uint32_t> hosts_of = {};
 
   std::uint32_t gpus() const { return rows * columns; }
+  std::uint32_t host(std::uint32_t gpu) const { return hosts_of.empty() ? gpu / columns : hosts_of[gpu]; }
+  std::uint32_t hosts() const { return hosts_of.empty() ? rows : hosts_of.back() + 1; }
   std::uint32_t size(std::uint32_t axis) const { return axis == 0 ? rows : columns; }
   // Into how many parts a dimension is divided, and which of them a GPU has.
   std::uint32_t parts(std::size_t dimension) const;
@@ -77,6 +83,17 @@ enum class ReshardingBalance : std::uint8_t {
   // orders (AlpaComm searches depth first where slices are few, else randomly, too).
   order
 };
+// Their names, for users, and what they mean in words.
+const std::vector<std::pair<std::string, ReshardingStrategy>>& resharding_strategies();
+const std::vector<std::pair<std::string, ReshardingBalance>>& resharding_balances();
+inline constexpr const char* kReshardingStrategies =
+    "each GPU gets its own copy; those of a host that need the same each get a part and gather; or each "
+    "slice "
+    "is passed on from GPU to GPU and host to host";
+inline constexpr const char* kReshardingBalances =
+    "broadcast: the first host that has a slice sends it; the one that sends least; or slices come in an "
+    "order "
+    "in which hosts wait for each other as little as possible";
 
 // `tensor`: its dimensions, each of which the meshes' parts divide; an element has so many bytes. Proved.
 ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes element,

@@ -182,7 +182,8 @@ std::unique_ptr<Strategy> module_recomputation(const RecomputedModules& modules)
 
 // The layers of the body over the stages of axis "pp", so many in each part of the plan's placement, first
 // and last part with an end of the model; steps in the order of the plan. Gradients of parameters that both
-// ends share are all-reduced between the stages that hold them (stream pp).
+// ends share are all-reduced between the stages that hold them (stream pp); where these have different
+// meshes, they are exchanged and added (StageReshardings).
 struct PipelineParallel {
   std::shared_ptr<const PipelinePlan> plan;
   std::vector<std::uint32_t> layers;  // by part
@@ -194,6 +195,8 @@ struct PipelineParallel {
   std::int64_t held_multiprocessors = 0;
 };
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters);
+// What lies behind each part of the model but the last, which have so many layers of the body.
+std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers);
 
 // Data parallelism over axis "replicas" (the ranks that hold the same parameters): all gradients of a stage
 // are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one). With
@@ -378,7 +381,7 @@ std::unique_ptr<Strategy> activation_offload(const ActivationOffload& parameters
 
 // What each rank writes of a checkpoint: parameters in half precision and the optimizer's states, 14 bytes a
 // parameter, once: of what replicas have copies of the first one writes it, or, `divided`, each a part. After
-// all strategies.
+// all strategies. By rank of the graph's mesh.
 std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided);
 // What each rank reads of it to go on: the parameters and states that it has.
 std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const MemoryAccounting& memory);

@@ -19,10 +19,12 @@ bool is_collective(const GraphNode& node, CollectiveKind kind) {
 
 class Overlap {
  public:
-  Overlap(const TensorOverlap& p, std::uint32_t ranks, std::uint32_t axis, const std::string& direction)
+  // `to` and `from`: the ranks behind and before this one on the ring.
+  Overlap(const TensorOverlap& p, std::uint32_t ranks, const PeerExpression& to, const PeerExpression& from,
+          const std::string& direction)
       : p_(p),
         ranks_(ranks),
-        ring_{"tp_send_" + direction, "tp_receive_" + direction, Stream::tp, axis, 1, false} {}
+        ring_{"tp_send_" + direction, "tp_receive_" + direction, Stream::tp, to, from, false} {}
 
   Chain rewritten(const Chain& chain) const {
     ChainEditor edit(chain);
@@ -152,11 +154,14 @@ class TensorOverlapped final : public Strategy {
     if (ranks == 1) return;
     const bool rings =
         p_.gathers == OverlapMethod::ring_exchange || p_.reduce_scatters == OverlapMethod::ring_exchange;
-    const std::uint32_t axis = rings ? graph.mesh.index("tp") : 0;
+    const auto neighbour = [&](std::int32_t offset) {
+      return rings ? graph.mesh.next(graph.builder, "tp", offset) : PeerExpression{};
+    };
+    const PeerExpression to = neighbour(1), from = neighbour(-1);
     for (LayerGraph& layer : graph.layers) {
       if (!layer.repeats) continue;
-      layer.forward = Overlap(p_, ranks, axis, "forward").rewritten(layer.forward);
-      layer.backward = Overlap(p_, ranks, axis, "backward").rewritten(layer.backward);
+      layer.forward = Overlap(p_, ranks, to, from, "forward").rewritten(layer.forward);
+      layer.backward = Overlap(p_, ranks, to, from, "backward").rewritten(layer.backward);
     }
   }
 

@@ -106,6 +106,9 @@ class ChainWriter {
       case GraphNode::Kind::copy_from_host:
       case GraphNode::Kind::host_compute:
         return of_host(block, node, after);
+      case GraphNode::Kind::share:
+        NETSIM_CHECK(false, "what stages share is not in a chain");
+        break;
     }
     return after.empty() ? block.size() - 1 : after.back();
   }
@@ -513,23 +516,54 @@ class GraphComputation final : public StageComputation {
   ChainWriter writer_;
 };
 
-// Returns what is done then.
-std::vector<Position> append_finish(BlockBuilder& main, const StageGraph& stage,
-                                    const PipelineProgram::End& end, const ChainWriter& writer) {
-  std::vector<Position> done{end.computed};
-  const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
-    std::vector<Position> all;
-    all.reserve(nodes.size());
-    for (const std::uint32_t i : nodes) {
-      all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
-      if (i == 0) all.insert(all.end(), end.waits.begin(), end.waits.end());
+// Writes the stages of a graph, which outlives this.
+class StageWriter {
+ public:
+  explicit StageWriter(const TrainingGraph& graph)
+      : graph_(graph),
+        computation_(std::make_unique<const GraphComputation>(graph, graph.builder)),
+        writer_(graph, graph.builder),
+        pipeline_(graph.builder, *graph.plan, graph.transfers, *computation_) {}
+
+  // Without its ranks.
+  ProgramRole role(std::uint32_t stage, std::uint32_t rank_class, const std::string& name) const {
+    BlockBuilder main(graph_.builder, name);
+    std::vector<Position> done;
+    for (std::uint32_t step = 0; step < graph_.local_steps; ++step)
+      done = append_finish(main, stage, rank_class, pipeline_.append(main, stage, rank_class));
+    for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
+    return {name, {}, main.finish(), graph_.stages[stage].resident};
+  }
+
+ private:
+  // Returns what is done then.
+  std::vector<Position> append_finish(BlockBuilder& main, std::uint32_t number, std::uint32_t rank_class,
+                                      const PipelineProgram::End& end) const {
+    const StageGraph& stage = graph_.stages[number];
+    std::vector<Position> done{end.computed};
+    const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
+      std::vector<Position> all;
+      all.reserve(nodes.size());
+      for (const std::uint32_t i : nodes) {
+        all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+        if (i == 0) all.insert(all.end(), end.waits.begin(), end.waits.end());
+      }
+      return all;
+    };
+    for (const FinishNode& next : stage.finish) {
+      done.push_back(next.node.kind == GraphNode::Kind::share
+                         ? pipeline_.append_shared(main, number, rank_class, next.node.stage,
+                                                   positions(next.after), !graph_.layer_memory.empty())
+                         : writer_.append(main, next.node, positions(next.after)));
     }
-    return all;
-  };
-  for (const FinishNode& next : stage.finish)
-    done.push_back(writer.append(main, next.node, positions(next.after)));
-  return positions(stage.finished);
-}
+    return positions(stage.finished);
+  }
+
+  const TrainingGraph& graph_;
+  std::unique_ptr<const GraphComputation> computation_;  // stays where it is
+  ChainWriter writer_;
+  PipelineProgram pipeline_;
+};
 
 std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
   std::vector<std::uint32_t> all(end - begin);
@@ -539,8 +573,8 @@ std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
 
 }  // namespace
 
-TrainingGraph::TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model)
-    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job) {
+TrainingGraph::TrainingGraph(ProgramBuilder& job_builder, Mesh job_mesh, Model job_model)
+    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job_builder) {
   mesh.declare(builder);
   for (const ProgramAxis& axis : mesh.axes()) {
     if (axis.size > 1 && axis.name != "pp") builder.group(mesh.along({axis.name}));
@@ -566,18 +600,12 @@ void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, 
   for (const auto& strategy : strategies) strategy->apply(graph);
 }
 
-Program make_program(TrainingGraph graph) {
-  const GraphComputation computation(graph, graph.builder);
-  const ChainWriter writer(graph, graph.builder);
-  const PipelineProgram pipeline(graph.builder, *graph.plan, graph.transfers, computation);
+Program make_program(const TrainingGraph& graph) {
+  const StageWriter writer(graph);
   for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
     const std::string name = "stage_" + std::to_string(stage);
-    BlockBuilder main(graph.builder, name);
-    std::vector<Position> done;
-    for (std::uint32_t step = 0; step < graph.local_steps; ++step)
-      done = append_finish(main, graph.stages[stage], pipeline.append(main, stage), writer);
-    for (const GraphNode& node : graph.stages[stage].average) done = {writer.append(main, node, done)};
-    ProgramRole role{name, {{graph.transfers.axis, {stage}}}, main.finish(), graph.stages[stage].resident};
+    ProgramRole role = writer.role(stage, 0, name);
+    role.where = {{graph.transfers.axis, {stage}}};
     if (graph.servers) role.where.push_back({graph.mesh.index("dp"), coordinates(0, graph.servers->first)});
     graph.builder.role(std::move(role));
   }
@@ -589,6 +617,25 @@ Program make_program(TrainingGraph graph) {
   }
   graph.builder.program().counts_memory = !graph.layer_memory.empty();
   return graph.builder.finish();
+}
+
+Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector<std::uint32_t>& graph_of) {
+  const TrainingGraph& any = graphs.front();
+  const StageReshardings& reshardings = *any.transfers.reshardings;
+  std::vector<StageWriter> writers;
+  writers.reserve(graphs.size());
+  for (const TrainingGraph& graph : graphs) writers.emplace_back(graph);
+  for (std::uint32_t stage = 0; stage < graph_of.size(); ++stage) {
+    const auto& classes = reshardings.classes(stage);
+    for (std::uint32_t i = 0; i < classes.size(); ++i) {
+      const std::string name = "stage_" + std::to_string(stage) + (i == 0 ? "" : "." + std::to_string(i));
+      ProgramRole role = writers[graph_of[stage]].role(stage, i, name);
+      role.where = {{any.transfers.axis, classes[i]}};
+      any.builder.role(std::move(role));
+    }
+  }
+  any.builder.program().counts_memory = !any.layer_memory.empty();
+  return any.builder.finish();
 }
 
 }  // namespace netsim

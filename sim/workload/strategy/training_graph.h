@@ -5,6 +5,9 @@
 // Its pieces are chains: nodes that run one after the other. Layers of one kind are one LayerGraph, whatever
 // their number and place, so that a graph is as large as the differences between its ranks and not as the
 // job.
+//
+// Where stages have meshes of their own there is a graph for each mesh, to which all strategies are applied,
+// and each stage is written as that of its mesh has it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +29,8 @@ namespace netsim {
 
 // Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
 // and then a strategy has to make a collective of it), or communicates: a collective, one end of a message,
-// a copy to the host's memory or from there; or the host's CPUs compute.
+// a copy to the host's memory or from there; or the host's CPUs compute; or it shares gradients with a stage
+// of another mesh, at the end of an iteration (StageReshardings).
 struct GraphNode {
   enum class Kind : std::uint8_t {
     compute,
@@ -37,7 +41,8 @@ struct GraphNode {
     receive,
     copy_to_host,
     copy_from_host,
-    host_compute
+    host_compute,
+    share
   };
   Kind kind = Kind::compute;
   std::string name;  // of the operation, in tables
@@ -52,6 +57,7 @@ struct GraphNode {
   std::uint32_t queue = 0;  // of the stream
   std::uint32_t group = 0;  // of the program
   PeerExpression peer;      // of a send or receive
+  std::uint32_t stage = 0;  // share: with which
   Bytes bytes = 0;
   // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
   // ProgramOp.
@@ -174,12 +180,12 @@ struct StageGraph {
 
 struct TrainingGraph {
   // Declares the mesh's axes, and a communicator along each but the pipeline's, whose stages talk in pairs.
-  // The mesh says which axes hold the same parameters: its axis "replicas".
-  TrainingGraph(const std::string& job, Mesh job_mesh, Model job_model);
+  // The mesh says which axes hold the same parameters: its axis "replicas". `job_builder` outlives this.
+  TrainingGraph(ProgramBuilder& job_builder, Mesh job_mesh, Model job_model);
 
   Mesh mesh;
   Model model;
-  ProgramBuilder builder;  // strategies declare further groups here
+  ProgramBuilder& builder;  // strategies declare further groups here
   Sharding sharding;
   std::vector<LayerGraph> layers;  // first, last, then the kinds of the body
   static constexpr std::uint32_t kFirst = 0, kLast = 1, kBody = 2;
@@ -223,7 +229,10 @@ class Strategy {
 };
 void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph);
 
-// The graph as a program: one role for each stage of the pipeline.
-Program make_program(TrainingGraph graph);
+// The graph as a program: one role for each stage of the pipeline. What its builder has goes into it.
+Program make_program(const TrainingGraph& graph);
+// The same of graphs with one builder, of meshes that are laid out: `graph_of` says which is that of a stage.
+// A role for each class of ranks (PipelineTransfers::reshardings, which all have).
+Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector<std::uint32_t>& graph_of);
 
 }  // namespace netsim

@@ -49,29 +49,16 @@ const Parameters<MeshParameters>& mesh_parameters() {
 
 const Parameters<ReshardingParameters>& parameters() {
   using P = ReshardingParameters;
-  static const auto p =
-      Parameters<P>()
-          .list("tensor", &P::tensor, "its dimensions, as [1024, 1024, 512]")
-          .bytes("element", &P::element, {1, 64}, "of the tensor")
-          .section("from", &P::from, mesh_parameters(), "the mesh that has it")
-          .section("to", &P::to, mesh_parameters(), "the mesh that gets it")
-          .choice(
-              "strategy", &P::strategy,
-              {{"send_recv", ReshardingStrategy::send_recv},
-               {"all_gather", ReshardingStrategy::all_gather},
-               {"broadcast", ReshardingStrategy::broadcast}},
-              "each GPU gets its own copy; those of a host that need the same each get a part and gather; "
-              "or each slice is passed on from GPU to GPU and host to host")
-          .choice(
-              "balance", &P::balance,
-              {{"none", ReshardingBalance::none},
-               {"size", ReshardingBalance::size},
-               {"order", ReshardingBalance::order}},
-              "broadcast: the first host that has a slice sends it; the one that sends least; or slices come "
-              "in an order in which hosts wait for each other as little as possible")
-          .integer("gpus_per_host", &P::gpus_per_host, {0, 1024},
-                   "ranks that stand for a host; 0: as many as the wider mesh has of one")
-          .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other");
+  static const auto p = Parameters<P>()
+                            .list("tensor", &P::tensor, "its dimensions, as [1024, 1024, 512]")
+                            .bytes("element", &P::element, {1, 64}, "of the tensor")
+                            .section("from", &P::from, mesh_parameters(), "the mesh that has it")
+                            .section("to", &P::to, mesh_parameters(), "the mesh that gets it")
+                            .choice("strategy", &P::strategy, resharding_strategies(), kReshardingStrategies)
+                            .choice("balance", &P::balance, resharding_balances(), kReshardingBalances)
+                            .integer("gpus_per_host", &P::gpus_per_host, {0, 1024},
+                                     "ranks that stand for a host; 0: as many as the wider mesh has of one")
+                            .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other");
   return p;
 }
 

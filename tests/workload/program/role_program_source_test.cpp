@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
+#include "sim/workload/program/program_file.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
@@ -199,6 +200,67 @@ TEST(RoleProgramSource, EqualGroupsAreOneHoweverWritten) {
   }
   const auto source = make_role_program_source(builder.finish(), "job.pb");
   EXPECT_EQ(test::task_of(*source, 0, 0).group, test::task_of(*source, 1, 0).group);
+}
+
+// Ranks 0, 1 | 2, 3, 4: each list is a group, and a table says who sends to whom.
+TEST(RoleProgramSource, ResolvesListsAndTables) {
+  ProgramBuilder builder("lists");
+  const auto axis = builder.axis("rank", 5);
+  GroupExpression lists, backwards;
+  lists.lists = {{0, 1}, {4, 3, 2}};
+  backwards.lists = {{1, 0}, {4, 3, 2}};
+  const auto group = builder.group(lists), other = builder.group(backwards);
+  const auto table = builder.table({2, 3, 0, 1, 4});
+  const auto to = [&](std::uint32_t of) {
+    return PeerExpression{PeerExpression::Kind::table, false, 0, 0, 0, of};
+  };
+  for (const bool sends : {true, false}) {
+    BlockBuilder main(builder, "rank");
+    main.collective("sum", CollectiveKind::all_reduce, Stream::tp, 0, group, 8, {});
+    if (sends) main.send("give", to(table), 3, 8, {0});
+    if (!sends) main.receive("take", 1, to(table), 3, 8, {});
+    builder.role({"role",
+                  {{axis, sends ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{2, 3}}},
+                  main.finish()});
+  }
+  BlockBuilder last(builder, "rank");
+  last.collective("sum", CollectiveKind::all_reduce, Stream::tp, 0, other, 8, {});
+  builder.role({"last", {{axis, {4}}}, last.finish()});
+  const Program program = builder.finish();
+  const auto source = make_role_program_source(program, "job.pb");
+  EXPECT_THAT(source->group(test::task_of(*source, 1, 0).group), ElementsAre(0, 1));
+  EXPECT_THAT(source->group(test::task_of(*source, 2, 0).group), ElementsAre(4, 3, 2));
+  EXPECT_EQ(test::task_of(*source, 1, 1).peer, 3U);
+  EXPECT_EQ(test::task_of(*source, 2, 1).peer, 0U);
+  TaskPlayer player(*source);
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  // Through a file, too.
+  const std::string bytes = serialize_program(program);
+  EXPECT_EQ(serialize_program(parse_program(bytes, "job.pb")), bytes);
+  EXPECT_EQ(parse_program(bytes, "job.pb").groups, program.groups);
+
+  const auto refusal = [&](auto change) -> std::string {
+    Program changed = program;
+    change(changed);
+    try {
+      make_role_program_source(std::move(changed), "job.pb");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal([](Program& p) { p.groups[0].lists[1].back() = 0; }),
+              HasSubstr("groups[0].lists[1]: rank 0 is named twice"));
+  EXPECT_THAT(refusal([](Program& p) { p.groups[0].lists[0].back() = 5; }),
+              HasSubstr("groups[0].lists[0]: rank 5 is out of range"));
+  EXPECT_THAT(refusal([](Program& p) { p.groups[0].lists.emplace_back(); }),
+              HasSubstr("groups[0].lists[2]: no rank is named"));
+  EXPECT_THAT(refusal([](Program& p) { p.groups[0].ranks = {0, 1}; }), HasSubstr("a group is either axes"));
+  EXPECT_THAT(refusal([](Program& p) { p.tables[0][1] = 5; }), HasSubstr("the peer is out of range"));
+  EXPECT_THAT(refusal([](Program& p) { p.tables[0][1] = -1; }), HasSubstr("the peer is out of range"));
+  EXPECT_THAT(refusal([](Program& p) { p.tables[0][1] = 1; }), HasSubstr("the peer is the rank itself"));
+  EXPECT_THAT(refusal([](Program& p) { p.tables[0].resize(1); }), HasSubstr("the peer is out of range"));
 }
 
 TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {

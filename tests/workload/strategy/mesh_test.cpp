@@ -36,6 +36,32 @@ TEST(Mesh, CombinedAxesAreOneAxis) {
   EXPECT_EQ(dp.axes[1].axis, 2U);
 }
 
+// Stages 0 and 3 of a job, whose other stages have other meshes.
+TEST(Mesh, OfSomeStagesDeclaresTheRanksOfTheJob) {
+  ProgramBuilder builder("job");
+  builder.axis("rank", 20);
+  Mesh mesh({{"tp", 2}, {"dp", 3}, {"pp", 2}});
+  mesh.lay_out({{0, 0}, {3, 14}});
+  mesh.declare(builder);
+  EXPECT_EQ(builder.program().axes.size(), 1U);
+  EXPECT_EQ(mesh.job_rank(7), 15U);
+  EXPECT_EQ(mesh.stage(5), 0U);
+  EXPECT_EQ(mesh.stage(6), 3U);
+  EXPECT_TRUE(mesh.has_stage(3));
+  EXPECT_FALSE(mesh.has_stage(1));
+  using Lists = std::vector<std::vector<std::uint32_t>>;
+  const GroupExpression data = mesh.along({"dp"}, 7);
+  EXPECT_EQ(data.communicator, 7U);
+  EXPECT_TRUE(data.axes.empty());
+  EXPECT_EQ(data.lists, (Lists{{0, 2, 4}, {1, 3, 5}, {14, 16, 18}, {15, 17, 19}}));
+  EXPECT_EQ(mesh.along({}, std::vector<std::uint32_t>{0, 3}).lists,
+            (Lists{{0, 14}, {1, 15}, {2, 16}, {3, 17}, {4, 18}, {5, 19}}));
+  const PeerExpression next = mesh.next(builder, "dp", 1);
+  ASSERT_EQ(next.kind, PeerExpression::Kind::table);
+  EXPECT_THAT(builder.program().tables[next.table],
+              ElementsAre(2, 3, 4, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16, 17, 18, 19, 14, 15));
+}
+
 std::vector<std::string> names(const Mesh& mesh) {
   std::vector<std::string> names;
   for (const ProgramAxis& axis : mesh.axes()) names.push_back(axis.name + " " + std::to_string(axis.size));

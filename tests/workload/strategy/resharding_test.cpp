@@ -135,6 +135,26 @@ TEST(Resharding, EveryGpuGetsItsTileOnce) {
   }
 }
 
+// A row of the mesh may lie on several hosts, and several rows on one.
+TEST(Resharding, HostsNeedNotBeRows) {
+  ShardedMesh two_hosts = mesh(1, 8, "RR");
+  two_hosts.hosts_of = {0, 0, 0, 0, 1, 1, 1, 1};
+  ShardedMesh one_host = mesh(2, 4, "RR");
+  one_host.hosts_of = std::vector<std::uint32_t>(8, 0);
+  const auto gathers = [](const ShardedMesh& to) {
+    std::vector<std::vector<std::uint32_t>> groups;
+    for (const ReshardingStep& step : plan_resharding({8, 8}, 4, mesh(1, 1, "RR"), to,
+                                                      ReshardingStrategy::all_gather, ReshardingBalance::none)
+                                          .steps) {
+      if (step.kind == ReshardingStep::Kind::gather) groups.push_back(step.to);
+    }
+    return groups;
+  };
+  using Groups = std::vector<std::vector<std::uint32_t>>;
+  EXPECT_EQ(gathers(two_hosts), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(gathers(one_host), (Groups{{0, 1, 2, 3, 4, 5, 6, 7}}));
+}
+
 TEST(Resharding, AProofFindsWhatIsWrong) {
   const ReshardingPlan right = plan_resharding({8, 8}, 4, mesh(1, 2, "S1R"), mesh(1, 2, "RR"),
                                                ReshardingStrategy::all_gather, ReshardingBalance::none);
