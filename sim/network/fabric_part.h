@@ -35,6 +35,8 @@ class FabricPart {
   void enqueue(PortId port, std::uint32_t packet) { ports_.enqueue(port, packet); }
   void transmit(PortId port, std::uint32_t packet) { ports_.transmit(port, packet); }
   void wake(PortId port, std::uint32_t packet = 0) { ports_.wake(port, packet); }
+  // A port of the same set of atoms does it; see PortArbiter.
+  void wake_by(PortId by, PortId port) { ports_.wake(port, 0, ports_.origin(by)); }
   Origin& origin(PortId port) { return ports_.origin(port); }
   SwitchFans& fans() { return ports_.fans(); }
   std::uint64_t held_back() const { return ports_.held_back(); }

@@ -63,11 +63,14 @@ class PortArbiter {
   }
   // Makes sure that the port asks for work as soon as it is free. `packet`: what it will probably send, to
   // prefetch.
-  void wake(PortId port, std::uint32_t packet) {
+  void wake(PortId port, std::uint32_t packet) { wake(port, packet, ports_[port].origin); }
+  // In the order of another port's doings: ports that it wakes for the same time come in the order in which
+  // it does.
+  void wake(PortId port, std::uint32_t packet, Origin& by) {
     Port& p = ports_[port];
     if (p.wake) return;
     p.wake = true;
-    loop_.schedule(std::max(loop_.now(), p.busy_until), p.origin, EventKind::departure, port, packet);
+    loop_.schedule(std::max(loop_.now(), p.busy_until), by, EventKind::departure, port, packet);
   }
 
   // A priority of the port may not be sent from now on; counts anew how long, if it might not before.

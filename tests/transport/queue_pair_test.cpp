@@ -52,6 +52,23 @@ TEST(QueuePair, TheWireIsSharedRoundRobin) {
       << "a third of the wire from 10 us on";
 }
 
+// Queue pairs of GPUs that share a NIC behind PCIe take turns, too: four messages end within a round of each
+// other, and the NIC is as busy as with one.
+TEST(QueuePair, GpusThatShareANicTakeTurns) {
+  PacketFixture f(
+      "topology: {kind: star, hosts: 2, rate: 10 Gbps}\nhosts: 2\n"
+      "host: {kind: pcie_server, gpus: 4, nics: 1, cpus: 1, switches: 1}\n" +
+      std::string(kQuiet) + "transport: {congestion_control: none}\n");
+  constexpr std::uint32_t kPackets = 500;
+  for (std::uint32_t gpu = 0; gpu < 4; ++gpu) f.send(gpu, 4 + gpu, kPackets * 4096);
+  f.loop.run();
+  const Time wire = transmission_time(4178, 10 * kGbps);
+  for (std::uint32_t message = 0; message < 4; ++message) {
+    EXPECT_GE(f.delivered[message], (4 * kPackets - 3) * wire) << message;
+    EXPECT_LE(f.delivered[message], (4 * kPackets + 10) * wire) << message;
+  }
+}
+
 // Messages of one queue pair keep their order even when a later one is tiny; other queue pairs overtake.
 TEST(QueuePair, OrderWithinAndOvertakingBetweenQueuePairs) {
   PacketFixture f(std::string(kStar) + kQuiet + "transport: {congestion_control: none, queue_pairs: 2}\n");

@@ -17,9 +17,10 @@ std::uint32_t Injectors::at(PortId first, PortId gate, Bytes room) {
     std::uint32_t& gate_index = state_.gate_of_port[gate];
     if (gate_index == kNone) {
       gate_index = static_cast<std::uint32_t>(gates_.size());
-      gates_.push_back({room, {}});
+      gates_.push_back({room, 0, {}});
       fabric_.set_departure_hook(gate);
     }
+    made.place = static_cast<std::uint32_t>(gates_[gate_index].injectors.size());
     gates_[gate_index].injectors.push_back(index);
     made.gate = gate_index;
   }
@@ -52,11 +53,18 @@ bool Injectors::any_waiting(PortId port) const {
 void Injectors::departed(PortId port, Bytes bytes) {
   Gate& gate = gates_[state_.gate_of_port[port]];
   gate.credit += bytes;
-  for (const std::uint32_t index : gate.injectors) {
-    const Injector& in = injectors_[index];
+  const auto count = static_cast<std::uint32_t>(gate.injectors.size());
+  std::uint32_t place = gate.last;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (++place == count) place = 0;
+    const Injector& in = injectors_[gate.injectors[place]];
     if (in.ready == 0) continue;
     fabric_.set_source_ready(in.port, true);
-    fabric_.wake(in.port);
+    if (count == 1) {
+      fabric_.wake(in.port);
+    } else {
+      fabric_.wake_by(port, in.port);
+    }
   }
 }
 

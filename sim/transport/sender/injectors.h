@@ -1,6 +1,7 @@
 // Injectors: what makes packets for one first port each, of one set of atoms: a NIC (its Ethernet port, or
 // the PCIe link towards it), or a GPU's NVLink port. Queue pairs that may send stand in its rings, one per
-// class, and are served round robin; PCIe's flow control limits what a NIC holds ahead of its wire.
+// class, and are served round robin, as are GPUs that share a NIC; PCIe's flow control limits what a NIC
+// holds ahead of its wire.
 #pragma once
 
 #include <array>
@@ -23,6 +24,7 @@ class Injectors {
     PortId port = 0;
     PortId wire = 0;             // `port`, or behind PCIe the NIC's
     std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
+    std::uint32_t place = 0;     // among those of its gate
     std::uint32_t next = 0;      // at the same port, in a circle
     std::uint32_t ready = 0;     // bit per class with a ring that is not empty
     std::array<Ring, kMaxClasses> rings;
@@ -69,7 +71,9 @@ class Injectors {
   bool open(const Injector& in) const { return in.gate == kNone || gates_[in.gate].credit > 0; }
   // A packet goes towards the wire, or has left it.
   void fill(const Injector& in, Bytes bytes) {
-    if (in.gate != kNone) gates_[in.gate].credit -= bytes;
+    if (in.gate == kNone) return;
+    gates_[in.gate].credit -= bytes;
+    gates_[in.gate].last = in.place;
   }
   void departed(PortId port, Bytes bytes);
 
@@ -79,6 +83,8 @@ class Injectors {
   // PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
   struct Gate {
     Bytes credit = 0;
+    std::uint32_t last =
+        0;  // of the injectors, the one that made a packet last; the next one's turn has come
     std::vector<std::uint32_t> injectors;
   };
 
