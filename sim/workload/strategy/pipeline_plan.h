@@ -21,7 +21,7 @@ struct PipelinePlan {
   std::uint32_t parts() const { return placement.parts(); }
   // Whether some backward is split into input and weights.
   bool splits_backward() const;
-  bool pairs() const;  // a forward and a backward in one overlapped step
+  bool pairs() const;         // a forward and a backward in one overlapped step
   bool communicates() const;  // some step sends, receives or reduces
   // Whether some step reduces gradients; those of a chunk of a stage.
   bool reduces() const;

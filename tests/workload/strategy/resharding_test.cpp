@@ -217,8 +217,9 @@ TEST(ReshardingRun, HasAlpaCommsRatios) {
 }
 
 // Bytes that a host must take in, or all holders together must give out, over a link of 10 Gb/s. In cases 7
-// and 8 the four GPUs of one host take turns at its NIC, each with a broadcast of its own through both hosts,
-// so that the last chunk comes to the second host by a quarter of the rate.
+// and 8 the four GPUs of one host take turns at its NIC, each with a broadcast of its own through both hosts:
+// so all of them end together there, and what then still has to go on to the second host, the last chunk of
+// each, takes 46 ms, whatever the size of the tensor.
 TEST(ReshardingRun, OfTheNineCasesIsNearTheLowerBound) {
   int number = 0;
   for (const Case& one : nine_cases(384)) {
@@ -243,7 +244,7 @@ TEST(ReshardingRun, OfTheNineCasesIsNearTheLowerBound) {
                                     *std::max_element(out.begin(), out.end()), all / one.hosts});
     const double bound = static_cast<double>(slowest) * 8 / 10e9;
     EXPECT_GE(run.seconds(), bound);
-    EXPECT_LE(run.seconds(), (number == 7 || number == 8 ? 1.15 : 1.1) * bound);
+    EXPECT_LE(run.seconds(), 1.02 * bound + (number == 7 || number == 8 ? 0.05 : 0.015));
     for (std::uint32_t host = 0; host < one.hosts_there; ++host) {
       const auto got = static_cast<double>(run.into(static_cast<int>(one.hosts + host)));
       EXPECT_NEAR(got, static_cast<double>(in[host]), 0.03 * static_cast<double>(in[host]));
