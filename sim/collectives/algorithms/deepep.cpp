@@ -33,12 +33,11 @@ namespace {
 //   DeepEP; as fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps
 //   and more for each GPU, which reach 337 GB/s on H20 and so more than the NVLink of H800: no limit there.
 // - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
-// than
-//   NCCL counts, on H800 and H20 alike two thirds of the raw rate. Each connection stores its part, of all
-//   channels and peers, of this share of what the GPU's links carry. 0.9 makes netsim's H20 as fast as the
-//   one of issue 16: 337 GB/s, the own rank's tokens among them. Why is not published; stores of 64 bytes,
-//   each with a flit of header and one of answer, would get two thirds of a link, as those of 128 bytes get
-//   the four fifths that NCCL counts.
+//   than NCCL counts, on H800 and H20 alike two thirds of the raw rate. Each connection stores its part, of
+//   all channels and peers, of this share of what the GPU's links carry. 0.9 makes netsim's H20 as fast as
+//   the one of issue 16: 337 GB/s, the own rank's tokens among them. Why is not published; stores of 64
+//   bytes, each with a flit of header and one of answer, would get two thirds of a link, as those of 128
+//   bytes get the four fifths that NCCL counts.
 struct DeepepParameters : GroupParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;

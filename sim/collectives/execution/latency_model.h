@@ -12,10 +12,10 @@
 // two slices of a connection, too. LL and LL128 have no fence, and their threads go on with the next line at
 // once. It also moves no more bytes a second than a block of threads can (Chunking::block_rate): within a
 // host, where it writes into the peer's memory itself, that counts where it is slower than the links, and so
-// does what all blocks together can write there (Chunking::store_rate); over
-// the network the proxy and the NIC take a slice when the block has put all of it into its buffer. Lines of
-// LL and LL128 that a tree passes on within a host go on as they come in (prims_ll.h, prims_ll128.h), so that
-// the block's time for them shows where they set out, and from there on as the least time to the next chunk.
+// does what all blocks together can write there (Chunking::store_rate); over the network the proxy and the
+// NIC take a slice when the block has put all of it into its buffer. Lines of LL and LL128 that a tree passes
+// on within a host go on as they come in (prims_ll.h, prims_ll128.h), so that the block's time for them shows
+// where they set out, and from there on as the least time to the next chunk.
 // In a ring the block is busy with the chunk before: there NCCL's cost model counts each step's latency and
 // bytes.
 #pragma once

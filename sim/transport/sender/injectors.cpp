@@ -60,6 +60,7 @@ void Injectors::departed(PortId port, Bytes bytes) {
     const Injector& in = injectors_[gate.injectors[place]];
     if (in.ready == 0) continue;
     fabric_.set_source_ready(in.port, true);
+    // All for the same time: those that share the wire in the order of its turn.
     if (count == 1) {
       fabric_.wake(in.port);
     } else {

@@ -73,10 +73,7 @@ void GroupTable::add_absolute(const std::vector<std::uint32_t>& ranks, std::uint
   }
 }
 
-// The coordinates of each named axis that belong to the group, in group order.
-std::vector<std::vector<std::uint32_t>> GroupTable::coordinates(const GroupExpression& expression,
-                                                                std::uint32_t index) const {
-  std::vector<std::vector<std::uint32_t>> result;
+void GroupTable::check_axes(const GroupExpression& expression, std::uint32_t index) const {
   std::vector<bool> named(grid_.axes(), false);
   for (std::size_t i = 0; i < expression.axes.size(); ++i) {
     const auto& [axis, members] = expression.axes[i];
@@ -93,34 +90,15 @@ std::vector<std::vector<std::uint32_t>> GroupTable::coordinates(const GroupExpre
       if (seen[member]) fail(index, path + ".members", std::to_string(member) + " is named twice");
       seen[member] = true;
     }
-    result.push_back(members);
-    for (std::uint32_t c = 0; members.empty() && c < grid_.size(axis); ++c) result.back().push_back(c);
   }
-  return result;
 }
 
 void GroupTable::add_grid(const GroupExpression& expression, std::uint32_t index) {
-  const auto chosen = coordinates(expression, index);
-  for (std::uint32_t rank = 0; rank < grid_.ranks(); ++rank) {
-    if (ids_[index][rank] != kNoIndex) continue;
-    bool first = true;  // each group is made once, at its first member
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      first = first && grid_.coordinate(rank, expression.axes[i].axis) == chosen[i].front();
-    }
-    if (!first) continue;
-    std::vector<std::uint32_t> members{rank};
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      std::vector<std::uint32_t> next;
-      for (const std::uint32_t c : chosen[i]) {
-        for (const std::uint32_t member : members)
-          next.push_back(grid_.moved(member, expression.axes[i].axis, c));
-      }
-      members = std::move(next);
-    }
-    const std::vector<std::uint32_t> all = members;
-    const std::uint32_t id = intern(expression.communicator, std::move(members));
-    for (const std::uint32_t member : all) ids_[index][member] = id;
-  }
+  check_axes(expression, index);
+  grid_.each_group(expression.axes, [&](std::vector<std::uint32_t> members) {
+    const std::uint32_t id = intern(expression.communicator, members);
+    for (const std::uint32_t member : members) ids_[index][member] = id;
+  });
 }
 
 std::uint32_t GroupTable::intern(std::uint32_t communicator, std::vector<std::uint32_t> members) {

@@ -32,12 +32,41 @@ class RankGrid {
   // The peer of a rank; nothing where the expression leaves the grid. An axis out of range leaves it, too,
   // and a table that there is not, or that is too short.
   std::optional<std::uint32_t> peer(std::uint32_t rank, const PeerExpression& expression) const;
+  // take(members) of each group along the axes, in the order of their first ranks: ranks that agree on all
+  // axes that are not named, first named axis fastest. An axis without members is whole; no axis is named
+  // twice.
+  template <class Take>
+  void each_group(const std::vector<GroupExpression::AxisSubset>& axes, Take take) const;
 
  private:
   std::vector<std::uint32_t> size_, stride_;
   std::uint32_t ranks_ = 1;
   const std::vector<std::vector<std::int64_t>>* tables_ = nullptr;
 };
+
+template <class Take>
+void RankGrid::each_group(const std::vector<GroupExpression::AxisSubset>& axes, Take take) const {
+  std::vector<std::vector<std::uint32_t>> chosen;  // coordinates, by named axis
+  for (const auto& [axis, members] : axes) {
+    chosen.push_back(members);
+    for (std::uint32_t c = 0; members.empty() && c < size(axis); ++c) chosen.back().push_back(c);
+  }
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    bool first = true;  // each group is made once, at its first member
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      first = first && coordinate(rank, axes[i].axis) == chosen[i].front();
+    if (!first) continue;
+    std::vector<std::uint32_t> members{rank};
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      std::vector<std::uint32_t> next;
+      for (const std::uint32_t c : chosen[i]) {
+        for (const std::uint32_t member : members) next.push_back(moved(member, axes[i].axis, c));
+      }
+      members = std::move(next);
+    }
+    take(std::move(members));
+  }
+}
 
 // All groups of a program. Equal members and communicator are one group, however they were written.
 class GroupTable {
@@ -53,8 +82,7 @@ class GroupTable {
   using Key = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // communicator, members
   void add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index, const std::string& path);
   void add_grid(const GroupExpression& expression, std::uint32_t index);
-  std::vector<std::vector<std::uint32_t>> coordinates(const GroupExpression& expression,
-                                                      std::uint32_t index) const;
+  void check_axes(const GroupExpression& expression, std::uint32_t index) const;
   std::uint32_t intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
   [[noreturn]] void fail(std::uint32_t index, const std::string& path, const std::string& message) const;
 

@@ -30,19 +30,17 @@ class DataParallel final : public Strategy {
 
  private:
   // What the schedule has steps for. What the ends of the model share is summed between them first.
-  Bytes add_steps(TrainingGraph& graph, std::uint32_t s, GraphNode node) const {
+  Bytes add_steps(TrainingGraph& graph, std::uint32_t s, const GraphNode& node) const {
     Bytes all = 0;
     for (std::uint32_t c = 0; c < graph.stages[s].chunks.size(); ++c) {
       if (!graph.plan->reduces(s, c)) continue;
       ChunkGraph& chunk = graph.stages[s].chunks[c];
-      Bytes left = 0;
+      Bytes bytes = 0;
       for (const std::uint32_t layer : chunk.layers)
-        left += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
-      all += left;
-      for (; left > 0; left -= node.bytes) {
-        node.bytes = p_.bucket == 0 ? left : std::min(left, p_.bucket);
-        chunk.reduced_at_step.push_back(node);
-      }
+        bytes += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
+      all += bytes;
+      for (GraphNode& piece : in_pieces(node, bytes, p_.bucket))
+        chunk.reduced_at_step.push_back(std::move(piece));
     }
     return all;
   }

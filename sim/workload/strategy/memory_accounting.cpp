@@ -123,11 +123,10 @@ class Accounting final : public Strategy {
 
   void count_resident(const TrainingGraph& graph, StageGraph& stage) const {
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-      const std::int64_t whole = stage.parameters_of(set), part = equal_part(whole, shard_count(graph, set));
-      const std::int64_t reduced = stage.reduced_of(set);
+      const std::int64_t whole = stage.parameters_of(set), reduced = stage.reduced_of(set);
+      const std::int64_t shards = shard_count(graph, set), part = equal_part(whole, shards);
       stage.resident[MemoryKind::parameters] +=
-          p_.parameters ? kParameterBytes * equal_part(whole - reduced, shard_count(graph, set)) +
-                              equal_part(reduced, shard_count(graph, set))
+          p_.parameters ? kParameterBytes * equal_part(whole - reduced, shards) + equal_part(reduced, shards)
                         : parameter_bytes(whole, reduced);
       const std::int64_t updated = p_.states ? part : whole, away = offloaded(updated, p_.offloaded);
       const std::int64_t summed = p_.gradients ? part : whole;

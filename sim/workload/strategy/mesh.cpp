@@ -105,46 +105,31 @@ void Mesh::declare(ProgramBuilder& builder) const {
 // The groups that the program would make of the mesh's axes, as lists.
 GroupExpression Mesh::in_job(GroupExpression group) const {
   if (!laid_out()) return group;
-  std::vector<std::vector<std::uint32_t>> chosen;  // coordinates, by axis of the group
-  for (const auto& [axis, members] : group.axes) {
-    chosen.push_back(members);
-    for (std::uint32_t c = 0; members.empty() && c < axes_[axis].size; ++c) chosen.back().push_back(c);
-  }
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
-    bool first = true;
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-      first = first && grid_.coordinate(rank, group.axes[i].axis) == chosen[i].front();
-    if (!first) continue;
-    std::vector<std::uint32_t> members{rank};
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      std::vector<std::uint32_t> next;
-      for (const std::uint32_t c : chosen[i]) {
-        for (const std::uint32_t member : members) next.push_back(grid_.moved(member, group.axes[i].axis, c));
-      }
-      members = std::move(next);
-    }
+  grid_.each_group(group.axes, [&](std::vector<std::uint32_t> members) {
     for (std::uint32_t& member : members) member = job_rank(member);
     group.lists.push_back(std::move(members));
-  }
+  });
   group.axes.clear();
   return group;
 }
 
-GroupExpression Mesh::along(const std::vector<std::string>& axes, std::uint32_t communicator) const {
+GroupExpression Mesh::whole(const std::vector<std::string>& axes) const {
   GroupExpression group;
   for (const std::string& axis : axes) {
     for (const std::uint32_t part : parts_.at(axis)) group.axes.push_back({part, {}});
   }
+  return group;
+}
+
+GroupExpression Mesh::along(const std::vector<std::string>& axes, std::uint32_t communicator) const {
+  GroupExpression group = whole(axes);
   group.communicator = communicator;
   return in_job(std::move(group));
 }
 
 GroupExpression Mesh::along(const std::vector<std::string>& axes,
                             const std::vector<std::uint32_t>& stages) const {
-  GroupExpression group;
-  for (const std::string& axis : axes) {
-    for (const std::uint32_t part : parts_.at(axis)) group.axes.push_back({part, {}});
-  }
+  GroupExpression group = whole(axes);
   std::vector<std::uint32_t> members;
   for (const std::uint32_t stage : stages) {
     const auto start = std::find_if(starts_.begin(), starts_.end(),

@@ -63,6 +63,7 @@ class Mesh {
   PeerExpression next(ProgramBuilder& builder, const std::string& plain_axis, std::int32_t offset) const;
 
  private:
+  GroupExpression whole(const std::vector<std::string>& axes) const;
   GroupExpression in_job(GroupExpression group) const;
 
   std::vector<ProgramAxis> axes_;

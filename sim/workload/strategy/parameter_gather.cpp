@@ -43,9 +43,7 @@ class ParameterGather final : public Strategy {
       GraphNode* bucket = nullptr;
       Bytes filled = 0;  // as in half precision
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]], graph, set_);
-        if (set_ == ParameterSet::common && chunk.layers[i] == carrier && !graph.model.shared.empty())
-          parameters += graph.sharding.local(graph.model.shared);
+        const std::int64_t parameters = carried_parameters(graph, chunk.layers[i], carrier, set_);
         if (parameters == 0) continue;
         if (bucket == nullptr) {
           bucket = &chunk.gathers[i].emplace_back(gather);

@@ -88,12 +88,10 @@ const std::vector<std::pair<std::string, ReshardingStrategy>>& resharding_strate
 const std::vector<std::pair<std::string, ReshardingBalance>>& resharding_balances();
 inline constexpr const char* kReshardingStrategies =
     "each GPU gets its own copy; those of a host that need the same each get a part and gather; or each "
-    "slice "
-    "is passed on from GPU to GPU and host to host";
+    "slice is passed on from GPU to GPU and host to host";
 inline constexpr const char* kReshardingBalances =
     "broadcast: the first host that has a slice sends it; the one that sends least; or slices come in an "
-    "order "
-    "in which hosts wait for each other as little as possible";
+    "order in which hosts wait for each other as little as possible";
 
 // `tensor`: its dimensions, each of which the meshes' parts divide; an element has so many bytes. Proved.
 ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes element,

@@ -11,15 +11,6 @@ bool holds(const StageGraph& stage, std::uint32_t layer) {
   });
 }
 
-// Of a layer; what the ends share counts with `carrier`.
-std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
-                                ParameterSet set) {
-  std::int64_t count = parameters_of(graph.layers[layer], graph, set);
-  if (set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
-    count += graph.sharding.local(graph.model.shared);
-  return count;
-}
-
 class ShardedReplicasStrategy final : public Strategy {
  public:
   explicit ShardedReplicasStrategy(const ShardedReplicas& p) : p_(p) {}
@@ -111,6 +102,14 @@ class ShardedReplicasStrategy final : public Strategy {
 };
 
 }  // namespace
+
+std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
+                                ParameterSet set) {
+  std::int64_t count = parameters_of(graph.layers[layer], graph, set);
+  if (set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
+    count += graph.sharding.local(graph.model.shared);
+  return count;
+}
 
 // The backward completes what the ends share with the first layer.
 std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,

@@ -308,6 +308,10 @@ struct OptimizerOffload {
 std::unique_ptr<Strategy> optimizer_offload(const OptimizerOffload& parameters);
 // Of so many parameters those that are updated on the host.
 std::int64_t offloaded(std::int64_t parameters, double share);
+// Of a layer, for one rank; what the ends of the model share counts with `carrier`, the first layer or the
+// last.
+std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
+                                ParameterSet set);
 // Of a layer of the stage, those whose gradients its backward completes: what the ends of the model share
 // counts with the first of them that the stage has, or else with the last.
 std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,

@@ -81,6 +81,16 @@ inline bool communicates(const GraphNode& node) {
          node.kind != GraphNode::Kind::sum && node.kind != GraphNode::Kind::exchange;
 }
 
+// The node for each piece of `bytes`, of at most `piece` (0: one of all); the last may be smaller.
+inline std::vector<GraphNode> in_pieces(GraphNode node, Bytes bytes, Bytes piece) {
+  std::vector<GraphNode> pieces;
+  for (; bytes > 0; bytes -= node.bytes) {
+    node.bytes = piece == 0 ? bytes : std::min(bytes, piece);
+    pieces.push_back(node);
+  }
+  return pieces;
+}
+
 // A layer of one kind.
 struct LayerGraph {
   std::string name;
@@ -170,11 +180,8 @@ struct StageGraph {
   // Appends to `finish`; the nodes that are appended next wait for the same.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
   // The same of `bytes` in all, in pieces of `piece` bytes; 0: in one.
-  void add_finish(GraphNode node, Bytes bytes, Bytes piece) {
-    for (; bytes > 0; bytes -= node.bytes) {
-      node.bytes = piece == 0 ? bytes : std::min(bytes, piece);
-      add_finish(node);
-    }
+  void add_finish(const GraphNode& node, Bytes bytes, Bytes piece) {
+    for (GraphNode& part : in_pieces(node, bytes, piece)) add_finish(std::move(part));
   }
 };
 

@@ -479,34 +479,40 @@ TEST(PipelineWithLinkDelay, GradientsAreReducedAtTheirStepOrAtTheEnd) {
   EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").books[0].exposed, 20);
 }
 
+// Whether the workload ends on so many hosts whose receivers have room for four messages of 1 MiB.
+bool ends_on_packets(int hosts, const std::string& workload) {
+  const test::Directory directory;
+  SimulationSetup setup;
+  setup.config = parse_config(
+      fmt::format(
+          "{{topology: {{kind: star, hosts: {}, rate: 800 Gbps}}, host: single_nic, transport: {{mtu: 64 "
+          "KiB}}, collectives: {{slice: 1 MiB, slots: 4}}}}",
+          hosts),
+      "cluster.yaml");
+  setup.workload = directory.path() + "/pipeline.yaml";
+  setup.threads = 1;
+  std::ofstream(setup.workload) << workload;
+  return Simulation(std::move(setup)).run({}).jobs[0].done;
+}
+
 // What the proof accepts runs packet by packet, too, where messages need more room than a receiver has before
 // it has posted its receive.
 TEST(PipelineOnPackets, ListsThatWaitForLargeMessagesGoOn) {
-  const test::Directory directory;
   for (const char* steps : {"['F0 SF0! F1 SF1! RB0! B0 RB1! B1 G!', 'RF0! F0 B0 RF1! SB0! F1 B1 SB1! G!']",
                             "['F0 SF0 F1 SF1 RB0 RB1 B0 B1 G', 'RF0 RF1 F0 B0 SB0 F1 B1 SB1 G']"}) {
-    SimulationSetup setup;
-    setup.config = parse_config(
-        "{topology: {kind: star, hosts: 4, rate: 800 Gbps}, host: single_nic, transport: {mtu: 64 KiB}, "
-        "collectives: {slice: 1 MiB, slots: 4}}",
-        "cluster.yaml");
-    setup.workload = directory.path() + "/pipeline.yaml";
-    setup.threads = 1;
     const std::string yaml = fmt::format(
         "{{kind: pipeline, stages: 2, replicas: 2, microbatches: 2, forward: 1 ms, backward: 2 ms, bytes: 32 "
         "MiB, "
         "gradients: 64 MiB, schedule: {{kind: listed, steps: {}}}}}",
         steps);
     SCOPED_TRACE(yaml);
-    std::ofstream(setup.workload) << yaml;
-    EXPECT_TRUE(Simulation(std::move(setup)).run({}).jobs[0].done);
+    EXPECT_TRUE(ends_on_packets(4, yaml));
   }
 }
 
 // Messages that need more room than a receiver has before it comes to them, packet by packet: two stages that
 // send to each other, and would receive only then, must not wait for each other.
 TEST(PipelineOnPackets, StagesThatWaitForLargeSendsGoOn) {
-  const test::Directory directory;
   for (const auto& [schedule, chunks] : std::vector<std::pair<const char*, int>>{{"gpipe", 1},
                                                                                  {"one_f_one_b", 1},
                                                                                  {"eager_1f1b", 1},
@@ -515,20 +521,12 @@ TEST(PipelineOnPackets, StagesThatWaitForLargeSendsGoOn) {
                                                                                  {"interleaved", 2},
                                                                                  {"breadth_first", 2},
                                                                                  {"chimera", 1}}) {
-    SimulationSetup setup;
-    setup.config = parse_config(
-        "{topology: {kind: star, hosts: 8, rate: 800 Gbps}, host: single_nic, transport: {mtu: 64 KiB}, "
-        "collectives: {slice: 1 MiB, slots: 4}}",
-        "cluster.yaml");
-    setup.workload = directory.path() + "/pipeline.yaml";
-    setup.threads = 1;
     const std::string yaml = fmt::format(
         "{{kind: pipeline, schedule: {}, stages: 4, virtual_stages: {}, microbatches: 8, forward: 1 ms, "
         "backward: 2 ms, bytes: 32 MiB, overlap_p2p: false}}",
         schedule, chunks);
     SCOPED_TRACE(yaml);
-    std::ofstream(setup.workload) << yaml;
-    EXPECT_TRUE(Simulation(std::move(setup)).run({}).jobs[0].done);
+    EXPECT_TRUE(ends_on_packets(8, yaml));
   }
 }
 
