@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Plays the measured training steps of configs/reality/reference.csv and prints them beside what was measured.
 
-    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--threads N] [--packets HOPS] [--binary NETSIM] [--plot PICTURE.svg]
+    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--jobs N] [--threads N] [--packets HOPS] [--binary NETSIM]
+                       [--plot PICTURE.svg]
                        [--list | --dry-run | --kept | --common | --shortcuts [HOPS]]
     scripts/reality.py --calibrate [FAMILY...]
 
 A job that DIR (results/reality) has already for the same files, values and program is not played again, so a run that was stopped goes
 on where it was. The table has the measured and the simulated step in seconds, the error, and where a GPU's time went: computing,
 exposed communication by stream, idle. Behind it stand the mean absolute error, how steps grow when only data parallelism does, and what
-the critical path of each miss consists of.
+the critical path of each miss consists of: a row that misses by more than 5 % is played once more for that.
 
 Compute is calibrated by one constant for each family, GPU and precision, `clock` of the row that `calibrates` (yes); all other rows are
 predictions. Families without such a row, or whose clock was not looked for yet, have the clock of the row that says `common` for its GPU and precision; --common plays the
@@ -24,9 +25,11 @@ change, for rows that are affordable without them. Rows NAME@SETTING differ
 in what was not published: the span over them is printed, and whether what was measured lies inside.
 """
 import argparse
+import concurrent.futures
 import csv
 import dataclasses
 import math
+import os
 import pathlib
 import re
 import sys
@@ -38,6 +41,7 @@ CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/compute.md)
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
+MISS = 0.05  # relative error of a step from which on its critical path is asked for
 
 
 @dataclasses.dataclass
@@ -61,8 +65,7 @@ class Row:
     number: int  # of its line in the table
 
     def job(self):
-        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"hosts={self.hosts}",
-                  "output.critical_path=true", *self.values]
+        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"hosts={self.hosts}", *self.values]
         if self.data:
             values.append(f"{steps.DATA}={self.data}")
         if self.precision != "BF16":
@@ -204,7 +207,7 @@ def summary_of(errors):
         return "no row was predicted and measured"
     worst = max(errors, key=abs)
     mean = sum(abs(error) for error in errors) / len(errors)
-    within = sum(abs(error) <= 0.05 for error in errors)
+    within = sum(abs(error) <= MISS for error in errors)
     return (f"{len(errors)} rows predicted and measured: mean absolute error {100 * mean:.1f} %, largest {100 * worst:+.1f} %, "
             f"{within} within 5 %")
 
@@ -238,13 +241,19 @@ def spans(played):
     return lines
 
 
-def misses(played):
-    """Lines about what the critical path of each row that misses by more than 5 % consists of."""
+def misses(player, played):
+    """Lines about what the critical path of each row that misses consists of."""
     for row, result in played:
         error = error_of(row, result)
-        if error is not None and abs(error) > 0.05 and "@" not in row.name:
-            shares = sorted(result["critical_s"].items(), key=lambda entry: -entry[1])
-            yield f"{row.name} {100 * error:+.1f} %: " + ", ".join(f"{what} {time:.2f} s" for what, time in shares if time >= 0.005)
+        if error is None or abs(error) <= MISS or "@" in row.name:
+            continue
+        try:
+            result = play(player, dataclasses.replace(row, values=[*row.values, "output.critical_path=true"]))
+        except steps.NotPlayed:
+            yield f"{row.name} {100 * error:+.1f} %: not played with critical paths"
+            continue
+        shares = sorted(result["critical_s"].items(), key=lambda entry: -entry[1])
+        yield f"{row.name} {100 * error:+.1f} %: " + ", ".join(f"{what} {time:.2f} s" for what, time in shares if time >= 0.005)
 
 
 def plot(path, played):
@@ -258,7 +267,7 @@ def plot(path, played):
         points = [(row, result) for row, result in measured if row.precision == precision]
         axes.scatter([row.measured for row, _ in points], [result["step_s"] for _, result in points], label=precision, s=14)
     for row, result in measured:
-        if abs(error_of(row, result) or 0) > 0.05:
+        if abs(error_of(row, result) or 0) > MISS:
             axes.annotate(row.name, (row.measured, result["step_s"]), fontsize=6, textcoords="offset points", xytext=(5, -6))
     times = [time for row, result in measured for time in (row.measured, result["step_s"])]
     ends = [0.8 * min(times), 1.25 * max(times)]
@@ -277,7 +286,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
     parser.add_argument("--again", action="store_true", help="play rows again that are there")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of netsim (default: one per core)")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("-j", "--jobs", type=int, default=cores, metavar="N", help="rows at a time (default: one per core)")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of netsim (default: the cores shared out among rows)")
     parser.add_argument("--packets", type=float, default=15e9, metavar="HOPS",
                         help="packet-hops above which a job carries traffic between hosts in packets of 64 KiB (default: 15e9)")
     what = parser.add_mutually_exclusive_group()
@@ -299,27 +310,39 @@ def main():
                 parser.error(f"no {kind} '{name}'; there are {', '.join(sorted(there))}")
     rows = [row for row in rows if (not options.family or row.family in options.family)
             and (not options.rows or row.name in options.rows)]
+    if options.jobs < 1:
+        parser.error("--jobs: at least 1")
+    threads = options.threads or max(1, cores // min(options.jobs, max(1, len(rows))))
     player = steps.Player(measure.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
-                          lambda text: print(text, file=sys.stderr, flush=True), options.threads)
+                          lambda text: print(text, file=sys.stderr, flush=True), threads)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        try:
+            run(options, player, pool, everything, rows)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def run(options, player, pool, everything, rows):
+    """What was asked for, of these rows of all."""
     if options.list:
         for part in (part for row in rows for part in row.parts()):
             print(" ".join(f"'{word}'" if " " in word else word for word in part.call(player.binary)))
         return
     if options.dry_run:
-        for part in (part for row in rows for part in row.parts()):
-            predicted = player.predict(part)
+        parts = [part for row in rows for part in row.parts()]
+        for part, predicted in zip(parts, pool.map(player.predict, parts)):
             print(f"{part.name}: {predicted['packet_hops'] / 1e9:.2f} G packet-hops, {predicted['minutes']:.1f} minutes", flush=True)
         return
     if options.calibrate:
-        for row in (row for row in rows if row.calibrates):
-            clock = calibrate(player, row)
+        rows = [row for row in rows if row.calibrates]
+        for row, clock in zip(rows, pool.map(lambda row: calibrate(player, row), rows)):
             write_clocks(TABLE, {row.number: clock})
             print(f"{row.name}: clock {clock:.4f}", flush=True)
         return
     if options.shortcuts is not None:
         print("| row | GPUs | precision | whole s | both shortcuts | few microbatches | packets of 64 KiB |\n|---|---|---|---|---|---|---|", flush=True)
-        for row in rows:
-            found = shortcuts(player, row, options.shortcuts)
+        for row, found in zip(rows, pool.map(lambda row: shortcuts(player, row, options.shortcuts), rows)):
             if found:
                 print(f"| `{row.name}` | {row.gpus} | {row.precision} | {found[0]:.4f} | " + " | ".join(f"{100 * part:+.3f} %" for part in found[1:]) + " |", flush=True)
         return
@@ -327,20 +350,25 @@ def main():
         rows = [dataclasses.replace(row, clock=common_clock(everything, row), calibrated=False)
                 for row in rows if row.calibrates and not row.common and common_clock(everything, row)]
     played = []
-    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    for number, row in enumerate(rows, 1):
+
+    def play_numbered(numbered):
+        number, row = numbered
         if not options.kept:
             print(f"{row.name} ({number} of {len(rows)})", file=sys.stderr)
         try:
-            played.append((row, play(player, row)))
+            return row, play(player, row)
         except steps.NotPlayed:
-            continue
-        print(line_of(*played[-1]), flush=True)
+            return None
+
+    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    for found in filter(None, pool.map(play_numbered, enumerate(rows, 1))):
+        played.append(found)
+        print(line_of(*found), flush=True)
     print("\n" + summary_of([error for row, result in played if "@" not in row.name and (error := error_of(row, result)) is not None]))
     for title, lines in (("| weak scaling | GPU | precision | GPUs | measured, points | netsim, points |\n|---|---|---|---|---|---|", slopes(played)),
                          ("| settings not published | runs | netsim s | measured s | |\n|---|---|---|---|---|", spans(played)),
-                         ("Critical paths of what misses by more than 5 %:", list(misses(played)))):
+                         ("Critical paths of what misses by more than 5 %:", list(misses(player, played)))):
         if lines:
             print("\n" + "\n".join([title, *lines]))
     if options.plot:

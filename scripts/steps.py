@@ -19,6 +19,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import threading
 import time
 
 STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
@@ -127,6 +128,7 @@ class Player:
         self.threads = ["--threads", str(threads)] if threads else []
         self.version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
         self.played, self.keys = set(), {}
+        self.playing = {}  # locks by key: no thread plays what another is playing
         if out:
             out.mkdir(parents=True, exist_ok=True)
 
@@ -185,6 +187,10 @@ class Player:
 
     def play(self, job):
         """Times of the job, a GPU's FLOPs, packet-hops: of an earlier run, or of one now; NotPlayed."""
+        with self.playing.setdefault(self.key(job), threading.Lock()):
+            return self.play_alone(job)
+
+    def play_alone(self, job):
         key, result = self.key(job), self.kept(job)
         if result and (not self.again or key in self.played):
             return result
@@ -246,7 +252,7 @@ class Player:
         there = grid.of_replicas(whole["slowest"], replicas, whole["ranks"])
         text = "rank,host,gpu\n" + "".join(f"{rank},{gpu // grid.per_host},{gpu % grid.per_host}\n" for rank, gpu in enumerate(there))
         path = self.out.resolve() / f"placement-{hashlib.sha256(text.encode()).hexdigest()[:12]}.csv"
-        path.write_text(text)
+        write_whole(path, text)
         return (f"placement={{kind: file, file: {path}}}",)
 
 
@@ -269,9 +275,13 @@ def read_result(job, folder):
 
 
 def write(path, value):
+    write_whole(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_whole(path, text):
     """As a whole, or not at all."""
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps(value, indent=1) + "\n")
+    unfinished = path.with_suffix(f".{threading.get_ident()}.new")
+    unfinished.write_text(text)
     unfinished.replace(path)
 
 
