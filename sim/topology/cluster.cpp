@@ -648,6 +648,17 @@ BitRate Cluster::direct_rate(std::uint32_t from, std::uint32_t to) const {
   return graph.port(hosts[gpus[from].host].first_port + way.ports[0]).link.rate;
 }
 
+Time Cluster::delay_inside(std::uint32_t from, std::uint32_t to) const {
+  if (way(from, to) != WayKind::nvlink_fabric)
+    return group_of(from).ways.between(gpus[from].local, gpus[to].local).delay;
+  const auto into_fabric = [this](std::uint32_t gpu) {
+    const auto ports = graph.ports_of(gpus[gpu].node);
+    return *std::find_if(ports.begin(), ports.end(),
+                         [this](PortId port) { return graph.port(port).link.kind == LinkKind::nvlink; });
+  };
+  return graph.port(into_fabric(from)).link.delay + graph.port(into_fabric(to) ^ 1U).link.delay;
+}
+
 BitRate Cluster::nic_rate(NodeId nic) const {
   return rate_of_links(
       graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });

@@ -41,7 +41,7 @@ inline constexpr BitRate kPcieGen3x16 = 126 * kGbps, kPcieGen4x16 = 252 * kGbps,
 //   ms).
 // - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
 //   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel
-//   it: NCCL's 3.4 us per hop of the library's own (tuning.cc) is 30 times as much.
+//   it: a hop's latency in NCCL's tables (tuning.cc) has it (collectives/execution/latency_model.h).
 // - nvls_efficiency: NVSwitches since the third generation (H100) copy and add up what goes through them
 //   (NVLink SHARP: Elster and Haugdahl, "Nvidia Hopper GPU and Grace CPU Highlights", CiSE 2022; Ishii et
 //   al., "The NVLink-Network Switch", Hot Chips 34, 2022), those before it do not: 0. Of a port's usable rate

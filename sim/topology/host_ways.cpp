@@ -220,6 +220,7 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
     for (std::uint32_t to = 0; to < gpus_; ++to) {
       GpuWay way = from == to ? cpu_way(graph, pcie[from], host.gpus[from], first_node)
                               : gpu_way(nvlink, pcie, host, from, to);
+      for (const PortId port : way.ports) way.delay += graph.port(port).link.delay;
       way.ports = counted_from(std::move(way.ports), first_port);
       gpu_ways_.push_back(std::move(way));
     }

@@ -32,6 +32,7 @@ class HostWays {
   struct GpuWay {
     HostWayKind kind = HostWayKind::none;
     std::vector<PortId> ports;  // of the links in turn
+    Time delay = 0;             // of the links together
   };
   struct NicWay {
     NodeId nic = 0;

@@ -179,6 +179,9 @@ struct Cluster {
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
   // Of the NVLinks between two different GPUs of a host, without a switch; 0: there are none.
   BitRate direct_rate(std::uint32_t from, std::uint32_t to) const;
+  // Of the links between two GPUs whose way is not WayKind::packets: those of their host, or into a scale-up
+  // fabric and out of it.
+  Time delay_inside(std::uint32_t from, std::uint32_t to) const;
   // Of a GPU's NVLinks together, or of its PCIe link if it has none; of a NIC's links to its fabric together.
   BitRate local_rate(std::uint32_t gpu) const;
   BitRate nic_rate(NodeId nic) const;

@@ -142,6 +142,8 @@ class Endpoint {
   // From now on message_delivered() is told SendRequest::delays. Before the first message.
   virtual void tell_delays() = 0;
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
+  // How long a bit takes over the links between two different GPUs whose reach is scale_up or pcie.
+  virtual Time delay_inside(std::uint32_t /*source*/, std::uint32_t /*destination*/) const { return 0; }
   // Of the NVLinks that join two different GPUs of a host directly, without a switch or another GPU between;
   // 0: there are none.
   virtual BitRate direct_rate(std::uint32_t /*source*/, std::uint32_t /*destination*/) const { return 0; }

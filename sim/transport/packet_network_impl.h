@@ -54,6 +54,9 @@ class PacketNetworkImpl final : public PacketNetwork {
             cluster_.local_rate(gpu),         nics.empty() ? 0 : cluster_.nic_rate(nics.front()),
             cluster_.group_of(gpu).gpu_model, cluster_.is_beside_cpu(gpu)};
   }
+  Time delay_inside(std::uint32_t source, std::uint32_t destination) const override {
+    return cluster_.delay_inside(source, destination);
+  }
   BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
     return cluster_.direct_rate(source, destination);
   }

@@ -35,18 +35,23 @@ void add_latencies(Parameters<P>& p) {
          "start of a ring, chain or pairwise collective (NCCL tuning.cc baseLatencies, Ring)")
       .time("base_latency_tree", &P::base_latency_tree, latency,
             "start of a tree collective (NCCL tuning.cc baseLatencies, Tree)")
-      .time("hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
-            "per step over NVLink, ring (NCCL tuning.cc hwLatencies, NVLINK Ring); also point-to-point")
+      .time(
+          "hop_latency_nvlink_ring", &P::hop_latency_nvlink_ring, latency,
+          "per step over NVLink, the links' delay included, ring (NCCL tuning.cc hwLatencies, NVLINK Ring); "
+          "also point-to-point")
       .time("hop_latency_nvlink_tree", &P::hop_latency_nvlink_tree, latency,
-            "per step over NVLink, tree (NCCL tuning.cc hwLatencies, NVLINK Tree)")
+            "per step over NVLink, the links' delay included, tree (NCCL tuning.cc hwLatencies, NVLINK Tree)")
       .time("hop_latency_pcie_ring", &P::hop_latency_pcie_ring, latency,
-            "per step over the host's PCIe, ring (NCCL tuning.cc hwLatencies, PCI Ring); also point-to-point")
+            "per step over the host's PCIe, the links' delay included, ring (NCCL tuning.cc hwLatencies, PCI "
+            "Ring); also point-to-point")
       .time("hop_latency_pcie_tree", &P::hop_latency_pcie_tree, latency,
-            "per step over the host's PCIe, tree (NCCL tuning.cc hwLatencies, PCI Tree)")
+            "per step over the host's PCIe, the links' delay included, tree (NCCL tuning.cc hwLatencies, PCI "
+            "Tree)")
       .time("hop_latency_net_ring", &P::hop_latency_net_ring, latency,
-            "per step between hosts, ring (NCCL tuning.cc hwLatencies, NET Ring); also point-to-point")
+            "per step between hosts, besides the fabric, ring (NCCL tuning.cc hwLatencies, NET Ring); also "
+            "point-to-point")
       .time("hop_latency_net_tree", &P::hop_latency_net_tree, latency,
-            "per step between hosts, tree (NCCL tuning.cc hwLatencies, NET Tree)");
+            "per step between hosts, besides the fabric, tree (NCCL tuning.cc hwLatencies, NET Tree)");
 }
 
 template <class P>

@@ -30,9 +30,10 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
   const bool fences = chunking.protocol == Protocol::simple;
   const auto fenced = [&](Time latency) { return fences ? latency : 0; };
   const auto inside = [&](Time latency) {
+    const Time before_wire = std::max<Time>(0, latency - endpoint_.delay_inside(leg.source, leg.destination));
     const Time late = beyond(std::max(pass, time_at(chunking.store_rate, bytes)), chunking.local_rate);
     const bool by_lines = tree && leg.passed_on && !fences;
-    return Hop{latency + (by_lines ? 0 : late), fenced(latency) + late};
+    return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};
   };
   switch (endpoint_.reach(leg.source, leg.destination)) {
     case Reach::scale_up:

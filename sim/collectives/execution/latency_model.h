@@ -1,11 +1,13 @@
 // LatencyModel: what the collective library costs besides the network, as NCCL's cost model has it
-// (src/graph/tuning.cc): a collective of s steps takes base + s * (hop + wire latency) + bytes / bandwidth.
+// (src/graph/tuning.cc): a collective of s steps takes base + s * hop + bytes / bandwidth.
 //
 // The base latency passes from a rank's start of a collective to its first step, after what it costs to
 // launch the kernel; point-to-point has neither. The hop latency passes from each message that a step sends
 // to the endpoint; it stands for everything that a step costs besides bytes (flags, fences, the proxy thread,
 // the reduction). Both depend on the protocol and on the algorithm's cost family, and the hop on whether it
-// stays within a host. An ideal network and a raw transfer have none of them.
+// stays within a host. There, and over NVLinks between hosts, it is the whole of a hop, as NCCL's authors saw
+// it on such links, so that what the links themselves take is a part of it; between hosts what the fabric
+// takes comes on top, because fabrics differ. An ideal network and a raw transfer have none of them.
 //
 // A thread block does one slice after the other: it waits for the peer's flag, moves the bytes, sees them
 // through by a fence and sets its own flag (prims_simple.h). So protocol Simple costs the hop latency between
