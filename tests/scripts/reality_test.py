@@ -107,7 +107,7 @@ class Table(unittest.TestCase):
         self.assertEqual(reality.play(self.player(), row), small)
 
     def test_what_shortcuts_change_is_found(self):
-        row, plain = self.rows("many,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,,4 8 16 replicas 1,1,,1.0",
+        row, plain = self.rows("many,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,,2 4 16 replicas 1,1,,1.0",
                                "plain,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0")
         step, both, few, large = reality.shortcuts(self.player(), row, 1e9)
         whole, = self.rows("whole,f,h100_sxm,16,2,4,BF16,cluster.yaml,many.yaml,workload.microbatches=16,,1,,1.0")
