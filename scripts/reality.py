@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays the measured training steps of configs/reality/reference.csv and prints them beside what was measured.
 
-    scripts/reality.py [FAMILY...] [--rows ROW...] [--out DIR] [--again] [--jobs N] [--threads N] [--packets HOPS] [--binary NETSIM]
+    scripts/reality.py [FAMILY...] [--rows ROW...] [--most-gpus N] [--out DIR] [--again] [--jobs N] [--threads N] [--packets HOPS] [--binary NETSIM]
                        [--plot PICTURE.svg]
                        [--list | --dry-run | --kept | --common | --shortcuts [HOPS]]
     scripts/reality.py --calibrate [FAMILY...]
@@ -283,6 +283,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", nargs="*", help="families of rows (default: all)")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="these rows only")
+    parser.add_argument("--most-gpus", type=int, metavar="N", help="rows of at most so many GPUs only")
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
     parser.add_argument("--again", action="store_true", help="play rows again that are there")
@@ -309,7 +310,9 @@ def main():
             if name not in there:
                 parser.error(f"no {kind} '{name}'; there are {', '.join(sorted(there))}")
     rows = [row for row in rows if (not options.family or row.family in options.family)
-            and (not options.rows or row.name in options.rows)]
+            and (not options.rows or row.name in options.rows) and (options.most_gpus is None or row.gpus <= options.most_gpus)]
+    if not rows:
+        parser.error("no row is left")
     if options.jobs < 1:
         parser.error("--jobs: at least 1")
     threads = options.threads or max(1, cores // min(options.jobs, max(1, len(rows))))
