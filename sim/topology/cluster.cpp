@@ -651,12 +651,17 @@ BitRate Cluster::direct_rate(std::uint32_t from, std::uint32_t to) const {
 Time Cluster::delay_inside(std::uint32_t from, std::uint32_t to) const {
   if (way(from, to) != WayKind::nvlink_fabric)
     return group_of(from).ways.between(gpus[from].local, gpus[to].local).delay;
-  const auto into_fabric = [this](std::uint32_t gpu) {
-    const auto ports = graph.ports_of(gpus[gpu].node);
-    return *std::find_if(ports.begin(), ports.end(),
-                         [this](PortId port) { return graph.port(port).link.kind == LinkKind::nvlink; });
+  const auto leads_out = [this](PortId port) {
+    const NodeId peer = graph.port(port).peer_node;
+    return std::any_of(fabrics.begin(), fabrics.end(), [peer](const ClusterFabric& fabric) {
+      return fabric.scale_up && peer >= fabric.first_switch && peer < fabric.end_switch;
+    });
   };
-  return graph.port(into_fabric(from)).link.delay + graph.port(into_fabric(to) ^ 1U).link.delay;
+  const auto out_of = [&](std::uint32_t gpu) {
+    const auto ports = graph.ports_of(gpus[gpu].node);
+    return *std::find_if(ports.begin(), ports.end(), leads_out);
+  };
+  return graph.port(out_of(from)).link.delay + graph.port(out_of(to) ^ 1U).link.delay;
 }
 
 BitRate Cluster::nic_rate(NodeId nic) const {

@@ -240,7 +240,8 @@ TEST(Cluster, HasSeveralFabrics) {
   EXPECT_EQ(cluster.fabrics[1].ports.size(), 84u);
   EXPECT_EQ(cluster.nics.size(), 84u);
   EXPECT_EQ(cluster.way(0, 71), WayKind::nvlink_fabric);
-  EXPECT_EQ(cluster.way(71, 72), WayKind::packets);  // the other rack
+  EXPECT_EQ(cluster.delay_inside(0, 71), (25 + 100 + 25) * kNanosecond);  // NVLinks and the NVSwitch
+  EXPECT_EQ(cluster.way(71, 72), WayKind::packets);                       // the other rack
   EXPECT_EQ(cluster.way(72, 79), WayKind::nvlink_fabric);
   EXPECT_EQ(cluster.way(0, 80), WayKind::packets);
   EXPECT_EQ(cluster.way(80, 81), WayKind::packets);
@@ -253,6 +254,21 @@ TEST(Cluster, HasSeveralFabrics) {
   EXPECT_THAT(switches, testing::ElementsAre("rack/nvswitch0", "rack/nvswitch1", "switch0"));
   for (std::uint32_t i = 0; i < 83; ++i)
     EXPECT_EQ(walk(cluster, cluster.gpus[i].nic, cluster.gpus[83].nic, 0), 2u);
+}
+
+TEST(Cluster, KnowsHowLongTheWaysInAHostAre) {
+  for (const auto& [host, expected] :
+       {std::pair{"dgx_a100", 150}, std::pair{"dgx_1v", 25}, std::pair{"pcie_server", -1}}) {
+    const Cluster cluster =
+        cluster_of("topology: {kind: star, hosts: 8}\nhost: " + std::string(host) + "\nhosts: 1\n");
+    Time sum = 0;
+    for (const PortId port : cluster.way_inside(0, 1)) sum += cluster.graph.port(port).link.delay;
+    EXPECT_GT(sum, 0) << host;
+    EXPECT_EQ(cluster.delay_inside(0, 1), sum) << host;
+    if (expected > 0) {
+      EXPECT_EQ(sum, expected * kNanosecond) << host;
+    }
+  }
 }
 
 // Groups in fabrics of their own, one of them with racks of its own: what is numbered begins anew in each
