@@ -315,7 +315,7 @@ def main():
         parser.error("no row is left")
     if options.jobs < 1:
         parser.error("--jobs: at least 1")
-    threads = options.threads or max(1, cores // min(options.jobs, max(1, len(rows))))
+    threads = options.threads or max(1, cores // min(options.jobs, len(rows)))
     player = steps.Player(measure.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
                           lambda text: print(text, file=sys.stderr, flush=True), threads)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

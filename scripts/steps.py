@@ -187,26 +187,24 @@ class Player:
 
     def play(self, job):
         """Times of the job, a GPU's FLOPs, packet-hops: of an earlier run, or of one now; NotPlayed."""
-        with self.playing.setdefault(self.key(job), threading.Lock()):
-            return self.play_alone(job)
-
-    def play_alone(self, job):
-        key, result = self.key(job), self.kept(job)
-        if result and (not self.again or key in self.played):
+        key = self.key(job)
+        with self.playing.setdefault(key, threading.Lock()):
+            result = self.kept(job)
+            if result and (not self.again or key in self.played):
+                return result
+            if self.most_hops is None:
+                raise NotPlayed(job.name)
+            begin = time.monotonic()
+            with tempfile.TemporaryDirectory() as folder:
+                self.run(job, "--quiet", "--set", "output.max_rows=0", "--out", folder)
+                result = read_result(job, pathlib.Path(folder))
+            result["wall_s"] = round(time.monotonic() - begin, 1)
+            self.report(f"{job.name}: {result['ranks']} GPUs, {result['times']['step_s']:.3f} s, "
+                        f"{result['packet_hops'] / 1e9:.2f} G packet-hops in {result['wall_s']:.0f} s")
+            self.played.add(key)
+            if self.out:
+                write(self.out / f"{key}.json", result)
             return result
-        if self.most_hops is None:
-            raise NotPlayed(job.name)
-        begin = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            self.run(job, "--quiet", "--set", "output.max_rows=0", "--out", folder)
-            result = read_result(job, pathlib.Path(folder))
-        result["wall_s"] = round(time.monotonic() - begin, 1)
-        self.report(f"{job.name}: {result['ranks']} GPUs, {result['times']['step_s']:.3f} s, "
-                    f"{result['packet_hops'] / 1e9:.2f} G packet-hops in {result['wall_s']:.0f} s")
-        self.played.add(key)
-        if self.out:
-            write(self.out / f"{key}.json", result)
-        return result
 
     def tables(self, job, *options):
         """The folder with what netsim writes about the job: of an earlier run, or of one now."""
