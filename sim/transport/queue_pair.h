@@ -117,6 +117,14 @@ struct PathPlace {
   std::uint32_t room = 0;
 };
 
+// What a message of so many bytes takes alone in the network: nearly all messages of a queue pair have one
+// size. The receiver's.
+struct IdealMessage {
+  Bytes bytes = 0;  // 0: nothing is known yet
+  Time time = 0;
+  std::uint64_t changes = 0;  // IdealTimes::changes()
+};
+
 // What is asked of a queue pair now and then, beside its two halves.
 struct QueuePairRecord {
   QueuePairIdentity identity;

@@ -72,6 +72,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
       records(kMaxQueuePairs),
+      ideal_messages(kMaxQueuePairs),
       outstanding(kMaxQueuePairs),
       selective_senders(kMaxQueuePairs),
       selective_receivers(kMaxQueuePairs),

@@ -55,6 +55,7 @@ struct TransportState {
   ReservedArray<SenderState> senders;
   ReservedArray<ReceiverState> receivers;
   ReservedArray<QueuePairRecord> records;
+  ReservedArray<IdealMessage> ideal_messages;
   ReservedArray<Outstanding> outstanding;  // for those that are counted
   // For selective repeat only.
   ReservedArray<SelectiveSender> selective_senders;
@@ -71,6 +72,7 @@ struct TransportState {
   std::byte* congestion_state(std::size_t id) {
     return &congestion[id * state_stride] + sizeof(PathConstants);
   }
+  std::uint64_t route_changes = 0;  // how often routes have changed
   // By port; the numbers are those of Injectors of the port's set.
   std::vector<std::uint32_t> injector_of_port, gate_of_port;
 };

@@ -75,6 +75,30 @@ TEST(Ideal, IsALowerBoundUnderLoad) {
   }));
 }
 
+// Messages of one queue pair, each alone: one size, another, the first again; then the other way round a ring
+// that is cut, which is longer, and the old way.
+TEST(Ideal, FollowsSizeAndWayOfTheMessagesOfAQueuePair) {
+  PacketFixture f(
+      "topology:\n  kind: custom\n  switches: [a, b, c]\n  links:\n    - {from: host0, to: a, rate: 100 "
+      "Gbps}\n"
+      "    - {from: host1, to: b, rate: 100 Gbps}\n    - {from: a, to: b, rate: 100 Gbps, delay: 1 us}\n"
+      "    - {from: a, to: c, rate: 100 Gbps, delay: 2 us}\n    - {from: c, to: b, rate: 100 Gbps, delay: 2 "
+      "us}\n"
+      "transport: {congestion_control: none}\nnetwork:\n  switch: {marker: none}\n  detection_delay: 100 us\n"
+      "  faults: [{link: a-b, down: 3500 us, up: 5500 us}]\n");
+  const Bytes sizes[] = {20'000, 40'000, 20'000, 20'000, 20'000, 20'000};
+  for (int i = 0; i < 6; ++i) f.send(0, 1, sizes[i], (i + 1) * 1000 * kMicrosecond);
+  f.loop.run();
+  ASSERT_EQ(f.flows.size(), 6u);
+  for (const FlowRecord& flow : f.flows) EXPECT_EQ(flow.end - flow.start, flow.ideal) << flow.start;
+  const Time straight = f.flows[0].ideal, around = f.flows[3].ideal;
+  EXPECT_GT(f.flows[1].ideal, straight);
+  EXPECT_EQ(f.flows[2].ideal, straight);
+  EXPECT_GT(around, straight + 3 * kMicrosecond);
+  EXPECT_EQ(f.flows[4].ideal, around);
+  EXPECT_EQ(f.flows[5].ideal, straight);
+}
+
 // ---- Windows
 
 constexpr BitRate kRate = 100 * kGbps;

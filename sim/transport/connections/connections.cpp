@@ -115,6 +115,7 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
 
 void Connections::make_halves(std::uint32_t id) {
   state_.receivers.make(id, 1);
+  state_.ideal_messages.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
 }
 
@@ -351,7 +352,7 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
 // Called by the fabric a detection delay after a link went down or came back, or when other circuits are to
 // carry packets.
 void Connections::routes_changed() {
-  ++route_changes_;
+  ++state_.route_changes;
   const std::vector<bool>& down = fabric_.down_ports();
   if (down == down_at_start_) {
     live_routes_.reset();

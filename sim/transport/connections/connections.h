@@ -48,8 +48,6 @@ class Connections {
   // Steps behind a port of another path.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps) { return fabric_.add_path(steps); }
   const Fabric& fabric() const { return fabric_; }
-  // How often routes have changed.
-  std::uint64_t route_changes() const { return route_changes_; }
   // The index of the first of the steps from its source to its destination, `idle` and then its delivery.
   std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }
 
@@ -120,7 +118,6 @@ class Connections {
   std::vector<Sender*> senders_;  // by set
   const Routes* routes_;
   std::vector<bool> down_at_start_;
-  std::uint64_t route_changes_ = 0;
   std::unique_ptr<Routes> live_routes_;  // while other links are down, or dark, than at the start
   // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;

@@ -164,12 +164,11 @@ std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::
 // Whether no link of the lane's tree is known to be down; of one that is in use it is taken for granted,
 // because a packet that is lost ends the run.
 bool FanLanes::is_whole(Lane& lane) const {
-  if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == connections_.route_changes())
-    return true;
+  if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == state_.route_changes) return true;
   const std::vector<bool>& down = connections_.fabric().down_ports();
   const bool whole = std::none_of(lane.ports.begin(), lane.ports.end(),
                                   [&](PortId port) { return down[port] || down[port ^ 1U]; });
-  if (whole) lane.looked_at = connections_.route_changes();
+  if (whole) lane.looked_at = state_.route_changes;
   return whole;
 }
 
@@ -245,7 +244,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
     if (one.up != kNoId) lane.ports.push_back(one.up);
   }
   lane.ports.insert(lane.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
-  lane.looked_at = connections_.route_changes();
+  lane.looked_at = state_.route_changes;
 }
 
 // `heights`: by member, how many ports its way to the root has, those in its host included. Returns the fans
@@ -376,12 +375,14 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
 void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
   auto [request, start, number] = sender_.end_oldest(id);
   request.destination = request.source;
-  if (!request.credit) ++counts_.flows_done;
   counts_.bytes_delivered += request.bytes;
-  if (state_.observed) {
-    const Time ideal = ideal_times_.of_message(id, request.bytes);
-    set_.write(state_.delivered_reader, FlowDelivered{id, request, number, start, loop_.now(), ideal});
-    set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
+  if (!request.credit) {
+    ++counts_.flows_done;
+    if (state_.observed) {
+      const Time ideal = ideal_times_.of_message(id, request.bytes);
+      set_.write(state_.delivered_reader, FlowDelivered{id, request, number, start, loop_.now(), ideal});
+      set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
+    }
   }
   request.delays = delays(id, request.bytes, start, packet);
   const Place place = places_.at(id);

@@ -76,7 +76,7 @@ class FanLanes {
     Key key;
     std::vector<std::uint32_t> in;    // queue pairs into the switch: of the head, or by member
     std::vector<PortId> ports;        // of a tree: those that it goes up by
-    std::uint64_t looked_at = 0;      // of a tree: Connections::route_changes() when it was known to be whole
+    std::uint64_t looked_at = 0;      // of a tree: TransportState::route_changes when it was whole
     std::vector<std::uint32_t> out;   // of a multicast: by member
     std::uint64_t on_their_way = 0;   // messages
     std::vector<std::uint32_t> gpus;  // of a tree: by queue pair into it, who is there

@@ -25,6 +25,8 @@ class IdealTimes {
   IdealTimes(const TransportState& state, const Fabric& fabric) : state_(state), fabric_(fabric) {}
   // From send() to the last byte at the destination.
   Time of_message(std::uint32_t queue_pair, Bytes bytes) const;
+  // It rises when any of these times may have changed.
+  std::uint64_t changes() const { return fabric_.passage_changes() + state_.route_changes; }
 
  private:
   friend class IdealPassages;

@@ -539,7 +539,8 @@ void Sender::finish_messages(std::uint32_t id) {
     if (!queues_.ends_message(done)) continue;
     const SendRequest request = queues_.message(done.message).request;
     queues_.forget(done.message);
-    if (state_.observed) set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
+    if (state_.observed && !request.credit)
+      set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     state_.listener->message_sent(request);
   }
 }
