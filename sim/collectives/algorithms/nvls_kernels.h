@@ -10,10 +10,12 @@
 // - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, and less where few of them would come for each channel and head
 //   (src/enqueue.cc). NCCL_STEPS = 8 of them fit.
 // - copies: a thread block scatters what its GPU contributes into buffers that switches read, and gathers
-//   what they have written into buffers; a group of its warps does each. NCCL's tables have 38.7 GB/s for a
-//   thread block that passes on a tree's data on Hopper (src/graph/tuning.cc, perChMaxTreeBws), of which each
-//   half of its 16 warps has one direction; eight warps scatter here and seven gather
-//   (src/device/all_reduce.h): half of that each. Blackwell's table says 70, for links of twice the rate;
+//   what they have written into buffers; a group of its warps does each. NCCL's tables have 38.7 GB/s of bus
+//   bandwidth for a thread block that passes on a tree's data on Hopper (src/graph/tuning.cc,
+//   perChMaxTreeBws), so half of that goes down it, by eight warps (runTreeSplit in src/device/all_reduce.h).
+//   Eight warps scatter here and seven gather, and of eight that send one only posts (src/device/
+//   prims_simple.h, nworkers), so that seven copy in all three: as much each. Blackwell's table says 70, for
+//   links of twice the rate;
 //   what limits copies within a GPU is how many loads a warp has in flight, which are as many on both
 //   (COLL_UNROLL), and a GB200 NVL72 is measured to have Hopper's rate (docs/validation.md): so both have
 //   that.
