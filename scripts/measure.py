@@ -1,9 +1,12 @@
-"""Shared by the scripts: which netsim they run, and what a run costs (CPU time, memory, instructions)."""
+"""Shared by the scripts: which netsim they run, how many at a time, what a run costs (CPU time, memory, instructions), and files that are
+written as a whole."""
 
+import argparse
 import dataclasses
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +31,31 @@ def find_binary(given=None):
         raise SystemExit(f"no program at {' or '.join(str(path) for path in candidates)}: "
                          "scripts/run.sh --version builds it, --binary names another one")
     return max(there, key=lambda path: path.stat().st_mtime).resolve()
+
+
+def cores():
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def add_jobs(parser, what):
+    """The option that says how many runs a script has at a time; `what` it calls them."""
+    def at_least_one(text):
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"'{text}' was given; a number of at least 1 is expected")
+        return int(text)
+
+    parser.add_argument("-j", "--jobs", type=at_least_one, default=cores(), metavar="N", help=f"{what} at a time (default: one per core)")
+
+
+def write_whole(path, text):
+    """The file appears when it is complete, whenever the process is killed, and whoever else writes it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
+    with open(beside, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(beside, path)
 
 
 @dataclasses.dataclass

@@ -12,7 +12,6 @@ import argparse
 import concurrent.futures
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -162,7 +161,7 @@ def main():
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--imported", type=Path, metavar="DIR", help="run ns-3's own configuration files, DIR/conf/RUN.txt")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    measure.add_jobs(parser, "runs")
     arguments = parser.parse_args()
     netsim = measure.find_binary(arguments.binary)
     imported = (arguments.imported / "conf").resolve() if arguments.imported else None

@@ -22,7 +22,6 @@ The first and the last row are those that `sustained` of the compute model was c
 import argparse
 import concurrent.futures
 import dataclasses
-import os
 import pathlib
 import sys
 
@@ -182,7 +181,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "ptdp", metavar="DIR",
                         help="where results are kept (default: results/ptdp)")
     parser.add_argument("--again", action="store_true", help="play again what is there")
-    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="rows at a time")
+    measure.add_jobs(parser, "rows")
     options = parser.parse_args()
     player = steps.Player(measure.find_binary(options.binary), options.out, options.again, options.most_hops,
                           lambda text: print(text, file=sys.stderr, flush=True))

@@ -29,7 +29,6 @@ import concurrent.futures
 import csv
 import dataclasses
 import math
-import os
 import pathlib
 import re
 import sys
@@ -287,8 +286,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
     parser.add_argument("--again", action="store_true", help="play rows again that are there")
-    cores = len(os.sched_getaffinity(0))
-    parser.add_argument("-j", "--jobs", type=int, default=cores, metavar="N", help="rows at a time (default: one per core)")
+    measure.add_jobs(parser, "rows")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of netsim (default: the cores shared out among rows)")
     parser.add_argument("--packets", type=float, default=15e9, metavar="HOPS",
                         help="packet-hops above which a job carries traffic between hosts in packets of 64 KiB (default: 15e9)")
@@ -313,9 +311,7 @@ def main():
             and (not options.rows or row.name in options.rows) and (options.most_gpus is None or row.gpus <= options.most_gpus)]
     if not rows:
         parser.error("no row is left")
-    if options.jobs < 1:
-        parser.error("--jobs: at least 1")
-    threads = options.threads or max(1, cores // min(options.jobs, len(rows)))
+    threads = options.threads or max(1, measure.cores() // min(options.jobs, len(rows)))
     player = steps.Player(measure.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
                           lambda text: print(text, file=sys.stderr, flush=True), threads)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -22,6 +22,8 @@ import tempfile
 import threading
 import time
 
+import measure
+
 STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
 LARGE_PACKETS = "transport.mtu=64 KiB"
 CHUNKS, SIZE, DATA = "workload.parallel.virtual_stages", "workload.microbatch", "workload.parallel.data"
@@ -250,7 +252,7 @@ class Player:
         there = grid.of_replicas(whole["slowest"], replicas, whole["ranks"])
         text = "rank,host,gpu\n" + "".join(f"{rank},{gpu // grid.per_host},{gpu % grid.per_host}\n" for rank, gpu in enumerate(there))
         path = self.out.resolve() / f"placement-{hashlib.sha256(text.encode()).hexdigest()[:12]}.csv"
-        write_whole(path, text)
+        measure.write_whole(path, text)
         return (f"placement={{kind: file, file: {path}}}",)
 
 
@@ -273,14 +275,7 @@ def read_result(job, folder):
 
 
 def write(path, value):
-    write_whole(path, json.dumps(value, indent=1) + "\n")
-
-
-def write_whole(path, text):
-    """As a whole, or not at all."""
-    unfinished = path.with_suffix(f".{threading.get_ident()}.new")
-    unfinished.write_text(text)
-    unfinished.replace(path)
+    measure.write_whole(path, json.dumps(value, indent=1) + "\n")
 
 
 def tflops(times):

@@ -17,7 +17,6 @@ import csv
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -182,7 +181,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "strategies", metavar="DIR",
                         help="where results are kept (default: results/strategies)")
     parser.add_argument("--again", action="store_true", help="play again what is there")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="runs at a time (default: cores)")
+    measure.add_jobs(parser, "runs")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="bars of the same (python3-matplotlib)")
     measure.add_binary(parser)
     options = parser.parse_args()

@@ -22,7 +22,6 @@ import fcntl
 import hashlib
 import io
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -186,7 +185,7 @@ class Runner:
             record["summary"] = json.loads(output)
         else:
             record["message"] = last_line(errors) or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
-        sweep_file.write_whole(self.path(key), json.dumps(record, indent=1) + "\n")
+        measure.write_whole(self.path(key), json.dumps(record, indent=1) + "\n")
         return record
 
 
@@ -307,7 +306,7 @@ def draw(plots, rows, folder):
 
 def finish(sweep, runner, points, plans, plots, options):
     rows = list(rows_of(sweep, points, plans, runner))
-    sweep_file.write_whole(runner.folder / "results.csv", table(sweep, rows))
+    measure.write_whole(runner.folder / "results.csv", table(sweep, rows))
     failed = [row for row in rows if row["outcome"] == "failed"]
     for row in failed[:5]:
         print(f"failed: {', '.join(f'{name}={row[name]}' for name in sweep.columns())}: {row['message']}", file=sys.stderr)
@@ -365,17 +364,13 @@ def parse(arguments):
     parser.add_argument("sweep", metavar="SWEEP.yaml")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="where runs and table are kept "
                         "(default: results/sweeps/NAME)")
-    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
-                        help="runs at a time, each with one thread (default: one per core)")
+    measure.add_jobs(parser, "runs, each with one thread,")
     parser.add_argument("--plot", nargs="?", const="", metavar="DIR",
                         help="draw the pictures that the file describes, into DIR (default: beside the table)")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
     parser.add_argument("--dry-run", action="store_true", help="show the points and check them; run nothing")
     measure.add_binary(parser)
-    options = parser.parse_args(arguments)
-    if options.jobs < 1:
-        parser.error("--jobs: at least 1")
-    return options
+    return parser.parse_args(arguments)
 
 
 def main():

@@ -17,6 +17,8 @@ from decimal import Decimal, InvalidOperation
 
 import yaml
 
+import measure
+
 MOST_POINTS = 1_000_000
 FILE_KEYS = ("cdf", "file")  # of workload descriptions: their values name other files
 RESERVED = ("run", "outcome", "message")  # columns of the table that are no axis
@@ -406,15 +408,5 @@ def write_by_content(folder, content):
     path = pathlib.Path(folder) / (hashlib.sha256(content.encode()).hexdigest()[:16] + ".yaml")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        measure.write_whole(path, content)
     return path.resolve()
-
-
-def write_whole(path, content):
-    """The file appears when it is complete, whenever the process is killed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{hashlib.sha256(os.urandom(8)).hexdigest()[:8]}.partial")
-    with open(beside, "w", encoding="utf-8", newline="") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(beside, path)

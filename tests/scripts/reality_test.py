@@ -5,6 +5,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -208,6 +209,12 @@ class Table(unittest.TestCase):
         with self.assertRaises(SystemExit) as refused:
             reality.play(self.player(), row)
         self.assertIn("is for 2 GPUs, the table says 4", str(refused.exception))
+
+    def test_a_number_of_rows_at_a_time_is_one_at_least(self):
+        for given in ("0", "-1", "two"):
+            called = subprocess.run([sys.executable, reality.__file__, f"--jobs={given}", "--list"], capture_output=True, text=True, check=False)
+            self.assertEqual((called.returncode, called.stdout), (2, ""))
+            self.assertIn(f"'{given}' was given; a number of at least 1 is expected", called.stderr)
 
 
 class Shipped(unittest.TestCase):
