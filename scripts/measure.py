@@ -3,6 +3,7 @@ written as a whole."""
 
 import argparse
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -56,6 +57,11 @@ def write_whole(path, text):
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(beside, path)
+
+
+def write_json(path, value):
+    """A value, as write_whole() writes a text."""
+    write_whole(path, json.dumps(value, indent=1) + "\n")
 
 
 @dataclasses.dataclass

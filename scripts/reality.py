@@ -183,7 +183,7 @@ def write_clocks(path, clocks):
         cells = next(csv.reader([lines[number - 1]]))
         cells[column] = f"{clock:.4f}"
         lines[number - 1] = ",".join(f'"{cell}"' if "," in cell else cell for cell in cells)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    measure.write_whole(path, "\n".join(lines) + "\n")
 
 
 def error_of(row, result):

@@ -171,7 +171,7 @@ class Player:
         report = json.loads(self.run(job, "--dry-run", "--quiet", "--json", "-"))
         found = {"packet_hops": report["packet_hops"]["total"], "minutes": report["minutes"]}
         if kept:
-            write(kept, found)
+            measure.write_json(kept, found)
         return found
 
     def hops(self, job):
@@ -205,7 +205,7 @@ class Player:
                         f"{result['packet_hops'] / 1e9:.2f} G packet-hops in {result['wall_s']:.0f} s")
             self.played.add(key)
             if self.out:
-                write(self.out / f"{key}.json", result)
+                measure.write_json(self.out / f"{key}.json", result)
             return result
 
     def tables(self, job, *options):
@@ -272,10 +272,6 @@ def read_result(job, folder):
         slowest = max(csv.DictReader(lines), key=lambda rank: int(rank["compute_ps"]))
     return {"name": job.name, "ranks": of["ranks"], "packet_hops": summary["packet_hops"]["total"], "large_packets": LARGE_PACKETS in job.overlays,
             "slowest": int(slowest["rank"]), "times": times}
-
-
-def write(path, value):
-    measure.write_whole(path, json.dumps(value, indent=1) + "\n")
 
 
 def tflops(times):

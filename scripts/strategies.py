@@ -111,9 +111,7 @@ def play(run, binary, out, again):
     result = {"key": key, "jct_s": job["jct_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
               "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS}, "sent_bytes": sent,
               "nic_bytes": summary["network"]["bytes_delivered"] / job["ranks"], "tflops": job["tflops_per_gpu"]}
-    unfinished = kept.with_suffix(".new")
-    unfinished.write_text(json.dumps(result, indent=1) + "\n")
-    unfinished.replace(kept)
+    measure.write_json(kept, result)
     return result
 
 

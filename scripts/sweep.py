@@ -185,7 +185,7 @@ class Runner:
             record["summary"] = json.loads(output)
         else:
             record["message"] = last_line(errors) or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
-        measure.write_whole(self.path(key), json.dumps(record, indent=1) + "\n")
+        measure.write_json(self.path(key), record)
         return record
 
 
