@@ -118,11 +118,11 @@ struct PathPlace {
 };
 
 // What a message of so many bytes takes alone in the network: nearly all messages of a queue pair have one
-// size. The receiver's.
+// size. See IdealTimes.
 struct IdealMessage {
   Bytes bytes = 0;  // 0: nothing is known yet
   Time time = 0;
-  std::uint64_t changes = 0;  // IdealTimes::changes()
+  std::uint64_t changes = 0;  // of links and routes until it was worked out
 };
 
 // What is asked of a queue pair now and then, beside its two halves.

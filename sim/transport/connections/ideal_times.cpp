@@ -30,7 +30,13 @@ Time IdealTimes::time(std::span<const PortId> way, const Packets& packets, std::
   return fabric_.ideal_time(way, packets.count, packets.first, packets.full, packets.last, waits);
 }
 
-Time IdealTimes::of_message(std::uint32_t id, Bytes bytes) const { return time(way(id), packets(id, bytes)); }
+Time IdealTimes::of_message(std::uint32_t id, Bytes bytes) const {
+  IdealMessage& kept = state_.ideal_messages[id];
+  const std::uint64_t changes = fabric_.passage_changes() + state_.route_changes;
+  if (kept.bytes != bytes || kept.changes != changes)
+    kept = {bytes, time(way(id), packets(id, bytes)), changes};
+  return kept.time;
+}
 
 const IdealPassage& IdealPassages::of_message(std::uint32_t id, Bytes bytes) {
   constexpr std::uint64_t kMix =

@@ -22,11 +22,10 @@ struct IdealPassage {
 
 class IdealTimes {
  public:
-  IdealTimes(const TransportState& state, const Fabric& fabric) : state_(state), fabric_(fabric) {}
-  // From send() to the last byte at the destination.
+  // Keeps the last time of each queue pair in the state.
+  IdealTimes(TransportState& state, const Fabric& fabric) : state_(state), fabric_(fabric) {}
+  // From send() to the last byte at the destination, whose set asks.
   Time of_message(std::uint32_t queue_pair, Bytes bytes) const;
-  // It rises when any of these times may have changed.
-  std::uint64_t changes() const { return fabric_.passage_changes() + state_.route_changes; }
 
  private:
   friend class IdealPassages;
@@ -41,7 +40,7 @@ class IdealTimes {
   Packets packets(std::uint32_t queue_pair, Bytes bytes) const;
   Time time(std::span<const PortId> way, const Packets& packets, std::span<Time> waits = {}) const;
 
-  const TransportState& state_;
+  TransportState& state_;
   const Fabric& fabric_;
 };
 

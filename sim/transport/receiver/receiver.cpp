@@ -177,14 +177,6 @@ bool Receiver::on_deliver(const Event& event) {
   return false;
 }
 
-Time Receiver::ideal_time(std::uint32_t id, Bytes bytes) {
-  IdealMessage& kept = state_.ideal_messages[id];
-  const std::uint64_t changes = ideal_times_.changes();
-  if (kept.bytes != bytes || kept.changes != changes)
-    kept = {bytes, ideal_times_.of_message(id, bytes), changes};
-  return kept.time;
-}
-
 // The next `messages` of the queue pair are complete at the destination with `packet`, which was released
 // just now. If it is a message's last one, that is the first of them: those behind it were here before.
 void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet) {
@@ -199,8 +191,9 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t p
     if (!done.request.credit) {
       ++counts_.flows_done;
       if (state_.observed) {
-        set_.write(state_.delivered_reader, FlowDelivered{id, done.request, done.number, done.start,
-                                                          loop_.now(), ideal_time(id, done.request.bytes)});
+        const Time ideal = ideal_times_.of_message(id, done.request.bytes);
+        set_.write(state_.delivered_reader,
+                   FlowDelivered{id, done.request, done.number, done.start, loop_.now(), ideal});
       }
     }
     if (state_.traced)

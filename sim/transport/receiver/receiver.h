@@ -54,7 +54,6 @@ class Receiver {
   void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
   void count_arrival(std::uint32_t id, std::uint32_t psn);
   void deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet);
-  Time ideal_time(std::uint32_t id, Bytes bytes);
 
   AtomSet& set_;
   EventLoop& loop_;
