@@ -40,7 +40,7 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
     state_.add_rules(fabric_rules(parameters, state_.rules.front(), scope, graph), scope.first_switch,
                      scope.end_switch);
   }
-  routing_->check(graph);
+  routing_->prepare(graph);
   state_.routing = routing_->compile();
   state_.policy = routing_.get();
   state_.routing_seed = seed_;

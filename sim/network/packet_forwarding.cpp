@@ -32,14 +32,14 @@ Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketAr
   if (state_.channels == 1 && !state_.routing.detours()) {
     const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
     if (hops.empty()) return {};
-    hop.port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports, route.flow);
+    hop.port = hops.size() == 1 ? hops[0] : choose_among(node, hops, packet.priority, ports, &route);
   } else {
     Waypoint at{.at = node,
                 .came = {packet.ingress, state_.channel_of(packet.priority)},
                 .destination = route.destination};
     std::uint32_t straight = kNoId;
     hop = choose_hop(at, state_.routing.detours() ? packets.via(index) : straight, packet.priority, ports,
-                     route.flow);
+                     route);
     if (hop.port == kNoId) return hop;
     hop.channel = std::min(hop.channel, state_.channels - 1);  // it may have come by other routes
   }
@@ -48,7 +48,7 @@ Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketAr
 }
 
 Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority,
-                                 const PortArbiter& ports, std::uint64_t flow) {
+                                 const PortArbiter& ports, const fabric::RoutedPath& route) {
   if (state_.adaptive_channel != kNoId) {
     const Hop hop = choose_adaptive(packet, priority, ports);
     if (hop.port != kNoId) return hop;
@@ -70,7 +70,8 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
   }
   hops_.clear();
   state_.routes->add_hops(packet, hops_);
-  return hops_.empty() ? Hop{} : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports, flow);
+  return hops_.empty() ? Hop{}
+                       : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports, &route);
 }
 
 // Any shortest way that is not held back. Where all are, the escape if its queue is empty, or else the wait
@@ -158,13 +159,26 @@ std::uint32_t PacketForwarding::hops_left(Waypoint packet) {
 
 // ---- The choice
 
+std::uint32_t PacketForwarding::choose_kept(NodeId node, std::span<const PortId> ports,
+                                            const fabric::RoutedPath& route) {
+  return state_.policy->choose({node, route.destination, route.flow,
+                                hash_combine(state_.routing_seed, state_.graph.node_number(node)), ports});
+}
+
+std::uint32_t PacketForwarding::choose_kept(NodeId node, std::span<const Hop> hops,
+                                            const fabric::RoutedPath& route) {
+  ports_.clear();
+  for (const Hop& hop : hops) ports_.push_back(hop.port);
+  return choose_kept(node, ports_, route);
+}
+
 template <class T, class Load>
-T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, std::uint64_t flow, Load load) {
+T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, const fabric::RoutedPath* route,
+                              Load load) {
   const auto count = static_cast<std::uint32_t>(hops.size());
   switch (state_.routing.choice) {
     case RoutingPlan::Choice::per_flow:
-      return hops[state_.policy->choose(
-          flow, hash_combine(state_.routing_seed, state_.graph.node_number(node)), count)];
+      return hops[choose_kept(node, hops, *route)];
     case RoutingPlan::Choice::random:
       return hops[state_.choices[node].below(count)];
     case RoutingPlan::Choice::least_loaded:
@@ -175,14 +189,14 @@ T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, std::uint64_
 }
 
 PortId PacketForwarding::choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
-                                      const PortArbiter& ports, std::uint64_t flow) {
-  return choose_by(node, hops, flow, [&](PortId port) { return ports.load(port, priority); });
+                                      const PortArbiter& ports, const fabric::RoutedPath* route) {
+  return choose_by(node, hops, route, [&](PortId port) { return ports.load(port, priority); });
 }
 
 Hop PacketForwarding::choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
-                                   const PortArbiter& ports, std::uint64_t flow) {
+                                   const PortArbiter& ports, const fabric::RoutedPath* route) {
   if (hops.size() == 1) return hops[0];
-  return choose_by(node, hops, flow, [&](const Hop& hop) {
+  return choose_by(node, hops, route, [&](const Hop& hop) {
     return ports.load(hop.port, state_.in_channel[hop.channel][priority]);
   });
 }

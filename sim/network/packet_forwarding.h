@@ -35,24 +35,28 @@ class PacketForwarding {
 
  private:
   Hop choose_hop(Waypoint& packet, std::uint32_t& via, std::uint8_t priority, const PortArbiter& ports,
-                 std::uint64_t flow);
+                 const fabric::RoutedPath& route);
   Hop choose_adaptive(const Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
   void take_via(Waypoint& packet, std::uint8_t priority, const PortArbiter& ports);
   bool detour_is_shorter(const Waypoint& straight, const Waypoint& detour, std::uint8_t priority,
                          const PortArbiter& ports);
   std::uint32_t hops_left(Waypoint packet);
-  // `flow`: only where the policy keeps flows together.
+  // `route`: only where the policy keeps flows together.
   Hop choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority, const PortArbiter& ports,
-                   std::uint64_t flow = 0);
+                   const fabric::RoutedPath* route = nullptr);
   PortId choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
-                      const PortArbiter& ports, std::uint64_t flow = 0);
+                      const PortArbiter& ports, const fabric::RoutedPath* route);
   template <class T, class Load>
-  T choose_by(NodeId node, std::span<const T> hops, std::uint64_t flow, Load load);
+  T choose_by(NodeId node, std::span<const T> hops, const fabric::RoutedPath* route, Load load);
+  // For all packets of a flow the same: a place among the ports.
+  std::uint32_t choose_kept(NodeId node, std::span<const PortId> ports, const fabric::RoutedPath& route);
+  std::uint32_t choose_kept(NodeId node, std::span<const Hop> hops, const fabric::RoutedPath& route);
 
   FabricState& state_;
   const std::uint32_t* paths_;
   const void* base_;
   std::vector<Hop> hops_, other_hops_;  // scratch
+  std::vector<PortId> ports_;
 };
 
 }  // namespace netsim

@@ -11,7 +11,7 @@
 namespace netsim {
 namespace {
 
-// The policy's check() has seen to it that there is one.
+// The policy's prepare() has seen to it that there is one.
 PortId find_port(const Graph& graph, NodeId from, const std::string& to) {
   for (PortId port : graph.ports_of(from)) {
     if (graph.node(graph.port(port).peer_node).name == to) return port;
@@ -29,6 +29,13 @@ std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
   }
   path.push_back(find_port(graph, at, graph.node(to).name));
   return path;
+}
+
+// Of the branch, whose seed is the fabric's.
+std::uint32_t take(const Graph& graph, const RoutingPolicy& policy, Branch branch) {
+  if (branch.ports.size() == 1) return 0;
+  branch.seed = hash_combine(branch.seed, graph.node_number(branch.at));
+  return policy.choose(branch);
 }
 
 // A flow that always makes a detour: its intermediate, by its hash; kNoId: it goes straight.
@@ -52,6 +59,7 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
   packet.via = intermediate(routes, from, to, policy, flow);
   packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
   std::vector<Hop> hops;
+  std::vector<PortId> ports;
   for (packet.at = graph.port(path[0]).peer_node; packet.at != to;) {
     NETSIM_CHECK(path.size() <= graph.node_count(),
                  "routes run in a circle at " + graph.node(packet.at).name);
@@ -60,9 +68,9 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
     hops.clear();
     routes.add_hops(packet, hops);
     if (hops.empty()) return {};
-    const auto count = static_cast<std::uint32_t>(hops.size());
-    packet.came =
-        hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, graph.node_number(packet.at)), count)];
+    ports.clear();
+    for (const Hop& hop : hops) ports.push_back(hop.port);
+    packet.came = hops[take(graph, policy, {packet.at, to, flow, seed, ports})];
     path.push_back(make_hop_step(packet.came));
     packet.at = graph.port(packet.came.port).peer_node;
   }
@@ -87,9 +95,7 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
     const auto hops = routes.next_hops(at, to);
     if (hops.empty()) return {};
     NETSIM_CHECK(path.size() < limit, "routes run in a circle at " + graph.node(at).name);
-    const auto count = static_cast<std::uint32_t>(hops.size());
-    const PortId port =
-        hops[count == 1 ? 0 : policy.choose(flow, hash_combine(seed, graph.node_number(at)), count)];
+    const PortId port = hops[take(graph, policy, {at, to, flow, seed, hops})];
     path.push_back(port);
     at = graph.port(port).peer_node;
   }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,16 +60,27 @@ struct RoutingPlan {
   }
 };
 
+// Where equal next hops are open to a flow.
+struct Branch {
+  NodeId at = kNoId;                   // a fabric switch, or the NIC that sends
+  NodeId destination = kNoId;          // the NIC that receives
+  std::uint64_t flow = 0;              // hash of what identifies the flow on the wire (the five-tuple)
+  std::uint64_t seed = 0;              // the switch's own
+  std::span<const PortId> ports = {};  // of the hops, at least one; twice where two channels of it are open
+};
+
 class RoutingPolicy {
  public:
   static constexpr const char* kComponentKind = "routing_policy";
   virtual ~RoutingPolicy() = default;
   virtual RoutingPlan compile() const { return {}; }
-  // Which of `count` equal next hops a flow takes at a switch; also what acknowledgements take where packets
-  // are spread. `flow`: hash of what identifies the flow on the wire (the five-tuple); `seed`: the switch's
-  // own.
-  virtual std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const {
-    return choose_by_hash(flow, seed, count);
+  // Takes from the graph what choices need; ConfigError where what was prescribed does not fit it. Called
+  // once, before any flow.
+  virtual void prepare(const Graph& /*graph*/) {}
+  // Which of the branch's hops the flow takes; also what acknowledgements take where packets are spread.
+  // Called by several threads.
+  virtual std::uint32_t choose(const Branch& branch) const {
+    return choose_by_hash(branch.flow, branch.seed, static_cast<std::uint32_t>(branch.ports.size()));
   }
   // Names of the switches on a prescribed way between two NICs, in order; nullptr: choose() decides.
   virtual const std::vector<std::string>* fixed_path(const std::string& /*from*/,
@@ -80,8 +92,6 @@ class RoutingPolicy {
   // Whether a flow leaves its prescribed way, for one that choose() gives, while a link of it is known to be
   // down.
   virtual bool leaves_fixed_path() const { return false; }
-  // ConfigError where what was prescribed does not fit the graph; called once, before any flow.
-  virtual void check(const Graph& /*graph*/) const {}
 };
 
 // Data classes of a network (priorities of Ethernet, virtual lanes of InfiniBand).

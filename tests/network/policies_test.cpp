@@ -90,6 +90,7 @@ TEST(Routing, RefusesWhatMakesNoSense) {
   EXPECT_ERROR(RoutingPolicy, "{kind: spray, choice: any}", "any");
   EXPECT_ERROR(RoutingPolicy, "{kind: ecmp, per_switch_seed: 7}", "7");
   EXPECT_ERROR(RoutingPolicy, "{kind: adaptive, choice: random}", "choice");
+  EXPECT_ERROR(RoutingPolicy, "{kind: d_mod_k, k: 4}", "k");
   EXPECT_ERROR(RoutingPolicy, "{kind: static, paths: 3}", "expected a list of paths");
   EXPECT_ERROR(RoutingPolicy, "{kind: static, paths: []}", "'static' needs paths");
   EXPECT_ERROR(RoutingPolicy, "static", "'static' needs paths");
@@ -100,10 +101,12 @@ TEST(Routing, HashesSpreadAndSeedsMatter) {
              alike = make<RoutingPolicy>("{kind: ecmp, per_switch_seed: false}");
   std::vector<int> hits(8, 0);
   int differ = 0;
+  const std::vector<PortId> ports(8);
   for (std::uint64_t flow = 0; flow < 8000; ++flow) {
-    ++hits[ecmp->choose(flow, 1, 8)];
-    differ += ecmp->choose(flow, 1, 8) != ecmp->choose(flow, 2, 8) ? 1 : 0;
-    EXPECT_EQ(alike->choose(flow, 1, 8), alike->choose(flow, 2, 8));
+    const Branch one{.flow = flow, .seed = 1, .ports = ports}, two{.flow = flow, .seed = 2, .ports = ports};
+    ++hits[ecmp->choose(one)];
+    differ += ecmp->choose(one) != ecmp->choose(two) ? 1 : 0;
+    EXPECT_EQ(alike->choose(one), alike->choose(two));
   }
   for (const int count : hits) EXPECT_NEAR(count, 1000, 150);
   EXPECT_NEAR(differ, 7000, 150);

@@ -143,6 +143,113 @@ TEST(PerPacketRouting, WorksOverPcie) {
   EXPECT_EQ(f.network->counters().retransmissions, 0u);
 }
 
+// ---- By destination
+
+constexpr const char* kByDestination =
+    "transport: {congestion_control: none}\nnetwork: {switch: {marker: none, routing: d_mod_k}}\n";
+
+// Every NIC sends to the one `shift` further on, and no data packet waits for another: each message takes as
+// long as alone but for the acknowledgements on its way, where two that meet take twice as long.
+void expect_shift_without_contention(const std::string& topology, std::uint32_t nics, std::uint32_t shift) {
+  SCOPED_TRACE(topology + ", shift " + std::to_string(shift));
+  PacketFixture together(topology + kByDestination);
+  for (std::uint32_t i = 0; i < nics; ++i) together.send(i, (i + shift) % nics, 200'000);
+  together.loop.run();
+  ASSERT_TRUE(together.all_delivered());
+  for (std::uint32_t i = 0; i < nics; ++i) {
+    PacketFixture alone(topology + kByDestination);
+    alone.send(i, (i + shift) % nics, 200'000);
+    alone.loop.run();
+    EXPECT_NEAR(static_cast<double>(together.delivered[i] - alone.delivered[0]), 0,
+                0.02 * static_cast<double>(alone.delivered[0]))
+        << i;
+  }
+}
+
+TEST(DModK, ShiftsMeetNowhereInATree) {
+  for (std::uint32_t shift = 1; shift < 16; ++shift)
+    expect_shift_without_contention("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\n", 16,
+                                    shift);
+}
+
+// Two links between switches are taken in turn on the way down, too.
+TEST(DModK, ParallelLinksAreTakenInTurn) {
+  const std::string topology =
+      "topology: {kind: rail_only, rails: 1, hosts_per_leaf: 8, units: 3, spines: 4, links: 2, rate: 100 "
+      "Gbps}\n";
+  for (const std::uint32_t shift : {1u, 5u, 8u, 13u, 16u, 23u})
+    expect_shift_without_contention(topology, 24, shift);
+}
+
+// A host's NICs are at different leaves, so they are numbered leaf by leaf: numbered by host, those of a rail
+// would share a few uplinks.
+TEST(DModK, RailsHaveAllTheirUplinks) {
+  for (const char* topology :
+       {"kind: rail_only, hosts_per_leaf: 8, units: 2, spines: 8, links: 1",
+        "kind: rail_optimized, hosts_per_leaf: 8, units: 1, spines: 8, links: 1, pods: 2, cores: 8"}) {
+    PacketFixture f("hosts: 16\nhost: dgx_a100\ntopology: {" + std::string(topology) + ", rate: 200 Gbps}\n" +
+                    kByDestination);
+    for (std::uint32_t i = 0; i < 128; ++i) f.send(i, (i + 64) % 128, 40'960);
+    f.loop.run();
+    ASSERT_TRUE(f.all_delivered());
+    const Graph& graph = f.cluster.graph;
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      const PortSpec& spec = graph.port(port);
+      if (graph.node(spec.node).kind != NodeKind::fabric_switch) continue;
+      if (graph.node(spec.peer_node).kind != NodeKind::fabric_switch) continue;
+      EXPECT_EQ(f.network->port_counters(port).data_packets, 10u) << topology << graph.port_name(port);
+    }
+  }
+}
+
+// One port of each switch for each destination, whoever sends and on whichever queue pair.
+TEST(DModK, ADestinationHasOnePortOfEachSwitch) {
+  PacketFixture f("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\n" +
+                  std::string(kByDestination));
+  for (std::uint32_t i = 0; i < 15; ++i) {
+    for (std::uint32_t channel = 0; channel < 4; ++channel) f.send(i, 15, 4'000, 0, channel);
+  }
+  f.loop.run();
+  ASSERT_TRUE(f.all_delivered());
+  std::set<NodeId> switches;
+  for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
+    const PortSpec& spec = f.cluster.graph.port(port);
+    if (f.cluster.graph.node(spec.node).kind != NodeKind::fabric_switch) continue;
+    if (f.network->port_counters(port).data_packets > 0) {
+      EXPECT_TRUE(switches.insert(spec.node).second) << f.cluster.graph.port_name(port);
+    }
+  }
+  EXPECT_EQ(switches.size(), 8u + 4u + 1u) << "edges, an aggregation switch of each pod, a core";
+}
+
+TEST(DModK, GoesByWhatIsLeftOfBrokenLinks) {
+  PacketFixture f(
+      "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n"
+      "network: {switch: {marker: none, routing: d_mod_k}, faults: [{link: edge0-agg0, down: 0 s}]}\n");
+  for (std::uint32_t i = 2; i < 16; ++i) f.send(0, i, 100'000, 1 * kMillisecond);
+  f.loop.run();
+  EXPECT_TRUE(f.all_delivered());
+  EXPECT_EQ(f.at("edge0", "agg1").data_packets, 14 * 25u);
+}
+
+// Fabrics that are no trees have a table for each destination, too.
+TEST(DModK, OtherFabricsCarryEverything) {
+  for (const char* topology :
+       {"kind: torus, sizes: [4, 4]", "kind: hyperx, sizes: [4, 4], hosts_per_switch: 1",
+
+        "kind: dragonfly_plus, p: 2, leaves: 2, spines: 2, h: 2, g: 4",
+        "kind: jellyfish, switches: 8, degree: 3, hosts_per_switch: 2"}) {
+    PacketFixture f("topology: {" + std::string(topology) + "}\n" + kByDestination);
+    for (std::uint32_t i = 0; i < 16; ++i) {
+      for (std::uint32_t to = 0; to < 16; ++to) {
+        if (to != i) f.send(i, to, 20'000);
+      }
+    }
+    f.loop.run();
+    EXPECT_TRUE(f.all_delivered()) << topology;
+  }
+}
+
 // ---- Static paths
 
 constexpr const char* kDiamond =

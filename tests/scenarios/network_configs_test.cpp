@@ -59,6 +59,10 @@ TEST(NetworkConfigs, Routing) {
     EXPECT_EQ(results.network.retransmissions, 0u) << policy;
     EXPECT_LT(results.flows.maximum, ecmp) << policy;
   }
+  const Results by_destination = run_network("d_mod_k", "permutation");
+  EXPECT_EQ(by_destination.flows.p50, by_destination.flows.maximum) << "none waits for another";
+  EXPECT_LT(by_destination.flows.maximum, ecmp);
+  EXPECT_EQ(by_destination.network.credit_stalls, 0u);
   const Results fixed = run_network("static", "permutation");
   const auto link = std::find_if(fixed.links.begin(), fixed.links.end(),
                                  [](const LinkResult& l) { return l.name == "agg0->core0"; });

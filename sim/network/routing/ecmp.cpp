@@ -20,8 +20,9 @@ Parameters<EcmpParameters> parameters() {
 class Ecmp final : public RoutingPolicy {
  public:
   explicit Ecmp(const EcmpParameters& p) : p_(p) {}
-  std::uint32_t choose(std::uint64_t flow, std::uint64_t seed, std::uint32_t count) const override {
-    return choose_by_hash(flow, p_.per_switch_seed ? seed : 0, count);
+  std::uint32_t choose(const Branch& branch) const override {
+    return choose_by_hash(branch.flow, p_.per_switch_seed ? branch.seed : 0,
+                          static_cast<std::uint32_t>(branch.ports.size()));
   }
 
  private:

@@ -49,7 +49,7 @@ class StaticPaths final : public RoutingPolicy {
  public:
   StaticPaths(std::map<Ends, std::vector<std::string>> paths, const StaticParameters& p)
       : paths_(std::move(paths)), given_(p.paths), reroute_(p.reroute) {}
-  void check(const Graph& graph) const override {
+  void prepare(const Graph& graph) override {
     for (const ConfigNode& path : given_.items()) {
       NodeId at = find_node(graph, *path.find("from"));
       for (const ConfigNode& name : path.find("through")->items())
