@@ -20,13 +20,13 @@ class Injectors {
   struct Ring {
     std::uint32_t head = kNone, tail = kNone;  // queue pairs
   };
-  struct Injector {
+  struct alignas(64) Injector {
     PortId port = 0;
-    PortId wire = 0;             // `port`, or behind PCIe the NIC's
-    std::uint32_t gate = kNone;  // PCIe: limits what is between GPU and wire
-    std::uint32_t place = 0;     // among those of its gate
-    std::uint32_t next = 0;      // at the same port, in a circle
-    std::uint32_t ready = 0;     // bit per class with a ring that is not empty
+    PortId wire = 0;                 // `port`, or behind PCIe the NIC's
+    std::uint32_t gate = kNone;      // PCIe: limits what is between GPU and wire
+    std::uint32_t next_at_gate = 0;  // in a circle, in the order in which they were made
+    std::uint32_t next = 0;          // at the same port, in a circle
+    std::uint32_t ready = 0;         // bit per class with a ring that is not empty
     std::array<Ring, kMaxClasses> rings;
   };
 
@@ -73,19 +73,18 @@ class Injectors {
   void fill(const Injector& in, Bytes bytes) {
     if (in.gate == kNone) return;
     gates_[in.gate].credit -= bytes;
-    gates_[in.gate].last = in.place;
+    gates_[in.gate].last = static_cast<std::uint32_t>(&in - injectors_.data());
   }
   void departed(PortId port, Bytes bytes);
 
  private:
-  std::uint32_t find(std::uint32_t any, PortId first, PortId gate) const;
+  std::uint32_t find(std::uint32_t any, PortId wire) const;
+  void join_gate(std::uint32_t index, std::uint32_t gate);
 
   // PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
   struct Gate {
     Bytes credit = 0;
-    std::uint32_t last =
-        0;  // of the injectors, the one that made a packet last; the next one's turn has come
-    std::vector<std::uint32_t> injectors;
+    std::uint32_t last = kNone;  // the injector that made a packet last; the next one's turn has come
   };
 
   FabricPart& fabric_;

@@ -59,6 +59,9 @@ class SendQueues {
   Bytes cancel(SenderState& s, std::uint32_t message);
 
   const Message& message(std::uint32_t index) const { return messages_[index]; }
+  void prefetch_limits(std::uint32_t message) const {
+    __builtin_prefetch(&messages_[message].request.traits.rate_limit);
+  }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
   // Whether its last packet is its message's.
   bool ends_message(const Segment& segment) const {

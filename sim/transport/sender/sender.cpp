@@ -140,13 +140,13 @@ void Sender::make_ready(std::uint32_t id) {
     if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
+    const std::uint32_t message = limiting_message(id);
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
-    const std::uint32_t psn = fabric_.packets()[packet].psn;
     const bool last = fabric_.packets()[packet].last;
     injectors_.fill(in, bytes);
     fabric_.transmit(in.port, packet);
-    pace(id, bytes + senders_[id].overhead, psn, last);
+    pace(id, bytes + senders_[id].overhead, message, last);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
     return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
@@ -191,6 +191,18 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   const std::uint32_t index = queues_.segment_of(senders_[id], psn);
   const Segment& segment = queues_.segment(index);
   return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+}
+
+// The message of the packet that next_packet() would make, whose limits pace() will ask for; kNone: no
+// message of the queue pair had any.
+[[gnu::always_inline]] inline std::uint32_t Sender::limiting_message(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
+  if (!s.limited) [[likely]]
+    return kNone;
+  const std::uint32_t segment = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  const std::uint32_t message = queues_.segment(segment).message;
+  queues_.prefetch_limits(message);
+  return message;
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -314,16 +326,16 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 
 // ---- Pacing
 
-// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was
-// `psn`, the last of its message or not.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last) {
+// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was of
+// limiting_message(), the last one or not.
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
   if (needs.sent_bytes && !s.scale_up) {
     control(id, [&](const CongestionControl& by, CongestionContext& c) { by.on_sent(c, wire_bytes); });
   }
-  if (s.limited) [[unlikely]]
-    return pace_limited(id, wire_bytes, psn, last);
+  if (message != kNone) [[unlikely]]
+    return pace_limited(id, wire_bytes, message, last);
   if (s.scale_up || (s.rate >= s.line_rate && !needs.pace_again)) {
     join_if_work(id);
     return;
@@ -331,13 +343,12 @@ void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool la
   wait_for_pace(id, wire_bytes, s.rate, 0);
 }
 
-// The same by the limits of the packet's message too.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last) {
+// The same by the message's limits too.
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last) {
   const SenderState& s = senders_[id];
-  const std::uint32_t message = queues_.segment(queues_.segment_of(s, psn)).message;
   const TransferTraits& traits = queues_.message(message).request.traits;
-  BitRate& at_most = state_.records[id].paced_at_most;
-  at_most = traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit;
+  const BitRate at_most = traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit;
+  if (!s.scale_up) state_.records[id].paced_at_most = at_most;
   const BitRate rate = std::min(s.rate, at_most);
   const Time gap = last ? traits.gap : 0;
   if (rate >= s.line_rate && gap == 0 && (s.scale_up || !of(s).needs.pace_again)) {

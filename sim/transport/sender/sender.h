@@ -133,8 +133,9 @@ class Sender final : public PacketSource {
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
-  void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last);
-  void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t psn, bool last);
+  std::uint32_t limiting_message(std::uint32_t id) const;
+  void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last);
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap);
   void move_pace(std::uint32_t id, BitRate before);
 
