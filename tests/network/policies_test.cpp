@@ -31,8 +31,8 @@ std::string error(const std::string& yaml) {
   return "accepted";
 }
 
-#define EXPECT_ERROR(Interface, yaml, message)                                                  \
-  EXPECT_NE(error<Interface>(yaml).find(message), std::string::npos) << error<Interface>(yaml); \
+#define EXPECT_ERROR(Interface, yaml, message)                                                               \
+  EXPECT_NE(error<Interface>(yaml).find(std::string(message)), std::string::npos) << error<Interface>(yaml); \
   EXPECT_NE(error<Interface>(yaml).find("part.yaml:1:"), std::string::npos) << error<Interface>(yaml)
 
 TEST(Marker, CompilesToALineThatGoesWithTheSpeed) {
