@@ -94,6 +94,8 @@ struct OwnKernels {
   // channel's data into buffers whose contents they add up, and out of those that they copy into. 0: that
   // takes no time.
   BitRate copy_in_rate = 0, copy_out_rate = 0;
+  // From the last piece of a round that a thread block copies to the first one of the next.
+  Time copy_pause = 0;
 };
 
 class CollectiveAlgorithm {

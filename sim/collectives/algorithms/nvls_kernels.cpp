@@ -26,7 +26,8 @@ OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgori
                     .messages = kNvlsMessages,
                     .slots = static_cast<std::uint32_t>(parameters.slots),
                     .copy_in_rate = copies / shape.scatters,
-                    .copy_out_rate = copies};
+                    .copy_out_rate = copies,
+                    .copy_pause = parameters.copies ? parameters.hop_latency : 0};
 }
 
 }  // namespace netsim

@@ -19,6 +19,9 @@
 //   what limits copies within a GPU is how many loads a warp has in flight, which are as many on both
 //   (COLL_UNROLL), and a GB200 NVL72 is measured to have Hopper's rate (docs/validation.md): so both have
 //   that.
+// - pause: a group copies the chunks of all heads, meets at a barrier, and only then are the flags set and
+//   those of the next round waited for (prims_simple.h, ScatterGatherOp). So protocol Simple costs a copying
+//   group what it costs every thread block between two slices (execution/latency_model.h): a hop's latency.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,10 @@ std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Pa
   return operation.passed_by != kNoIndex ? operation.passed_by : operation.gpu_of(to.rank, block);
 }
 
-// A thread block of the operation copies for so long, behind what it copies already and not before
+// A thread block of the operation copies what its step has, behind what it copies already and not before
 // `earliest`.
 void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
+  if (block.busy_until > 0 && block.index == 0) block.busy_until += operation.kernels->copy_pause;
   block.busy_until = std::max(block.busy_until, earliest) + time;
   operation.busy_until = std::max(operation.busy_until, block.busy_until);
 }

@@ -122,6 +122,25 @@ TEST(Nvls, CopiesTakeTime) {
   EXPECT_LE(more, copy * 2 + 1e3);
 }
 
+// Thread blocks that copy meet at a barrier after each round of all heads, and go on a hop's latency later. A
+// channel that copies more slowly than links carry takes that for each round.
+TEST(Nvls, CopyingPausesBetweenRounds) {
+  const auto members = every(1, 8);
+  constexpr Bytes kChunk = 64 * kKibibyte;
+  const auto time_of = [&](std::int64_t rounds, const char* hop_latency) {
+    PacketCollectives host(
+        dgx("dgx_h100",
+            std::string("{kind: nvls, channels: 1, chunk: 64 KiB, hop_latency: ") + hop_latency + "}"));
+    return host.run(request_of(CollectiveKind::all_reduce, members, rounds * 8 * kChunk));
+  };
+  const Time copy = transmission_time(8 * kChunk, kNvlsCopyRate);
+  for (const auto& [text, pause] :
+       {std::pair("3.7 us", 3'700 * kNanosecond), std::pair("9 us", 9 * kMicrosecond)}) {
+    const Time round = (time_of(40, text) - time_of(20, text)) / 20;
+    EXPECT_NEAR(static_cast<double>(round) / static_cast<double>(copy + pause), 1, 1e-3) << text;
+  }
+}
+
 TEST(Nvls, HasChannelsAndHeadsAsNccl) {
   EXPECT_EQ(nvls_channels(std::nullopt, 1), 16U);
   EXPECT_EQ(nvls_channels(GpuGeneration::hopper, 2), 16U);
@@ -249,7 +268,29 @@ TEST(Nvls, AnAllReduceOfAnH100TakesWhatNcclTakes) {
     EXPECT_NEAR(ratio, 1, tolerance) << bytes;
     logarithms += std::abs(std::log(ratio));
   }
-  EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.07);
+  EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.04);
+}
+
+// nccl-tests on the 72 GPUs of a GB200 NVL72, in place: microseconds. The launch is taken at the smallest
+// size.
+TEST(Nvls, AnAllReduceOfARackTakesWhatNcclTakes) {
+  const std::tuple<Bytes, double, double> measured[] = {{kGibibyte, 2924.7, 0.15},
+                                                        {2 * kGibibyte, 5474.6, 0.15},
+                                                        {4 * kGibibyte, 10141, 0.15},
+                                                        {8 * kGibibyte, 20006, 0.03}};
+  const auto members = every(1, 72);
+  const auto microseconds = [&](Bytes bytes) {
+    PacketCollectives gb200(rack("", "nvls"));
+    return static_cast<double>(gb200.run(request_of(CollectiveKind::all_reduce, members, bytes))) / 1e6;
+  };
+  const double launch = 1835.9 - microseconds(512 * kMebibyte);
+  double logarithms = 0;
+  for (const auto& [bytes, takes, tolerance] : measured) {
+    const double ratio = (launch + microseconds(bytes)) / takes;
+    EXPECT_NEAR(ratio, 1, tolerance) << bytes;
+    logarithms += std::abs(std::log(ratio));
+  }
+  EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.03);
 }
 
 // ---- NVLS tree
