@@ -292,7 +292,7 @@ def main():
                         help="packet-hops above which a job carries traffic between hosts in packets of 64 KiB (default: 15e9)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="print the rows' commands, play nothing")
-    what.add_argument("--dry-run", action="store_true", help="print packet-hops and minutes of each job, play nothing")
+    what.add_argument("--dry-run", action="store_true", help="print packet-hops and minutes of each job as it would be played, and of all; play nothing")
     what.add_argument("--kept", action="store_true", help="the table of those rows that were played, with whatever --packets; play nothing")
     what.add_argument("--calibrate", action="store_true", help="find the clocks of the families and write them into the table")
     what.add_argument("--common", action="store_true", help="play the rows that calibrate with the common clock")
@@ -322,6 +322,11 @@ def main():
             raise
 
 
+def predictions(player, row):
+    """Each job of the row as it would be played, with large packets where it has too many hops, and what --dry-run says of it."""
+    return [(part, player.predict(part)) for part in player.sized(*row.parts())]
+
+
 def run(options, player, pool, everything, rows):
     """What was asked for, of these rows of all."""
     if options.list:
@@ -329,9 +334,11 @@ def run(options, player, pool, everything, rows):
             print(" ".join(f"'{word}'" if " " in word else word for word in part.call(player.binary)))
         return
     if options.dry_run:
-        parts = [part for row in rows for part in row.parts()]
-        for part, predicted in zip(parts, pool.map(player.predict, parts)):
+        hops = minutes = 0
+        for part, predicted in (pair for pairs in pool.map(lambda row: predictions(player, row), rows) for pair in pairs):
             print(f"{part.name}: {predicted['packet_hops'] / 1e9:.2f} G packet-hops, {predicted['minutes']:.1f} minutes", flush=True)
+            hops, minutes = hops + predicted["packet_hops"], minutes + predicted["minutes"]
+        print(f"in all {hops / 1e9:.2f} G packet-hops, {minutes / 60:.1f} hours of a core")
         return
     if options.calibrate:
         rows = [row for row in rows if row.calibrates]

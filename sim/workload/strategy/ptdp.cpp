@@ -80,6 +80,7 @@ struct ShardingParameters {
   ShardedReplicas::Reshard reshard = ShardedReplicas::Reshard::layers;
   std::int64_t ahead = 1;
   std::int64_t group = 0;
+  Time list_entry = ShardedReplicas{}.list_entry;
 };
 
 struct OffloadParameters {
@@ -237,7 +238,10 @@ const Parameters<ShardingParameters>& sharding_parameters() {
           .integer(
               "group", &P::group, {0, 1'000'000},
               "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
-              "all share one");
+              "all share one")
+          .time("list_entry", &P::list_entry, {0, kSecond},
+                "parameters: what each rank's part costs the host where a matrix is gathered into a list of "
+                "tensors, and its gradient reduce-scattered out of one (DeepSpeed of 2021); 0: no lists");
   return p;
 }
 
@@ -812,6 +816,11 @@ class Ptdp : public WorkloadKind {
     }
     if (group != 0 && (model_->experts() != nullptr || p_.sharding.what == Sharded::gradients))
       node(where, "sharding", "group").fail("groups divide parameters, of a model without routed experts");
+    if (p_.sharding.list_entry > 0 && (p_.sharding.what != Sharded::parameters || p_.parallel.pipeline > 1 ||
+                                       model_->experts() != nullptr)) {
+      node(where, "sharding", "list_entry")
+          .fail("lists of tensors are of what: parameters, of a model without routed experts in one stage");
+    }
     if (shards_gradients() && p_.parallel.pipeline > 1 && !model_->make(1, 2).shared.empty())
       what.fail("stages that share an embedding sum its gradients whole: gradients cannot be divided");
   }
@@ -997,8 +1006,8 @@ class Ptdp : public WorkloadKind {
     const bool parameters = p_.sharding.what == Sharded::parameters;
     for (const ParameterSet set : sets) {
       all.push_back(
-          shards_gradients()
-              ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead), set})
+          shards_gradients() ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead),
+                                                 p_.sharding.list_entry, set})
           : p_.gradient.local_steps > 1
               ? local_steps({narrow(p_.gradient.local_steps), p_.gradient.bucket, set})
           : p_.parallel.servers > 0

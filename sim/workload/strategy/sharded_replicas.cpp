@@ -25,6 +25,7 @@ class ShardedReplicasStrategy final : public Strategy {
       reduce(graph, stage, s);
       stage.finished.push_back(FinishNode::kReductions);
     }
+    if (p_.list_entry > 0) handle_lists(graph);
   }
 
  private:
@@ -36,6 +37,36 @@ class ShardedReplicasStrategy final : public Strategy {
   Bytes gathered_bytes(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier) const {
     return parameter_bytes(carried_parameters(graph, layer, carrier, p_.set),
                            graph.layers[layer].reduced[static_cast<std::size_t>(p_.set)]);
+  }
+
+  // One list before a forward; before a backward one for what is gathered again, and one for the gradients.
+  void handle_lists(TrainingGraph& graph) const {
+    const auto entries = [&](std::uint32_t layer, std::uint32_t carrier) {
+      const std::vector<Tensor>& own = graph.layers[layer].parameters;
+      const auto lists = std::count_if(own.begin(), own.end(), [&](const Tensor& tensor) {
+        return graph.sharding.local(tensor) >= ShardedReplicas::kLeastOfList;
+      });
+      const bool shares = layer == carrier && !graph.model.shared.empty();
+      return (lists + (shares ? 1 : 0)) * static_cast<std::int64_t>(shard_count(graph, p_.set));
+    };
+    for (std::uint32_t i = 0; i < graph.layers.size(); ++i) {
+      LayerGraph& layer = graph.layers[i];
+      begin_with_lists(layer.forward, entries(i, TrainingGraph::kFirst));
+      begin_with_lists(layer.recompute.empty() ? layer.backward : layer.recompute,
+                       entries(i, TrainingGraph::kLast) * (is_kept(i) ? 1 : 2));
+    }
+  }
+  // What waited for whatever lies before the chain waits for the lists.
+  void begin_with_lists(Chain& chain, std::int64_t entries) const {
+    if (entries == 0) return;
+    Kernel kernel;
+    kernel.kind = Kernel::Kind::fixed;
+    kernel.name = "parameter_lists";
+    kernel.duration = entries * p_.list_entry;
+    GraphNode node;
+    node.name = kernel.name;
+    node.work = {kernel.name, {kernel}};
+    chain.insert(chain.begin(), std::move(node));
   }
 
   // The forward comes to what the ends share with the first layer, the backward with the last. What is kept

@@ -345,6 +345,13 @@ struct ShardedReplicas {
   // the model staying as FSDP's root does; or nothing (FSDP's reshard_after_forward=False).
   enum class Reshard : std::uint8_t { all, layers, nothing } reshard = Reshard::layers;
   std::uint32_t ahead = 1;  // FSDP's forward and backward prefetch
+  // What each tensor costs where a matrix is gathered by itself into a list of as many tensors as ranks have
+  // parts of it, and its gradient reduce-scattered out of one: the host makes them and PyTorch copies them
+  // one by one, and the GPU computes nothing meanwhile (DeepSpeed of 2021, _allgather_param in
+  // deepspeed/runtime/zero/partition_parameters.py; ProcessGroupNCCL's all-gather of lists). 0: no lists.
+  Time list_entry = 0;
+  // What has fewer parameters has no list: DeepSpeed keeps it whole (stage3_param_persistence_threshold).
+  static constexpr std::int64_t kLeastOfList = 100'000;
   ParameterSet set = ParameterSet::common;
 };
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);

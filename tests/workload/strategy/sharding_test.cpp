@@ -304,6 +304,58 @@ TEST(ShardedReplicas, GatherAheadOfWhatIsComputed) {
   EXPECT_EQ(end("1"), 10 + 10 + 4 * 10 + 10 + 4 * 10);
 }
 
+// Four matrices a layer, the words and the positions, each a list of as many tensors as ranks: before each
+// forward, and before each backward one for what is gathered again and one for the gradients.
+TEST(ShardedReplicas, ListsTakeTheirTime) {
+  const auto lists_of = [](const std::string& sharding, const std::string& recompute) {
+    const auto source =
+        parse_workload(
+            "{kind: ptdp, model: {kind: gpt, layers: 3, hidden: 512, heads: 4, sequence: 256, vocabulary: "
+            "1024}, parallel: {data: 8}, microbatches: 2, optimizer: distributed_adam, recompute: " +
+            recompute + ", sharding: {what: parameters, " + sharding + "}}")
+            ->tasks(8);
+    const auto found = kernels(*source, 5);
+    Time sum = 0;
+    if (found.count("parameter_lists") != 0)
+      for (const Kernel& kernel : found.at("parameter_lists")) sum += kernel.duration;
+    return sum;
+  };
+  for (const char* recompute : {"none", "full"}) {
+    EXPECT_EQ(lists_of("reshard: all", recompute), 0);
+    EXPECT_EQ(lists_of("reshard: all, list_entry: 3 us", recompute),
+              2 * 3 * (3 * 4 + 2) * 8 * 3 * kMicrosecond);
+    // Words and positions stay after the forward.
+    EXPECT_EQ(lists_of("reshard: layers, list_entry: 3 us", recompute),
+              2 * (3 * (3 * 4) + 2 * 2) * 8 * 3 * kMicrosecond);
+    EXPECT_EQ(lists_of("reshard: layers, group: 4, list_entry: 3 us", recompute),
+              2 * (3 * (3 * 4) + 2 * 2) * 4 * 3 * kMicrosecond);
+  }
+  EXPECT_THAT(
+      [] { job("gpt", "parallel: {data: 4}, optimizer: distributed_adam, sharding: {list_entry: 1 us}", 4); },
+      ThrowsMessage<ConfigError>(HasSubstr("lists of tensors are of what: parameters")));
+}
+
+// A layer is computed when its parameters are gathered and their lists handled; nobody gathers meanwhile.
+TEST(ShardedReplicas, NothingIsComputedBesideLists) {
+  const auto source = parse_workload(
+                          "{kind: ptdp, model: {kind: gpt, layers: 2, hidden: 512, heads: 4, sequence: 256, "
+                          "vocabulary: 1024}, parallel: {data: 2}, recompute: none, optimizer: "
+                          "distributed_adam, sharding: {what: parameters, reshard: all, ahead: 0, "
+                          "list_entry: 1 us}}")
+                          ->tasks(2);
+  std::vector<Time> durations;
+  for (const Work& work : source->works()) durations.push_back(work.name == "parameter_lists" ? 7 : 0);
+  TaskPlayer player(*source, 1, durations);
+  player.transfer_time = [&](const Task& task) {
+    return source->names()[task.name] == "dp_parameters" ? Time{10} : Time{0};
+  };
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  // Embedding, two layers and the head are gathered twice. Before the forward of the head, whose norm has no
+  // list, there is none; before its backward there are those of the words, which it shares.
+  EXPECT_EQ(player.end(), 2 * 4 * 10 + (3 + 4) * 7);
+}
+
 // The sums of a group are completed among the groups.
 TEST(ShardedReplicas, GroupsHaveCopiesOfTheirOwn) {
   const auto source =
