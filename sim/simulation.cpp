@@ -329,8 +329,21 @@ void Simulation::record(const CommunicationRecord& communication) {
     request.counts = communication.counts;
     request.grouped = communication.grouped;
     choice = system_.executor().choice(request);
+    check_bound(communication, choice);
   }
   recorder_->record(communication, choice);
+}
+
+// Of `members_`.
+void Simulation::check_bound(const CommunicationRecord& communication, const LibraryChoice& choice) {
+  if (system_.packets() == nullptr) return;  // there are no links
+  if (!bounds_) bounds_.emplace(system_.cluster());
+  const Time takes = communication.end - communication.first_start;
+  const Time least = bounds_->least(communication.kind, communication.bytes, members_, choice.help);
+  NETSIM_CHECK(takes >= least,
+               fmt::format("{} of {} among {} ranks by {} took {}, its links need {}",
+                           to_string(communication.kind), format_bytes(communication.bytes),
+                           communication.ranks, choice.algorithm, format_time(takes), format_time(least)));
 }
 
 // Events ask for calls only where a job has tasks that ask for circuits: they shorten the engine's windows.

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/collective_bounds.h"
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
@@ -173,6 +175,7 @@ class Simulation {
   void create_jobs();
   void connect_circuits();
   void record(const CommunicationRecord& communication);
+  void check_bound(const CommunicationRecord& communication, const LibraryChoice& choice);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   void add(const JobDescription& job, std::vector<std::uint32_t> gpus);
   void go_on(Recovery::Rest rest);
@@ -226,7 +229,8 @@ class Simulation {
   std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
   std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
-  std::vector<std::uint32_t> members_;  // of the collective that is recorded: GPUs
+  std::vector<std::uint32_t> members_;      // of the collective that is recorded: GPUs
+  std::optional<CollectiveBounds> bounds_;  // made with the first one
   IterationCallback on_iteration_;
   LastMove last_move_;
   Time next_look_ = 0;

@@ -42,7 +42,7 @@ constexpr bool by_fabric(CostFamily family) {
 enum class RankOrder : std::uint8_t {
   group,  // the first member, the second, ...
   // On each channel the members of another ring that visits domain after domain. All ranks of such a plan
-  // have as many thread blocks, and none is a root.
+  // have as many thread blocks. Its root, where it has one, is the same member on all channels.
   rings,
   // On each channel domain after domain, the members of each in a chain that begins near another NIC, the
   // domains in one of two orders. Such a plan is made by plan_over(), all its ranks have as many thread

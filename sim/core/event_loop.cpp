@@ -207,12 +207,33 @@ inline bool EventLoop::in_order(std::uint64_t a, std::uint64_t b) const {
   return before(event_of(a), event_of(b));
 }
 
+// Of the bucket that is being executed what has been, but for the running event. A bucket may go on for as
+// long as a run does, where nothing takes time.
+void EventLoop::forget_executed() {
+  order_key();  // while the events are there
+  const std::size_t gone = cursor_ - 1;
+  for (std::size_t i = 0; i < gone; ++i)
+    spare_.push_back(static_cast<std::uint32_t>(current_[i] & ((1U << kPlaceBits) - 1)));
+  const auto begin = current_.begin();
+  std::copy(begin + static_cast<std::ptrdiff_t>(gone), begin + static_cast<std::ptrdiff_t>(count_), begin);
+  count_ -= gone;
+  cursor_ = ordered_ = 1;
+}
+
 // Into the bucket that is being executed.
 void EventLoop::insert_current(const Event& event) {
+  constexpr std::size_t kMany = 4096;
+  if (cursor_ >= kMany && cursor_ >= count_ / 2) [[unlikely]]
+    forget_executed();
   std::uint32_t at = current_events_;
-  if (at % kChunk == 0) at = add_chunk(at);
+  if (!spare_.empty()) {
+    at = spare_.back();
+    spare_.pop_back();
+  } else {
+    if (at % kChunk == 0) at = add_chunk(at);
+    current_events_ = at + 1;
+  }
   events_[at] = event;
-  current_events_ = at + 1;
   const Time start = current_bucket_ << shift_;
   const std::uint64_t number = event.time < start ? at : entry(event, start, at);
   if (count_ == current_.size()) current_.resize(2 * count_);
@@ -323,6 +344,7 @@ void EventLoop::leave_bucket() {
   order_key();  // while the events are there
   release(current_events_);
   current_events_ = 0;
+  spare_.clear();
   cursor_ = count_ = ordered_ = 0;
   if (!outgrown_.empty()) outgrown_.clear();
 }

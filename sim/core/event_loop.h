@@ -127,6 +127,7 @@ class EventLoop {
   void release(std::uint32_t bucket);
   void insert_slow(Event event);
   void insert_current(const Event& event);
+  void forget_executed();
   std::uint64_t entry(const Event& event, Time bucket_start, std::uint32_t place) const {
     return (static_cast<std::uint64_t>(event.time - bucket_start) << (64 - shift_)) |
            (event.key >> key_shift_ << kPlaceBits) | place;
@@ -164,6 +165,7 @@ class EventLoop {
   std::vector<std::uint64_t> current_;  // the first count_ are used
   std::size_t cursor_ = 0, count_ = 0;
   std::uint32_t current_events_ = 0;  // its list
+  std::vector<std::uint32_t> spare_;  // places in it whose events have been executed
   std::uint32_t free_chunk_ = 0;
   std::vector<std::vector<Event>> outgrown_;  // earlier events_: the running event may lie in one
   std::vector<Event> far_;                    // heap by (time, key): beyond the coarse horizon

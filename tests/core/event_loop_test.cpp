@@ -6,6 +6,8 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "sim/core/random.h"
 
@@ -101,6 +103,52 @@ TEST(EventLoop, NextTimeIsThatOfTheEarliestPendingEvent) {
   EXPECT_EQ(loop.now(), 5000);
   EXPECT_EQ(loop.run(), 1u);
   EXPECT_EQ(loop.next_time(), kNever);
+}
+
+// Where nothing takes time an instant is as long as the run: each event adds one or two at its own time, of
+// any origin, until there have been `total`.
+struct Instant {
+  explicit Instant(std::uint64_t total) : left(total) {
+    for (std::uint32_t i = 0; i < 64; ++i) origins.emplace_back(i);
+    loop.set_handler(
+        EventKind::job, [](void* self, const Event& e) { static_cast<Instant*>(self)->handle(e); }, this);
+    add();
+  }
+  void handle(const Event& event) {
+    if (check) {
+      EXPECT_EQ(event.key, *keys.begin());
+      keys.erase(keys.begin());
+    }
+    for (std::uint64_t more = ++handled < 9'000 ? 2 : 1; more > 0; --more) add();
+  }
+  void add() {
+    if (left == 0) return;
+    --left;
+    const Event event{7, origins[random.below(origins.size())].next_key(), 0, EventKind::job, 0};
+    if (check) keys.insert(event.key);
+    loop.insert(event);
+  }
+  EventLoop loop;
+  std::vector<Origin> origins;
+  RandomStream random{3, "instant"};
+  std::uint64_t left, handled = 0;
+  bool check = true;
+  std::set<std::uint64_t> keys;
+};
+
+TEST(EventLoop, AnInstantHasTheOrderOfTheLaw) {
+  Instant instant(200'000);
+  EXPECT_EQ(instant.loop.run(), 200'000U);
+  EXPECT_TRUE(instant.keys.empty());
+}
+
+// More than there are places for: those of what has been executed are used again.
+TEST(LongEventLoop, AnInstantMayHaveAnyNumberOfEvents) {
+  constexpr std::uint64_t kEvents = (1U << 26) + 1'000'000;
+  Instant instant(kEvents);
+  instant.check = false;
+  instant.keys.clear();
+  EXPECT_EQ(instant.loop.run(), kEvents);
 }
 
 TEST(EventLoop, WindowsUpToAHorizonGiveTheOrderOfOneRun) {

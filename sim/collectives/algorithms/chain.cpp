@@ -1,5 +1,5 @@
-// Chain: the buffer passes from rank to rank in the order of the group, as NCCL's broadcast and reduce pass
-// its ring. Broadcast goes root, root+1, ..., root-1; reduce goes root+1, root+2, ..., root, and every rank
+// Chain: the buffer passes from rank to rank along a ring, as NCCL's broadcast and reduce pass its rings, each
+// channel another one. Broadcast goes root, root+1, ..., root-1; reduce goes root+1, root+2, ..., root, and every rank
 // adds its own. One chunk a round; the rounds of a large buffer follow each other down the chain: (p - 2 +
 // rounds) steps of one slice.
 #include "sim/collectives/algorithm.h"
@@ -46,6 +46,7 @@ class Chain final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
   }
+  RankOrder order() const override { return RankOrder::rings; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     return std::make_unique<ChainPlan>(kind, ranks, root);
   }

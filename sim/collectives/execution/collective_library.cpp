@@ -472,7 +472,8 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
   course.reason.graph = layout.given(choice.algorithm->order()).channels > 0;
   course.family = choice.algorithm->cost_family();
   course.farthest = layout.farthest;
-  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels, choice.first);
+  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels, choice.first,
+                                has_root(request.kind) ? request.root : kNoIndex);
   cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
   set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,

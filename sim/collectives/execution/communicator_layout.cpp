@@ -464,7 +464,7 @@ std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place)
 }
 
 ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels,
-                             std::uint32_t first)
+                             std::uint32_t first, std::uint32_t root)
     : first_(first) {
   if (order == RankOrder::rings) orders_ = layout.rings;
   if (order == RankOrder::chains) orders_ = layout.chains;
@@ -475,6 +475,9 @@ ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, 
     half_ = (channels + 1) / 2;
   }
   channels_each_ = (std::min(channels, half_) + each_ - 1) / each_;
+  if (order != RankOrder::rings || root == kNoIndex) return;
+  rooted_ = &layout;
+  root_ = root;
 }
 
 std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels) const {
@@ -487,7 +490,7 @@ std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels)
     const std::uint32_t end = second ? first_ + channels : std::min(first_ + channels, half_);
     if (begin < first_) begin += (first_ - begin + each_ - 1) / each_ * each_;
     if (begin >= end) continue;
-    sets.push_back({begin - first_, each_, (end - begin + each_ - 1) / each_, orders_[i]});
+    sets.push_back({begin - first_, each_, (end - begin + each_ - 1) / each_, this->order(i)});
   }
   return sets;
 }
@@ -530,6 +533,12 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
     if (domains.size() < members.size()) layout.rings = rings_of(domains, sites);
   }
   if (graph != nullptr) take_given(Given(domains, sites, *graph), domains.size(), layout);
+  for (const std::vector<std::uint32_t>& ring : layout.rings) {
+    std::vector<std::uint32_t>& twice = layout.rings_twice.emplace_back(ring);
+    twice.insert(twice.end(), ring.begin(), ring.end());
+    std::vector<std::uint32_t>& places = layout.ring_places.emplace_back(ring.size());
+    for (std::uint32_t rank = 0; rank < ring.size(); ++rank) places[ring[rank]] = rank;
+  }
   return layout;
 }
 

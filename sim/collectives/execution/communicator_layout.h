@@ -67,6 +67,9 @@ struct CommunicatorLayout {
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain without rings along links, or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
+  // Each ring twice over, and where each place is in it: from there on a ring is one that begins with any
+  // member.
+  std::vector<std::vector<std::uint32_t>> rings_twice, ring_places;
   // The same in the order of the chains, twice as many; empty in a single domain without a graph of NCCL's.
   std::vector<std::vector<std::uint32_t>> chains;
   TreePattern trees = TreePattern::balanced;
@@ -96,9 +99,9 @@ class ChannelOrders {
   // The order of the group on all.
   ChannelOrders() = default;
   // Of `channels` of a group those from `first` on: channel 0 here is the group's channel `first`. `layout`
-  // lives as long.
+  // lives as long. `root`: the member whose rank is its own place on all of them; kNoIndex: none is.
   ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels,
-                std::uint32_t first = 0);
+                std::uint32_t first = 0, std::uint32_t root = kNoIndex);
 
   // Orders that the channels take in turns.
   std::uint32_t count() const { return orders_.empty() ? 1 : static_cast<std::uint32_t>(orders_.size()); }
@@ -108,7 +111,7 @@ class ChannelOrders {
     if (orders_.empty()) return {};
     channel += first_;
     const std::uint32_t tree = channel < half_ ? 0 : 1;
-    return orders_[tree * each_ + (channel - tree * half_) % each_];
+    return order(tree * each_ + (channel - tree * half_) % each_);
   }
 
   // What the endpoint calls a channel (TransferTraits::channel): those that may join the same two members
@@ -133,12 +136,21 @@ class ChannelOrders {
 
  private:
   std::uint32_t trees() const { return half_ == kNoIndex ? 1 : 2; }
+  std::span<const std::uint32_t> order(std::uint32_t number) const {
+    if (rooted_ == nullptr) return orders_[number];
+    const std::vector<std::uint32_t>& places = rooted_->ring_places[number];
+    const auto ranks = static_cast<std::uint32_t>(places.size());
+    const std::uint32_t ahead = (places[root_] + ranks - root_) % ranks;
+    return std::span(rooted_->rings_twice[number]).subspan(ahead, ranks);
+  }
 
   std::span<const std::vector<std::uint32_t>> orders_;
   std::uint32_t first_ = 0;
   std::uint32_t each_ = 1;           // orders of a tree; all of rings
   std::uint32_t channels_each_ = 1;  // of an order, at the most
   std::uint32_t half_ = kNoIndex;    // the first channel of the second tree
+  const CommunicatorLayout* rooted_ = nullptr;
+  std::uint32_t root_ = kNoIndex;
 };
 
 // `members`: GPUs, in the order of the group; 2 and more. `orders`: what has been found for other groups.

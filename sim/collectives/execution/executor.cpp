@@ -37,8 +37,12 @@ class ScheduleExecutor final : public Executor {
   }
   LibraryChoice choice(const CommunicationRequest& request) override {
     const Course course = lookup_.course(request);
-    return {course.plan->algorithm(), course.chunking.protocol,
-            course.chunking.channels * course.plan->channels(), text_of(course.reason)};
+    const Plan& plan = *course.plan;
+    const auto help = plan.workers() < plan.ranks() ? LibraryChoice::Help::servers
+                      : plan.fans() > 0             ? LibraryChoice::Help::switches
+                                                    : LibraryChoice::Help::none;
+    return {plan.algorithm(), course.chunking.protocol, course.chunking.channels * plan.channels(),
+            text_of(course.reason), help};
   }
   std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
     return lookup_.nccl_graph(members);

@@ -216,6 +216,32 @@ TEST(PacketExecutor, AnAllReduceOfTwoA100HostsTakesWhatNcclTakes) {
             0.1);
 }
 
+// NCCL's broadcast and reduce pass all of its rings: each of the NICs carries its part out of the host, or
+// into it, but those that a ring would come back to its root by.
+TEST(PacketExecutor, ABroadcastAndAReduceUseAllNics) {
+  const Bytes n = 256 * kMebibyte;
+  for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    for (const std::uint32_t root : {0U, 5U, 14U}) {
+      PacketCollectives dgx(kTwoDgx + std::string("collectives: {broadcast: nccl, reduce: nccl}\n"));
+      const std::vector<std::uint32_t> members = every(1, 16);
+      CommunicationRequest request = request_of(kind, members, n);
+      request.root = root;
+      const auto seconds = static_cast<double>(dgx.run(request)) / 1e12;
+      // Each NIC has an eighth; what the first slices take down the rings comes on top.
+      EXPECT_GE(static_cast<double>(n) / seconds, 0.5 * 8 * 25e9);
+      double out = 0;
+      for (std::uint32_t nic = 0; nic < 16; ++nic) {
+        const std::string name = "host" + std::to_string(nic / 8) + "/nic" + std::to_string(nic % 8);
+        const auto bytes =
+            static_cast<double>(dgx.packets.network->port_counters(dgx.fabric_port(name)).wire_bytes);
+        out += bytes;
+        EXPECT_LE(bytes, 1.03 * n / 8) << name;
+      }
+      EXPECT_GE(out, 15.0 * n / 8);
+    }
+  }
+}
+
 // Over 2 to 16 hosts: what the cost model estimates to take least, of both algorithms and all protocols.
 TEST(PacketExecutor, NcclTakesWhatItsModelSays) {
   for (const std::uint32_t hosts : {2U, 4U, 16U}) {
