@@ -49,7 +49,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
       "played; with --print-config the configuration too");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("prove", text()->value_name("FILE"),
-      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON), say what it is, and prove that "
+      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et), say what it "
+      "is, and prove that "
       "it does that; exit code 3 "
       "with the reason where it does not");
   add("show-schedule", text()->value_name("PLAN"),

@@ -246,7 +246,9 @@ TEST_F(RecogniseFiles, RefusalsNameTheFormat) {
   const auto chakra_input = std::find_if(inputs().begin(), inputs().end(),
                                          [](const auto& input) { return input.first == "chakra_et"; });
   const std::string chakra = write("trace.et", chakra_input->second);
-  EXPECT_EQ(as_workload(chakra), "3 : is a Chakra execution trace; netsim does not read them yet");
+  EXPECT_EQ(as_workload(chakra),
+            "3 : is a Chakra execution trace: netsim reads those of a collective's algorithm (netsim --prove "
+            "NAME.0.et), no workloads yet");
 }
 
 TEST_F(RecogniseFiles, WhatIsGivenForSomethingElseIsToldItsUse) {
@@ -324,11 +326,11 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
       continue;
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found,
-                testing::AnyOf("astra_network", "netsim_workload", "netsim_jobs", "netsim_configuration",
-                               "netsim_sweep", "csv", "expert_counts", "htsim_cm", "htsim_topology",
-                               "infragraph", "measured_kernels", "nccl_graph", "sccl_json", "msccl_xml",
-                               "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows", "ns3_topology",
-                               "simai_topology", "size_distribution"))
+                testing::AnyOf("astra_network", "chakra_et", "netsim_workload", "netsim_jobs",
+                               "netsim_configuration", "netsim_sweep", "csv", "expert_counts", "htsim_cm",
+                               "htsim_topology", "infragraph", "measured_kernels", "nccl_graph", "sccl_json",
+                               "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows",
+                               "ns3_topology", "simai_topology", "size_distribution"))
         << path;
   }
 }

@@ -53,7 +53,8 @@ class Msccl final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
-    with_file(Parameters<MscclParameters>(), "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON)")
+    with_file(Parameters<MscclParameters>(),
+              "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et)")
         .choice("protocol", &MscclParameters::protocol,
                 {{"of_file", std::nullopt},
                  {"simple", Protocol::simple},

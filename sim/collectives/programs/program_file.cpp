@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/collectives/programs/chakra_et.h"
 #include "sim/collectives/programs/msccl_xml.h"
 #include "sim/collectives/programs/sccl_json.h"
 #include "sim/collectives/programs/teccl_json.h"
@@ -19,17 +20,20 @@ struct Reader {
   const char* format;  // its name among the formats that are recognised
   CollectiveProgram (*read)(std::string text, const std::string& path);
 };
-constexpr Reader kReaders[] = {
-    {"msccl_xml", read_msccl_xml}, {"sccl_json", read_sccl_json}, {"teccl_schedule", read_teccl_json}};
+constexpr Reader kReaders[] = {{"msccl_xml", read_msccl_xml},
+                               {"sccl_json", read_sccl_json},
+                               {"teccl_schedule", read_teccl_json},
+                               {"chakra_et", read_chakra_et}};
 
 }  // namespace
 
 CollectiveProgram read_program(std::string text, const std::string& path) {
   const Format* format = recognise(text, path);
   if (format == nullptr) {
-    throw InputError(
-        Place{path, 0, 0, ""},
-        "is no program of a collective; allowed: one of MSCCL (XML), SCCL, TACCL or TE-CCL (JSON)");
+    throw InputError(Place{path, 0, 0, ""},
+                     "is no program of a collective; allowed: one of MSCCL (XML), SCCL, TACCL or TE-CCL "
+                     "(JSON), or a trace of "
+                     "Chakra (NAME.0.et)");
   }
   const auto* reader = std::find_if(std::begin(kReaders), std::end(kReaders), [&](const Reader& candidate) {
     return format->name == candidate.format;

@@ -1,4 +1,4 @@
-// Files of programs, of whatever format: MSCCL's XML, the JSON of SCCL, TACCL and TE-CCL.
+// Files of programs, of whatever format: MSCCL's XML, the JSON of SCCL, TACCL and TE-CCL, traces of Chakra.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr const char* kProgramAdvice =
     "netsim --prove proves it, `collectives: {all_reduce: {kind: msccl, file: ...}}` runs it";
 
 // A connected program by what its text is recognised as. InputError for what is none or is wrong; `path`
-// stands for the text in messages.
+// stands for the text in messages, and is where the other ranks' files of a trace are looked for.
 CollectiveProgram read_program(std::string text, const std::string& path);
 
 // "all_reduce 'ring' of 8 ranks: 1 channel, 8 thread blocks, 120 steps, 8 chunks, in place, LL128".

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +22,10 @@ namespace netsim {
 namespace {
 
 constexpr std::uint32_t kMostEpochs = 1 << 20;
+// Parts that a chunk is cut into at the most, where less than one travels at a time.
+constexpr std::uint32_t kMostParts = 64;
+// Volumes are written with six digits behind the point, and sums of such.
+constexpr double kVolumeError = 2e-6;
 
 // Takes apart a text that is made of fixed words and numbers.
 class Scanner {
@@ -36,27 +42,45 @@ class Scanner {
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return true;
   }
+  bool real(double& value) {
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || !std::isfinite(value)) return false;
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return true;
+  }
   bool at_end() const { return rest_.empty(); }
 
  private:
   std::string_view rest_;
 };
 
-struct Flow {
-  std::uint32_t chunk = 0, source = 0, from = 0, to = 0, epoch = 0;
+// What travels over a link.
+struct Hop {
+  std::uint32_t from = 0, to = 0, epoch = 0;
+  double volume = 1;  // of the chunk
 };
+// "0->2 in epoch 3", "0->2 with volume 0.5 in epoch 3 via switches 16".
+bool read_hop(Scanner& scanner, Hop& hop) {
+  if (!scanner.number(hop.from) || !scanner.word("->") || !scanner.number(hop.to)) return false;
+  if (scanner.word(" with volume ") && !scanner.real(hop.volume)) return false;
+  return scanner.word(" in epoch ") && scanner.number(hop.epoch) && hop.epoch <= kMostEpochs &&
+         (scanner.at_end() || scanner.word(" via switches "));
+}
+constexpr const char* kHop = "G->G [with volume V] in epoch E', E up to ";
 
+struct Flow {
+  std::uint32_t chunk = 0, source = 0;
+  Hop hop;
+};
 Flow read_flow(const ConfigNode& node) {
   Flow flow;
   const std::string text = node.is_scalar() ? node.text() : "";
   Scanner scanner(text);
   const bool known = scanner.word("Chunk ") && scanner.number(flow.chunk) && scanner.word(" from ") &&
                      scanner.number(flow.source) && scanner.word(" traveled over ") &&
-                     scanner.number(flow.from) && scanner.word("->") && scanner.number(flow.to) &&
-                     scanner.word(" in epoch ") && scanner.number(flow.epoch) &&
-                     (scanner.at_end() || scanner.word(" via switches "));
-  if (!known || flow.epoch > kMostEpochs) {
-    node.fail("'" + text + "' was given; allowed: 'Chunk C from G traveled over G->G in epoch E', E up to " +
+                     read_hop(scanner, flow.hop);
+  if (!known) {
+    node.fail("'" + text + "' was given; allowed: 'Chunk C from G traveled over " + kHop +
               std::to_string(kMostEpochs));
   }
   return flow;
@@ -71,95 +95,315 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
   return number;
 }
 
-const ConfigNode& entry(const ConfigNode& root, const char* key) {
-  const ConfigNode* found = root.find(key);
-  if (found == nullptr) root.fail(std::string("'") + key + "' is missing");
-  return *found;
+// By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
+const ConfigNode* entry(const ConfigNode& root, std::string_view name) {
+  for (const auto& [key, value] : root.entries()) {
+    const std::size_t at = key.find('-');
+    if (at != std::string::npos && std::string_view(key).substr(at + 1) == name) return &value;
+  }
+  return nullptr;
 }
 
 class ScheduleReader {
  public:
-  explicit ScheduleReader(const ConfigNode& root) : root_(root) {}
+  explicit ScheduleReader(const ConfigNode& root) : root_(root) {
+    if (!root.is_map()) root.fail("allowed: an object with 'N-Flows' and 'N-Demand_Met' or 'N-Chunk paths'");
+  }
 
   StepSchedule read() {
     schedule_.name = "teccl";
-    schedule_.kind = CollectiveKind::all_gather;
     schedule_.place = root_.place();
     read_demand();
-    for (const auto& [gpu, chunks] : chunks_of_)
-      ranks_.emplace(gpu, static_cast<std::uint32_t>(ranks_.size()));
-    add_buffers();
-    std::map<std::uint32_t, std::vector<StepSchedule::Send>> epochs;
-    const ConfigNode& flows = entry(root_, "7-Flows");
-    for (const ConfigNode& node : flows.items()) {
-      const Flow flow = read_flow(node);
-      epochs[flow.epoch].push_back(
-          {address_of(flow, node), rank_of(flow.from, node), rank_of(flow.to, node), node.place()});
+    for (const std::uint32_t gpu : gpus_) ranks_.emplace(gpu, static_cast<std::uint32_t>(ranks_.size()));
+    if (is_all_gather()) {
+      read_all_gather();
+    } else {
+      read_all_to_all();
     }
-    for (auto& [epoch, sends] : epochs) schedule_.steps.push_back(std::move(sends));
+    for (auto& [epoch, sends] : epochs_) schedule_.steps.push_back(std::move(sends));
     return std::move(schedule_);
   }
 
  private:
   using Chunk = std::pair<std::uint32_t, std::uint32_t>;  // source, and its number there
 
-  // Who has what in the end; of an all-gather all have the same.
+  static std::string number(std::uint64_t value) { return std::to_string(value); }
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
+
+  // ---- Who gets what
+
   void read_demand() {
-    const ConfigNode& demand = entry(root_, "6-Demand_Met");
-    std::vector<std::pair<std::uint32_t, std::set<Chunk>>> met;
-    for (const auto& [name, sources] : demand.entries()) {
-      auto& [gpu, chunks] = met.emplace_back();
-      gpu = numbered("GPU ", name, sources);
-      for (const auto& [from, list] : sources.entries()) {
-        const std::uint32_t source = numbered("GPU ", from, list);
-        for (const auto& [chunk, time] : list.entries()) {
-          chunks.insert({source, numbered("Chunk ", chunk, time)});
-          chunks_of_[source].insert(numbered("Chunk ", chunk, time));
+    met_ = entry(root_, "Demand_Met");
+    paths_ = entry(root_, "Chunk paths");
+    if (met_ != nullptr) {
+      for (const auto& [name, sources] : map_of(*met_)) {
+        const std::uint32_t gpu = numbered("GPU ", name, sources);
+        for (const auto& [from, list] : map_of(sources)) {
+          for (const auto& [chunk, time] : map_of(list))
+            add_demand(gpu, {numbered("GPU ", from, list), numbered("Chunk ", chunk, time)}, time);
         }
       }
-    }
-    for (auto& [gpu, chunks] : met) {
-      for (const std::uint32_t own : chunks_of_[gpu]) chunks.insert({gpu, own});
-    }
-    for (const auto& [gpu, chunks] : met) {
-      if (chunks != met.front().second || chunks_of_.size() != met.size()) {
-        demand.fail("GPU " + std::to_string(gpu) + " and GPU " + std::to_string(met.front().first) +
-                    " get different chunks, or a GPU gets none; allowed: an all-gather");
+    } else if (paths_ != nullptr) {
+      for (const auto& [name, paths] : map_of(*paths_)) {
+        const auto [gpu, chunk] = demand_named(name, paths);
+        add_demand(gpu, chunk, paths);
       }
+    } else {
+      root_.fail("says nowhere who gets what; allowed: 'N-Demand_Met' or 'N-Chunk paths' besides 'N-Flows'");
     }
+    if (chunks_.empty()) root_.fail("nobody gets anything; allowed: an all-gather or an all-to-all");
   }
 
-  // Addresses are counted in the order of the gathered buffer.
-  void add_buffers() {
-    std::vector<std::uint32_t> all;
-    for (const auto& [gpu, chunks] : chunks_of_) {
-      std::vector<std::uint32_t>& own = schedule_.inputs.emplace_back();
-      for (const std::uint32_t chunk : chunks) {
-        const auto address = static_cast<std::uint32_t>(all.size());
-        addresses_[{gpu, chunk}] = address;
-        own.push_back(address);
-        all.push_back(address);
-      }
+  static const std::vector<std::pair<std::string, ConfigNode>>& map_of(const ConfigNode& node) {
+    if (!node.is_map()) node.fail("allowed: an object");
+    return node.entries();
+  }
+
+  static std::pair<std::uint32_t, Chunk> demand_named(const std::string& name, const ConfigNode& node) {
+    std::uint32_t gpu = 0, epoch = 0;
+    Chunk chunk;
+    Scanner scanner(name);
+    if (!scanner.word("Demand at ") || !scanner.number(gpu) || !scanner.word(" for chunk ") ||
+        !scanner.number(chunk.second) || !scanner.word(" from ") || !scanner.number(chunk.first) ||
+        !scanner.word(" met by epoch ") || !scanner.number(epoch)) {
+      node.fail("'" + name + "' was given; allowed: 'Demand at G for chunk C from G met by epoch E'");
     }
-    schedule_.outputs.assign(ranks_.size(), all);
+    return {gpu, chunk};
+  }
+
+  void add_demand(std::uint32_t gpu, Chunk chunk, const ConfigNode& node) {
+    if (gpu == chunk.first) node.fail("GPU " + number(gpu) + " gets a chunk of its own; allowed: of others");
+    gpus_.insert({gpu, chunk.first});
+    chunks_[chunk].insert(gpu);
+  }
+
+  // Everybody gets all chunks of the others. Of two GPUs an all-to-all says no less: its solver writes no
+  // Demand_Met.
+  bool is_all_gather() const {
+    std::set<std::uint32_t> sources;
+    for (const auto& [chunk, gpus] : chunks_) {
+      if (gpus.size() + 1 != gpus_.size()) return false;
+      sources.insert(chunk.first);
+    }
+    return sources == gpus_ && (gpus_.size() > 2 || met_ != nullptr);
   }
 
   std::uint32_t rank_of(std::uint32_t gpu, const ConfigNode& node) const {
     const auto found = ranks_.find(gpu);
     if (found == ranks_.end())
-      node.fail("'" + node.text() + "': " + std::to_string(gpu) + " is no GPU of the demand");
+      node.fail("'" + node.text() + "': " + number(gpu) + " is no GPU of the demand");
     return found->second;
   }
-  std::uint32_t address_of(const Flow& flow, const ConfigNode& node) const {
-    const auto found = addresses_.find({flow.source, flow.chunk});
-    if (found == addresses_.end()) node.fail("'" + node.text() + "': a chunk that nobody demands");
-    return found->second;
+  void add_send(const Hop& hop, std::uint32_t address, const ConfigNode& node) {
+    epochs_[hop.epoch].push_back({address, rank_of(hop.from, node), rank_of(hop.to, node), node.place()});
+  }
+
+  // Whole chunks, by the flows.
+  template <class AddressOf>
+  void add_flows(AddressOf address_of) {
+    const ConfigNode* flows = entry(root_, "Flows");
+    if (flows == nullptr) root_.fail("'7-Flows' is missing");
+    if (!flows->is_sequence()) flows->fail("allowed: a list of flows");
+    for (const ConfigNode& node : flows->items()) {
+      const Flow flow = read_flow(node);
+      if (std::abs(flow.hop.volume - 1) > kVolumeError)
+        node.fail(
+            "'" + node.text() +
+            "': a part of a chunk, and nothing says which; allowed: whole chunks, or an all-to-all whose "
+            "'N-Chunk paths' say where each part goes");
+      if (!chunks_.contains({flow.source, flow.chunk}))
+        node.fail("'" + node.text() + "': a chunk that nobody demands");
+      add_send(flow.hop, address_of(Chunk{flow.source, flow.chunk}), node);
+    }
+  }
+
+  // ---- All-gathers
+
+  // Addresses are counted in the order of the gathered buffer.
+  void read_all_gather() {
+    schedule_.kind = CollectiveKind::all_gather;
+    schedule_.inputs.resize(ranks());
+    std::map<Chunk, std::uint32_t> addresses;
+    std::vector<std::uint32_t> all;
+    for (const auto& [chunk, gpus] : chunks_) {
+      const auto address = static_cast<std::uint32_t>(all.size());
+      addresses[chunk] = address;
+      schedule_.inputs[ranks_.at(chunk.first)].push_back(address);
+      all.push_back(address);
+    }
+    schedule_.outputs.assign(ranks(), all);
+    add_flows([&](Chunk chunk) { return addresses.at(chunk); });
+  }
+
+  // ---- All-to-alls
+
+  // A way of some of a chunk from its source to who gets it.
+  struct Path {
+    Chunk chunk;
+    std::vector<std::pair<Hop, const ConfigNode*>> hops;
+    double volume() const { return hops.front().first.volume; }
+  };
+
+  // Block (source, destination) of `each` chunks, of `parts` parts each, which are addresses that follow each
+  // other; those that a rank keeps among them.
+  void read_all_to_all() {
+    schedule_.kind = CollectiveKind::all_to_all;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;  // by source and destination
+    std::map<Chunk, std::uint32_t> index;                                     // in its block
+    for (const auto& [chunk, gpus] : chunks_) {
+      if (gpus.size() != 1)
+        refuse_demand("GPU " + number(*gpus.begin()) + " and GPU " + number(*gpus.rbegin()) + " get chunk " +
+                      number(chunk.second) + " of GPU " + number(chunk.first) + ", and others do not");
+      index[chunk] = counts[{chunk.first, *gpus.begin()}]++;
+    }
+    const std::uint32_t each = counts.begin()->second;
+    for (const std::uint32_t from : gpus_) {
+      for (const std::uint32_t to : gpus_) {
+        const std::uint32_t count = from == to ? each : counts[{from, to}];
+        if (count != each)
+          refuse_demand("GPU " + number(to) + " gets " + number(count) + " chunks of GPU " + number(from) +
+                        ", others " + number(each));
+      }
+    }
+    const std::vector<Path> paths = read_paths();
+    const std::uint32_t parts = parts_for(paths);
+    const std::uint64_t block = std::uint64_t{each} * parts;
+    if (block * ranks() > kMostProgramChunks)
+      root_.fail(number(block * ranks()) + " parts of chunks a GPU; allowed: up to " +
+                 number(kMostProgramChunks));
+    const auto first = [&](std::uint32_t from, std::uint32_t to) {
+      return (std::uint64_t{from} * ranks() + to) * block;
+    };
+    if (first(ranks(), 0) > INT32_MAX) root_.fail("more chunks than " + number(INT32_MAX));
+    schedule_.inputs.resize(ranks());
+    schedule_.outputs.resize(ranks());
+    for (std::uint32_t from = 0; from < ranks(); ++from) {
+      for (std::uint32_t to = 0; to < ranks(); ++to) {
+        for (std::uint64_t i = 0; i < block; ++i) {
+          schedule_.inputs[from].push_back(static_cast<std::uint32_t>(first(from, to) + i));
+          schedule_.outputs[to].push_back(static_cast<std::uint32_t>(first(from, to) + i));
+        }
+      }
+    }
+    const auto address_of = [&](Chunk chunk) {
+      const std::uint64_t at = first(ranks_.at(chunk.first), ranks_.at(*chunks_.at(chunk).begin()));
+      return static_cast<std::uint32_t>(at + std::uint64_t{index.at(chunk)} * parts);
+    };
+    if (paths_ == nullptr) return add_flows(address_of);
+    add_paths(paths, parts, address_of);
+  }
+
+  [[noreturn]] void refuse_demand(const std::string& what) const {
+    (met_ != nullptr ? met_ : paths_)
+        ->fail(
+            what +
+            "; allowed: an all-gather (everybody gets all chunks of the others) or an all-to-all (everybody "
+            "gets as many chunks of each of the others, which nobody else gets)");
+  }
+
+  // The flows leave out what is said twice, as when two parts of a chunk take a link in the same epoch; the
+  // paths do not.
+  std::vector<Path> read_paths() const {
+    std::vector<Path> result;
+    if (paths_ == nullptr) return result;
+    for (const auto& [name, paths] : map_of(*paths_)) {
+      const auto [gpu, chunk] = demand_named(name, paths);
+      const auto found = chunks_.find(chunk);
+      if (found == chunks_.end() || !found->second.contains(gpu))
+        paths.fail("'" + name + "': nobody there demands it");
+      if (!paths.is_sequence() || paths.items().empty()) paths.fail("allowed: a list of paths");
+      if (paths.items().front().is_scalar()) {
+        result.push_back(path_of(chunk, gpu, paths));  // of the whole chunk
+      } else {
+        for (const ConfigNode& path : paths.items()) result.push_back(path_of(chunk, gpu, path));
+      }
+    }
+    return result;
+  }
+
+  static Path path_of(Chunk chunk, std::uint32_t gpu, const ConfigNode& node) {
+    if (!node.is_sequence() || node.items().empty()) node.fail("allowed: a list of hops");
+    Path path{chunk, {}};
+    std::uint32_t at = chunk.first;
+    for (const ConfigNode& item : node.items()) {
+      const bool pair = item.is_sequence() && item.items().size() == 2;  // with the epoch before it
+      const ConfigNode& words = pair ? item.items()[1] : item;
+      const std::string text = words.is_scalar() ? words.text() : "";
+      Scanner scanner(text);
+      Hop hop;
+      if (!read_hop(scanner, hop))
+        words.fail("'" + text + "' was given; allowed: '" + kHop + number(kMostEpochs));
+      if (hop.from != at)
+        words.fail("'" + text + "' begins at GPU " + number(hop.from) + "; allowed: GPU " + number(at) +
+                   ", where the chunk is");
+      if (!path.hops.empty() && std::abs(hop.volume - path.volume()) > kVolumeError)
+        words.fail("'" + text + "': volume " + std::to_string(hop.volume) + ", and " +
+                   std::to_string(path.volume()) + " before; allowed: one volume on all of a path");
+      at = hop.to;
+      path.hops.emplace_back(hop, &words);
+    }
+    if (at != gpu)
+      node.fail("the path ends at GPU " + number(at) + "; allowed: GPU " + number(gpu) +
+                ", which gets the chunk");
+    return path;
+  }
+
+  // The smallest number of parts of a chunk of which all paths take whole ones.
+  static std::uint32_t parts_for(const std::vector<Path>& paths) {
+    const auto fits = [](const Path& path, std::uint32_t parts) {
+      const double taken = path.volume() * parts;
+      return path.volume() > 0 && path.volume() < 1 + kVolumeError &&
+             std::abs(taken - std::round(taken)) <= kVolumeError * parts;
+    };
+    for (std::uint32_t parts = 1; parts <= kMostParts; ++parts) {
+      if (std::all_of(paths.begin(), paths.end(), [&](const Path& path) { return fits(path, parts); }))
+        return parts;
+    }
+    // One that never fits, or else the first, which does not fit together with others.
+    const auto worst = std::find_if(paths.begin(), paths.end(), [&](const Path& path) {
+      for (std::uint32_t parts = 1; parts <= kMostParts; ++parts) {
+        if (fits(path, parts)) return false;
+      }
+      return true;
+    });
+    const auto& [hop, node] = (worst == paths.end() ? paths.front() : *worst).hops.front();
+    node->fail(
+        "'" + node->text() +
+        "': the volumes are not all multiples of one part of a chunk; allowed: 1/P, 2/P, ... of a chunk, "
+        "with one P up to " +
+        number(kMostParts) + " for all");
+  }
+
+  template <class AddressOf>
+  void add_paths(const std::vector<Path>& paths, std::uint32_t parts, AddressOf address_of) {
+    std::map<Chunk, std::uint32_t> taken;
+    for (const Path& path : paths) {
+      std::uint32_t& next = taken[path.chunk];
+      const auto count = static_cast<std::uint32_t>(std::lround(path.volume() * parts));
+      const std::uint32_t first = address_of(path.chunk) + next;
+      next += count;
+      if (next > parts)
+        path.hops.front().second->fail("chunk " + number(path.chunk.second) + " of GPU " +
+                                       number(path.chunk.first) + " goes more than once; allowed: once");
+      for (const auto& [hop, node] : path.hops) {
+        for (std::uint32_t i = 0; i < count; ++i) add_send(hop, first + i, *node);
+      }
+    }
+    for (const auto& [chunk, gpus] : chunks_) {
+      if (taken[chunk] == parts) continue;
+      paths_->fail("of chunk " + number(chunk.second) + " of GPU " + number(chunk.first) + " " +
+                   number(taken[chunk]) + " of " + number(parts) + " parts go to GPU " +
+                   number(*gpus.begin()) + "; allowed: all");
+    }
   }
 
   const ConfigNode& root_;
-  std::map<std::uint32_t, std::set<std::uint32_t>> chunks_of_;  // of a GPU, by its number in the file
-  std::map<std::uint32_t, std::uint32_t> ranks_;
-  std::map<Chunk, std::uint32_t> addresses_;
+  const ConfigNode* met_ = nullptr;
+  const ConfigNode* paths_ = nullptr;
+  std::set<std::uint32_t> gpus_;                     // by their numbers in the file
+  std::map<Chunk, std::set<std::uint32_t>> chunks_;  // who gets it
+  std::map<std::uint32_t, std::uint32_t> ranks_;     // of the GPUs
+  std::map<std::uint32_t, std::vector<StepSchedule::Send>> epochs_;
   StepSchedule schedule_;
 };
 

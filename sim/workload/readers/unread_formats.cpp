@@ -255,7 +255,9 @@ Format advised(Format format, Format::Use use, const char* advice) {
 }
 
 const FormatRegistration kFormats[] = {
-    FormatRegistration(unread("chakra_et", "a Chakra execution trace", is_chakra, {".et", ".eg"})),
+    FormatRegistration(advised(
+        unread("chakra_et", "a Chakra execution trace", is_chakra, {".et", ".eg"}), Format::Use::none,
+        "netsim reads those of a collective's algorithm (netsim --prove NAME.0.et), no workloads yet")),
     FormatRegistration(unread("chakra_json", "a Chakra execution trace (JSON)",
                               [](const Excerpt& f) { return f.has_key("workload_graph"); }, {".json"})),
     FormatRegistration(unread("pytorch_et", "an execution trace of PyTorch, from which Chakra's are made",

@@ -48,6 +48,21 @@ constexpr const char* kGather = R"json({"1-Epoch_Duration": 1.0,
  "Chunk 0 from 1 traveled over 1->10 in epoch 0", "Chunk 0 from 10 traveled over 10->1 in epoch 0",
  "Chunk 0 from 10 traveled over 1->2 in epoch 2", "Chunk 0 from 2 traveled over 1->10 in epoch 1"]})json";
 
+// Of the other layout: no Demand_Met, the flows' number, volumes. Rank 1 passes on halves between 0 and 4,
+// which also use a switch (2); both halves of 0's take the same link in one epoch, which the flows say once.
+constexpr const char* kExchange = R"json({"1-Epoch_Duration": 1.0,
+"6-Flows": ["Chunk 2 from 0 traveled over 0->1 with volume 0.5 in epoch 0"],
+"7-Chunk paths": {
+"Demand at 4 for chunk 2 from 0 met by epoch 5": [
+ [[0, "0->1 with volume 0.5 in epoch 0"], [2, "1->4 with volume 0.5 in epoch 2"]],
+ [[0, "0->1 with volume 0.5 in epoch 0"], [5, "1->4 with volume 0.5 in epoch 5 via switches 2"]]],
+"Demand at 0 for chunk 0 from 4 met by epoch 1": [[[0, "4->1 with volume 0.25 in epoch 0"], [1, "1->0 with volume 0.25 in epoch 1"]],
+ [[1, "4->0 with volume 0.7499999999999999 in epoch 1 via switches 2"]]],
+"Demand at 1 for chunk 1 from 0 met by epoch 0": [[[0, "0->1 with volume 1.0 in epoch 0"]]],
+"Demand at 0 for chunk 0 from 1 met by epoch 0": [[[0, "1->0 with volume 1.0 in epoch 0"]]],
+"Demand at 1 for chunk 1 from 4 met by epoch 0": [[[0, "4->1 with volume 1.0 in epoch 0"]]],
+"Demand at 4 for chunk 2 from 1 met by epoch 0": [[[0, "1->4 with volume 1.0 in epoch 0"]]]}})json";
+
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -89,6 +104,93 @@ TEST(StepSchedules, RanksOfTeCclAreGpusInOrder) {
   const CollectiveProgram program = read_teccl_json(kGather, "a.json");
   EXPECT_EQ(prove(program), "");
   EXPECT_EQ(program.ranks.size(), 3U);
+}
+
+TEST(StepSchedules, PartsOfChunksGoByTheirPaths) {
+  const CollectiveProgram program = read_teccl_json(kExchange, "a.json");
+  EXPECT_EQ(prove(program), "");
+  EXPECT_EQ(program.kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(program.ranks.size(), 3U);
+  EXPECT_EQ(program.chunks, 12U);  // of three chunks, quarters
+  EXPECT_FALSE(program.in_place);
+}
+
+// All volumes are 1, as where the epochs are as long as the slowest link takes.
+TEST(StepSchedules, AnAllToAllOfWholeChunksHasNoParts) {
+  std::string text =
+      with(kExchange, R"([[[0, "4->1 with volume 0.25 in epoch 0"], [1, "1->0 with volume 0.25 in epoch 1"]],
+ [[1, "4->0 with volume 0.7499999999999999 in epoch 1 via switches 2"]]])",
+           R"(["4->1 in epoch 0", "1->0 in epoch 1"])");
+  text = with(text, R"( [[0, "0->1 with volume 0.5 in epoch 0"], [2, "1->4 with volume 0.5 in epoch 2"]],
+ [[0, "0->1 with volume 0.5 in epoch 0"], [5, "1->4 with volume 0.5 in epoch 5 via switches 2"]]])",
+              R"([[0, "0->4 with volume 1 in epoch 0"]]])");
+  const CollectiveProgram program = read_teccl_json(text, "a.json");
+  EXPECT_EQ(prove(program), "");
+  EXPECT_EQ(program.chunks, 3U);
+}
+
+TEST(StepSchedules, WhoGetsWhatIsThatOfThePathsOrOfDemandMet) {
+  constexpr const char* kPaths = R"json({"1-Epoch_Duration": 1.0, "6-Flows": [
+"Chunk 0 from 0 traveled over 0->1 with volume 1.0 in epoch 0", "Chunk 0 from 1 traveled over 1->2 with volume 1.0 in epoch 0",
+"Chunk 0 from 2 traveled over 2->0 with volume 1.0 in epoch 0", "Chunk 0 from 0 traveled over 1->2 with volume 1.0 in epoch 1",
+"Chunk 0 from 1 traveled over 2->0 with volume 1.0 in epoch 1", "Chunk 0 from 2 traveled over 0->1 with volume 1.0 in epoch 1"],
+"7-Chunk paths": {"Demand at 0 for chunk 0 from 1 met by epoch 1": [], "Demand at 0 for chunk 0 from 2 met by epoch 0": [],
+"Demand at 1 for chunk 0 from 0 met by epoch 1": [], "Demand at 1 for chunk 0 from 2 met by epoch 0": [],
+"Demand at 2 for chunk 0 from 0 met by epoch 1": [], "Demand at 2 for chunk 0 from 1 met by epoch 0": []}})json";
+  const CollectiveProgram gather = read_teccl_json(kPaths, "a.json");
+  EXPECT_EQ(prove(gather), "");
+  EXPECT_EQ(gather.kind, CollectiveKind::all_gather);
+  EXPECT_THAT(
+      error_of(with(kPaths, "over 1->2 with volume 1.0", "over 1->2 with volume 0.5")),
+      HasSubstr("a.json:2:65: 6-Flows.1: 'Chunk 0 from 1 traveled over 1->2 with volume 0.5 in epoch 0': a "
+                "part of a chunk, and nothing says which; allowed: whole chunks"));
+  // Two chunks of each pair of two GPUs, by flows alone.
+  constexpr const char* kMet = R"json({"1-Epoch_Duration": 1.0,
+"6-Demand_Met": {"GPU 3": {"GPU 7": {"Chunk 0": 1.0, "Chunk 3": 2.0}, "GPU 8": {"Chunk 0": 1.0, "Chunk 3": 2.0}},
+ "GPU 7": {"GPU 3": {"Chunk 1": 1.0, "Chunk 4": 2.0}, "GPU 8": {"Chunk 1": 1.0, "Chunk 4": 2.0}},
+ "GPU 8": {"GPU 3": {"Chunk 2": 1.0, "Chunk 5": 2.0}, "GPU 7": {"Chunk 2": 1.0, "Chunk 5": 2.0}}},
+"7-Flows": ["Chunk 0 from 7 traveled over 7->3 in epoch 0", "Chunk 3 from 7 traveled over 7->3 in epoch 1",
+ "Chunk 0 from 8 traveled over 8->3 in epoch 0", "Chunk 3 from 8 traveled over 8->3 in epoch 1",
+ "Chunk 1 from 3 traveled over 3->7 in epoch 0", "Chunk 4 from 3 traveled over 3->7 in epoch 1",
+ "Chunk 1 from 8 traveled over 8->7 in epoch 0", "Chunk 4 from 8 traveled over 8->7 in epoch 1",
+ "Chunk 2 from 3 traveled over 3->8 in epoch 0", "Chunk 5 from 3 traveled over 3->7 in epoch 1",
+ "Chunk 5 from 3 traveled over 7->8 in epoch 2",
+ "Chunk 2 from 7 traveled over 7->8 in epoch 0", "Chunk 5 from 7 traveled over 7->8 in epoch 1"]})json";
+  const CollectiveProgram exchange = read_teccl_json(kMet, "a.json");
+  EXPECT_EQ(prove(exchange), "");
+  EXPECT_EQ(exchange.kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(exchange.chunks, 6U);
+  EXPECT_NE(prove(read_teccl_json(with(kMet, "over 7->8 in epoch 2", "over 7->3 in epoch 2"), "a.json")), "");
+}
+
+TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
+  const auto wrong = [](const std::string& from, const std::string& to) {
+    return error_of(with(kExchange, from, to));
+  };
+  EXPECT_THAT(
+      wrong("1->4 with volume 0.5 in epoch 5", "4->1 with volume 0.5 in epoch 5"),
+      HasSubstr("a.json:6:47: 7-Chunk paths.Demand at 4 for chunk 2 from 0 met by epoch 5.1.1.1: '4->1 with "
+                "volume 0.5 in epoch 5 via switches 2' begins at GPU 4; allowed: GPU 1, where the chunk is"));
+  EXPECT_THAT(wrong("1->4 with volume 0.5 in epoch 5", "1->0 with volume 0.5 in epoch 5"),
+              HasSubstr("the path ends at GPU 0; allowed: GPU 4"));
+  EXPECT_THAT(wrong("1->4 with volume 0.5 in epoch 5", "1->4 with volume 0.4 in epoch 5"),
+              HasSubstr("volume 0.400000, and 0.500000 before; allowed: one volume"));
+  EXPECT_THAT(wrong("1->4 with volume 0.5 in epoch 5", "1->4 with volume 0.5 in epoch 0"),
+              HasSubstr("rank 1 sends address 10, which it does not have when the step begins"));
+  EXPECT_THAT(wrong("1->4 with volume 0.5 in epoch 5", "1->4 with volume x in epoch 5"),
+              HasSubstr("allowed: 'G->G [with volume V] in epoch E'"));
+  EXPECT_THAT(wrong("0.7499999999999999", "0.5"),
+              HasSubstr("of chunk 0 of GPU 4 3 of 4 parts go to GPU 0; allowed: all"));
+  EXPECT_THAT(wrong("0.7499999999999999", "1.0"), HasSubstr("chunk 0 of GPU 4 goes more than once"));
+  EXPECT_THAT(wrong("0.7499999999999999", "0.7432109"),
+              HasSubstr("multiples of one part of a chunk; allowed: 1/P"));
+  EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Demand at 4 for chunk 1 from 0 met"),
+              HasSubstr("GPU 1 and GPU 4 get chunk 1 of GPU 0, and others do not; allowed: an all-gather"));
+  EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Demand at 4 for chunk 3 from 0 met"),
+              HasSubstr("allowed: an all-gather"));
+  EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Wish of 4 met"),
+              HasSubstr("'Wish of 4 met by epoch 0' was given; allowed: 'Demand at G"));
+  EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("says nowhere who gets what"));
 }
 
 TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
@@ -133,7 +235,7 @@ TEST(StepSchedules, ContributionsInPartAreRefused) {
 }
 
 TEST(StepSchedules, WhatIsBrokenIsRefused) {
-  for (const char* text : {kAllReduce, kAllToAll, kGather})
+  for (const char* text : {kAllReduce, kAllToAll, kGather, kExchange})
     test::expect_sane(
         text, [](const std::string& given) { read_program(given, "a.json"); }, 1000);
 }
