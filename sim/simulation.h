@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/collective_bounds.h"
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/core/stopwatch.h"
 #include "sim/recovery.h"
+#include "sim/report/collective_bounds.h"
 #include "sim/report/prediction.h"
 #include "sim/report/recorder.h"
 #include "sim/report/results.h"

@@ -1,5 +1,5 @@
 // What no collective can be faster than: against the links of two DGX A100, and what runs take beside it.
-#include "sim/collective_bounds.h"
+#include "sim/report/collective_bounds.h"
 
 #include <gtest/gtest.h>
 

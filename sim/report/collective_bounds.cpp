@@ -1,4 +1,4 @@
-#include "sim/collective_bounds.h"
+#include "sim/report/collective_bounds.h"
 
 #include <algorithm>
 #include <optional>
