@@ -230,8 +230,19 @@ class Chooser {
       choice.protocol = library_.parameters.protocol.value_or(Protocol::simple);
       return;
     }
-    throw InputError(std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
-                     " ranks: NCCL has no algorithm and protocol that the configuration leaves it");
+    std::string message = std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
+                          " ranks: NCCL has no algorithm and protocol that the configuration leaves it";
+    if (rules.allows(request_.kind, NcclAlgorithm::pat) && rules.lists_algorithms()) message += without_pat();
+    throw InputError(message);
+  }
+
+  // Who asks NCCL's choice for PAT by name is told where it is.
+  std::string without_pat() const {
+    const std::string kind = to_string(request_.kind);
+    const bool does =
+        request_.kind == CollectiveKind::all_gather || request_.kind == CollectiveKind::reduce_scatter;
+    return "; PAT, which nccl_algo leaves, is not in netsim's model of NCCL's choice" +
+           (does ? " (collectives." + kind + ": pat runs it)" : " and does not do " + kind);
   }
 
   // The first rule that fits and that can be done; false: none.

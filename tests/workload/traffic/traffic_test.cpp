@@ -572,7 +572,9 @@ TEST(Phases, RefuseWrongCounts) {
   const auto error = [](const std::string& phase) {
     return traffic_error("kind: phases\nphases: [" + phase + "]\n", 3);
   };
-  EXPECT_THAT(error("{collective: all_to_all_v}"), HasSubstr("'counts' is missing"));
+  EXPECT_THAT(
+      error("{collective: all_to_all_v}"),
+      HasSubstr("'counts' is missing, of an all_to_all_v: what each rank sends to each, as a CSV file"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2, 3], bytes: 1 MB}"),
               HasSubstr("all_to_all_v has its bytes from 'counts'"));
   EXPECT_THAT(error("{collective: all_to_all, counts: [1, 2, 3]}"),
