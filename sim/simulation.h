@@ -171,7 +171,7 @@ class Simulation {
 
  private:
   void create_jobs();
-  void connect_circuits();
+  void connect_requests();
   void record(const CommunicationRecord& communication);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   void add(const JobDescription& job, std::vector<std::uint32_t> gpus);

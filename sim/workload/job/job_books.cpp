@@ -230,6 +230,7 @@ void JobBooks::report(const Operation& operation, Time end) const {
   record.bytes = operation.task.bytes;
   record.counts = operation.task.counts;
   record.grouped = operation.task.grouped;
+  record.series = operation.task.series;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;

@@ -47,6 +47,7 @@ class SimpleSource final : public TaskSource {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_[id]; }
+  Time least_pause() const override { return least_pause_; }
   std::optional<std::uint64_t> total_tasks() const override;
   bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
@@ -84,6 +85,7 @@ class SimpleSource final : public TaskSource {
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank
   std::uint32_t lookahead_ = 1;
+  Time least_pause_ = 0;
 };
 
 }  // namespace netsim

@@ -1,5 +1,8 @@
 // collective: every rank runs the same collective several times back to back, as nccl-tests does, of one size
-// or of one size after the other. Each of them is an iteration; the report has a row for each size.
+// or of one size after the other. Each of them is an iteration; the report has a row for each size. No rank
+// begins a size before all have done the one before, because nccl-tests has a barrier there: where it had
+// not, ranks that end early (those far from the root of a broadcast) would run ahead and hide what a size
+// takes.
 #include <memory>
 #include <numeric>
 #include <string>
@@ -23,6 +26,8 @@ struct SizesParameters {
   Bytes from = 0;  // 0: `bytes` is the only size
   Bytes to = 0;
   std::int64_t factor = 2;
+  // Acknowledgements and credits of the size before are home by then, in any network of a data center.
+  Time pause = 100 * kMicrosecond;
 };
 
 struct CollectiveParameters {
@@ -60,7 +65,11 @@ const Parameters<SizesParameters>& sizes_parameters() {
       Parameters<P>()
           .bytes("from", &P::from, {0, 1000 * kGigabyte}, "the first size; 0: `bytes` is all")
           .bytes("to", &P::to, {0, 1000 * kGigabyte}, "the last one is at most this")
-          .integer("factor", &P::factor, {2, 1024}, "from each size to the next");
+          .integer("factor", &P::factor, {2, 1024}, "from each size to the next")
+          .time(
+              "pause", &P::pause, {kMicrosecond, kSecond},
+              "from the last rank's end of a size to all ranks' start of the next one, as behind a barrier; "
+              "no part of any size's time");
   return p;
 }
 
@@ -117,7 +126,10 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
     for (const Bytes size : sizes(task)) {
       task.bytes = size;
-      for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration) source->add_task_everywhere(task);
+      task.pause = task.series == 0 ? 0 : p_.sizes.pause;
+      ++task.series;
+      for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
+        source->add_task_everywhere(task);
     }
     return source;
   }
