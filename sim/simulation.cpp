@@ -328,6 +328,7 @@ void Simulation::record(const CommunicationRecord& communication) {
     request.bytes = communication.bytes;
     request.counts = communication.counts;
     request.grouped = communication.grouped;
+    request.algorithm = communication.algorithm;
     choice = system_.executor().choice(request);
   }
   recorder_->record(communication, choice);

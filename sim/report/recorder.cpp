@@ -35,7 +35,7 @@ void Recorder::record(const CommunicationRecord& communication, const LibraryCho
   ends_[communication.job].add(
       hash_all(kCommunication, communication.id, communication.last_start, communication.end));
   const Time time = time_of(communication);
-  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes,
+  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes, choice.own,
                           choice.algorithm,   choice.protocol,     choice.channels};
   if (is_collective(communication.kind) &&
       (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
@@ -61,8 +61,8 @@ Time Recorder::time_of(const CommunicationRecord& communication) {
 std::vector<CollectiveTimes> Recorder::collectives() const {
   std::vector<CollectiveTimes> all;
   for (const auto& [key, sum] : collectives_) {
-    const auto& [kind, ranks, bytes, algorithm, protocol, channels] = key;
-    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why}, sum.count, sum.time});
+    const auto& [kind, ranks, bytes, own, algorithm, protocol, channels] = key;
+    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why, own}, sum.count, sum.time});
   }
   return all;
 }

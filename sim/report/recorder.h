@@ -72,9 +72,9 @@ class Recorder {
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
   using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
   std::vector<std::map<PortId, StepsAndDelay>> ports_;  // by job
-  // Kind, ranks, bytes; algorithm, protocol, channels.
+  // Kind, ranks, bytes; what the workload named, algorithm, protocol, channels.
   using CollectiveKey =
-      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, Protocol, std::uint32_t>;
+      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, std::string, Protocol, std::uint32_t>;
   struct CollectiveSum {
     std::uint64_t count = 0;
     Time time = 0;

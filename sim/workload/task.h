@@ -19,6 +19,7 @@
 namespace netsim {
 
 class MemoryPlan;
+struct OwnAlgorithm;
 
 // Of a kernel's multiplications. `half`: bf16 or fp16, which have one rate; `fp32` without tensor cores,
 // `tf32` with them; `fp8` and `fp4` with whatever scales their formats have (MXFP8, NVFP4).
@@ -116,6 +117,8 @@ struct Task {
   Bytes bytes = 0;
   GroupedTraffic grouped;               // of collectives: those of the same group in a grouped call
   const BlockCounts* counts = nullptr;  // of collectives with counts; as long as the source
+  // Of a collective: what runs it, as long as the source; null: what the configuration says.
+  const OwnAlgorithm* algorithm = nullptr;
   // Of collectives: those of one number are called back to back and timed together; 0: each by itself.
   std::uint32_t series = 0;
   // Of a collective: it begins so long after the last of its group has come to it, at all members at once; 0:

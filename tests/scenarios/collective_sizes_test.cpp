@@ -1,6 +1,7 @@
-// A benchmark of several sizes over real packets: does each size take what it takes alone,
+// A benchmark of several sizes and algorithms over real packets: does each size take what it takes alone,
 // however early some ranks end the one before; what are several that follow each other said to take; and is
 // it the same for every number of sets and threads?
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/errors.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
@@ -19,6 +21,7 @@ namespace netsim {
 namespace {
 
 using test::Directory;
+using ::testing::HasSubstr;
 
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhosts: 2\nhost: dgx_a100\n";
@@ -42,12 +45,12 @@ Results play(const Directory& directory, const std::string& workload, Way way = 
   return results;
 }
 
-// By bytes.
-std::map<Bytes, Time> times(const Results& results) {
-  std::map<Bytes, Time> all;
+// By algorithm that the workload names, and bytes.
+std::map<std::pair<std::string, Bytes>, Time> times(const Results& results) {
+  std::map<std::pair<std::string, Bytes>, Time> all;
   for (const CollectiveTimes& row : results.collectives) {
     EXPECT_EQ(row.count, 1u);
-    all[row.bytes] = row.time;
+    all[{row.choice.own, row.bytes}] = row.time;
   }
   return all;
 }
@@ -60,9 +63,9 @@ TEST_P(EachSize, TakesWhatItTakesAlone) {
   const Directory directory;
   const auto together = times(play(directory, what + ", sizes: {from: 8 KiB, to: 32 KiB}}"));
   EXPECT_EQ(together.size(), 3u);
-  for (const auto& [bytes, time] : together) {
-    const auto alone = times(play(directory, what + ", bytes: " + std::to_string(bytes) + " B}"));
-    EXPECT_EQ(alone.at(bytes), time) << bytes << " B";
+  for (const auto& [key, time] : together) {
+    const auto alone = times(play(directory, what + ", bytes: " + std::to_string(key.second) + " B}"));
+    EXPECT_EQ(alone.at(key), time) << key.second << " B";
     EXPECT_GT(time, 10 * kMicrosecond);
   }
 }
@@ -110,7 +113,8 @@ TEST(CollectiveSizes, OfOneSizeAreTimedFromTheFirstStartToTheLastEnd) {
 TEST(CollectiveSizes, AreTheSameForAllSetsAndThreads) {
   const std::string cluster = "topology: {kind: fat_tree, k: 4, rate: 100 Gbps}\nhost: single_nic\n";
   const std::string workload =
-      "{kind: collective, collective: reduce, sizes: {from: 8 KiB, to: 32 KiB}, repeat: 2}";
+      "{kind: collective, collective: reduce, sizes: {from: 8 KiB, to: 32 KiB}, repeat: 2, algorithms: "
+      "[chain, binomial_tree]}";
   const Directory directory;
   const auto answers = [&](Way way) {
     const Results results = play(directory, workload, way, cluster);
@@ -121,6 +125,53 @@ TEST(CollectiveSizes, AreTheSameForAllSetsAndThreads) {
   const auto one = answers({1, 1});
   for (const Way way : {Way{2, 1}, Way{4, 1}, Way{4, 2}, Way{8, 3}})
     EXPECT_EQ(answers(way), one) << way.sets << " sets, " << way.threads << " threads";
+}
+
+// Each by itself, under the workload's name for it, and no other way than if the configuration named it.
+TEST(CollectiveAlgorithms, PlayAllSizesInTurn) {
+  const Directory directory;
+  const std::string sizes = "{kind: collective, sizes: {from: 4 KiB, to: 64 MiB, factor: 128}";
+  const std::string automatic = std::string(kTwoDgx) + "collectives: {protocol: auto";
+  const Results all =
+      play(directory, sizes + ", algorithms: [ring, tree, {kind: nccl}, {kind: nccl, tree: false}]}", {},
+           automatic + "}\n");
+  const auto found = times(all);
+  EXPECT_EQ(found.size(), 12u);
+  const std::pair<const char*, const char*> names[] = {
+      {"ring", "ring"}, {"tree", "tree"}, {"nccl", "nccl"}, {"nccl 2", "{kind: nccl, tree: false}"}};
+  for (const auto& [own, configured] : names) {
+    const Results alone = play(directory, sizes + "}", {}, automatic + ", all_reduce: " + configured + "}\n");
+    EXPECT_EQ(alone.collectives.size(), 3u);
+    for (const CollectiveTimes& row : alone.collectives) {
+      EXPECT_EQ(row.choice.own, "");
+      EXPECT_EQ(found.at({own, row.bytes}), row.time) << own << " " << row.bytes;
+    }
+  }
+  EXPECT_THAT(directory.text("out/bandwidths.csv"), HasSubstr(",configured; NCCL's cost model: "));
+  play(directory, sizes + ", algorithms: [ring, nccl]}", {}, automatic + "}\n");
+  EXPECT_THAT(directory.text("out/bandwidths.csv"), HasSubstr(",workload: nccl; NCCL's cost model: "));
+  EXPECT_THAT(directory.text("out/bandwidths.csv"), HasSubstr(",workload: ring; NCCL's cost model: "));
+}
+
+TEST(CollectiveAlgorithms, AreRefusedWhereTheyStand) {
+  const Directory directory;
+  const auto error = [&](const std::string& algorithms, const std::string& cluster = kTwoDgx) {
+    try {
+      play(directory, "kind: collective\ncollective: broadcast\nalgorithms: " + algorithms, {}, cluster);
+    } catch (const InputError& refused) {
+      return std::string(refused.what());
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_THAT(error("[chain, rong]"), HasSubstr("workload.yaml:3:21"));
+  EXPECT_THAT(error("[chain, rong]"), HasSubstr("rong"));
+  EXPECT_THAT(error("[chain, swing]"), HasSubstr("workload.yaml:3:21"));
+  EXPECT_THAT(error("[chain, swing]"), HasSubstr("'swing' does not do broadcast (allowed: binary_tree"));
+  EXPECT_THAT(error("[{kind: chain, colour: red}]"), HasSubstr("unknown key 'colour'"));
+  EXPECT_THAT(error("[]"), HasSubstr("a list of algorithms is expected"));
+  EXPECT_THAT(error("chain"), HasSubstr("a list of algorithms is expected"));
+  EXPECT_THAT(error("[nccl]", "topology: {kind: star, hosts: 4}\nhost: single_nic\n"),
+              HasSubstr("collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)"));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class ScheduleExecutor final : public Executor {
   LibraryChoice choice(const CommunicationRequest& request) override {
     const Course course = lookup_.course(request);
     return {course.plan->algorithm(), course.chunking.protocol,
-            course.chunking.channels * course.plan->channels(), text_of(course.reason)};
+            course.chunking.channels * course.plan->channels(), text_of(course.reason),
+            request.algorithm != nullptr ? request.algorithm->name : ""};
   }
   std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
     return lookup_.nccl_graph(members);

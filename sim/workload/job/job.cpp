@@ -608,6 +608,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.bytes = active.task.bytes;
   request.counts = active.task.counts;
   request.grouped = active.task.grouped;
+  request.algorithm = active.task.algorithm;
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;

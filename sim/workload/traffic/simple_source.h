@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/own_algorithm.h"
 #include "sim/workload/task.h"
 #include "sim/workload/task_window.h"
 
@@ -30,6 +31,10 @@ class SimpleSource final : public TaskSource {
   std::uint32_t add_group(std::vector<std::uint32_t> ranks);
   // For Task::counts.
   const BlockCounts* add_counts(BlockCounts counts) { return &counts_.emplace_back(std::move(counts)); }
+  // For Task::algorithm.
+  const OwnAlgorithm* add_algorithm(OwnAlgorithm algorithm) {
+    return &algorithms_.emplace_back(std::move(algorithm));
+  }
   // Appends a task to the rank's program; sets its id.
   void add_task(std::uint32_t rank, Task task);
   // The same of a communication that is one call with the last task of its stream, also one.
@@ -81,6 +86,7 @@ class SimpleSource final : public TaskSource {
   std::vector<std::string> names_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::deque<BlockCounts> counts_;         // addresses hold
+  std::deque<OwnAlgorithm> algorithms_;    // the same
   std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank

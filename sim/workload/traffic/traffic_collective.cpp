@@ -3,12 +3,14 @@
 // begins a size before all have done the one before, because nccl-tests has a barrier there: where it had
 // not, ranks that end early (those far from the root of a broadcast) would run ahead and hide what a size
 // takes.
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/workload/routing/token_section.h"
@@ -39,6 +41,7 @@ struct CollectiveParameters {
   std::int64_t root = 0;
   ConfigNode counts;
   TokenSection tokens;
+  ConfigNode algorithms;
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -85,6 +88,9 @@ const Parameters<CollectiveParameters>& parameters() {
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
+          .list("algorithms", &P::algorithms,
+                "algorithms that play it, all sizes by each of them: [ring, tree, {kind: nccl, nvls: "
+                "false}]; default: the configuration's alone")
           .list("counts", &P::counts, kCountsDoc)
           .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc);
   return p;
@@ -100,6 +106,7 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
     check_bytes(p.collective, where);
     check_sizes(where);
+    own_algorithms();
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -124,17 +131,41 @@ class CollectiveBenchmark final : public WorkloadKind {
     } else if (has_counts(p_.collective)) {
       task.counts = source->add_counts(read_counts(p_.counts, ranks));
     }
-    for (const Bytes size : sizes(task)) {
-      task.bytes = size;
-      task.pause = task.series == 0 ? 0 : p_.sizes.pause;
-      ++task.series;
-      for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
-        source->add_task_everywhere(task);
+    std::vector<const OwnAlgorithm*> algorithms{nullptr};
+    if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
+      algorithms.clear();
+      for (OwnAlgorithm& one : own) algorithms.push_back(source->add_algorithm(std::move(one)));
+    }
+    for (const OwnAlgorithm* algorithm : algorithms) {
+      task.algorithm = algorithm;
+      for (const Bytes size : sizes(task)) {
+        task.bytes = size;
+        task.pause = task.series == 0 ? 0 : p_.sizes.pause;
+        ++task.series;
+        for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
+          source->add_task_everywhere(task);
+      }
     }
     return source;
   }
 
  private:
+  // Those of the workload, each with another name.
+  std::vector<OwnAlgorithm> own_algorithms() const {
+    const ConfigNode& list = p_.algorithms;
+    if (list.is_null()) return {};
+    if (!list.is_sequence() || list.items().empty())
+      list.fail("a list of algorithms is expected: [ring, {kind: nccl, nvls: false}]");
+    std::vector<OwnAlgorithm> all;
+    std::map<std::string, int> before;
+    for (const ConfigNode& item : list.items()) {
+      all.push_back(own_algorithm(p_.collective, item));
+      if (const int number = ++before[all.back().name]; number > 1)
+        all.back().name += " " + std::to_string(number);
+    }
+    return all;
+  }
+
   void check_sizes(const ConfigNode& where) const {
     const ConfigNode* node = where.is_map() ? where.find("sizes") : nullptr;
     if (node == nullptr) return;
