@@ -5,7 +5,7 @@
     scripts/busbw_plot.py results/two_dgx --measured all_reduce_perf.txt --out busbw.svg
 
 Simulated curves come from a run's directory or its summary.json (a workload of kind `collective` with `sizes`), one for each kind of
-collective and number of ranks; measured ones from what nccl-tests and rccl-tests print, in-place columns unless --out-of-place says
+collective, number of ranks and algorithm that the workload names; measured ones from what nccl-tests and rccl-tests print, in-place columns unless --out-of-place says
 otherwise. A name may go before each: "tuned=results/second". A table shows time and error at each size that both have, and the geometric
 mean of the errors, exp(mean |ln(netsim / measured)|) - 1. Measured and simulated curves whose ratio of bus bandwidth to algorithm
 bandwidth differs are of other collectives or numbers of ranks, and are not compared. The picture needs python3-matplotlib.
@@ -62,19 +62,20 @@ def read_simulated(text):
     path = path / "summary.json" if path.is_dir() else path
     try:
         summary = json.loads(read_text(path))
-        rows = [(row["collective"], row["ranks"], row["bytes"], row["time_s"], row["algbw_GBps"], row["busbw_GBps"])
+        rows = [(row["collective"], row["ranks"], row.get("own_algorithm"), row["bytes"], row["time_s"], row["algbw_GBps"],
+                 row["busbw_GBps"])
                 for row in summary["collectives"]]
     except (ValueError, KeyError, TypeError):
         raise PlotError(f"{path}: is no summary.json of netsim with collectives") from None
     curves = {}
-    for collective, ranks, size, seconds, algbw, busbw in rows:
+    for collective, ranks, own, size, seconds, algbw, busbw in rows:
         if algbw > 0:
-            curve = curves.setdefault((collective, ranks), Curve(name, busbw / algbw, {}))
+            curve = curves.setdefault((collective, ranks, own), Curve(name, busbw / algbw, {}))
             curve.times[size] = seconds
     if not curves:
         raise PlotError(f"{path}: no collective has ended in it; a workload of kind `collective` with `sizes` gives a curve")
-    for (collective, ranks), curve in curves.items():
-        curve.name += f" ({collective}, {ranks} ranks)"
+    for (collective, ranks, own), curve in curves.items():
+        curve.name += f" ({collective}, {ranks} ranks{f', {own}' if own else ''})"
     return list(curves.values())
 
 

@@ -297,7 +297,7 @@ void Simulation::create_jobs() {
   transfers_ =
       std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(*jobs_, &JobSet::apply_transfer);
   transfer_reader_ = system_.engine().add_reader(*transfers_);
-  connect_circuits();
+  connect_requests();
   const GpuParameters gpus = gpu_parameters().parse(section(setup_.config, "gpus"));
   overcommit_memory_ = gpus.overcommit_memory;
   variation_ = {{}, gpus.jitter, read_stragglers(gpus.stragglers, system_.cluster())};
@@ -328,6 +328,7 @@ void Simulation::record(const CommunicationRecord& communication) {
     request.bytes = communication.bytes;
     request.counts = communication.counts;
     request.grouped = communication.grouped;
+    request.algorithm = communication.algorithm;
     choice = system_.executor().choice(request);
     check_bound(communication, choice);
   }
@@ -346,8 +347,9 @@ void Simulation::check_bound(const CommunicationRecord& communication, const Lib
                            communication.ranks, choice.algorithm, format_time(takes), format_time(least)));
 }
 
-// Events ask for calls only where a job has tasks that ask for circuits: they shorten the engine's windows.
-void Simulation::connect_circuits() {
+// Events ask for calls only where a job has tasks that ask for circuits, or pause: they shorten the engine's
+// windows.
+void Simulation::connect_requests() {
   CircuitControl* control = system_.circuits();
   circuits_ = std::make_unique<JournalOf<CircuitRequest, JobSet>>(*jobs_, &JobSet::circuits_asked);
   const std::uint32_t reader = system_.engine().add_reader(*circuits_);
@@ -355,9 +357,13 @@ void Simulation::connect_circuits() {
       {control, [this, reader](std::uint32_t set, Time time, Origin& origin, const CircuitRequest& request) {
          system_.engine().set(set).ask_call(time, origin, reader, request);
        }});
-  const bool asked = std::any_of(descriptions_.begin(), descriptions_.end(),
-                                 [](const JobDescription& job) { return !job.source->circuits().empty(); });
-  if (asked && control != nullptr) system_.engine().set_call_delay(control->request_latency());
+  Time delay = kNever;
+  for (const JobDescription& job : descriptions_) {
+    if (const Time pause = job.source->least_pause(); pause > 0) delay = std::min(delay, pause);
+    if (!job.source->circuits().empty() && control != nullptr)
+      delay = std::min(delay, control->request_latency());
+  }
+  if (delay != kNever) system_.engine().set_call_delay(delay);
 }
 
 // `taken`: by GPU, whether a job has it for itself; `shared`: whether some have it together.

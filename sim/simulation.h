@@ -173,7 +173,7 @@ class Simulation {
 
  private:
   void create_jobs();
-  void connect_circuits();
+  void connect_requests();
   void record(const CommunicationRecord& communication);
   void check_bound(const CommunicationRecord& communication, const LibraryChoice& choice);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);

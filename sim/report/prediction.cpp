@@ -60,6 +60,7 @@ CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, con
   request.root = task.root;
   request.counts = task.counts;
   request.grouped = task.grouped;
+  request.algorithm = task.algorithm;
   for (const std::uint32_t member : job.source.group(task.group)) {
     if (member == rank) request.index = static_cast<std::uint32_t>(members.size());
     members.push_back(job.gpus[member]);
@@ -84,11 +85,11 @@ class RankCalls {
 
  private:
   using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes, std::uint64_t,
-                         GroupedTraffic>;
+                         GroupedTraffic, const OwnAlgorithm*>;
   static Key key(const Task& task) {
     const std::uint32_t with = task.kind == TaskKind::collective ? task.group : task.peer;
     const std::uint64_t counts = task.counts != nullptr ? task.counts->digest() : 0;
-    return {task.kind, task.collective, with, task.root, task.bytes, counts, task.grouped};
+    return {task.kind, task.collective, with, task.root, task.bytes, counts, task.grouped, task.algorithm};
   }
 
   PlacedSource job_;

@@ -34,22 +34,35 @@ void Recorder::record(const TaskRecord& task) {
 void Recorder::record(const CommunicationRecord& communication, const LibraryChoice& choice) {
   ends_[communication.job].add(
       hash_all(kCommunication, communication.id, communication.last_start, communication.end));
-  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes,
+  const Time time = time_of(communication);
+  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes, choice.own,
                           choice.algorithm,   choice.protocol,     choice.channels};
   if (is_collective(communication.kind) &&
       (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
     CollectiveSum& sum = collectives_[key];
     if (sum.count++ == 0) sum.why = choice.why;
-    sum.time += times_of(communication).time;
+    sum.time += time;
   }
   if (tables_ != nullptr) tables_->add(communication, choice);
+}
+
+// One that is called behind another one of its series takes what it adds to the time of all of them: so they
+// add up to the time from the start of the first to the end of the last.
+Time Recorder::time_of(const CommunicationRecord& communication) {
+  const Time alone = times_of(communication).time;
+  if (communication.series == 0) return alone;
+  Series& series = series_[communication.job];
+  const bool first = series.number != communication.series;
+  const Time before = first ? communication.last_start : series.end;
+  series = {communication.series, std::max(before, communication.end)};
+  return series.end - before;
 }
 
 std::vector<CollectiveTimes> Recorder::collectives() const {
   std::vector<CollectiveTimes> all;
   for (const auto& [key, sum] : collectives_) {
-    const auto& [kind, ranks, bytes, algorithm, protocol, channels] = key;
-    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why}, sum.count, sum.time});
+    const auto& [kind, ranks, bytes, own, algorithm, protocol, channels] = key;
+    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why, own}, sum.count, sum.time});
   }
   return all;
 }

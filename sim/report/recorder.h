@@ -21,11 +21,12 @@ class Recorder {
  public:
   // `tables`: may be null; must outlive the recorder, as must `graph`, which names ports.
   Recorder(Tables* tables, const Graph& graph, std::size_t jobs)
-      : tables_(tables), graph_(graph), ends_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
+      : tables_(tables), graph_(graph), ends_(jobs), series_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
   // One more, while the run goes on.
   void add_job() {
     ends_.emplace_back();
+    series_.emplace_back();
     path_.emplace_back();
     ways_.emplace_back();
     ports_.emplace_back();
@@ -54,19 +55,26 @@ class Recorder {
 
  private:
   std::string port_name(PortId port) const;
+  Time time_of(const CommunicationRecord& communication);
 
   Tables* tables_;
   const Graph& graph_;
-  std::vector<Fingerprint> ends_;                                                     // by job
+  std::vector<Fingerprint> ends_;  // by job
+  // The last communication with a Task::series.
+  struct Series {
+    std::uint32_t number = 0;
+    Time end = 0;
+  };
+  std::vector<Series> series_;                                                        // by job
   using PathKey = std::tuple<PathStep::Kind, Stream, CollectiveKind, std::uint32_t>;  // and name
   using StepsAndTime = std::pair<std::uint64_t, Time>;
   std::vector<std::map<PathKey, StepsAndTime>> path_;                                  // by job
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
   using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
   std::vector<std::map<PortId, StepsAndDelay>> ports_;  // by job
-  // Kind, ranks, bytes; algorithm, protocol, channels.
+  // Kind, ranks, bytes; what the workload named, algorithm, protocol, channels.
   using CollectiveKey =
-      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, Protocol, std::uint32_t>;
+      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, std::string, Protocol, std::uint32_t>;
   struct CollectiveSum {
     std::uint64_t count = 0;
     Time time = 0;

@@ -112,7 +112,9 @@ struct CollectiveTimes {
   Bytes bytes = 0;  // as the kind's CollectiveKindInfo says
   LibraryChoice choice;
   std::uint64_t count = 0;
-  Time time = 0;  // of all of them, each from its last rank's start to its last rank's end
+  // Of all of them, each from its last rank's start to its last rank's end; of those that are called back to
+  // back (Task::series) from the end of the one before.
+  Time time = 0;
 
   double mean_s() const { return to_seconds(time) / static_cast<double>(count); }
   // bytes / mean time, in B/s, and that times the kind's factor (nccl-tests, doc/PERFORMANCE.md); 0 where

@@ -310,14 +310,23 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
 }
 
-// The columns of nccl-tests; one row where it has two, because in place or not is the same here.
+// "tree", and where the workload's algorithm chose that one itself "nccl: tree".
+std::string algorithm_text(const LibraryChoice& choice) {
+  return choice.own.empty() || choice.own == choice.algorithm ? choice.algorithm
+                                                              : choice.own + ": " + choice.algorithm;
+}
+
+// The columns of nccl-tests, with the algorithm where the workload names some; one row where it has two,
+// because in place or not is the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kRows = 64;
   if (results.collectives.empty() || results.collectives.size() > kRows) return;
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
-      protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}},
+      protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}}, runs{"algorithm", 1, true, {}},
       algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}};
+  const bool named = std::any_of(results.collectives.begin(), results.collectives.end(),
+                                 [](const CollectiveTimes& row) { return !row.choice.own.empty(); });
   for (const CollectiveTimes& row : results.collectives) {
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
@@ -325,6 +334,7 @@ void collectives(Text out, const Results& results, std::size_t width) {
     count.cells.push_back(fmt::format("{}", row.elements()));
     type.cells.emplace_back("float");
     reduction.cells.emplace_back(row.reduction());
+    if (named) runs.cells.push_back(algorithm_text(row.choice));
     protocol.cells.emplace_back(to_string(row.choice.protocol));
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
@@ -332,7 +342,10 @@ void collectives(Text out, const Results& results, std::size_t width) {
   }
   fmt::format_to(
       out, "\n{}\n",
-      text_table({name, ranks, size, count, type, reduction, protocol, time, algorithm, bus}, 2, width));
+      named ? text_table({name, ranks, size, count, type, reduction, runs, protocol, time, algorithm, bus}, 2,
+                         width)
+            : text_table({name, ranks, size, count, type, reduction, protocol, time, algorithm, bus}, 2,
+                         width));
 }
 
 std::string progress_text(const JobResult& job) {

@@ -243,6 +243,7 @@ Json collectives_json(const Results& results) {
                     {"ranks", row.ranks},
                     {"bytes", row.bytes},
                     {"algorithm", row.choice.algorithm},
+                    {"own_algorithm", row.choice.own.empty() ? Json(nullptr) : Json(row.choice.own)},
                     {"protocol", to_string(row.choice.protocol)},
                     {"channels", row.choice.channels},
                     {"count", row.count},

@@ -19,6 +19,7 @@
 namespace netsim {
 
 class MemoryPlan;
+struct OwnAlgorithm;
 
 // Of a kernel's multiplications. `half`: bf16 or fp16, which have one rate; `fp32` without tensor cores,
 // `tf32` with them; `fp8` and `fp4` with whatever scales their formats have (MXFP8, NVFP4).
@@ -116,8 +117,15 @@ struct Task {
   Bytes bytes = 0;
   GroupedTraffic grouped;               // of collectives: those of the same group in a grouped call
   const BlockCounts* counts = nullptr;  // of collectives with counts; as long as the source
-  std::uint32_t name = 0;               // for TaskSource::name()
-  Time not_before = 0;                  // earliest start, from the start of the job (flow lists); 0 = none
+  // Of a collective: what runs it, as long as the source; null: what the configuration says.
+  const OwnAlgorithm* algorithm = nullptr;
+  // Of collectives: those of one number are called back to back and timed together; 0: each by itself.
+  std::uint32_t series = 0;
+  // Of a collective: it begins so long after the last of its group has come to it, at all members at once; 0:
+  // at each when it comes. No less than TaskSource::least_pause().
+  Time pause = 0;
+  std::uint32_t name = 0;  // for TaskSource::name()
+  Time not_before = 0;     // earliest start, from the start of the job (flow lists); 0 = none
 };
 
 inline bool is_point_to_point(const Task& task) {
@@ -190,6 +198,8 @@ class TaskSource {
   // members.
   virtual const std::vector<std::uint32_t>& group(std::uint32_t id) const = 0;
 
+  // The least Task::pause of its tasks; 0: none of them pauses.
+  virtual Time least_pause() const { return 0; }
   // Whether ranks have tasks of their hosts (is_of_host()), so that each GPU needs a way to a CPU.
   virtual bool uses_hosts() const { return false; }
   // What is known of the memory that tasks need; null: nothing.

@@ -50,6 +50,16 @@ class BusbwPlot(unittest.TestCase):
             {"collective": "all_reduce", "ranks": 4, "bytes": size, "count": 1, "time_s": seconds,
              "algbw_GBps": size / seconds * 1e-9, "busbw_GBps": 1.5 * size / seconds * 1e-9} for size, seconds in rows]}))
 
+    def test_algorithms_of_a_workload_are_curves_of_their_own(self):
+        rows = [("ring", 1024, 1e-5), ("tree", 1024, 2e-5), (None, 1024, 4e-5)]
+        path = self.write("summary.json", json.dumps({"collectives": [
+            {"collective": "all_reduce", "ranks": 4, "bytes": size, "time_s": seconds, "algbw_GBps": 1, "busbw_GBps": 1.5,
+             "own_algorithm": own} for own, size, seconds in rows]}))
+        curves = busbw_plot.read_simulated("a=" + path)
+        self.assertEqual([(curve.name, curve.times) for curve in curves],
+                         [("a (all_reduce, 4 ranks, ring)", {1024: 1e-5}), ("a (all_reduce, 4 ranks, tree)", {1024: 2e-5}),
+                          ("a (all_reduce, 4 ranks)", {1024: 4e-5})])
+
     def call(self, *arguments):
         """(exit code, stdout, stderr)."""
         out, err = io.StringIO(), io.StringIO()

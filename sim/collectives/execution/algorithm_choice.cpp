@@ -47,6 +47,20 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
 
 }  // namespace
 
+OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
+  const CollectiveKindInfo& info = info_of(kind);
+  if (node.is_null())
+    node.fail(std::string("the name of an algorithm is missing (allowed: ") + algorithms_for(kind) + ")");
+  OwnAlgorithm own;
+  own.algorithm = choose(info, node);
+  own.name = Registry<CollectiveAlgorithm>::instance().component_name(node, info.default_algorithm);
+  return own;
+}
+
+CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
+  return kind == CollectiveKind::barrier && !algorithm.supports(kind) ? CollectiveKind::all_reduce : kind;
+}
+
 AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     const ConfigNode& node = parameters.*CollectivesParameters::member(info.kind);
@@ -63,7 +77,7 @@ bool AlgorithmChoice::has_candidates() const {
 }
 
 CollectiveKind AlgorithmChoice::plan_kind(CollectiveKind kind) const {
-  return kind == CollectiveKind::barrier && !of(kind).supports(kind) ? CollectiveKind::all_reduce : kind;
+  return kind == CollectiveKind::barrier ? plan_kind_of(of(kind), kind) : kind;
 }
 
 const CollectiveAlgorithm& AlgorithmChoice::of(CollectiveKind kind) const {

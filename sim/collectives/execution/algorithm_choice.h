@@ -7,8 +7,15 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/execution/collectives_parameters.h"
+#include "sim/collectives/own_algorithm.h"
 
 namespace netsim {
+
+// What a workload names for a collective of `kind`. ConfigError at the node, as below.
+OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node);
+
+// The kind of the plans by which an algorithm does `kind`.
+CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind kind);
 
 class AlgorithmChoice {
  public:

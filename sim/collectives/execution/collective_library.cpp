@@ -102,11 +102,13 @@ class Chooser {
         request_(request),
         asked_(asked),
         layout_(layout),
-        configured_(library.algorithms.of(asked)) {}
+        configured_(request.algorithm != nullptr ? *request.algorithm->algorithm
+                                                 : library.algorithms.of(asked)) {}
 
   Choice choose() const {
     const auto candidates = configured_.candidates(request_.kind);
     Choice choice = candidates.empty() ? only_one() : of_several(candidates);
+    choice.reason.own = request_.algorithm;
     choice.reason.configured = library_.algorithms.is_configured(asked_);
     if (request_.grouped.all > 0) deal_channels(choice);
     return choice;
@@ -163,6 +165,7 @@ class Chooser {
   }
 
   Choice of_several(const std::vector<const CollectiveAlgorithm*>& candidates) const {
+    check_generation();
     Choice choice;
     if (!ask_tuner(candidates, choice)) {
       ask_model(candidates, choice);
@@ -230,8 +233,28 @@ class Chooser {
       choice.protocol = library_.parameters.protocol.value_or(Protocol::simple);
       return;
     }
-    throw InputError(std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
-                     " ranks: NCCL has no algorithm and protocol that the configuration leaves it");
+    std::string message = std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
+                          " ranks: NCCL has no algorithm and protocol that the configuration leaves it";
+    if (rules.allows(request_.kind, NcclAlgorithm::pat) && rules.lists_algorithms()) message += without_pat();
+    throw InputError(message);
+  }
+
+  // What the configuration chooses was checked before the run; what a workload names is not known then.
+  void check_generation() const {
+    if (generation_in(library_.parameters, layout_)) return;
+    throw InputError(
+        std::string(to_string(request_.kind)) +
+        " by 'nccl': NCCL's choice reads its tables by the generation of the GPUs, which their hosts do not "
+        "say; collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)");
+  }
+
+  // Who asks NCCL's choice for PAT by name is told where it is.
+  std::string without_pat() const {
+    const std::string kind = to_string(request_.kind);
+    const bool does =
+        request_.kind == CollectiveKind::all_gather || request_.kind == CollectiveKind::reduce_scatter;
+    return "; PAT, which nccl_algo leaves, is not in netsim's model of NCCL's choice" +
+           (does ? " (collectives." + kind + ": pat runs it)" : " and does not do " + kind);
   }
 
   // The first rule that fits and that can be done; false: none.
@@ -378,7 +401,9 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
 }
 
 std::string text_of(const CourseReason& reason) {
-  std::string text = reason.configured ? "configured" : "default";
+  std::string text = reason.own != nullptr ? "workload: " + reason.own->name
+                     : reason.configured   ? "configured"
+                                           : "default";
   if (reason.rule != nullptr) {
     text = fmt::format("tuner {}:{}", reason.rule->place.file, reason.rule->place.line);
   } else if (reason.estimate) {
@@ -400,7 +425,8 @@ std::string text_of(const CourseReason& reason) {
 Course LibraryLookup::course(const CommunicationRequest& request) {
   if (!is_collective(request.kind)) return point_to_point(request);
   CommunicationRequest planned = request;
-  planned.kind = library_.algorithms.plan_kind(request.kind);
+  planned.kind = request.algorithm != nullptr ? plan_kind_of(*request.algorithm->algorithm, request.kind)
+                                              : library_.algorithms.plan_kind(request.kind);
   return collective(planned, request.kind);
 }
 

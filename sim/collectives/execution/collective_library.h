@@ -20,6 +20,7 @@ namespace netsim {
 struct CourseReason {
   // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
   bool configured = false;
+  const OwnAlgorithm* own = nullptr;  // that the workload names; then neither does
   // What NCCL's cost model believed, in microseconds, of which algorithm; nothing where it was not asked.
   std::optional<double> estimate;
   CostFamily family = CostFamily::ring;

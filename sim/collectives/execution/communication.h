@@ -14,6 +14,8 @@
 
 namespace netsim {
 
+struct OwnAlgorithm;
+
 // One rank's call of a collective or of one side of a point-to-point transfer. All members must give the
 // same kind, members, root, bytes, counts and raw: whoever builds requests from user input checks that,
 // though maybe only after the members have met here.
@@ -35,6 +37,9 @@ struct CommunicationRequest {
   std::uint32_t name = 0;    // SendRequest::name
   // Of a collective: it has the channels of its part of the traffic. The same at all members.
   GroupedTraffic grouped;
+  // Of a collective: what runs it, as long as the executor; null: what the configuration says. The same at
+  // all members.
+  const OwnAlgorithm* algorithm = nullptr;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
   // Of its messages. What is not raw has channels of the library's choice.

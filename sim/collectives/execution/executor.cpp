@@ -41,8 +41,12 @@ class ScheduleExecutor final : public Executor {
     const auto help = plan.workers() < plan.ranks() ? LibraryChoice::Help::servers
                       : plan.fans() > 0             ? LibraryChoice::Help::switches
                                                     : LibraryChoice::Help::none;
-    return {plan.algorithm(), course.chunking.protocol, course.chunking.channels * plan.channels(),
-            text_of(course.reason), help};
+    return {plan.algorithm(),
+            course.chunking.protocol,
+            course.chunking.channels * plan.channels(),
+            text_of(course.reason),
+            request.algorithm != nullptr ? request.algorithm->name : "",
+            help};
   }
   std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
     return lookup_.nccl_graph(members);

@@ -15,6 +15,7 @@ struct LibraryChoice {
   // Who chose algorithm and protocol, in words: "default", "configured", a rule of a tuner's file, or NCCL's
   // cost model, with its estimate and that of the next best.
   std::string why;
+  std::string own = {};  // OwnAlgorithm::name, where the workload names one
   // Who does a part of what the ranks would have to: switches that add up or copy, or ranks that contribute
   // nothing.
   enum class Help : std::uint8_t { none, switches, servers } help = Help::none;

@@ -1,5 +1,6 @@
-// Requests for other optical circuits, on their way from the ranks of a job to the switches. Private to the
-// room, but for what a JobSet is given.
+// Requests of the ranks of a job that are answered when all of a group have asked, between events: for other
+// optical circuits, on their way to the switches, and to begin a collective after a pause (Task::pause).
+// Private to the room, but for what a JobSet is given.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct CircuitRequest {
   std::uint32_t job = 0, rank = 0, slot = 0;
 };
 
-// How the jobs of a run come to the switches.
+// How the jobs of a run come to the switches, and their ranks to each other.
 struct CircuitAccess {
   CircuitControl* control = nullptr;  // null: the network has no optical circuits
   // Hands the request to JobSet::circuits_asked() at `time`, between events: AtomSet::ask_call() of the set.

@@ -28,7 +28,7 @@ struct Group {
 
 // A task that its rank has been handed and that has not ended.
 struct Active {
-  enum class State : std::uint8_t { free, held_back, ready, launched };
+  enum class State : std::uint8_t { free, held_back, ready, pausing, launched };
   Task task;
   State state = State::free;
   std::uint32_t rank = 0;
@@ -156,9 +156,11 @@ class SourceJob final : public TaskJob {
   static void move_on(StreamQueue& queue, std::uint32_t launched);
 
   void launch(SetState& set, std::uint32_t slot);
+  void pause(SetState& set, std::uint32_t slot);
+  void begin(SetState& set, std::uint32_t slot);
   void launch_communication(SetState& set, std::uint32_t slot);
   void ask_for_circuits(SetState& set, std::uint32_t slot);
-  void light(const std::vector<CircuitRequest>& members);
+  void wake(const std::vector<CircuitRequest>& members);
   const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
   CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
                                std::uint32_t slot) const;
@@ -182,6 +184,7 @@ class SourceJob final : public TaskJob {
   Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;
   std::string describe_circuits(const Active& active) const;
+  std::string describe_pause(const Active& active) const;
   std::vector<std::uint32_t> missing(const Active& active) const;
   bool has_reached(std::uint32_t rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
@@ -258,7 +261,7 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
   return slot;
 }
 
-// The earliest start of a task has come, or its circuits are lit.
+// The earliest start of a task has come, or its circuits are lit, or its group is complete and has paused.
 void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
@@ -266,6 +269,9 @@ void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
   const Active& active = set.active[slot];
   if (active.state == Active::State::launched) {
     complete(set, slot, JobRecord::Kind::communication_ends, active.start);
+  } else if (active.state == Active::State::pausing) {
+    set.cause = JobRecord::Cause::earliest_start;
+    begin(set, slot);
   } else {
     begin_held_back(set, slot);
   }
@@ -328,6 +334,12 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
   }
   if (task.kind == TaskKind::circuits && task.circuits >= source().circuits().size())
     refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits));
+  if (task.pause != 0 && (task.kind != TaskKind::collective || source().least_pause() <= 0 ||
+                          task.pause < source().least_pause())) {
+    refuse(rank, task,
+           fmt::format("a pause of {} s (allowed: none, or of a collective one that the source announces)",
+                       to_seconds(task.pause)));
+  }
   if (is_communication(task) && task.bytes <= 0)
     refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
   if (task.kind == TaskKind::collective && has_counts(task.collective) != (task.counts != nullptr))
@@ -492,6 +504,23 @@ void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
 }
 
 void SourceJob::launch(SetState& set, std::uint32_t slot) {
+  if (set.active[slot].task.pause > 0) {
+    pause(set, slot);
+  } else {
+    begin(set, slot);
+  }
+}
+
+// It begins when the others have come, too. Until then the rank does nothing that anybody has to hear of.
+void SourceJob::pause(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::pausing;
+  ++membership(active.rank, active.task).reached;
+  RankState& rank = ranks_[active.rank];
+  run_.circuits->ask(rank.set, set.loop.now() + active.task.pause, rank.origin, {number_, active.rank, slot});
+}
+
+void SourceJob::begin(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::launched;
   active.start = set.loop.now();
@@ -517,7 +546,8 @@ void SourceJob::launch(SetState& set, std::uint32_t slot) {
 // The books hear of it first: they refuse members that disagree.
 void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
-  if (active.task.kind == TaskKind::collective) ++membership(active.rank, active.task).reached;
+  if (active.task.kind == TaskKind::collective && active.task.pause == 0)
+    ++membership(active.rank, active.task).reached;
   tell(record_of(set, active, JobRecord::Kind::communication_begins));
   const std::uint32_t gpu = plan_.gpus[active.rank];
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream);
@@ -539,12 +569,13 @@ void SourceJob::circuits_asked(const CircuitRequest& request) {
   const std::size_t size = active.group->places.size();
   std::vector<CircuitRequest> members = circuits_.add(active.communication, request, size);
   if (members.size() < size) return;
+  if (active.state == Active::State::pausing) return wake(members);  // the last one's pause is over
   run_.circuits->control->configure(circuits_.configuration(active.task.circuits),
-                                    [this, members = std::move(members)] { light(members); });
+                                    [this, members = std::move(members)] { wake(members); });
 }
 
 // The members go on in events of their own.
-void SourceJob::light(const std::vector<CircuitRequest>& members) {
+void SourceJob::wake(const std::vector<CircuitRequest>& members) {
   for (const CircuitRequest& member : members) {
     EventLoop& loop = set_of(member.rank).loop;
     loop.schedule(loop.now(), ranks_[member.rank].origin, EventKind::job, first_rank_ + member.rank,
@@ -577,6 +608,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.bytes = active.task.bytes;
   request.counts = active.task.counts;
   request.grouped = active.task.grouped;
+  request.algorithm = active.task.algorithm;
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;
@@ -672,6 +704,7 @@ std::string SourceJob::describe(const Active& active) const {
     return fmt::format("{} waits for its earliest start, {} s", name,
                        to_seconds(plan_.arrival + active.task.not_before));
   }
+  if (active.state == Active::State::pausing) return name + describe_pause(active);
   if (active.state == Active::State::ready) return name + " is ready: it waits for its turn in its stream";
   switch (active.task.kind) {
     case TaskKind::compute:
@@ -715,6 +748,15 @@ std::string SourceJob::describe_circuits(const Active& active) const {
                      members - ranks.size(), members, some_ranks(ranks));
 }
 
+std::string SourceJob::describe_pause(const Active& active) const {
+  const std::vector<std::uint32_t> ranks = missing(active);
+  if (ranks.empty()) {
+    return fmt::format(" begins {} s after the last of its {} ranks has come to it",
+                       to_seconds(active.task.pause), active.group->places.size());
+  }
+  return fmt::format(" begins when all have come to it, and waits for {}", some_ranks(ranks));
+}
+
 // Members that have not reached it, ascending.
 std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
   std::vector<std::uint32_t> ranks;
@@ -730,7 +772,7 @@ bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
   const std::vector<Active>& all = set_of(rank).active;
   for (const std::uint32_t slot : ranks_[rank].active) {
     if (all[slot].communication == active.communication && has_group(all[slot].task))
-      return all[slot].state == Active::State::launched;
+      return all[slot].state == Active::State::launched || all[slot].state == Active::State::pausing;
   }
   const auto member = ranks_[rank].memberships.find(active.task.group);
   return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;

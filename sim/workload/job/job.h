@@ -46,6 +46,8 @@ struct CommunicationRecord {
   std::uint32_t group = 0;       // of a collective: TaskSource::group()
   std::uint32_t root = 0;        // of a collective: Task::root
   Bytes bytes = 0;
+  const OwnAlgorithm* algorithm = nullptr;        // of a collective: Task::algorithm
+  std::uint32_t series = 0;                       // of a collective: Task::series
   GroupedTraffic grouped;                         // of a collective: Task::grouped
   const BlockCounts* counts = nullptr;            // of a collective: Task::counts
   Time first_start = 0, last_start = 0, end = 0;  // first and last rank's arrival, last rank's end

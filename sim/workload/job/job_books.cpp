@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/collectives/own_algorithm.h"
 #include "sim/core/errors.h"
 
 namespace netsim {
@@ -175,6 +176,12 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
     refuse("these counts of the blocks", "others");
   if (first.grouped != task.grouped)
     refuse("with these collectives in one grouped call", "with others, or by itself,");
+  if (first.algorithm != task.algorithm) {
+    const auto by = [](const Task& of) {
+      return of.algorithm == nullptr ? "the configuration's algorithm" : of.algorithm->name;
+    };
+    refuse("by " + std::string(by(task)), "by " + std::string(by(first)));
+  }
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
@@ -230,6 +237,8 @@ void JobBooks::report(const Operation& operation, Time end) const {
   record.bytes = operation.task.bytes;
   record.counts = operation.task.counts;
   record.grouped = operation.task.grouped;
+  record.series = operation.task.series;
+  record.algorithm = operation.task.algorithm;
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;

@@ -37,7 +37,7 @@ struct JobRecord {
   // What let a task begin, at the time of the record.
   enum class Cause : std::uint8_t {
     arrival,         // of its job
-    earliest_start,  // Task::not_before
+    earliest_start,  // Task::not_before, or Task::pause
     task_ended       // the task of its rank whose end is the last record of it before this one
   };
   Kind kind = Kind::compute_begins;

@@ -25,9 +25,9 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 
-  // Jobs may ask for optical circuits from now on. Before the first job is added.
+  // Jobs may ask for optical circuits, and pause, from now on. Before the first job is added.
   void set_circuits(CircuitAccess access) { circuits_ = std::move(access); }
-  // A request that CircuitAccess::ask was given has come to the switches.
+  // A request that CircuitAccess::ask was given has come to the switches, or its pause is over.
   void circuits_asked(const CircuitRequest& request) { jobs_[request.job]->circuits_asked(request); }
 
   // Adds a job; its number is that of the calls before. Between events. InputError for circuits that

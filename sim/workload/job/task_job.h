@@ -44,7 +44,7 @@ class TaskJob : public Job {
   virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
-  // A member's request has come to the switches. Between events.
+  // A member's request has come to the switches, or its pause is over. Between events.
   virtual void circuits_asked(const CircuitRequest& request) = 0;
   virtual void apply(const JobRecord& record) = 0;
   virtual void apply(const TransferRecord& record, std::span<const PortDelay> ports) = 0;

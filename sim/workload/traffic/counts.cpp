@@ -76,7 +76,7 @@ void check_bytes(CollectiveKind kind, const ConfigNode& section) {
   const std::string name = to_string(kind);
   const bool needs_counts = has_counts(kind) && !has_tokens(kind);
   if (needs_counts && given("counts") == nullptr)
-    section.fail("'counts' is missing: " + name + " has " + kCountsDoc);
+    section.fail("'counts' is missing, " + std::string(kCountsDoc));
   if (const ConfigNode* counts = given("counts"); counts != nullptr && !needs_counts)
     counts->fail("only all_to_all_v has counts, not " + name);
   if (const ConfigNode* tokens = given("tokens"); tokens != nullptr && !has_tokens(kind))

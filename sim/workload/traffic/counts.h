@@ -16,9 +16,9 @@
 namespace netsim {
 
 inline constexpr const char* kCountsDoc =
-    "of an all_to_all_v: what each rank sends to each: a CSV file, a row for each rank; the rows as lists; "
-    "or "
-    "one list, the same for all";
+    "of an all_to_all_v: what each rank sends to each, as a CSV file, a row for each rank, as the rows, "
+    "which "
+    "are lists, or as one list, the same for all";
 
 // Of a group of `members`, which the ranks are numbered in. ConfigError at its place, or InputError in the
 // file, for counts of other groups, what is no size, and counts by which nobody sends anything.

@@ -114,6 +114,7 @@ std::vector<Task> SimpleSource::held_back(std::uint32_t rank) const {
 void SimpleSource::append(Program& program, Task task, bool joins) {
   task.id = static_cast<std::uint32_t>(program.tasks.size());
   iterations_ = std::max(iterations_, task.iteration + 1);
+  if (task.pause > 0 && (least_pause_ == 0 || task.pause < least_pause_)) least_pause_ = task.pause;
   if (!task.only_of_tag) task.sequence = calls_before(program, task);
   if (!task.raw) {
     task.queue = static_cast<std::uint32_t>(task.stream);

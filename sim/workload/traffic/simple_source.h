@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/own_algorithm.h"
 #include "sim/workload/task.h"
 #include "sim/workload/task_window.h"
 
@@ -30,6 +31,10 @@ class SimpleSource final : public TaskSource {
   std::uint32_t add_group(std::vector<std::uint32_t> ranks);
   // For Task::counts.
   const BlockCounts* add_counts(BlockCounts counts) { return &counts_.emplace_back(std::move(counts)); }
+  // For Task::algorithm.
+  const OwnAlgorithm* add_algorithm(OwnAlgorithm algorithm) {
+    return &algorithms_.emplace_back(std::move(algorithm));
+  }
   // Appends a task to the rank's program; sets its id.
   void add_task(std::uint32_t rank, Task task);
   // The same of a communication that is one call with the last task of its stream, also one.
@@ -47,6 +52,7 @@ class SimpleSource final : public TaskSource {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_[id]; }
+  Time least_pause() const override { return least_pause_; }
   std::optional<std::uint64_t> total_tasks() const override;
   bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
@@ -80,10 +86,12 @@ class SimpleSource final : public TaskSource {
   std::vector<std::string> names_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::deque<BlockCounts> counts_;         // addresses hold
+  std::deque<OwnAlgorithm> algorithms_;    // the same
   std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank
   std::uint32_t lookahead_ = 1;
+  Time least_pause_ = 0;
 };
 
 }  // namespace netsim

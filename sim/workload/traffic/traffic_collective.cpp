@@ -1,11 +1,16 @@
 // collective: every rank runs the same collective several times back to back, as nccl-tests does, of one size
-// or of one size after the other. Each of them is an iteration; the report has a row for each size.
+// or of one size after the other. Each of them is an iteration; the report has a row for each size. No rank
+// begins a size before all have done the one before, because nccl-tests has a barrier there: where it had
+// not, ranks that end early (those far from the root of a broadcast) would run ahead and hide what a size
+// takes.
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/workload/routing/token_section.h"
@@ -23,6 +28,8 @@ struct SizesParameters {
   Bytes from = 0;  // 0: `bytes` is the only size
   Bytes to = 0;
   std::int64_t factor = 2;
+  // Acknowledgements and credits of the size before are home by then, in any network of a data center.
+  Time pause = 100 * kMicrosecond;
 };
 
 struct CollectiveParameters {
@@ -34,6 +41,7 @@ struct CollectiveParameters {
   std::int64_t root = 0;
   ConfigNode counts;
   TokenSection tokens;
+  ConfigNode algorithms;
 };
 
 std::vector<std::pair<std::string, CollectiveKind>> collectives() {
@@ -60,7 +68,11 @@ const Parameters<SizesParameters>& sizes_parameters() {
       Parameters<P>()
           .bytes("from", &P::from, {0, 1000 * kGigabyte}, "the first size; 0: `bytes` is all")
           .bytes("to", &P::to, {0, 1000 * kGigabyte}, "the last one is at most this")
-          .integer("factor", &P::factor, {2, 1024}, "from each size to the next");
+          .integer("factor", &P::factor, {2, 1024}, "from each size to the next")
+          .time(
+              "pause", &P::pause, {kMicrosecond, kSecond},
+              "from the last rank's end of a size to all ranks' start of the next one, as behind a barrier; "
+              "no part of any size's time");
   return p;
 }
 
@@ -76,6 +88,9 @@ const Parameters<CollectiveParameters>& parameters() {
                    "how many ranks take part; 0: all GPUs of the cluster")
           .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
+          .list("algorithms", &P::algorithms,
+                "algorithms that play it, all sizes by each of them: [ring, tree, {kind: nccl, nvls: "
+                "false}]; default: the configuration's alone")
           .list("counts", &P::counts, kCountsDoc)
           .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc);
   return p;
@@ -91,6 +106,7 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
     check_bytes(p.collective, where);
     check_sizes(where);
+    own_algorithms();
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -115,14 +131,41 @@ class CollectiveBenchmark final : public WorkloadKind {
     } else if (has_counts(p_.collective)) {
       task.counts = source->add_counts(read_counts(p_.counts, ranks));
     }
-    for (const Bytes size : sizes(task)) {
-      task.bytes = size;
-      for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration) source->add_task_everywhere(task);
+    std::vector<const OwnAlgorithm*> algorithms{nullptr};
+    if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
+      algorithms.clear();
+      for (OwnAlgorithm& one : own) algorithms.push_back(source->add_algorithm(std::move(one)));
+    }
+    for (const OwnAlgorithm* algorithm : algorithms) {
+      task.algorithm = algorithm;
+      for (const Bytes size : sizes(task)) {
+        task.bytes = size;
+        task.pause = task.series == 0 ? 0 : p_.sizes.pause;
+        ++task.series;
+        for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
+          source->add_task_everywhere(task);
+      }
     }
     return source;
   }
 
  private:
+  // Those of the workload, each with another name.
+  std::vector<OwnAlgorithm> own_algorithms() const {
+    const ConfigNode& list = p_.algorithms;
+    if (list.is_null()) return {};
+    if (!list.is_sequence() || list.items().empty())
+      list.fail("a list of algorithms is expected: [ring, {kind: nccl, nvls: false}]");
+    std::vector<OwnAlgorithm> all;
+    std::map<std::string, int> before;
+    for (const ConfigNode& item : list.items()) {
+      all.push_back(own_algorithm(p_.collective, item));
+      if (const int number = ++before[all.back().name]; number > 1)
+        all.back().name += " " + std::to_string(number);
+    }
+    return all;
+  }
+
   void check_sizes(const ConfigNode& where) const {
     const ConfigNode* node = where.is_map() ? where.find("sizes") : nullptr;
     if (node == nullptr) return;

@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using testing::every;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::PacketCollectives;
 using testing::request_of;
 using ::testing::StartsWith;
@@ -162,6 +163,24 @@ TEST(NcclChoice, SaysWhy) {
               AllOf(StartsWith("configured; NCCL's cost model: "), HasSubstr(" us; next "),
                     HasSubstr("; no NVLS: no switches that add up join the GPUs of each host")));
   EXPECT_THAT(choice_of("protocol: auto", kMebibyte).why, StartsWith("default; NCCL's cost model: "));
+}
+
+// Its model has no PAT, so that a list of PAT alone leaves nothing.
+TEST(NcclChoice, SaysWhereItsPatIs) {
+  const auto refusal = [](const std::string& collectives, Kind kind) {
+    try {
+      choice_of(collectives + ", protocol: auto", kMebibyte, kind);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_THAT(refusal("all_gather: nccl, nccl_algo: pat", Kind::all_gather),
+              HasSubstr("PAT, which nccl_algo leaves, is not in netsim's model of NCCL's choice "
+                        "(collectives.all_gather: pat runs it)"));
+  EXPECT_THAT(refusal("all_reduce: nccl, nccl_algo: pat", Kind::all_reduce),
+              HasSubstr("is not in netsim's model of NCCL's choice and does not do all_reduce"));
+  EXPECT_THAT(refusal("all_reduce: nccl, nccl_algo: nvls", Kind::all_reduce), Not(HasSubstr("PAT")));
 }
 
 TEST(NcclChoice, KeepsToItsLists) {

@@ -395,12 +395,16 @@ TEST(Collective, GoesThroughSizes) {
   for (std::uint32_t i = 0; i < 8; ++i) {
     EXPECT_EQ(test::task_of(*source, 3, i).bytes, Bytes{8} << (2 * (i / 2)));
     EXPECT_EQ(test::task_of(*source, 3, i).iteration, i);
+    EXPECT_EQ(test::task_of(*source, 3, i).series, 1 + i / 2);
+    EXPECT_EQ(test::task_of(*source, 3, i).pause, i > 0 && i % 2 == 0 ? 100 * kMicrosecond : 0);
   }
+  EXPECT_EQ(source->least_pause(), 100 * kMicrosecond);
 }
 
 TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
   const auto source = source_of("kind: collective", 8);
   EXPECT_EQ(source->ranks(), 8u);
+  EXPECT_EQ(source->least_pause(), 0);
   EXPECT_EQ(test::task_of(*source, 7, 0).collective, CollectiveKind::all_reduce);
   EXPECT_EQ(source->names()[test::task_of(*source, 7, 0).name], "all_reduce");
 }
@@ -419,6 +423,8 @@ TEST(Collective, RefusesNonsense) {
               HasSubstr("to 8 B is less than from 1 KB"));
   EXPECT_THAT(traffic_error("{kind: collective, sizes: {from: 8 B, to: 1 kB, factor: 1}}"),
               HasSubstr("factor"));
+  EXPECT_THAT(traffic_error("{kind: collective, sizes: {from: 8 B, to: 1 kB, pause: 0}}"),
+              HasSubstr("pause"));
 }
 
 // ---- phases
@@ -572,7 +578,9 @@ TEST(Phases, RefuseWrongCounts) {
   const auto error = [](const std::string& phase) {
     return traffic_error("kind: phases\nphases: [" + phase + "]\n", 3);
   };
-  EXPECT_THAT(error("{collective: all_to_all_v}"), HasSubstr("'counts' is missing"));
+  EXPECT_THAT(
+      error("{collective: all_to_all_v}"),
+      HasSubstr("'counts' is missing, of an all_to_all_v: what each rank sends to each, as a CSV file"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2, 3], bytes: 1 MB}"),
               HasSubstr("all_to_all_v has its bytes from 'counts'"));
   EXPECT_THAT(error("{collective: all_to_all, counts: [1, 2, 3]}"),
