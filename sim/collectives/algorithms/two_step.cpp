@@ -8,21 +8,19 @@
 // at once. Groups are taken in their order from the next one on, so that each message to another group
 // leaves when its blocks are there.
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/algorithms/grouped_all_to_all.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-class TwoStepPlan final : public RegularPlan {
+class TwoStepPlan final : public GroupedAllToAllPlan {
  public:
-  TwoStepPlan(std::uint32_t ranks, std::uint32_t group)
-      : RegularPlan("two_step", CollectiveKind::all_to_all, ranks), group_(group) {}
+  static constexpr const char* kName = "two_step";
+  TwoStepPlan(std::uint32_t ranks, std::uint32_t group) : GroupedAllToAllPlan(kName, ranks, group) {}
 
-  std::uint32_t chunks() const override { return ranks_; }
   std::uint32_t scratch_chunks(std::uint32_t) const override { return groups() == 1 ? 0 : ranks_; }
   std::uint32_t largest_count() const override { return groups() == 1 ? 1 : group_; }
-  bool in_place() const override { return false; }
   std::uint32_t blocks(std::uint32_t) const override { return 4; }
   std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
     if (block == kSendInside) return groups() * (group_ - 1);
@@ -44,9 +42,6 @@ class TwoStepPlan final : public RegularPlan {
  private:
   static constexpr std::uint32_t kSendInside = 0, kReceiveInside = 1, kSendOutside = 2, kReceiveOutside = 3;
 
-  std::uint32_t groups() const { return ranks_ / group_; }
-  std::uint32_t group_of_rank(std::uint32_t rank) const { return rank / group_; }
-  std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
   // Turn t is about group + t + 1; the own group is the last one.
   std::uint32_t group_behind(std::uint32_t rank, std::uint32_t turn) const {
     return (group_of_rank(rank) + 1 + turn) % groups();
@@ -54,34 +49,19 @@ class TwoStepPlan final : public RegularPlan {
   std::uint32_t group_before(std::uint32_t rank, std::uint32_t turn) const {
     return (group_of_rank(rank) + groups() - 1 - turn) % groups();
   }
-  std::uint32_t rank_of(std::uint32_t group, std::uint32_t inside) const { return group * group_ + inside; }
   // Where blocks for a group are collected, or for the own one, where they belong.
   Buffer buffer_for(std::uint32_t rank, std::uint32_t group) const {
     return group == group_of_rank(rank) ? Buffer::output : Buffer::scratch;
   }
 
   Step send_inside(std::uint32_t rank, std::uint32_t turn, std::uint32_t distance) const {
-    const std::uint32_t peer = (inside(rank) + distance) % group_;
-    Step step;
-    step.kind = Step::Kind::send;
-    step.source = {Buffer::input, rank_of(group_behind(rank, turn), peer)};
-    step.to = {rank_of(group_of_rank(rank), peer), kReceiveInside};
-    return step;
+    const std::uint32_t peer = inside_behind(rank, distance);
+    return give(rank, distance, {Buffer::input, rank_of(group_behind(rank, turn), peer)}, kReceiveInside);
   }
-  // The rank's own block is copied.
   Step receive_inside(std::uint32_t rank, std::uint32_t turn, std::uint32_t distance) const {
-    const std::uint32_t peer = (inside(rank) + group_ - distance) % group_;
     const std::uint32_t group = group_behind(rank, turn);
-    Step step;
-    step.destination = {buffer_for(rank, group), rank_of(group, peer)};
-    if (distance == 0) {
-      step.kind = Step::Kind::copy;
-      step.source = {Buffer::input, rank_of(group, inside(rank))};
-    } else {
-      step.kind = Step::Kind::receive;
-      step.from = {rank_of(group_of_rank(rank), peer), kSendInside};
-    }
-    return step;
+    return take(rank, distance, {Buffer::input, rank_of(group, inside(rank))},
+                {buffer_for(rank, group), rank_of(group, inside_before(rank, distance))}, kSendInside);
   }
   Step send_outside(std::uint32_t rank, std::uint32_t turn) const {
     const std::uint32_t group = group_behind(rank, turn);
@@ -103,29 +83,15 @@ class TwoStepPlan final : public RegularPlan {
     step.from = {rank_of(group, inside(rank)), kSendOutside};
     return step;
   }
-
-  std::uint32_t group_;
-};
-
-class TwoStep final : public CollectiveAlgorithm {
- public:
-  explicit TwoStep(const GroupParameters& p) : parameters_(p) {}
-  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all("two_step", kind, ranks);
-    return std::make_unique<TwoStepPlan>(ranks, group_of(parameters_, "two_step", kind, ranks));
-  }
-
- private:
-  GroupParameters parameters_;
 };
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "two_step",
     "all-to-all that collects in groups what goes to another group: one message between counterparts instead "
     "of one for each pair of ranks; for many hosts and middling sizes",
-    group_parameters(),
-    [](const GroupParameters& p, const ConfigNode&) { return std::make_unique<TwoStep>(p); }};
+    group_parameters(), [](const GroupParameters& p, const ConfigNode&) {
+      return std::make_unique<GroupedAllToAll<TwoStepPlan>>(p);
+    }};
 
 }  // namespace
 }  // namespace netsim

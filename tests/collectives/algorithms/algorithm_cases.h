@@ -91,6 +91,10 @@ std::uint32_t once_or_twice(std::uint32_t p) {
   return p <= group ? 1 : 2;
 }
 template <std::uint32_t group>
+std::uint32_t once_or_three_times(std::uint32_t p) {
+  return p <= group ? 1 : 3;
+}
+template <std::uint32_t group>
 std::uint32_t leader_steps(std::uint32_t p) {
   return p <= group ? 2 * (p - 1) : 2 * (group - 1) + 2 * (p / group - 1);
 }
@@ -169,6 +173,10 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"bruck", Kind::barrier, any, ceil_log2},
       {"{kind: two_step, group: 4}", Kind::all_to_all, multiple_of<4>, once_or_twice<4>},
       {"{kind: two_step, group: 1}", Kind::all_to_all, any, always<1>},
+      {"{kind: three_step, group: 2}", Kind::all_to_all, multiple_of<2>, once_or_three_times<2>},
+      {"{kind: three_step, group: 4}", Kind::all_to_all, multiple_of<4>, once_or_three_times<4>},
+      {"{kind: three_step, group: 7}", Kind::all_to_all, multiple_of<7>, once_or_three_times<7>},
+      {"{kind: three_step, group: 1}", Kind::all_to_all, any, always<1>},
       {"{kind: nccl_p2p, group: 4}", Kind::all_to_all, multiple_of<4>, once_or_twice<4>},
       {"{kind: nccl_p2p, group: 4}", Kind::all_to_all_v, multiple_of<4>, once_or_twice<4>},
       {"{kind: nccl_p2p, group: 4, pxn: false}", Kind::all_to_all, multiple_of<4>, always<1>},

@@ -230,8 +230,8 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
       }
       const bool butterfly = name == "halving_doubling" || name == "recursive_doubling";
       const bool least = !(more.contains(name) && c.kind == CollectiveKind::all_reduce) &&
-                         name != "hierarchical" && name != "two_step" && name != "nccl_p2p" &&
-                         !(name == "bruck" && c.kind == CollectiveKind::all_to_all) &&
+                         name != "hierarchical" && name != "two_step" && name != "three_step" &&
+                         name != "nccl_p2p" && !(name == "bruck" && c.kind == CollectiveKind::all_to_all) &&
                          (!butterfly || std::has_single_bit(p));
       if (name != "chained_trees" && name != "double_binary_tree" && name != "binary_tree" &&
           name != "binomial_tree") {
@@ -271,6 +271,11 @@ TEST(Bytes, EqualTheClosedForms) {
   EXPECT_EQ(busiest_of("binary_tree", CollectiveKind::broadcast, 15, 1'000), 2'000);
   // In the group 3/4 of n, between groups 12/16.
   EXPECT_EQ(busiest_of("{kind: two_step, group: 4}", CollectiveKind::all_to_all, 16, 16'000), 24'000);
+  // Of 20 blocks of 1 KB each rank gathers and scatters those for one of 4 other groups: 3 x 4 blocks each,
+  // and 3 for its own group, over NVLink, and 4 x 4 between groups.
+  EXPECT_EQ(busiest_of("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 20, 20'000), 43'000);
+  EXPECT_EQ(total(*make_plan("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 20), 20'000),
+            20 * 43'000);
   // 15/16 of n, and by PXN what the three others of the host send by its rail to 3 hosts, 9/16.
   EXPECT_EQ(busiest_of("{kind: nccl_p2p, group: 4}", CollectiveKind::all_to_all, 16, 16'000), 24'000);
   EXPECT_EQ(busiest_of("{kind: nccl_p2p, group: 4, pxn: false}", CollectiveKind::all_to_all, 16, 16'000),
@@ -292,7 +297,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     const std::string name = plan->algorithm();
     if (plan->fans() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
-        name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
+        name == "three_step" || name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
         c.kind == CollectiveKind::scatter || (name == "sharp" && c.kind == CollectiveKind::reduce))
       return;  // by way of others, or in scratch, whose chunks are as large as others
     const Bytes times = c.kind == CollectiveKind::all_reduce ? 2 : 1;
@@ -423,6 +428,37 @@ TEST(TwoStep, SendsOneMessageToACounterpart) {
   for (const auto& [groups, counts] : between) EXPECT_EQ(counts, (std::vector<std::uint32_t>{4, 4, 4, 4}));
 }
 
+// From each group to each other one goes one message of 16 blocks. Groups count each other so that the ranks
+// of a group have as many, or one more, and the way back is between the same two ranks.
+TEST(ThreeStep, SendsOneMessageBetweenTwoGroups) {
+  for (const std::uint32_t groups : {2U, 4U, 5U, 8U, 9U, 16U}) {
+    const auto plan = make_plan("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 4 * groups);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> between;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> ends;
+    std::vector<std::uint32_t> sent(4 * groups), received(4 * groups);
+    for (std::uint32_t rank = 0; rank < plan->ranks(); ++rank) {
+      for (std::uint32_t block = 0; block < plan->blocks(rank); ++block) {
+        for (std::uint32_t i = 0; i < plan->steps(rank, block); ++i) {
+          const Step step = plan->step(rank, block, i);
+          if (!sends(step.kind) || step.to.rank / 4 == rank / 4) continue;
+          between[{rank / 4, step.to.rank / 4}].push_back(step.count);
+          ends.insert({rank, step.to.rank});
+          ++sent[rank];
+          ++received[step.to.rank];
+        }
+      }
+    }
+    EXPECT_EQ(between.size(), groups * (groups - 1));
+    for (const auto& [pair, counts] : between) EXPECT_EQ(counts, std::vector<std::uint32_t>{16});
+    for (const auto& [from, to] : ends) EXPECT_TRUE(ends.contains({to, from})) << from << " " << to;
+    for (std::uint32_t rank = 0; rank < plan->ranks(); ++rank) {
+      const std::uint32_t share = (groups - 1) / 4 + (rank % 4 < (groups - 1) % 4 ? 1 : 0);
+      EXPECT_EQ(sent[rank], share) << groups << " " << rank;
+      EXPECT_EQ(received[rank], share) << groups << " " << rank;
+    }
+  }
+}
+
 std::string refusal(const std::string& text, CollectiveKind kind, std::uint32_t ranks) {
   try {
     make_plan(text, kind, ranks);
@@ -440,10 +476,14 @@ TEST(Algorithms, RefuseGroupsThatTheyDoNotSuit) {
             "all_reduce of 12 ranks: 'torus_bucket' needs as many as its dimensions, 4 x 4, have");
   EXPECT_EQ(refusal("{kind: hierarchical, group: 8}", sum, 12),
             "all_reduce of 12 ranks: 'hierarchical' needs a multiple of its group, 8");
+  for (const std::string algorithm : {"two_step", "three_step"}) {
+    EXPECT_EQ(refusal("{kind: " + algorithm + ", group: 8}", exchange, 12),
+              "all_to_all of 12 ranks: '" + algorithm + "' needs a multiple of its group, 8");
+  }
   EXPECT_EQ(refusal("{kind: multi_ring, rings: 3}", sum, 6),
             "all_reduce of 6 ranks: 'multi_ring' of 3 rings was asked for, and there are at most 2");
   EXPECT_EQ(make_plan("pairwise", exchange, 65'535)->chunks(), 65'535U);
-  for (const char* algorithm : {"pairwise", "direct", "bruck", "two_step"}) {
+  for (const char* algorithm : {"pairwise", "direct", "bruck", "two_step", "three_step"}) {
     EXPECT_EQ(refusal(algorithm, exchange, 65'536),
               std::string("all_to_all of 65536 ranks: '") + algorithm + "' does at most 65535");
   }

@@ -250,6 +250,46 @@ TEST(TwoStep, GainsWhereMessagesAreSmall) {
   EXPECT_NEAR(gain(8 * kGigabyte), 1, 0.1);
 }
 
+// MSCCL's three-step all-to-all, of as many hosts besides the own one as there are GPUs in each: each GPU
+// gathers k blocks of each other one of its host for one host, sends them on and scatters what it gets, while
+// what stays in the host is long done.
+TEST(ThreeStep, TakesTheSumOfItsSteps) {
+  const Network network{
+      .per_host = 8, .inside = {1920 * kGbps, 2 * kMicrosecond}, .between = {200 * kGbps, 5 * kMicrosecond}};
+  for (const Bytes block : {Bytes{240}, 24 * kKilobyte, 4800 * kKilobyte}) {
+    const auto n = static_cast<Bytes>(72 * block);
+    const double one = static_cast<double>(block), inside = 2e-6 + 7 * 8 * one / 240e9,
+                 between = 5e-6 + 64 * one / 25e9;
+    EXPECT_DOUBLE_EQ(
+        seconds(time_of("{kind: three_step, group: 8}", CollectiveKind::all_to_all, 72, n, "1 GiB", network)),
+        2 * inside + between)
+        << block;
+  }
+}
+
+// Other numbers of hosts, where what is done in them takes no time: the busiest GPU does it for
+// (hosts - 1) / k others, rounded up, one behind the other. Sizes of chunks in scratch differ by a byte where
+// n is no multiple of p.
+TEST(ThreeStep, TakesTheMessagesOfTheBusiestNic) {
+  for (const std::uint32_t k : {1U, 2U, 3U, 4U, 8U}) {
+    const Network network{.per_host = k, .inside = {}, .between = {kRate, kAlpha}};
+    const std::string algorithm = "{kind: three_step, group: " + std::to_string(k) + "}";
+    for (std::uint32_t hosts = 2; k * hosts <= 64; ++hosts) {
+      const std::uint32_t p = k * hosts, most = (hosts - 1 + k - 1) / k;
+      for (const Bytes n : {Bytes{p}, Bytes{1000} * p, Bytes{1}, Bytes{999}, Bytes{100'003}, kGigabyte}) {
+        const double form = alpha(1) + beta(static_cast<double>(n) * most * k * k / p);
+        const auto time =
+            static_cast<double>(time_of(algorithm, CollectiveKind::all_to_all, p, n, "1 GiB", network));
+        if (n % p == 0) {
+          EXPECT_EQ(time, std::round(form)) << k << " of " << p << ", " << n << " B";
+        } else {
+          EXPECT_NEAR(time / form, 1, 0.02) << k << " of " << p << ", " << n << " B";
+        }
+      }
+    }
+  }
+}
+
 // Cho et al.: 48 hosts of 4 GPUs; what is faster inside carries the most.
 TEST(BlueConnect, TakesTheSumOfItsLevels) {
   const Network network{

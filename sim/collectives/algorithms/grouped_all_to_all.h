@@ -1,0 +1,74 @@
+// What all-to-alls have in common that see the ranks as groups of one size and send between groups what they
+// collected within them (two_step.cpp, three_step.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/collectives/algorithms/grouping.h"
+
+namespace netsim {
+
+class GroupedAllToAllPlan : public RegularPlan {
+ public:
+  GroupedAllToAllPlan(const char* algorithm, std::uint32_t ranks, std::uint32_t group)
+      : RegularPlan(algorithm, CollectiveKind::all_to_all, ranks), group_(group) {}
+
+  std::uint32_t chunks() const override { return ranks_; }
+  bool in_place() const override { return false; }
+
+ protected:
+  std::uint32_t groups() const { return ranks_ / group_; }
+  std::uint32_t group_of_rank(std::uint32_t rank) const { return rank / group_; }
+  std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
+  std::uint32_t rank_of(std::uint32_t group, std::uint32_t inside) const { return group * group_ + inside; }
+  // Members of a group are at distances from each other: 0 is the rank itself.
+  std::uint32_t inside_behind(std::uint32_t rank, std::uint32_t distance) const {
+    return (inside(rank) + distance) % group_;
+  }
+  std::uint32_t inside_before(std::uint32_t rank, std::uint32_t distance) const {
+    return (inside(rank) + group_ - distance) % group_;
+  }
+
+  // To the member at that distance, and from the one of which the rank is at that distance.
+  Step give(std::uint32_t rank, std::uint32_t distance, ChunkAt source, std::uint32_t to_block) const {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.source = source;
+    step.to = {rank_of(group_of_rank(rank), inside_behind(rank, distance)), to_block};
+    return step;
+  }
+  // What the rank has itself, `own`, is copied.
+  Step take(std::uint32_t rank, std::uint32_t distance, ChunkAt own, ChunkAt destination,
+            std::uint32_t from_block) const {
+    Step step;
+    step.destination = destination;
+    if (distance == 0) {
+      step.kind = Step::Kind::copy;
+      step.source = own;
+    } else {
+      step.kind = Step::Kind::receive;
+      step.from = {rank_of(group_of_rank(rank), inside_before(rank, distance)), from_block};
+    }
+    return step;
+  }
+
+  std::uint32_t group_;
+};
+
+// The algorithm whose plans are P's, of which kName is the name.
+template <class P>
+class GroupedAllToAll final : public CollectiveAlgorithm {
+ public:
+  explicit GroupedAllToAll(const GroupParameters& p) : parameters_(p) {}
+  bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+    check_all_to_all(P::kName, kind, ranks);
+    return std::make_unique<P>(ranks, group_of(parameters_, P::kName, kind, ranks));
+  }
+
+ private:
+  GroupParameters parameters_;
+};
+
+}  // namespace netsim

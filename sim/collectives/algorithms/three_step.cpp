@@ -1,0 +1,174 @@
+// Three-step all-to-all, the hierarchical one of MSCCL (msccl-tools, alltoall_a100_three_step; Cowan et al.,
+// MSCCLang, ASPLOS 2023): all that the ranks of one group have for those of another is gathered at one rank,
+// crosses in one message of k^2 blocks, and is scattered in the other group. Between two groups of k ranks
+// there is one message where two_step has k; in return everything crosses the links of both groups.
+//
+// Which rank does it for which group: a group counts the others in their order, without itself, and number x
+// is that of its rank x mod k, for both directions. So a rank does it for (p/k - 1) / k groups, rounded up or
+// down: all NICs are in use from k + 1 groups on, and equally where k divides the number of other groups.
+//
+// Thread blocks: one sends between groups, one receives there, and one receives what is gathered; then one
+// for each other rank of the group that sends what that one gathers, one for each that sends it what was
+// scattered, one for each, and one for the rank itself, that receives what it scatters; and at last two for
+// what stays in the group, behind what other groups wait for. A gathered message needs the blocks of all
+// ranks, so one thread block takes them in turn; what is scattered comes from several ranks at once, and none
+// of them waits for another. Groups are taken from the next one on, by both ends in one order.
+//
+// What is gathered for a group, and what comes from one, lies in scratch, sender after sender.
+#include <algorithm>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/grouped_all_to_all.h"
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+class ThreeStepPlan final : public GroupedAllToAllPlan {
+ public:
+  static constexpr const char* kName = "three_step";
+  ThreeStepPlan(std::uint32_t ranks, std::uint32_t group) : GroupedAllToAllPlan(kName, ranks, group) {}
+
+  std::uint32_t scratch_chunks(std::uint32_t rank) const override {
+    return 2 * others_of(inside(rank)) * message();
+  }
+  std::uint32_t largest_count() const override { return groups() == 1 ? 1 : message(); }
+  std::uint32_t blocks(std::uint32_t) const override { return receive_inside() + 1; }
+  std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
+    if (block == send_inside()) return group_ - 1;
+    if (block == receive_inside()) return group_;
+    const std::uint32_t own = others_of(inside(rank));
+    if (block == kSendOutside || block == kReceiveOutside) return own;
+    if (block == kGathered) return own * group_;
+    if (block < scatter(1)) return others_of(inside_behind(rank, block - gather(1) + 1));
+    if (block < scattered(0)) return own * group_;
+    return others_of(inside_before(rank, block - scattered(0))) * group_;
+  }
+  Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
+    const std::uint32_t group = group_of_rank(rank);
+    if (block == send_inside()) {
+      const std::uint32_t distance = index + 1;
+      return give(rank, distance, {Buffer::input, rank_of(group, inside_behind(rank, distance))},
+                  receive_inside());
+    }
+    if (block == receive_inside()) {
+      return take(rank, index, {Buffer::input, rank},
+                  {Buffer::output, rank_of(group, inside_before(rank, index))}, send_inside());
+    }
+    if (block == kSendOutside) return send_outside(rank, index);
+    if (block == kReceiveOutside) return receive_outside(rank, index);
+    if (block == kGathered) return gathered_step(rank, index / group_, index % group_);
+    if (block < scatter(1)) return gather_step(rank, block - gather(1) + 1, index);
+    if (block < scattered(0))
+      return scatter_step(rank, block - scatter(1) + 1, index / group_, index % group_);
+    return scattered_step(rank, block - scattered(0), index / group_, index % group_);
+  }
+
+ private:
+  static constexpr std::uint32_t kSendOutside = 0, kReceiveOutside = 1, kGathered = 2;
+  // Of the ranks at distances 1 to k-1, and 0 to k-1; there are none in a single group.
+  static std::uint32_t gather(std::uint32_t distance) { return kGathered + distance; }
+  std::uint32_t scatter(std::uint32_t distance) const { return gather(group_) + distance - 1; }
+  std::uint32_t scattered(std::uint32_t distance) const { return scatter(group_) + distance; }
+  std::uint32_t send_inside() const { return groups() == 1 ? 0 : scattered(group_); }
+  std::uint32_t receive_inside() const { return send_inside() + 1; }
+
+  std::uint32_t message() const { return group_ * group_; }  // in blocks
+  // How many other groups with numbers below `limit` are those of the rank at place `inside` of a group.
+  std::uint32_t others_below(std::uint32_t inside, std::uint32_t limit) const {
+    limit = std::min(limit, groups() - 1);
+    return limit > inside ? (limit - inside + group_ - 1) / group_ : 0;
+  }
+  std::uint32_t others_of(std::uint32_t inside) const { return others_below(inside, groups()); }
+  // The group whose number, counted by `group`, is the rank's n-th one, and back.
+  std::uint32_t other(std::uint32_t group, std::uint32_t inside, std::uint32_t n) const {
+    const std::uint32_t number = inside + n * group_;
+    return number < group ? number : number + 1;
+  }
+  std::uint32_t number_of(std::uint32_t other, std::uint32_t group) const {
+    return other < group ? other : other - 1;
+  }
+
+  // The group that the rank at place `inside` sends to in its turn, the nearest one behind its own first, or
+  // receives from, the nearest one before its own first: then all take messages in the order of the distance
+  // between both groups.
+  std::uint32_t receiver(std::uint32_t group, std::uint32_t inside, std::uint32_t turn) const {
+    return other(group, inside, (others_below(inside, group) + turn) % others_of(inside));
+  }
+  std::uint32_t sender(std::uint32_t group, std::uint32_t inside, std::uint32_t turn) const {
+    const std::uint32_t all = others_of(inside);
+    return other(group, inside, (others_below(inside, group) + all - 1 - turn) % all);
+  }
+
+  ChunkAt outgoing(std::uint32_t turn) const { return {Buffer::scratch, turn * message()}; }
+  ChunkAt incoming(std::uint32_t rank, std::uint32_t turn) const {
+    return {Buffer::scratch, (others_of(inside(rank)) + turn) * message()};
+  }
+  static ChunkAt behind(ChunkAt at, std::uint32_t chunks) { return {at.buffer, at.chunk + chunks}; }
+  static void wait_for(Step& step, std::uint32_t block, std::uint32_t index) {
+    step.after_block = block;
+    step.after_step = index;
+  }
+
+  // To the rank at that distance, its share of what it gathers in its turn.
+  Step gather_step(std::uint32_t rank, std::uint32_t distance, std::uint32_t turn) const {
+    const std::uint32_t to = receiver(group_of_rank(rank), inside_behind(rank, distance), turn);
+    Step step = give(rank, distance, {Buffer::input, rank_of(to, 0)}, kGathered);
+    step.count = group_;
+    return step;
+  }
+  Step gathered_step(std::uint32_t rank, std::uint32_t turn, std::uint32_t distance) const {
+    const std::uint32_t to = receiver(group_of_rank(rank), inside(rank), turn);
+    Step step = take(rank, distance, {Buffer::input, rank_of(to, 0)},
+                     behind(outgoing(turn), inside_before(rank, distance) * group_), gather(distance));
+    step.count = group_;
+    return step;
+  }
+  Step send_outside(std::uint32_t rank, std::uint32_t turn) const {
+    const std::uint32_t group = group_of_rank(rank), to = receiver(group, inside(rank), turn);
+    Step step;
+    step.kind = Step::Kind::send;
+    step.count = message();
+    step.source = outgoing(turn);
+    step.to = {rank_of(to, number_of(group, to) % group_), kReceiveOutside};
+    wait_for(step, kGathered, (turn + 1) * group_ - 1);
+    return step;
+  }
+  Step receive_outside(std::uint32_t rank, std::uint32_t turn) const {
+    const std::uint32_t group = group_of_rank(rank), from = sender(group, inside(rank), turn);
+    Step step;
+    step.kind = Step::Kind::receive;
+    step.count = message();
+    step.destination = incoming(rank, turn);
+    step.from = {rank_of(from, number_of(group, from) % group_), kSendOutside};
+    return step;
+  }
+  // Blocks of one receiver do not lie together, so each is a message.
+  Step scatter_step(std::uint32_t rank, std::uint32_t distance, std::uint32_t turn,
+                    std::uint32_t from) const {
+    const std::uint32_t peer = inside_behind(rank, distance);
+    Step step = give(rank, distance, behind(incoming(rank, turn), from * group_ + peer), scattered(distance));
+    wait_for(step, kReceiveOutside, turn);
+    return step;
+  }
+  Step scattered_step(std::uint32_t rank, std::uint32_t distance, std::uint32_t turn,
+                      std::uint32_t from) const {
+    const std::uint32_t group = sender(group_of_rank(rank), inside_before(rank, distance), turn);
+    Step step =
+        take(rank, distance, behind(incoming(rank, distance == 0 ? turn : 0), from * group_ + inside(rank)),
+             {Buffer::output, rank_of(group, from)}, scatter(distance));
+    if (distance == 0) wait_for(step, kReceiveOutside, turn);
+    return step;
+  }
+};
+
+const Registration<CollectiveAlgorithm> kRegistration{
+    "three_step",
+    "all-to-all that gathers in each group what goes to another one, and scatters it there: one message "
+    "between two groups instead of one for each pair of ranks; for very many hosts",
+    group_parameters(), [](const GroupParameters& p, const ConfigNode&) {
+      return std::make_unique<GroupedAllToAll<ThreeStepPlan>>(p);
+    }};
+
+}  // namespace
+}  // namespace netsim
