@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/core/config.h"
 
 namespace netsim {
 
@@ -13,5 +14,9 @@ struct OwnAlgorithm {
   std::string name;  // for tables; of several in one workload each has another one
   std::unique_ptr<CollectiveAlgorithm> algorithm;
 };
+
+// What a workload names for a collective of `kind`. ConfigError at the node for an unknown algorithm, a wrong
+// parameter of one, or one that does not do that kind.
+OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node);
 
 }  // namespace netsim

@@ -11,9 +11,6 @@
 
 namespace netsim {
 
-// What a workload names for a collective of `kind`. ConfigError at the node, as below.
-OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node);
-
 // The kind of the plans by which an algorithm does `kind`.
 CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind kind);
 

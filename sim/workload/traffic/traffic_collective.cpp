@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/collectives/execution/algorithm_choice.h"
+#include "sim/collectives/own_algorithm.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/workload/routing/token_section.h"
