@@ -1,7 +1,7 @@
-// Chain: the buffer passes from rank to rank along a ring, as NCCL's broadcast and reduce pass its rings, each
-// channel another one. Broadcast goes root, root+1, ..., root-1; reduce goes root+1, root+2, ..., root, and every rank
-// adds its own. One chunk a round; the rounds of a large buffer follow each other down the chain: (p - 2 +
-// rounds) steps of one slice.
+// Chain: the buffer passes from rank to rank along a ring, as NCCL's broadcast and reduce pass its rings,
+// each channel another one. Broadcast goes root, root+1, ..., root-1; reduce goes root+1, root+2, ..., root,
+// and every rank adds its own. One chunk a round; the rounds of a large buffer follow each other down the
+// chain: (p - 2 + rounds) steps of one slice.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
