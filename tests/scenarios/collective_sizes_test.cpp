@@ -40,7 +40,7 @@ Results play(const Directory& directory, const std::string& workload, Way way = 
   setup.threads = way.threads;
   setup.output_directory = directory.path() + "/out";
   Simulation simulation(std::move(setup));
-  const Results results = simulation.run({});
+  Results results = simulation.run({});
   simulation.finish_tables(results);
   return results;
 }
