@@ -23,8 +23,9 @@ inline std::vector<std::uint32_t> everyone(std::uint32_t count) {
 }
 
 // Each GPU has one port to its host's other GPUs and one to the fabric; a port sends one message after the
-// other at `rate` (0: at once), the last byte arrives `latency` later (plus `channel_skew` times the channel,
-// so that channels overtake each other), and a scale-out send is acknowledged after another `latency`.
+// other at `rate` (0: at once; `port_each`: it has one to each other GPU), the last byte arrives `latency`
+// later (plus `channel_skew` times the channel, so that channels overtake each other), and a scale-out send
+// is acknowledged after another `latency`.
 class FakeEndpoint final : public Endpoint {
  public:
   struct Link {
@@ -68,7 +69,8 @@ class FakeEndpoint final : public Endpoint {
   MessageHandle send(const SendRequest& request) override {
     const bool inside = reach(request.source, request.destination) == Reach::scale_up;
     const Link& link = inside ? scale_up_ : scale_out_;
-    Time& busy = ports_[2 * request.source + (inside ? 0 : 1)];
+    Time& busy = port_each ? ports_to_[{request.source, request.destination}]
+                           : ports_[2 * request.source + (inside ? 0 : 1)];
     busy = std::max(busy, loop_.now()) + (link.rate == 0 ? 0 : transmission_time(request.bytes, link.rate));
     count(request, 1);
     const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.traits.channel);
@@ -86,6 +88,7 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t most_in_flight() const { return most_in_flight_; }
 
   Time channel_skew = 0;
+  bool port_each = false;
   BitRate direct = 0;      // of a link between any two GPUs of a host, besides those ports
   std::vector<Sent> sent;  // in order
 
@@ -112,6 +115,7 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t per_host_;
   Link scale_up_, scale_out_;
   std::vector<Time> ports_;  // busy until
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Time> ports_to_;
   std::vector<Origin> origins_;
   MessageListener* listener_ = nullptr;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>, std::uint32_t> in_flight_;

@@ -48,6 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/binomial_tree.yaml", "collectives/gather.yaml"},
                       Case{"collectives/binomial_tree.yaml", "collectives/scatter.yaml"},
                       Case{"collectives/blueconnect.yaml", "collectives/all_reduce.yaml"},
+                      Case{"collectives/blueconnect_rails.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/bruck.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/bruck.yaml", "collectives/all_to_all.yaml"},
                       Case{"collectives/chained_trees.yaml", "collectives/all_reduce.yaml"},
