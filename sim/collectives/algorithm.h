@@ -16,12 +16,13 @@
 namespace netsim {
 
 // Which of the latencies in NCCL's tuning.cc an algorithm is charged, and by which of its bandwidths NCCL
-// chooses it: those of rings, of trees, or of switches that add up and copy, whose kernels are their own:
-// NVSwitches (NVLS, and over several hosts NVLS tree, or NVLS with CollNet), or only those of the fabric
+// chooses it: those of rings, of trees, of PAT, or of switches that add up and copy, whose kernels are their
+// own: NVSwitches (NVLS, and over several hosts NVLS tree, or NVLS with CollNet), or only those of the fabric
 // between hosts (CollNet).
 enum class CostFamily : std::uint8_t {
   ring,
   tree,
+  pat,
   nvls,
   nvls_tree,
   nvls_collnet,

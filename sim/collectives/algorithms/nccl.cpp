@@ -1,10 +1,11 @@
 // What NCCL does: of its algorithms the one that its cost model estimates to take least, by size and group
 // (src/graph/tuning.cc; execution/nccl_tuning.h). All-reduce is a ring or a tree, or where switches add up
-// and copy NVLS in one host, NVLS tree over several; all-gather and reduce-scatter are rings or NVLS,
-// broadcast and reduce the chain that passes a ring. Where a fabric adds up (network.switch.aggregation)
-// there is CollNet besides: straight to the GPUs that have NICs (`sharp`), of an all-reduce also along a
-// chain of each host's GPUs (`collnet_chain`), or by NVLS within the hosts (`sharp` with `nvls`). NCCL's
-// CollNet wants to be turned on (NCCL_COLLNET_ENABLE=1); here the fabric's setting does that.
+// and copy NVLS in one host, NVLS tree over several; all-gather and reduce-scatter are rings, NVLS, or PAT of
+// groups with one GPU a host, broadcast and reduce the chain that passes a ring. Where a fabric adds up
+// (network.switch.aggregation) there is CollNet besides: straight to the GPUs that have NICs (`sharp`), of an
+// all-reduce also along a chain of each host's GPUs (`collnet_chain`), or by NVLS within the hosts (`sharp`
+// with `nvls`). NCCL's CollNet wants to be turned on (NCCL_COLLNET_ENABLE=1); here the fabric's setting does
+// that.
 #include <array>
 
 #include "sim/collectives/algorithm.h"
@@ -19,6 +20,7 @@ struct NcclParameters {
   bool ring = true;
   bool tree = true;
   bool nvls = true;
+  bool pat = true;
   bool collnet = true;
   std::int64_t scale_out_channels = 2;
 };
@@ -37,6 +39,7 @@ class Nccl final : public CollectiveAlgorithm {
     if (p.collnet) own_.push_back(registry.create("collnet_chain"));
     if (p.collnet && p.nvls)
       own_.push_back(registry.create(parse_config("{kind: sharp, nvls: true}", "nccl"), ""));
+    if (p.pat) own_.push_back(registry.create("pat"));
   }
   bool supports(CollectiveKind kind) const override { return !candidates(kind).empty(); }
   std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind kind) const override {
@@ -65,11 +68,13 @@ class Nccl final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRegistration{
     "nccl",
-    "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree or CollNet",
+    "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree, CollNet or PAT",
     Parameters<NcclParameters>()
         .flag("ring", &NcclParameters::ring, "rings may be chosen; false: NCCL_ALGO=^Ring")
         .flag("tree", &NcclParameters::tree, "trees may be chosen; false: NCCL_ALGO=^Tree")
         .flag("nvls", &NcclParameters::nvls, "NVLS and NVLS tree may be chosen; false: NCCL_NVLS_ENABLE=0")
+        .flag("pat", &NcclParameters::pat,
+              "PAT may be chosen for groups with one GPU a host; false: NCCL_PAT_ENABLE=0")
         .flag("collnet", &NcclParameters::collnet,
               "CollNet may be chosen where a fabric's switches add up; false: NCCL_COLLNET_ENABLE=0")
         .integer("scale_out_channels", &NcclParameters::scale_out_channels, {1, 32},

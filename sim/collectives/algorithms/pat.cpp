@@ -121,6 +121,7 @@ class PatPlan final : public RegularPlan {
 
 class Pat final : public CollectiveAlgorithm {
  public:
+  CostFamily cost_family() const override { return CostFamily::pat; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   }

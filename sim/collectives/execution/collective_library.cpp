@@ -228,7 +228,8 @@ class Chooser {
     }
     if (reason.estimate) return;
     const NcclRules& rules = library_.parameters.rules;
-    if (!rules.lists_algorithms() && !rules.lists_protocols()) {  // by a protocol that NCCL would not use
+    const bool lists = rules.lists_algorithms() || rules.lists_protocols();
+    if (!lists || (one && rules.allows(request_.kind, Protocol::simple))) {  // what NCCL would not use
       choice.algorithm = candidates.front();
       choice.protocol = library_.parameters.protocol.value_or(Protocol::simple);
       return;
@@ -248,13 +249,10 @@ class Chooser {
         "say; collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)");
   }
 
-  // Who asks NCCL's choice for PAT by name is told where it is.
+  // Who asks NCCL's choice for PAT by name is told what it does.
   std::string without_pat() const {
-    const std::string kind = to_string(request_.kind);
-    const bool does =
-        request_.kind == CollectiveKind::all_gather || request_.kind == CollectiveKind::reduce_scatter;
-    return "; PAT, which nccl_algo leaves, is not in netsim's model of NCCL's choice" +
-           (does ? " (collectives." + kind + ": pat runs it)" : " and does not do " + kind);
+    return "; PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups with one "
+           "GPU a host (collectives.all_gather: pat runs it for any group)";
   }
 
   // The first rule that fits and that can be done; false: none.

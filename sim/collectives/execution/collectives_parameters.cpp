@@ -112,6 +112,10 @@ void add_protocols(Parameters<C>& p) {
       .time("net_overhead", &C::net_overhead, {0, kSecond},
             "a GPU's proxy thread posts its messages to the network one after the other, so long each and by "
             "Simple thrice that (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: all at once")
+      .time("base_latency_pat", &C::base_latency_pat, {0, kSecond},
+            "start of an all-gather or reduce-scatter by PAT (NCCL tuning.cc, 'Base time')")
+      .time("rank_latency_pat", &C::rank_latency_pat, {0, kSecond},
+            "what PAT costs for each rank besides (NCCL tuning.cc, 'a linear part')")
       .time("plugin_latency", &C::plugin_latency, {0, kSecond},
             "network latency that the plug-in reports: the cost model adds it to a step between hosts (AWS's "
             "EFA on p4d and p4de: 75 us)");

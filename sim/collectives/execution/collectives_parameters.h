@@ -79,6 +79,11 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   Time net_overhead = 0;
   // What the machine's network plug-in reports (ncclNetProperties_t::latency): for the cost model.
   Time plugin_latency = 0;
+  // What PAT costs besides its steps, of so many ranks (nccl_tuning.cpp).
+  Time base_latency_pat = 8 * kMicrosecond, rank_latency_pat = 2'800 * kNanosecond;
+  Time pat_latency(std::size_t ranks) const {
+    return base_latency_pat + static_cast<Time>(ranks) * rank_latency_pat;
+  }
   // A100 with NVSwitch: 12 NVLinks, 2 channels each; 4 channels keep one 200 Gb/s NIC busy.
   std::int64_t scale_up_channels = 24;
   std::int64_t scale_out_channels = 4;

@@ -15,6 +15,8 @@ Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, 
   if (!is_collective(request.kind)) return 0;
   if (farthest == Reach::ideal) return 0;
   const ProtocolParameters& costs = parameters_.of(protocol);
+  if (family == CostFamily::pat)
+    return parameters_.launch_latency + parameters_.pat_latency(request.members->size());
   return parameters_.launch_latency +
          (family == CostFamily::tree ? costs.base_latency_tree : costs.base_latency_ring);
 }
@@ -22,7 +24,7 @@ Time LatencyModel::base(const CommunicationRequest& request, Protocol protocol, 
 LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const Chunking& chunking,
                                     CostFamily family, const Leg& leg, Bytes bytes) const {
   if (request.raw) return {};
-  const bool tree = family == CostFamily::tree;
+  const bool pat = family == CostFamily::pat, tree = family == CostFamily::tree || pat;
   const ProtocolParameters& costs = parameters_.of(chunking.protocol);
   const Time pass = time_at(chunking.block_rate, bytes);
   // What it needs longer than the wire.
@@ -41,7 +43,8 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
     case Reach::pcie:
       return inside(tree ? costs.hop_latency_pcie_tree : costs.hop_latency_pcie_ring);
     case Reach::scale_out: {
-      const Time latency = tree ? costs.hop_latency_net_tree : costs.hop_latency_net_ring;
+      const Time whole = tree ? costs.hop_latency_net_tree : costs.hop_latency_net_ring;
+      const Time latency = pat ? pat_step(whole) : whole;
       return {latency + pass, fenced(latency) + beyond(pass, chunking.nic_rate)};
     }
     case Reach::self:

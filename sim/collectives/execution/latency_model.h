@@ -20,6 +20,9 @@
 // where they set out, and from there on as the least time to the next chunk.
 // In a ring the block is busy with the chunk before: there NCCL's cost model counts each step's latency and
 // bytes.
+//
+// PAT is charged what the cost model counts for it: something for each rank's chunk, once for a collective,
+// and for a step between hosts a part of the network's latency.
 #pragma once
 
 #include "sim/collectives/algorithm.h"
@@ -29,6 +32,13 @@
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
+
+//
+// The latency between hosts that a step of PAT is charged.
+template <class Number>
+constexpr Number pat_step(Number latency) {
+  return latency * 2 / 7;  // 1 / 3.5
+}
 
 class LatencyModel {
  public:

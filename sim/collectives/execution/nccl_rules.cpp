@@ -224,6 +224,8 @@ NcclAlgorithm nccl_algorithm(CostFamily family) {
       return NcclAlgorithm::collnet_chain;
     case CostFamily::nvls_tree:
       return NcclAlgorithm::nvls_tree;
+    case CostFamily::pat:
+      return NcclAlgorithm::pat;
     case CostFamily::ring:
       break;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/collectives/execution/chunking.h"
+#include "sim/collectives/execution/latency_model.h"
 
 namespace netsim {
 namespace {
@@ -189,6 +190,18 @@ double collnet_latency(const TuningCase& one, const CollectivesParameters& param
   return 2 * (std::min(1.0, others) * kDirect + others * kEach) + through_fabric(one, kDirectNet, parameters);
 }
 
+// PAT: one GPU a node, all-gather and reduce-scatter by Simple (ncclPatEnable). A step costs the network's
+// latency, most of it hidden, and each rank's chunk again; of the trees' bandwidth three quarters.
+std::optional<double> pat_time(const TuningCase& one, Protocol protocol,
+                               const CollectivesParameters& parameters) {
+  const bool does = one.kind == CollectiveKind::all_gather || one.kind == CollectiveKind::reduce_scatter;
+  if (!does || protocol != Protocol::simple || one.nodes != one.ranks) return std::nullopt;
+  const double steps = static_cast<double>(std::bit_width(one.nodes)) - 1;
+  const double latency = microseconds(parameters.pat_latency(one.ranks)) +
+                         steps * pat_step(hop_between(one, parameters, protocol, true));
+  return latency + static_cast<double>(one.bytes) / (1000 * .75 * one.bandwidth);
+}
+
 // Large all-reduces in rings over several nodes come to a plateau late.
 double plateau(const TuningCase& one, Protocol protocol) {
   const bool late = protocol == Protocol::simple && one.nodes > 1 && one.kind == CollectiveKind::all_reduce &&
@@ -274,6 +287,7 @@ std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
     if (protocol != Protocol::simple || one.nodes == 1 || bandwidth == 0) return std::nullopt;
     return collnet_latency(one, parameters) + static_cast<double>(one.bytes) / (1000 * bandwidth);
   }
+  if (one.family == CostFamily::pat) return pat_time(one, protocol, parameters);
   const bool tree = is_tree(one);
   const double latency = tree ? tree_latency(one, protocol, parameters)
                               : ring_latency(one, protocol, parameters) * plateau(one, protocol);
@@ -354,13 +368,13 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
     const bool alone = layout.nearest == Reach::scale_out || local == 0;
     return alone ? raised(nics, kAnySpeed) : raised(std::min(local, nics), local);
   }
-  const CommunicatorLayout::Given& given =
-      layout.given(family == CostFamily::tree ? RankOrder::chains : RankOrder::rings);
+  const bool trees = family == CostFamily::tree || family == CostFamily::pat;
+  const CommunicatorLayout::Given& given = layout.given(trees ? RankOrder::chains : RankOrder::rings);
   if (given.channels > 0) return given.bandwidth;
   if (layout.domains == 1) return local;
   if (layout.nearest == Reach::scale_out || local == 0) return nics;
   const double ring = std::min(local, nics);
-  return family != CostFamily::tree || layout.domains > 2 ? ring : raised(ring, local);
+  return !trees || layout.domains > 2 ? ring : raised(ring, local);
 }
 
 // A GPU that is the head of m of c channels has these to the others, and the others' to it, both ways.

@@ -69,9 +69,9 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 // of 32 bytes, each with a flit of header and one of answer, would get half of a link.
 BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation);
 
-// What a group's links give a ring, a tree or NVLS, on as many rings or chains as it has. Of a NIC's rate the
-// model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what its channels
-// get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
+// What a group's links give a ring, a tree (and so PAT) or NVLS, on as many rings or chains as it has. Of a
+// NIC's rate the model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what
+// its channels get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
 // src/graph/search.cc). NVLS counts a channel for each member that is a head, 16 at the most, at a speed that
 // the search knows. NVLS tree, and NVLS with CollNet, count the same of what speeds there are where NICs
 // matter...

@@ -597,7 +597,8 @@ TEST(Nccl, OffersWhatItWasGiven) {
     return all;
   };
   EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls nvls_tree sharp collnet_chain sharp ");
-  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls sharp sharp ");
+  EXPECT_EQ(names("nccl", CollectiveKind::all_gather), "ring nvls sharp sharp pat ");
+  EXPECT_EQ(names("{kind: nccl, pat: false, collnet: false}", CollectiveKind::reduce_scatter), "ring nvls ");
   EXPECT_EQ(names("nccl", CollectiveKind::broadcast), "chain ");
   EXPECT_EQ(names("{kind: nccl, ring: false, nvls: false}", CollectiveKind::all_reduce),
             "tree sharp collnet_chain ");

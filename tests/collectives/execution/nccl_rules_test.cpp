@@ -165,8 +165,8 @@ TEST(NcclChoice, SaysWhy) {
   EXPECT_THAT(choice_of("protocol: auto", kMebibyte).why, StartsWith("default; NCCL's cost model: "));
 }
 
-// Its model has no PAT, so that a list of PAT alone leaves nothing.
-TEST(NcclChoice, SaysWhereItsPatIs) {
+// A list of PAT alone leaves nothing where it is not: it wants one GPU a host, as the model has it.
+TEST(NcclChoice, SaysWhatItsPatDoes) {
   const auto refusal = [](const std::string& collectives, Kind kind) {
     try {
       choice_of(collectives + ", protocol: auto", kMebibyte, kind);
@@ -175,12 +175,59 @@ TEST(NcclChoice, SaysWhereItsPatIs) {
     }
     return std::string("nothing was refused");
   };
-  EXPECT_THAT(refusal("all_gather: nccl, nccl_algo: pat", Kind::all_gather),
-              HasSubstr("PAT, which nccl_algo leaves, is not in netsim's model of NCCL's choice "
-                        "(collectives.all_gather: pat runs it)"));
+  EXPECT_THAT(
+      refusal("all_gather: nccl, nccl_algo: pat", Kind::all_gather),
+      HasSubstr("PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups "
+                "with one GPU a host (collectives.all_gather: pat runs it for any group)"));
   EXPECT_THAT(refusal("all_reduce: nccl, nccl_algo: pat", Kind::all_reduce),
-              HasSubstr("is not in netsim's model of NCCL's choice and does not do all_reduce"));
+              HasSubstr("PAT, which nccl_algo leaves, does all_gather and reduce_scatter"));
   EXPECT_THAT(refusal("all_reduce: nccl, nccl_algo: nvls", Kind::all_reduce), Not(HasSubstr("PAT")));
+}
+
+// Of 16 GPUs, each in a host of its own or two in each.
+LibraryChoice choice_of_hosts(const std::string& more, Kind kind, Bytes bytes, std::uint32_t gpus = 1) {
+  const std::string host = gpus == 1 ? "single_nic" : "{kind: full_mesh, gpus: 2, nvlink_rate: 400 Gbps}";
+  const PacketCollectives hosts("topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: " + host +
+                                "\nhosts: " + std::to_string(16 / gpus) +
+                                "\ncollectives: {protocol: auto, gpu_generation: hopper, " + more + "}\n");
+  return hosts.executor->choice(request_of(kind, every(1, 16), bytes));
+}
+
+// 8 + 4 x 14 / 3.5 + 16 x 2.8 us and a KiB by 18 GB/s; of a ring 6.6 + 15 x 5 us. Beyond some MiB a ring's
+// bandwidth is more.
+TEST(NcclChoice, HasPatWhereEachHostHasAGpu) {
+  const std::string nccl = "all_gather: nccl, reduce_scatter: nccl, all_reduce: nccl, broadcast: nccl";
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
+    const LibraryChoice little = choice_of_hosts(nccl, kind, kKibibyte);
+    EXPECT_EQ(little.algorithm, "pat");
+    EXPECT_EQ(little.protocol, Protocol::simple);
+    EXPECT_THAT(little.why, HasSubstr("NCCL's cost model: 68.9 us; next ring LL 81.7 us"));
+    EXPECT_EQ(choice_of_hosts(nccl, kind, kGibibyte).algorithm, "ring");
+    EXPECT_EQ(choice_of_hosts(nccl + ", nccl_proto: ^simple", kind, kKibibyte).algorithm, "ring");
+    EXPECT_EQ(choice_of_hosts(nccl + ", nccl_algo: ^pat", kind, kKibibyte).algorithm, "ring");
+    EXPECT_EQ(choice_of_hosts(nccl + ", nccl_algo: pat", kind, kGibibyte).algorithm, "pat");
+    EXPECT_EQ(choice_of_hosts(std::string(to_string(kind)) + ": {kind: nccl, pat: false}", kind, kKibibyte)
+                  .algorithm,
+              "ring");
+    EXPECT_EQ(choice_of_hosts(nccl, kind, kKibibyte, 2).algorithm, "ring");
+  }
+  EXPECT_EQ(choice_of_hosts(nccl, Kind::all_reduce, kKibibyte).algorithm, "tree");
+  EXPECT_EQ(choice_of_hosts(nccl, Kind::broadcast, kKibibyte).algorithm, "chain");
+  const Tuner tuner("allgather,0,9999999999,pat,ll,-1,-1,-1\nallgather,0,9999999999,pat,simple,2,16,16\n");
+  const LibraryChoice ruled = choice_of_hosts(nccl + ", tuner: " + tuner.path(), Kind::all_gather, kGibibyte);
+  EXPECT_EQ(ruled.algorithm, "pat");
+  EXPECT_THAT(ruled.why, StartsWith("tuner " + tuner.path() + ":2"));
+}
+
+// Named by the user it runs anywhere, by Simple where the model would not have it.
+TEST(NcclChoice, RunsPatByNameAnywhere) {
+  for (const char* rules : {"", ", nccl_proto: ^ll128"}) {
+    const LibraryChoice named =
+        choice_of(std::string("all_gather: pat, protocol: auto") + rules, kKibibyte, Kind::all_gather);
+    EXPECT_EQ(named.algorithm, "pat");
+    EXPECT_EQ(named.protocol, Protocol::simple);
+    EXPECT_THAT(named.why, StartsWith("configured"));
+  }
 }
 
 TEST(NcclChoice, KeepsToItsLists) {

@@ -58,6 +58,36 @@ TEST(NcclTuning, TimesARingOverTwoHosts) {
   expect_time(dgx_a100_hosts(2, 16'384), Protocol::simple, 8.4 + 28 * 6 + 2 * 14 + 16.384 / 102.4);
 }
 
+// 16 nodes of a GPU each with 24 GB/s: four steps of 14 / 3.5 us, 2.8 us for each rank, three quarters of the
+// bandwidth; of 1,000 as many steps as of 512. What the plug-in reports counts twice, because data is
+// flushed.
+TEST(NcclTuning, TimesPat) {
+  TuningCase one;
+  one.kind = CollectiveKind::all_gather;
+  one.family = CostFamily::pat;
+  one.bytes = 1 << 20;
+  one.ranks = one.nodes = 16;
+  one.channels = 2;
+  one.nvlink = false;
+  one.bandwidth = 24;
+  expect_time(one, Protocol::simple, 8 + 4 * 4 + 16 * 2.8 + 1'048.576 / 18);
+  one.kind = CollectiveKind::reduce_scatter;
+  expect_time(one, Protocol::simple, 8 + 4 * 4 + 16 * 2.8 + 1'048.576 / 18);
+  CollectivesParameters slow = nccl();
+  slow.plugin_latency = 7 * kMicrosecond;
+  EXPECT_NEAR(*estimated_time(one, Protocol::simple, slow) - *estimated_time(one, Protocol::simple, nccl()),
+              4 * 14 / 3.5, 1e-9);
+  one.ranks = one.nodes = 1000;
+  expect_time(one, Protocol::simple, 8 + 9 * 4 + 1000 * 2.8 + 1'048.576 / 18);
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128})
+    EXPECT_FALSE(estimated_time(one, protocol, nccl()).has_value());
+  one.nodes = 500;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+  one.nodes = 1000;
+  one.kind = CollectiveKind::all_reduce;
+  EXPECT_FALSE(estimated_time(one, Protocol::simple, nccl()).has_value());
+}
+
 // 7 hops in the host and 4 levels between hosts, up and down; half of 0.92 of the bandwidth, half again at 1
 // MiB.
 TEST(NcclTuning, TimesATree) {

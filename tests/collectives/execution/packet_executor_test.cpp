@@ -384,6 +384,24 @@ TEST(PacketExecutor, RingOverTwoHostsUsesAllNics) {
   }
 }
 
+// PAT takes what NCCL's cost model says where bytes are few: a base, something for each rank, and of the
+// latency between hosts a part a step; besides, what the fabric takes.
+TEST(PacketExecutor, PatCostsWhatTheModelSays) {
+  for (const std::uint32_t ranks : {2U, 7U, 8U, 64U}) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+      const auto members = every(1, ranks);
+      PacketCollectives hosts(
+          "topology: {kind: star, hosts: 64, rate: 400 Gbps, delay: 1 ns}\nhost: single_nic\n"
+          "network: {switch: {latency: 0}}\ntransport: {congestion_control: none}\ncollectives: "
+          "{all_gather: pat, reduce_scatter: pat, scale_out_channels: 1}\n");
+      const Time end = hosts.run(request_of(kind, members, ranks));
+      const double steps = std::ceil(std::log2(ranks));
+      const double expected = 8 + 2.8 * ranks + 4 * steps;
+      EXPECT_NEAR(static_cast<double>(end) / 1e6, expected, 0.01 * expected) << ranks;
+    }
+  }
+}
+
 TEST(PacketExecutor, RawTransferIsOneFlow) {
   const std::vector<std::uint32_t> pair{3, 11};
   PacketCollectives dgx("topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n");
