@@ -13,7 +13,6 @@
 #include "sim/report/quantiles.h"
 #include "sim/report/results.h"
 #include "sim/report/tables.h"
-#include "sim/report/value_list.h"
 
 namespace netsim {
 
@@ -81,8 +80,9 @@ class Recorder {
     std::string why;  // of the first
   };
   std::map<CollectiveKey, CollectiveSum> collectives_;
-  ValueList flow_times_;                                       // 8 B a flow
-  std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths; 8 B a flow up to a number
+  // 8 B a flow each, up to a number of flows.
+  Quantiles flow_times_;
+  std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths
 };
 
 }  // namespace netsim

@@ -165,21 +165,8 @@ CollectiveTimes times_of(const CommunicationRecord& record) {
   return {record.kind, record.ranks, record.bytes, {}, 1, record.end - record.last_start};
 }
 
-FlowTimes flow_times(const ValueList& times) {
-  FlowTimes result;
-  result.count = times.size();
-  if (times.empty()) return result;
-  const ValueList* const all[] = {&times};
-  const auto quantile = [&](std::size_t percent) {
-    return ValueList::smallest(all, (times.size() * percent + 99) / 100);
-  };
-  result.p50 = quantile(50);
-  result.p99 = quantile(99);
-  result.maximum = quantile(100);
-  double sum = 0;  // the same whatever the order of completion
-  times.for_each_sorted([&](Time time) { sum += static_cast<double>(time); });
-  result.mean = sum / static_cast<double>(times.size());
-  return result;
+FlowTimes flow_times(const Quantiles& times) {
+  return {times.count(), times.mean(), times.quantile(50), times.quantile(99), times.maximum()};
 }
 
 std::int64_t slowdown_millionths(const FlowRecord& flow) {

@@ -11,7 +11,7 @@
 #include "sim/collectives/execution/library_choice.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
-#include "sim/report/value_list.h"
+#include "sim/report/quantiles.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/job/job.h"
@@ -140,13 +140,13 @@ struct LinkResult {
 };
 
 // Flow completion times. Quantiles are nearest-rank: the smallest time that at least q of the flows do not
-// exceed.
+// exceed, of many flows up to 0.1 % more (quantiles.h).
 struct FlowTimes {
   std::uint64_t count = 0;
   double mean = 0;  // ps
   Time p50 = 0, p99 = 0, maximum = 0;
 };
-FlowTimes flow_times(const ValueList& times);
+FlowTimes flow_times(const Quantiles& times);
 
 // Slowdowns: completion times over what the same flow takes in an idle network; of the flows whose ideal time
 // is known. Quantiles as above, rounded to millionths.

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/sanitizers.h"
+
 namespace netsim {
 namespace {
 
@@ -126,9 +128,7 @@ TEST(ReservedArray, IsNeverLargerThanItWasReservedFor) {
 
 // Under `ulimit -v` it takes a part of what there is, whatever it was to have.
 TEST(ReservedArray, TakesNoMoreAddressSpaceThanThereIs) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own address space is larger";
-#endif
+  if (test::kSanitized) GTEST_SKIP() << "a sanitizer's own address space is larger";
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   rlimit little = before;

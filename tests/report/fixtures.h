@@ -37,6 +37,12 @@ class TinySource final : public TaskSource {
   std::vector<std::uint32_t> group_{0, 1};
 };
 
+inline Quantiles quantiles_of(const std::vector<std::int64_t>& values) {
+  Quantiles all;
+  for (const std::int64_t value : values) all.add(value);
+  return all;
+}
+
 // A job of two ranks and two iterations: rank times that add up to 4 ms, means that are easy to check by
 // hand.
 inline JobResult two_rank_job() {
@@ -69,7 +75,7 @@ inline Results two_rank_results() {
   results.network.packet_hops = {400, 0, 140, 7};
   results.network.flows_started = results.network.flows_done = 3;
   results.network.ecn_marks = 5;
-  results.flows = flow_times({10, 20, 30});
+  results.flows = flow_times(quantiles_of({10, 20, 30}));
   results.knobs = {"dcqcn", "red", "pfc", "go_back_n", true};
   LinkResult link;
   link.name = "edge0->agg1";

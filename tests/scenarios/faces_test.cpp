@@ -15,6 +15,7 @@
 #include "sim/core/text.h"
 #include "sim/report/tables.h"
 #include "tests/support/program.h"
+#include "tests/support/sanitizers.h"
 
 namespace netsim {
 namespace {
@@ -28,12 +29,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 class Faces : public NetsimProgram {
  protected:
@@ -356,7 +351,7 @@ TEST_F(Faces, NamesInCompiledWorkloadsAreText) {
 }
 
 TEST_F(Faces, RunningOutOfMemoryIsNotABug) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
   write("large.yaml",
         "topology: {kind: star, hosts: 4096, rate: 100 Gbps, delay: 1 us}\nnetwork: {switch: {buffer: 1 "
         "TB}}\n");

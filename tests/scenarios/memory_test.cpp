@@ -12,18 +12,13 @@
 #include "sim/core/random.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
+#include "tests/support/sanitizers.h"
 
 namespace netsim {
 namespace {
 
 using nlohmann::json;
 using test::Directory;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasurable = false;  // they keep freed memory
-#else
-constexpr bool kMeasurable = true;
-#endif
 
 struct Played {
   std::uint64_t memory = 0;  // largest, bytes
@@ -102,7 +97,7 @@ class FlowMemory : public testing::TestWithParam<std::tuple<const char*, bool>> 
 };
 
 TEST_P(FlowMemory, IsAtMostAHundredBytesAFlow) {
-  if (!kMeasurable) GTEST_SKIP() << "under a sanitizer";
+  if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
   const auto [kind, tables] = GetParam();
   const Played few = play(workload(kind, 20'000), tables), many = play(workload(kind, 120'000), tables);
   if (!larger_than_this(few.memory)) GTEST_SKIP() << "this process is larger than what it measures";
@@ -122,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
 class FlowMemoryPrediction : public FlowMemory {};
 
 TEST_P(FlowMemoryPrediction, IsWithinAQuarter) {
-  if (!kMeasurable) GTEST_SKIP() << "under a sanitizer";
+  if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
   const std::string name = workload(std::get<0>(GetParam()), 600'000);
   const Played predicted =
       run(directory_, {"--config", path("star.yaml"), "--workload", name, "--dry-run", "--json", "-"});

@@ -1,0 +1,13 @@
+// Whether this is a build with AddressSanitizer or ThreadSanitizer, which keep what was freed and reserve
+// more address space than there is: nothing is measured there.
+#pragma once
+
+namespace netsim::test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace netsim::test
