@@ -155,9 +155,12 @@ TEST(CollectiveAlgorithms, PlayAllSizesInTurn) {
 
 TEST(CollectiveAlgorithms, AreRefusedWhereTheyStand) {
   const Directory directory;
-  const auto error = [&](const std::string& algorithms, const std::string& cluster = kTwoDgx) {
+  const auto error = [&](const std::string& algorithms, const std::string& cluster = kTwoDgx,
+                         const char* collective = "broadcast") {
     try {
-      play(directory, "kind: collective\ncollective: broadcast\nalgorithms: " + algorithms, {}, cluster);
+      play(directory,
+           std::string("kind: collective\ncollective: ") + collective + "\nalgorithms: " + algorithms, {},
+           cluster);
     } catch (const InputError& refused) {
       return std::string(refused.what());
     }
@@ -168,6 +171,10 @@ TEST(CollectiveAlgorithms, AreRefusedWhereTheyStand) {
   EXPECT_THAT(error("[chain, swing]"), HasSubstr("workload.yaml:3:21"));
   EXPECT_THAT(error("[chain, swing]"), HasSubstr("'swing' does not do broadcast (allowed: binary_tree"));
   EXPECT_THAT(error("[{kind: chain, colour: red}]"), HasSubstr("unknown key 'colour'"));
+  EXPECT_THAT(
+      error("[ring, {kind: torus_2d, dimensions: [3, 4]}]", kTwoDgx, "all_reduce"),
+      AllOf(HasSubstr("workload.yaml:3:20"), HasSubstr("all_reduce of 16 ranks: 'torus_2d' needs as many "
+                                                       "as its dimensions, 3 x 4, have")));
   EXPECT_THAT(error("[]"), HasSubstr("a list of algorithms is expected"));
   EXPECT_THAT(error("chain"), HasSubstr("a list of algorithms is expected"));
   EXPECT_THAT(error("[nccl]", "topology: {kind: star, hosts: 4}\nhost: single_nic\n"),

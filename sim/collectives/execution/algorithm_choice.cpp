@@ -57,6 +57,17 @@ OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
   return own;
 }
 
+void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
+                 const ConfigNode& node) {
+  const CollectiveAlgorithm& algorithm = *own.algorithm;
+  if (ranks < 2 || algorithm.depends_on_shape() || !algorithm.candidates(kind).empty()) return;
+  try {
+    algorithm.plan(plan_kind_of(algorithm, kind), ranks, root);
+  } catch (const InputError& error) {
+    throw InputError(node.place(), error.what());
+  }
+}
+
 CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
   return kind == CollectiveKind::barrier && !algorithm.supports(kind) ? CollectiveKind::all_reduce : kind;
 }

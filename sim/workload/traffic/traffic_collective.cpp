@@ -134,7 +134,10 @@ class CollectiveBenchmark final : public WorkloadKind {
     std::vector<const OwnAlgorithm*> algorithms{nullptr};
     if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
       algorithms.clear();
-      for (OwnAlgorithm& one : own) algorithms.push_back(source->add_algorithm(std::move(one)));
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        check_ranks(own[i], p_.collective, ranks, task.root, p_.algorithms.items()[i]);
+        algorithms.push_back(source->add_algorithm(std::move(own[i])));
+      }
     }
     for (const OwnAlgorithm* algorithm : algorithms) {
       task.algorithm = algorithm;
