@@ -95,6 +95,17 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
   return number;
 }
 
+// What is in quotes is a text in JSON, whatever it looks like.
+bool is_plain(const ConfigNode& node) { return node.is_scalar() && !node.quoted(); }
+
+std::string given(const ConfigNode& node) {
+  static constexpr const char* kKinds[] = {"null", "a value", "a list", "an object"};
+  std::string what = kKinds[static_cast<std::size_t>(node.kind())];
+  if (node.is_scalar()) what = "'" + node.text() + "'";
+  if (node.is_sequence() && node.items().empty()) what = "an empty list";
+  return what + " was given; ";
+}
+
 // By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
 const ConfigNode* entry(const ConfigNode& root, std::string_view name) {
   for (const auto& [key, value] : root.entries()) {
@@ -139,8 +150,10 @@ class ScheduleReader {
       for (const auto& [name, sources] : map_of(*met_)) {
         const std::uint32_t gpu = numbered("GPU ", name, sources);
         for (const auto& [from, list] : map_of(sources)) {
-          for (const auto& [chunk, time] : map_of(list))
+          for (const auto& [chunk, time] : map_of(list)) {
             add_demand(gpu, {numbered("GPU ", from, list), numbered("Chunk ", chunk, time)}, time);
+            check_time(time);
+          }
         }
       }
     } else if (paths_ != nullptr) {
@@ -154,8 +167,13 @@ class ScheduleReader {
     if (chunks_.empty()) root_.fail("nobody gets anything; allowed: an all-gather or an all-to-all");
   }
 
+  // When somebody has it, of which nothing is made.
+  static void check_time(const ConfigNode& node) {
+    if (!is_plain(node) || read_real(node) < 0) node.fail(given(node) + "allowed: a time from 0 on");
+  }
+
   static const std::vector<std::pair<std::string, ConfigNode>>& map_of(const ConfigNode& node) {
-    if (!node.is_map()) node.fail("allowed: an object");
+    if (!node.is_map()) node.fail(given(node) + "allowed: an object");
     return node.entries();
   }
 
@@ -203,7 +221,7 @@ class ScheduleReader {
   void add_flows(AddressOf address_of) {
     const ConfigNode* flows = entry(root_, "Flows");
     if (flows == nullptr) root_.fail("'7-Flows' is missing");
-    if (!flows->is_sequence()) flows->fail("allowed: a list of flows");
+    if (!flows->is_sequence()) flows->fail(given(*flows) + "allowed: a list of flows");
     for (const ConfigNode& node : flows->items()) {
       const Flow flow = read_flow(node);
       if (std::abs(flow.hop.volume - 1) > kVolumeError)
@@ -214,6 +232,7 @@ class ScheduleReader {
       if (!chunks_.contains({flow.source, flow.chunk}))
         node.fail("'" + node.text() + "': a chunk that nobody demands");
       add_send(flow.hop, address_of(Chunk{flow.source, flow.chunk}), node);
+      flows_.insert({Chunk{flow.source, flow.chunk}, flow.hop.from, flow.hop.to, flow.hop.epoch});
     }
   }
 
@@ -233,6 +252,28 @@ class ScheduleReader {
     }
     schedule_.outputs.assign(ranks(), all);
     add_flows([&](Chunk chunk) { return addresses.at(chunk); });
+    check_paths();
+  }
+
+  // The paths say for each demand what the flows say for all.
+  void check_paths() const {
+    std::set<std::pair<Chunk, std::uint32_t>> there;
+    for (const Path& path : read_paths()) {
+      for (const auto& [hop, node] : path.hops) {
+        if (!flows_.contains({path.chunk, hop.from, hop.to, hop.epoch}))
+          node->fail("'" + node->text() + "': no flow of chunk " + number(path.chunk.second) + " of GPU " +
+                     number(path.chunk.first) + " says so; allowed: what 'N-Flows' has too");
+      }
+      there.insert({path.chunk, path.hops.back().first.to});
+    }
+    if (paths_ == nullptr) return;
+    for (const auto& [chunk, gpus] : chunks_) {
+      for (const std::uint32_t gpu : gpus) {
+        if (!there.contains({chunk, gpu}))
+          paths_->fail("no path of chunk " + number(chunk.second) + " of GPU " + number(chunk.first) +
+                       " to GPU " + number(gpu) + ", which 'N-Demand_Met' has; allowed: one for each demand");
+      }
+    }
   }
 
   // ---- All-to-alls
@@ -311,7 +352,8 @@ class ScheduleReader {
       const auto found = chunks_.find(chunk);
       if (found == chunks_.end() || !found->second.contains(gpu))
         paths.fail("'" + name + "': nobody there demands it");
-      if (!paths.is_sequence() || paths.items().empty()) paths.fail("allowed: a list of paths");
+      if (!paths.is_sequence() || paths.items().empty())
+        paths.fail(given(paths) + "allowed: a list of paths");
       if (paths.items().front().is_scalar()) {
         result.push_back(path_of(chunk, gpu, paths));  // of the whole chunk
       } else {
@@ -321,12 +363,19 @@ class ScheduleReader {
     return result;
   }
 
+  static void check_epoch(const ConfigNode& node) {
+    const std::int64_t epoch = is_plain(node) ? read_integer(node) : -1;
+    if (epoch < 0 || epoch > kMostEpochs)
+      node.fail(given(node) + "allowed: an epoch from 0 to " + number(kMostEpochs));
+  }
+
   static Path path_of(Chunk chunk, std::uint32_t gpu, const ConfigNode& node) {
-    if (!node.is_sequence() || node.items().empty()) node.fail("allowed: a list of hops");
+    if (!node.is_sequence() || node.items().empty()) node.fail(given(node) + "allowed: a list of hops");
     Path path{chunk, {}};
     std::uint32_t at = chunk.first;
     for (const ConfigNode& item : node.items()) {
       const bool pair = item.is_sequence() && item.items().size() == 2;  // with the epoch before it
+      if (pair) check_epoch(item.items()[0]);
       const ConfigNode& words = pair ? item.items()[1] : item;
       const std::string text = words.is_scalar() ? words.text() : "";
       Scanner scanner(text);
@@ -404,6 +453,7 @@ class ScheduleReader {
   std::map<Chunk, std::set<std::uint32_t>> chunks_;  // who gets it
   std::map<std::uint32_t, std::uint32_t> ranks_;     // of the GPUs
   std::map<std::uint32_t, std::vector<StepSchedule::Send>> epochs_;
+  std::set<std::tuple<Chunk, std::uint32_t, std::uint32_t, std::uint32_t>> flows_;  // from, to, epoch
   StepSchedule schedule_;
 };
 

@@ -6,9 +6,9 @@
 // gets what is Demand_Met's, or that of the paths where it is not there, and tells an all-gather from an
 // all-to-all.
 //
-// An all-gather is its flows. An all-to-all is its paths, where there are any: its solver is a linear
-// program, so parts of a chunk may go different ways. Chunks are then cut into as many equal parts as all
-// volumes are multiples of.
+// An all-gather is its flows; its paths, where there are any, have to say the same. An all-to-all is its
+// paths, where there are any: its solver is a linear program, so parts of a chunk may go different ways.
+// Chunks are then cut into as many equal parts as all volumes are multiples of.
 //
 // Ranks are the GPUs in the order of their numbers, which switches have too; switches and the times are of
 // the topology that it was made for, and of no meaning for a program.

@@ -40,6 +40,25 @@ constexpr const char* kAllToAll = R"json({"msccl_type": "algorithm", "name": "li
 }
 })json";
 
+// With all that SCCL writes: chunks, which say again what the maps do, and what it was found for.
+constexpr const char* kSwap = R"json({"msccl_type": "algorithm", "name": "swap",
+"instance": {"steps": 1, "extra_rounds": 0, "chunks": 1, "pipeline": null, "extra_memory": null, "allow_exchange": false},
+"input_map": {"0": [0], "1": [1]}, "output_map": {"0": [0, 1], "1": [0, 1]},
+"steps": [{"rounds": 1, "sends": [[0, 0, 1, 10.5, 0, null], [1, 1, 0, 10.5, 0, null]]}],
+"collective": {"name": "Allgather(n=2)", "nodes": 2, "chunks": [
+ {"pre": [0], "post": [0, 1], "addr": 0},
+ {"pre": [1], "post": [1, 0], "addr": 1}],
+"triggers": {"0": {"1": 0}}, "runtime_name": null},
+"topology": {"name": "pair", "links": [[0, 1], [2, 0]], "switches": [[[0], [1], 1, "out"]]}})json";
+
+// Two chunks of the one address, a rank's each.
+constexpr const char* kSum = R"json({"msccl_type": "algorithm", "name": "sum",
+"input_map": {"0": [0], "1": [0]}, "output_map": {"0": [0], "1": [0]},
+"steps": [{"sends": [[0, 0, 1], [0, 1, 0]]}],
+"collective": {"name": "Allreduce(n=2)", "nodes": 2, "chunks": [
+ {"pre": [0], "post": [0, 1], "addr": 0},
+ {"pre": [1], "post": [0, 1], "addr": 0}]}})json";
+
 constexpr const char* kGather = R"json({"1-Epoch_Duration": 1.0,
 "6-Demand_Met": {"GPU 1": {"GPU 2": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 1.0}},
  "GPU 2": {"GPU 1": {"Chunk 0": 1.0}, "GPU 10": {"Chunk 0": 2.0}},
@@ -134,9 +153,13 @@ TEST(StepSchedules, WhoGetsWhatIsThatOfThePathsOrOfDemandMet) {
 "Chunk 0 from 0 traveled over 0->1 with volume 1.0 in epoch 0", "Chunk 0 from 1 traveled over 1->2 with volume 1.0 in epoch 0",
 "Chunk 0 from 2 traveled over 2->0 with volume 1.0 in epoch 0", "Chunk 0 from 0 traveled over 1->2 with volume 1.0 in epoch 1",
 "Chunk 0 from 1 traveled over 2->0 with volume 1.0 in epoch 1", "Chunk 0 from 2 traveled over 0->1 with volume 1.0 in epoch 1"],
-"7-Chunk paths": {"Demand at 0 for chunk 0 from 1 met by epoch 1": [], "Demand at 0 for chunk 0 from 2 met by epoch 0": [],
-"Demand at 1 for chunk 0 from 0 met by epoch 1": [], "Demand at 1 for chunk 0 from 2 met by epoch 0": [],
-"Demand at 2 for chunk 0 from 0 met by epoch 1": [], "Demand at 2 for chunk 0 from 1 met by epoch 0": []}})json";
+"7-Chunk paths": {
+"Demand at 0 for chunk 0 from 1 met by epoch 1": ["1->2 with volume 1.0 in epoch 0", "2->0 with volume 1.0 in epoch 1"],
+"Demand at 0 for chunk 0 from 2 met by epoch 0": ["2->0 with volume 1.0 in epoch 0"],
+"Demand at 1 for chunk 0 from 0 met by epoch 1": ["0->1 with volume 1.0 in epoch 0"],
+"Demand at 1 for chunk 0 from 2 met by epoch 0": ["2->0 with volume 1.0 in epoch 0", "0->1 with volume 1.0 in epoch 1"],
+"Demand at 2 for chunk 0 from 0 met by epoch 1": ["0->1 with volume 1.0 in epoch 0", "1->2 with volume 1.0 in epoch 1"],
+"Demand at 2 for chunk 0 from 1 met by epoch 0": ["1->2 with volume 1.0 in epoch 0"]}})json";
   const CollectiveProgram gather = read_teccl_json(kPaths, "a.json");
   EXPECT_EQ(prove(gather), "");
   EXPECT_EQ(gather.kind, CollectiveKind::all_gather);
@@ -163,6 +186,37 @@ TEST(StepSchedules, WhoGetsWhatIsThatOfThePathsOrOfDemandMet) {
   EXPECT_NE(prove(read_teccl_json(with(kMet, "over 7->8 in epoch 2", "over 7->3 in epoch 2"), "a.json")), "");
 }
 
+// The paths of an all-gather say nothing new, so they are to say the same.
+TEST(StepSchedules, PathsOfAnAllGatherAgreeWithItsFlows) {
+  constexpr const char* kPair = R"json({"1-Epoch_Duration": 1.0,
+"6-Demand_Met": {"GPU 0": {"GPU 1": {"Chunk 0": 1.0}}, "GPU 1": {"GPU 0": {"Chunk 0": 2.0}}},
+"7-Flows": ["Chunk 0 from 0 traveled over 0->1 in epoch 1", "Chunk 0 from 1 traveled over 1->0 in epoch 0"],
+"8-Chunk paths": {"Demand at 0 for chunk 0 from 1 met by epoch 0": ["1->0 in epoch 0"],
+"Demand at 1 for chunk 0 from 0 met by epoch 1": ["0->1 in epoch 1"]}})json";
+  EXPECT_EQ(prove(read_teccl_json(kPair, "a.json")), "");
+  const auto wrong = [](const std::string& from, const std::string& to) {
+    return error_of(with(kPair, from, to));
+  };
+  EXPECT_THAT(
+      wrong("\"Chunk 0\": 2.0", "\"Chunk 0\": \"2.0\""),
+      HasSubstr("a.json:2:87: 6-Demand_Met.GPU 1.GPU 0.Chunk 0: '2.0' was given; allowed: a time from 0"));
+  EXPECT_THAT(wrong("\"Chunk 0\": 2.0", "\"Chunk 0\": -2.0"), HasSubstr("allowed: a time from 0 on"));
+  EXPECT_THAT(wrong("\"Chunk 0\": 2.0", "\"Chunk 0\": {}"),
+              HasSubstr("an object was given; allowed: a time from 0 on"));
+  EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "7"), HasSubstr("'7' was given; allowed: a list of paths"));
+  EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[]"),
+              HasSubstr("an empty list was given; allowed: a list of paths"));
+  EXPECT_THAT(
+      wrong("[\"0->1 in epoch 1\"]", "[\"0->1 in epoch 0\"]"),
+      HasSubstr("'0->1 in epoch 0': no flow of chunk 0 of GPU 0 says so; allowed: what 'N-Flows' has"));
+  EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[\"1->0 in epoch 0\"]"),
+              HasSubstr("begins at GPU 1; allowed: GPU 0, where the chunk is"));
+  EXPECT_THAT(wrong("Demand at 1 for chunk 0", "Demand at 1 for chunk 3"),
+              HasSubstr("nobody there demands it"));
+  EXPECT_THAT(wrong(",\n\"Demand at 1 for chunk 0 from 0 met by epoch 1\": [\"0->1 in epoch 1\"]", ""),
+              HasSubstr("a.json:4:18: 8-Chunk paths: no path of chunk 0 of GPU 0 to GPU 1"));
+}
+
 TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
   const auto wrong = [](const std::string& from, const std::string& to) {
     return error_of(with(kExchange, from, to));
@@ -179,6 +233,8 @@ TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
               HasSubstr("rank 1 sends address 10, which it does not have when the step begins"));
   EXPECT_THAT(wrong("1->4 with volume 0.5 in epoch 5", "1->4 with volume x in epoch 5"),
               HasSubstr("allowed: 'G->G [with volume V] in epoch E'"));
+  EXPECT_THAT(wrong("[5, \"1->4", "[{}, \"1->4"),
+              HasSubstr("1.1.0: an object was given; allowed: an epoch from 0"));
   EXPECT_THAT(wrong("0.7499999999999999", "0.5"),
               HasSubstr("of chunk 0 of GPU 4 3 of 4 parts go to GPU 0; allowed: all"));
   EXPECT_THAT(wrong("0.7499999999999999", "1.0"), HasSubstr("chunk 0 of GPU 4 goes more than once"));
@@ -191,6 +247,75 @@ TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
   EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Wish of 4 met"),
               HasSubstr("'Wish of 4 met by epoch 0' was given; allowed: 'Demand at G"));
   EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("says nowhere who gets what"));
+}
+
+TEST(StepSchedules, ChunksAgreeWithTheMaps) {
+  EXPECT_EQ(prove(read_sccl_json(kSwap, "a.json")), "");
+  EXPECT_EQ(prove(read_sccl_json(kSum, "a.json")), "");
+  const auto wrong = [](const std::string& text, const std::string& from, const std::string& to) {
+    return error_of(with(text, from, to));
+  };
+  const std::string swap = kSwap, sum = kSum;
+  const std::size_t begin = swap.find("[\n {\"pre\""), end = swap.find("],\n\"triggers\"");
+  const std::string all = swap.substr(begin, end + 1 - begin);
+  EXPECT_THAT(wrong(swap, all, "[]"),
+              HasSubstr("a.json:5:64: collective.chunks: no chunk of address 0 begins at rank 0, which has "
+                        "it in input_map; allowed: one of each address"));
+  EXPECT_THAT(wrong(swap, all, "null"), HasSubstr("collective.chunks: null was given; allowed: a list"));
+  EXPECT_THAT(wrong(swap, all, "[null]"),
+              HasSubstr("collective.chunks.0: null was given; allowed: an object"));
+  EXPECT_THAT(wrong(swap, "\"post\": [0, 1]", "\"post\": []"),
+              HasSubstr("a.json:6:23: collective.chunks.0.post: 0 ranks given, and not rank 0, which has "
+                        "address 0 in output_map; allowed: all that have it there"));
+  EXPECT_THAT(wrong(swap, "\"post\": [0, 1]", "\"past\": [0, 1]"), HasSubstr("'post' is missing"));
+  EXPECT_THAT(wrong(swap, "\"post\": [0, 1]", "\"post\": [0, 0, 1]"),
+              HasSubstr("collective.chunks.0.post.1: rank 0 was given twice; allowed: once"));
+  EXPECT_THAT(wrong(swap, "\"pre\": [0]", "\"pre\": [3]"),
+              HasSubstr("collective.chunks.0.pre.0: '3' was given; allowed: an integer from 0 to 1"));
+  EXPECT_THAT(wrong(swap, "\"pre\": [0]", "\"pre\": [1]"),
+              HasSubstr("rank 1 was given, which does not have address 0 in input_map; allowed: ranks"));
+  EXPECT_THAT(wrong(swap, "\"pre\": [0]", "\"pre\": 0"), HasSubstr("'0' was given; allowed: a list"));
+  EXPECT_THAT(wrong(swap, "\"pre\": [0]", "\"pre\": []"), HasSubstr("0 ranks given, and not rank 0"));
+  EXPECT_THAT(wrong(swap, "\"addr\": 1", "\"addr\": \"x\""),
+              HasSubstr("a.json:7:39: collective.chunks.1.addr: 'x' was given; allowed: an integer from 0"));
+  EXPECT_THAT(wrong(swap, "\"addr\": 1", "\"addr\": 2"),
+              HasSubstr("'2' was given; allowed: an address that input_map has"));
+  EXPECT_THAT(
+      wrong(swap, ",\n {\"pre\": [1]", ",\n {\"pre\": [0], \"post\": [0, 1], \"addr\": 0}, {\"pre\": [1]"),
+      HasSubstr("address 0 was given, of which another chunk begins at rank 0; allowed: one"));
+  EXPECT_THAT(wrong(sum, "\"pre\": [1]", "\"pre\": [0, 1]"),
+              HasSubstr("2 ranks given; allowed: one, because the all_reduce adds up the chunks"));
+  EXPECT_THAT(wrong(sum, "\"pre\": [1]", "\"pre\": [0]"),
+              HasSubstr("address 0 was given, of which another chunk begins at rank 0; allowed: one"));
+  EXPECT_THAT(wrong(sum, ",\n {\"pre\": [1], \"post\": [0, 1], \"addr\": 0}", ""),
+              HasSubstr("no chunk of address 0 begins at rank 1, which has it in input_map; allowed: one of "
+                        "each rank that has it there"));
+}
+
+TEST(StepSchedules, WhatIsNotUsedHasToBeRightToo) {
+  const auto wrong = [](const std::string& from, const std::string& to) {
+    return error_of(with(kSwap, from, to));
+  };
+  EXPECT_THAT(wrong("\"steps\": 1", "\"steps\": \"1\""),
+              HasSubstr("a.json:2:23: instance.steps: '1' was given; allowed: an integer from 0"));
+  EXPECT_THAT(wrong("\"pipeline\": null", "\"pipeline\": []"),
+              HasSubstr("instance.pipeline: a list was given; allowed: an integer from 0 on, or null"));
+  EXPECT_THAT(wrong("\"allow_exchange\": false", "\"allow_exchange\": 0"),
+              HasSubstr("allowed: true or false"));
+  EXPECT_THAT(wrong("\"rounds\": 1", "\"rounds\": -1"), HasSubstr("allowed: a number from 0 on"));
+  EXPECT_THAT(wrong("10.5, 0, null", "\"x\", 0, null"), HasSubstr("allowed: a number from 0 on"));
+  EXPECT_THAT(wrong("10.5, 0, null", "10.5, 0, 7"), HasSubstr("'7' was given; allowed: a text"));
+  EXPECT_THAT(wrong("{\"1\": 0}", "{\"1\": null}"), HasSubstr("collective.triggers.0.1: null was given"));
+  EXPECT_THAT(wrong("\"runtime_name\": null", "\"runtime_name\": []"), HasSubstr("allowed: a text"));
+  EXPECT_THAT(wrong("\"pair\"", "2"), HasSubstr("topology.name: '2' was given; allowed: a text"));
+  EXPECT_THAT(wrong("[2, 0]", "[2]"), HasSubstr("a list of 1 was given; allowed: of 2, one for each rank"));
+  EXPECT_THAT(wrong("[2, 0]", "[2, {}]"),
+              HasSubstr("topology.links.1.1: an object was given; allowed: a number from 0 on"));
+  EXPECT_THAT(wrong("[[0], [1], 1", "[[0], [2], 1"), HasSubstr("allowed: an integer from 0 to 1"));
+  EXPECT_THAT(wrong(", \"out\"]", "]"), HasSubstr("allowed: [senders, receivers, bandwidth, name]"));
+  // What TACCL writes besides, and what nobody does.
+  EXPECT_EQ(wrong("\"name\": \"pair\"", "\"copies\": null, \"local_switches\": 7"), "none");
+  EXPECT_EQ(wrong("\"nodes\": 2", "\"nodes\": 2, \"ranks\": [{\"id\": {}}]"), "none");
 }
 
 TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
@@ -235,7 +360,7 @@ TEST(StepSchedules, ContributionsInPartAreRefused) {
 }
 
 TEST(StepSchedules, WhatIsBrokenIsRefused) {
-  for (const char* text : {kAllReduce, kAllToAll, kGather, kExchange})
+  for (const char* text : {kAllReduce, kAllToAll, kSwap, kSum, kGather, kExchange})
     test::expect_sane(
         text, [](const std::string& given) { read_program(given, "a.json"); }, 1000);
 }
