@@ -1,27 +1,24 @@
 #include "sim/report/collective_bounds.h"
 
 #include <algorithm>
-#include <optional>
+#include <numeric>
+
+#include "sim/topology/parts.h"
 
 namespace netsim {
 namespace {
 
-// Shares of n that the busiest of `parties` sends or gets, of which one has at most `most` of all p ranks.
-std::optional<double> share(CollectiveKind kind, double parties, double most, double ranks, bool reduced) {
+// What every part has to hear of.
+bool tells_all(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
-      return reduced ? 1 : 2 * (parties - 1) / parties;
-    case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-    case CollectiveKind::all_to_all:
-      return (ranks - most) / ranks;
+    case CollectiveKind::reduce_scatter:
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
-      return 1;
+      return true;
     default:
-      return std::nullopt;
+      return false;
   }
 }
 
@@ -29,47 +26,81 @@ std::optional<double> share(CollectiveKind kind, double parties, double most, do
 
 CollectiveBounds::CollectiveBounds(const Cluster& cluster) {
   const Graph& graph = cluster.graph;
-  std::vector<double> of_node(graph.node_count()), of_atom(graph.atom_count());
+  std::vector<std::uint32_t> nodes(graph.node_count()), atoms;
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  add_level(cluster, nodes);
+  int tiers = 0;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    atoms.push_back(graph.node(node).atom);
+    if (graph.node(node).kind == NodeKind::fabric_switch) tiers = std::max(tiers, graph.node(node).tier + 1);
+  }
+  add_level(cluster, atoms);
+  for (int above = 1; above < tiers; ++above) add_level(cluster, parts_below(graph, above));
+}
+
+void CollectiveBounds::add_level(const Cluster& cluster, const std::vector<std::uint32_t>& part_of_node) {
+  const Graph& graph = cluster.graph;
+  Level& level = levels_.emplace_back();
+  level.parts.resize(*std::max_element(part_of_node.begin(), part_of_node.end()) + std::size_t{1});
+  std::vector<double> into(level.parts.size());
   for (PortId port = 0; port < graph.port_count(); ++port) {
     const PortSpec& spec = graph.port(port);
-    const auto rate = static_cast<double>(spec.link.rate);
-    const AtomId atom = graph.node(spec.node).atom;
-    of_node[spec.node] += rate;
-    if (graph.node(spec.peer_node).atom != atom) of_atom[atom] += rate;
+    const std::uint32_t from = part_of_node[spec.node], to = part_of_node[spec.peer_node];
+    if (from == to) continue;
+    level.parts[from].rate += static_cast<double>(spec.link.rate);
+    into[to] += static_cast<double>(spec.link.rate);
+    for (const std::uint32_t part : {from, to})
+      level.parts[part].delay = std::min(level.parts[part].delay, spec.link.delay);
   }
-  host_rates_ = std::move(of_atom);
-  members_of_.resize(host_rates_.size());
-  for (const Gpu& gpu : cluster.gpus) {
-    gpu_rates_.push_back(of_node[gpu.node]);
-    host_of_.push_back(graph.node(gpu.node).atom);
-  }
+  for (std::size_t part = 0; part < into.size(); ++part)
+    level.parts[part].rate = std::max(level.parts[part].rate, into[part]);
+  for (const Gpu& gpu : cluster.gpus) level.part_of.push_back(part_of_node[gpu.node]);
 }
 
 Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector<std::uint32_t>& members,
                              LibraryChoice::Help help) {
-  const bool reduced = help != LibraryChoice::Help::none;
-  const auto ranks = static_cast<double>(members.size());
-  double gpu_rate = 0, host_rate = 0;
-  std::uint32_t hosts = 0, most = 0;
-  for (const std::uint32_t gpu : members) {
-    gpu_rate = std::max(gpu_rate, gpu_rates_[gpu]);
-    const std::uint32_t host = host_of_[gpu];
-    host_rate = std::max(host_rate, host_rates_[host]);
-    if (members_of_[host]++ == 0) ++hosts;
-    most = std::max(most, members_of_[host]);
-  }
-  for (const std::uint32_t gpu : members) members_of_[host_of_[gpu]] = 0;
+  const auto n = static_cast<double>(bytes), p = static_cast<double>(members.size());
+  const bool servers = help == LibraryChoice::Help::servers;
   double seconds = 0;
-  const auto take = [&](std::optional<double> part, double rate) {
-    if (part && rate > 0) seconds = std::max(seconds, *part * static_cast<double>(bytes) * 8 / rate);
-  };
-  take(share(kind, ranks, 1, ranks, reduced), gpu_rate);
-  const bool rooted_or_pairs =
-      kind == CollectiveKind::gather || kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all;
-  if (hosts > 1 && !rooted_or_pairs && help != LibraryChoice::Help::servers)
-    take(share(kind, hosts, most, ranks, reduced), host_rate);
+  Time delay = 0;
+  for (Level& level : levels_) {
+    found_.clear();
+    for (const std::uint32_t gpu : members) {
+      if (level.parts[level.part_of[gpu]].members++ == 0) found_.push_back(level.part_of[gpu]);
+    }
+    double fastest = 0, most = 0;
+    for (const std::uint32_t number : found_) {
+      fastest = std::max(fastest, level.parts[number].rate);
+      most = std::max(most, static_cast<double>(level.parts[number].members));
+    }
+    const auto m = static_cast<double>(found_.size());
+    // By all links of a part at once.
+    const auto take = [&](double part_bytes, double rate) {
+      if (rate > 0) seconds = std::max(seconds, part_bytes * 8 / rate);
+    };
+    for (const std::uint32_t number : found_) {
+      Part& part = level.parts[number];
+      const double k = part.members;
+      part.members = 0;
+      if (m == 1) continue;
+      if (tells_all(kind) && !servers && bytes > 0 && part.delay != kNever)
+        delay = std::max(delay, part.delay);
+      if (kind == CollectiveKind::all_reduce) take(n, servers ? fastest : part.rate);
+      if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter)
+        take(n * (p - k) / p, part.rate);
+      if (kind == CollectiveKind::all_to_all) take(n * k * (p - k) / p, part.rate);
+    }
+    if (m > 1) {
+      if (kind == CollectiveKind::all_reduce && help == LibraryChoice::Help::none)
+        take(2 * n * (m - 1) / m, fastest);
+      if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter)
+        take(n * (p - most) / p, fastest);
+      if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) take(n, fastest);
+    }
+    if (servers) break;
+  }
   // Each of the messages of a run may be rounded up by a picosecond, none down.
-  return static_cast<Time>(seconds * 1e12 * (1 - 1e-9));
+  return std::max(static_cast<Time>(seconds * 1e12 * (1 - 1e-9)), delay);
 }
 
 }  // namespace netsim

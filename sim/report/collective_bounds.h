@@ -1,20 +1,20 @@
 // CollectiveBounds: what no collective can be faster than (law 7). However an algorithm deals its data out,
-// what a GPU, or a host, has to send or to get goes over its links, and over no more than all of them at
-// once.
+// what goes from one part of the cluster to the others goes over the links between them, and over no more
+// than all of them at once.
 //
-// Of p ranks and n bytes (CollectiveKindInfo::bytes) the busiest rank sends or gets at least
-//   all-reduce                       2n(p-1)/p (Patarasuk & Yuan, J. of Parallel and Distributed Computing
-//   69,
-//                                    2009), or n where switches or servers add up
-//   reduce-scatter, all-gather       n(p-1)/p
-//   gather, scatter                  n(p-1)/p, the root
-//   all-to-all                       n(p-1)/p
+// Parts are the GPUs; the hosts; and what switches of the lower tiers join when those of the upper ones are
+// taken away (racks, pods): cuts of the network, of which the narrowest decides. Of p ranks and n bytes
+// (CollectiveKindInfo::bytes) a part with k of them sends, or gets, at least
+//   all-reduce                       n; the busiest of m parts 2n(m-1)/m (Patarasuk & Yuan, J. of Parallel
+//   and
+//                                    Distributed Computing 69, 2009), or n where switches or servers add up
+//   reduce-scatter, all-gather       n(p-k)/p
+//   gather, scatter                  n(p-k)/p, that of the root
+//   all-to-all                       n k(p-k)/p
 //   broadcast, reduce                n
-// and hosts, each taken as one rank that has what its members have, without servers, the same with
-//   all-reduce                       H hosts: 2n(H-1)/H, or n
-//   reduce-scatter, all-gather       n(p-k)/p, of a host with k members
-//   broadcast, reduce                n
-// from the first member's start to the last one's end. Other kinds have no bound here: how much they move is
+// from the first member's start to the last one's end, and where every part has to hear of another one, no
+// less than the delay of its nearest link. Servers that contribute nothing need nothing either: with them
+// only GPUs are looked at, and of these the fastest. Other kinds have no bound here: how much they move is
 // not told by their kind.
 #pragma once
 
@@ -36,10 +36,22 @@ class CollectiveBounds {
              LibraryChoice::Help help);
 
  private:
-  // By GPU and by host: the rate of all links that leave it, in one direction.
-  std::vector<double> gpu_rates_, host_rates_;
-  std::vector<std::uint32_t> host_of_;     // by GPU
-  std::vector<std::uint32_t> members_of_;  // by host; 0 between calls
+  // All links between a part and others, in the direction that has more.
+  struct Part {
+    double rate = 0;
+    Time delay = kNever;        // of the nearest one
+    std::uint32_t members = 0;  // of the collective that is looked at; 0 between calls
+  };
+  // A way to cut the cluster into parts.
+  struct Level {
+    std::vector<Part> parts;
+    std::vector<std::uint32_t> part_of;  // by GPU
+  };
+  // Parts by node.
+  void add_level(const Cluster& cluster, const std::vector<std::uint32_t>& part_of_node);
+
+  std::vector<Level> levels_;         // GPUs, hosts, from the lowest tier on
+  std::vector<std::uint32_t> found_;  // parts with members, of the level that is looked at
 };
 
 }  // namespace netsim

@@ -38,7 +38,8 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
   const Bytes n = kGibibyte;
   const std::vector<std::uint32_t> host = every(1, 8), both = every(1, 16), uneven = every(1, 11);
   using K = CollectiveKind;
-  // A broadcast and a reduction of both hosts by their NICs, all else by the links of a GPU.
+  // By the NICs of a host what crosses them as it is, what switches add up, and where a host has few of the
+  // members; all else by the links of a GPU.
   const std::tuple<K, const std::vector<std::uint32_t>*, Help, double> cases[] = {
       {K::all_reduce, &host, Help::none, 2.0 * 7 / 8 / gpu},
       {K::all_reduce, &host, Help::switches, 1 / gpu},
@@ -49,10 +50,12 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
       {K::all_reduce, &both, Help::switches, 1 / kHostRate},
       {K::all_reduce, &both, Help::servers, 1 / gpu},
       {K::all_gather, &both, Help::none, 15.0 / 16 / gpu},
-      {K::reduce_scatter, &uneven, Help::none, 10.0 / 11 / gpu},
+      {K::reduce_scatter, &uneven, Help::none, 8.0 / 11 / kHostRate},
+      {K::all_gather, &uneven, Help::none, 8.0 / 11 / kHostRate},
       {K::reduce, &both, Help::none, 1 / kHostRate},
       {K::broadcast, &both, Help::none, 1 / kHostRate},
-      {K::all_to_all, &both, Help::none, 15.0 / 16 / gpu},
+      {K::all_to_all, &both, Help::none, 8 * 8.0 / 16 / kHostRate},
+      {K::all_to_all, &uneven, Help::none, 3 * 8.0 / 11 / kHostRate},
       {K::gather, &both, Help::none, 15.0 / 16 / gpu},
       {K::barrier, &both, Help::none, 0},
       {K::custom, &both, Help::none, 0}};
@@ -61,6 +64,42 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
     EXPECT_NEAR(least, seconds * static_cast<double>(n), 1e-8 * static_cast<double>(n) / gpu)
         << to_string(kind) << " of " << members->size();
   }
+}
+
+// Two racks of four hosts, with a quarter of what their hosts have towards each other: the cut between them
+// decides where all have as much to say to all, and their hosts' links where a ring passes by.
+TEST(CollectiveBounds, AreThoseOfTheNarrowestCut) {
+  const ConfigNode root = parse_config(
+      "topology: {kind: leaf_spine, leaves: 2, hosts_per_leaf: 4, spines: 1, rate: 100 Gbps, delay: 2 us}\n"
+      "host: single_nic\n",
+      "test.yaml");
+  const Cluster cluster = build_cluster(root);
+  CollectiveBounds bounds(cluster);
+  const std::vector<std::uint32_t> all = every(1, 8), one_rack = every(1, 4);
+  const Bytes n = kGibibyte;
+  const auto seconds = [&](CollectiveKind kind, const std::vector<std::uint32_t>& members) {
+    return static_cast<double>(bounds.least(kind, n, members, Help::none)) / 1e12 * 12.5e9 /
+           static_cast<double>(n);
+  };
+  EXPECT_NEAR(seconds(CollectiveKind::all_to_all, all), 4 * 4.0 / 8, 1e-6);
+  EXPECT_NEAR(seconds(CollectiveKind::all_to_all, one_rack), 3.0 / 4, 1e-6);
+  EXPECT_NEAR(seconds(CollectiveKind::all_reduce, all), 2 * 7.0 / 8, 1e-6);
+  EXPECT_NEAR(seconds(CollectiveKind::all_gather, all), 7.0 / 8, 1e-6);
+}
+
+// However little there is, it has to leave a host; servers that have nothing to say need not.
+TEST(CollectiveBounds, AreDelaysWhereBytesAreFew) {
+  const ConfigNode root = parse_config(
+      "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 2 us}\nhost: single_nic\n", "test.yaml");
+  const Cluster cluster = build_cluster(root);
+  CollectiveBounds bounds(cluster);
+  const std::vector<std::uint32_t> all = every(1, 4);
+  using K = CollectiveKind;
+  for (const K kind : {K::all_reduce, K::all_gather, K::reduce_scatter, K::broadcast, K::reduce})
+    EXPECT_EQ(bounds.least(kind, 1, all, Help::none), 2 * kMicrosecond) << to_string(kind);
+  for (const K kind : {K::all_to_all, K::gather, K::scatter, K::barrier})
+    EXPECT_LT(bounds.least(kind, 1, all, Help::none), kMicrosecond) << to_string(kind);
+  EXPECT_LT(bounds.least(K::all_reduce, 1, all, Help::servers), kMicrosecond);
 }
 
 // A ring has the fewest bytes there can be: with all NICs it comes near.
