@@ -45,6 +45,10 @@ enum class RankOrder : std::uint8_t {
   // On each channel the members of another ring that visits domain after domain. All ranks of such a plan
   // have as many thread blocks. Its root, where it has one, is the same member on all channels.
   rings,
+  // Of a group in several domains the same orders, where the plan has no root; else that of the group. For
+  // plans that are laid over the domains by ranks that follow each other (groups, subtrees): on each channel
+  // others of a domain's members talk to other domains, so that all NICs are used.
+  domains,
   // On each channel domain after domain, the members of each in a chain that begins near another NIC, the
   // domains in one of two orders. Such a plan is made by plan_over(), all its ranks have as many thread
   // blocks, and its buffer is cut as NCCL cuts that of its trees (execution/chunking.h).

@@ -14,6 +14,7 @@ namespace netsim {
 struct OwnAlgorithm {
   std::string name;  // for tables; of several in one workload each has another one
   std::unique_ptr<CollectiveAlgorithm> algorithm;
+  Place place = {};  // where the workload names it
 };
 
 // What a workload names for a collective of `kind`. ConfigError at the node for an unknown algorithm, a wrong

@@ -212,8 +212,7 @@ inline bool EventLoop::in_order(std::uint64_t a, std::uint64_t b) const {
 void EventLoop::forget_executed() {
   order_key();  // while the events are there
   const std::size_t gone = cursor_ - 1;
-  for (std::size_t i = 0; i < gone; ++i)
-    spare_.push_back(static_cast<std::uint32_t>(current_[i] & ((1U << kPlaceBits) - 1)));
+  for (std::size_t i = 0; i < gone; ++i) spare_.push_back(place_in(current_[i]));
   const auto begin = current_.begin();
   std::copy(begin + static_cast<std::ptrdiff_t>(gone), begin + static_cast<std::ptrdiff_t>(count_), begin);
   count_ -= gone;

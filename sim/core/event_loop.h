@@ -132,7 +132,10 @@ class EventLoop {
     return (static_cast<std::uint64_t>(event.time - bucket_start) << (64 - shift_)) |
            (event.key >> key_shift_ << kPlaceBits) | place;
   }
-  const Event& event_of(std::uint64_t entry) const { return events_[entry & ((1U << kPlaceBits) - 1)]; }
+  static std::uint32_t place_in(std::uint64_t entry) {
+    return static_cast<std::uint32_t>(entry & ((1U << kPlaceBits) - 1));
+  }
+  const Event& event_of(std::uint64_t entry) const { return events_[place_in(entry)]; }
   void set_shift(int shift) {
     shift_ = shift;
     key_shift_ = shift + kPlaceBits;  // the key's head takes what time and place leave

@@ -319,8 +319,13 @@ std::string algorithm_text(const LibraryChoice& choice) {
 // The columns of nccl-tests, with the algorithm where the workload names some; one row where it has two,
 // because in place or not is the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
-  constexpr std::size_t kRows = 64;
-  if (results.collectives.empty() || results.collectives.size() > kRows) return;
+  constexpr std::size_t kRows = 1000;
+  if (results.collectives.empty()) return;
+  if (results.collectives.size() > kRows) {
+    fmt::format_to(out, "\n  {} kinds and sizes of collectives: --out DIR writes bandwidths.csv\n",
+                   results.collectives.size());
+    return;
+  }
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
       protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}}, runs{"algorithm", 1, true, {}},

@@ -52,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/bruck.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/bruck.yaml", "collectives/all_to_all.yaml"},
                       Case{"collectives/chained_trees.yaml", "collectives/all_reduce.yaml"},
+                      Case{"collectives/choices.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/collnet_chain.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/direct.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/direct.yaml", "collectives/all_to_all.yaml"},

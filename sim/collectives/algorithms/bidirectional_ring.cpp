@@ -10,6 +10,7 @@ namespace {
 
 class BidirectionalRing final : public CollectiveAlgorithm {
  public:
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;

@@ -27,6 +27,7 @@ class BinaryTreePlan final : public TreePlan {
 
 class BinaryTree final : public CollectiveAlgorithm {
  public:
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
            kind == CollectiveKind::all_reduce;

@@ -181,6 +181,7 @@ class BinomialPartsPlan final : public RegularPlan {
 
 class BinomialTree final : public CollectiveAlgorithm {
  public:
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
            kind == CollectiveKind::all_reduce || kind == CollectiveKind::gather ||

@@ -42,6 +42,7 @@ class ChainedTrees final : public CollectiveAlgorithm {
       : options_{.trees = static_cast<std::uint32_t>(p.trees),
                  .chunks = static_cast<std::uint32_t>(p.chunks),
                  .chained = p.chained} {}
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   CostFamily cost_family() const override { return CostFamily::tree; }
   std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {

@@ -54,6 +54,7 @@ class DoubleBinaryTreePlan final : public TreePlan {
 
 class DoubleBinaryTree final : public CollectiveAlgorithm {
  public:
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   CostFamily cost_family() const override { return CostFamily::tree; }
   std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {

@@ -26,6 +26,7 @@ std::vector<RingSlice> slices_of(std::uint32_t ranks, std::uint32_t rings) {
 class MultiRing final : public CollectiveAlgorithm {
  public:
   explicit MultiRing(const MultiRingParameters& p) : rings_(static_cast<std::uint32_t>(p.rings)) {}
+  RankOrder order() const override { return RankOrder::domains; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;

@@ -4,10 +4,13 @@
 #include <string>
 
 #include "sim/core/errors.h"
+#include "sim/core/parameters.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
+
+constexpr Bytes kMostBytes = 1000 * kGigabyte;
 
 bool does(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
   return algorithm.supports(kind) ||
@@ -45,6 +48,51 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
   return algorithm;
 }
 
+struct RuleParameters {
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  Bytes from = 0, to = kMostBytes;
+  std::optional<std::int64_t> ranks, domains;
+  ConfigNode algorithm;
+};
+
+std::vector<std::pair<std::string, CollectiveKind>> kinds_with_ranks() {
+  std::vector<std::pair<std::string, CollectiveKind>> kinds;
+  for (const CollectiveKindInfo& info : kCollectiveKinds) {
+    if (is_collective(info.kind)) kinds.emplace_back(info.name, info.kind);
+  }
+  return kinds;
+}
+
+const Parameters<RuleParameters>& rule_parameters() {
+  using P = RuleParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .choice("collective", &P::collective, kinds_with_ranks(), "of which kind")
+          .required()
+          .bytes("from", &P::from, {0, kMostBytes}, "the smallest size")
+          .bytes("to", &P::to, {0, kMostBytes}, "the largest size")
+          .integer("ranks", &P::ranks, {2, 1 << 30}, "any", "of so many ranks")
+          .integer("domains", &P::domains, {1, 1 << 30}, "any",
+                   "in so many domains: hosts, or racks that NVLink joins")
+          .component("algorithm", &P::algorithm, CollectiveAlgorithm::kComponentKind, "", "what runs them")
+          .required();
+  return parameters;
+}
+
+std::vector<AlgorithmRule> rules_of(const ConfigNode& list) {
+  std::vector<AlgorithmRule> rules;
+  if (list.is_null()) return rules;
+  if (!list.is_sequence())
+    list.fail("a list is expected: [{collective: all_reduce, to: 64 KiB, algorithm: tree}]");
+  for (const ConfigNode& item : list.items()) {
+    const RuleParameters p = rule_parameters().parse(item);
+    if (p.to < p.from) item.fail("to " + format_bytes(p.to) + " is less than from " + format_bytes(p.from));
+    rules.push_back({p.collective, p.from, p.to, p.ranks, p.domains,
+                     choose(info_of(p.collective), p.algorithm), item.place()});
+  }
+  return rules;
+}
+
 }  // namespace
 
 OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
@@ -54,6 +102,7 @@ OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
   OwnAlgorithm own;
   own.algorithm = choose(info, node);
   own.name = Registry<CollectiveAlgorithm>::instance().component_name(node, info.default_algorithm);
+  own.place = node.place();
   return own;
 }
 
@@ -72,7 +121,8 @@ CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind
   return kind == CollectiveKind::barrier && !algorithm.supports(kind) ? CollectiveKind::all_reduce : kind;
 }
 
-AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
+AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters)
+    : rules_(rules_of(parameters.choices)) {
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     const ConfigNode& node = parameters.*CollectivesParameters::member(info.kind);
     algorithms_[static_cast<std::size_t>(info.kind)] = choose(info, node);
@@ -80,15 +130,25 @@ AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters) {
   }
 }
 
+const AlgorithmRule* AlgorithmChoice::rule(CollectiveKind kind, Bytes bytes, std::size_t ranks,
+                                           std::uint32_t domains) const {
+  const auto found = std::find_if(rules_.begin(), rules_.end(), [&](const AlgorithmRule& rule) {
+    return rule.kind == kind && rule.least <= bytes && bytes <= rule.most &&
+           rule.ranks.value_or(static_cast<std::int64_t>(ranks)) == static_cast<std::int64_t>(ranks) &&
+           rule.domains.value_or(domains) == domains;
+  });
+  return found == rules_.end() ? nullptr : &*found;
+}
+
 bool AlgorithmChoice::has_candidates() const {
+  const auto leaves_a_choice = [](const AlgorithmRule& rule) {
+    return !rule.algorithm->candidates(rule.kind).empty();
+  };
+  if (std::any_of(rules_.begin(), rules_.end(), leaves_a_choice)) return true;
   return std::any_of(std::begin(kCollectiveKinds), std::end(kCollectiveKinds), [&](const auto& info) {
     const auto& algorithm = algorithms_[static_cast<std::size_t>(info.kind)];
     return algorithm && !algorithm->candidates(info.kind).empty();
   });
-}
-
-CollectiveKind AlgorithmChoice::plan_kind(CollectiveKind kind) const {
-  return kind == CollectiveKind::barrier ? plan_kind_of(of(kind), kind) : kind;
 }
 
 const CollectiveAlgorithm& AlgorithmChoice::of(CollectiveKind kind) const {

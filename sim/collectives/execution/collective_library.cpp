@@ -92,23 +92,41 @@ struct Choice {
   CourseReason reason;
 };
 
+// What a request runs by, before NCCL's choice, and where that is said; null: it is the default.
+struct Named {
+  const CollectiveAlgorithm* algorithm = nullptr;
+  const AlgorithmRule* entry = nullptr;
+  const Place* place = nullptr;
+};
+
+Named named_for(const CollectiveLibrary& library, const CommunicationRequest& request,
+                const CommunicatorLayout& layout) {
+  if (const OwnAlgorithm* own = request.algorithm) return {own->algorithm.get(), nullptr, &own->place};
+  const AlgorithmRule* entry =
+      library.algorithms.rule(request.kind, request.bytes, request.members->size(), layout.domains);
+  if (entry != nullptr) return {entry->algorithm.get(), entry, &entry->place};
+  const ConfigNode& node = library.parameters.*CollectivesParameters::member(request.kind);
+  return {&library.algorithms.of(request.kind), nullptr, node.is_null() ? nullptr : &node.place()};
+}
+
 // Of a collective in a group; `layout` is the group's. `asked`: the kind that the configuration speaks of,
 // where the request is another one that does for it.
 class Chooser {
  public:
   Chooser(const CollectiveLibrary& library, const CommunicationRequest& request, CollectiveKind asked,
-          const CommunicatorLayout& layout)
+          const CommunicatorLayout& layout, const Named& named)
       : library_(library),
         request_(request),
         asked_(asked),
         layout_(layout),
-        configured_(request.algorithm != nullptr ? *request.algorithm->algorithm
-                                                 : library.algorithms.of(asked)) {}
+        entry_(named.entry),
+        configured_(*named.algorithm) {}
 
   Choice choose() const {
     const auto candidates = configured_.candidates(request_.kind);
     Choice choice = candidates.empty() ? only_one() : of_several(candidates);
     choice.reason.own = request_.algorithm;
+    choice.reason.entry = entry_;
     choice.reason.configured = library_.algorithms.is_configured(asked_);
     if (request_.grouped.all > 0) deal_channels(choice);
     return choice;
@@ -126,7 +144,9 @@ class Chooser {
   bool inside() const { return layout_.farthest != Reach::scale_out; }
 
   std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
-    const bool group = algorithm.order() == RankOrder::group;
+    const bool over_domains = layout_.domains > 1 && !has_root(request_.kind);
+    const bool group =
+        algorithm.order() == RankOrder::group || (algorithm.order() == RankOrder::domains && !over_domains);
     const std::uint32_t given = layout_.given(algorithm.order()).channels;
     if (given > 0 && inside()) return std::min<std::uint32_t>(2 * kMaxRings, 2 * given);
     const std::size_t of_search = given > 0 ? given : layout_.rings.size();
@@ -340,6 +360,7 @@ class Chooser {
   const CommunicationRequest& request_;
   CollectiveKind asked_;
   const CommunicatorLayout& layout_;
+  const AlgorithmRule* const entry_;
   const CollectiveAlgorithm& configured_;
 };
 
@@ -400,8 +421,10 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
 
 std::string text_of(const CourseReason& reason) {
   std::string text = reason.own != nullptr ? "workload: " + reason.own->name
-                     : reason.configured   ? "configured"
-                                           : "default";
+                     : reason.entry != nullptr
+                         ? fmt::format("choices {}:{}", reason.entry->place.file, reason.entry->place.line)
+                     : reason.configured ? "configured"
+                                         : "default";
   if (reason.rule != nullptr) {
     text = fmt::format("tuner {}:{}", reason.rule->place.file, reason.rule->place.line);
   } else if (reason.estimate) {
@@ -421,11 +444,7 @@ std::string text_of(const CourseReason& reason) {
 }
 
 Course LibraryLookup::course(const CommunicationRequest& request) {
-  if (!is_collective(request.kind)) return point_to_point(request);
-  CommunicationRequest planned = request;
-  planned.kind = request.algorithm != nullptr ? plan_kind_of(*request.algorithm->algorithm, request.kind)
-                                              : library_.algorithms.plan_kind(request.kind);
-  return collective(planned, request.kind);
+  return is_collective(request.kind) ? collective(request) : point_to_point(request);
 }
 
 std::string LibraryLookup::nccl_graph(const std::vector<std::uint32_t>& members) {
@@ -472,9 +491,12 @@ Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
   return course;
 }
 
-Course LibraryLookup::collective(const CommunicationRequest& request, CollectiveKind asked) {
-  const CommunicatorLayout& layout = layouts_.get(*request.members);
-  const Choice choice = Chooser(library_, request, asked, layout).choose();
+Course LibraryLookup::collective(const CommunicationRequest& asked) {
+  const CommunicatorLayout& layout = layouts_.get(*asked.members);
+  const Named named = named_for(library_, asked, layout);
+  CommunicationRequest request = asked;
+  request.kind = plan_kind_of(*named.algorithm, asked.kind);
+  const Choice choice = Chooser(library_, request, asked.kind, layout, named).choose();
   Cutting cutting;
   cutting.ranks = static_cast<std::uint32_t>(request.members->size());
   cutting.domains = layout.domains;
@@ -491,7 +513,12 @@ Course LibraryLookup::collective(const CommunicationRequest& request, Collective
     shape.peers_channels = peers.all;
     shape.channels_per_peer = layout.farthest == Reach::scale_out ? peers.per_peer : 2;
   }
-  course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, shape);
+  try {
+    course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, shape);
+  } catch (const InputError& error) {
+    if (named.place == nullptr) throw;
+    throw InputError(*named.place, error.what());
+  }
   course.reason = choice.reason;
   course.reason.graph = layout.given(choice.algorithm->order()).channels > 0;
   course.family = choice.algorithm->cost_family();

@@ -20,7 +20,8 @@ namespace netsim {
 struct CourseReason {
   // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
   bool configured = false;
-  const OwnAlgorithm* own = nullptr;  // that the workload names; then neither does
+  const OwnAlgorithm* own = nullptr;     // that the workload names; then neither does
+  const AlgorithmRule* entry = nullptr;  // of `choices`, which names it; then neither does
   // What NCCL's cost model believed, in microseconds, of which algorithm; nothing where it was not asked.
   std::optional<double> estimate;
   CostFamily family = CostFamily::ring;
@@ -79,7 +80,7 @@ class LibraryLookup {
 
  private:
   Course point_to_point(const CommunicationRequest& request);
-  Course collective(const CommunicationRequest& request, CollectiveKind asked);
+  Course collective(const CommunicationRequest& request);
 
   CollectiveLibrary& library_;
   LayoutLookup layouts_;

@@ -89,6 +89,9 @@ void add_protocols(Parameters<C>& p) {
                {"ll128", Protocol::ll128},
                {"auto", std::nullopt}},
               "how kernels move data; auto: by size and group, as NCCL's cost model chooses (tuning.cc)")
+      .list("choices", &C::choices,
+            "algorithms by size and group; the first entry that fits counts, and without one the kind's own: "
+            "[{collective: all_reduce, from: 0 B, to: 64 KiB, ranks: 16, domains: 2, algorithm: tree}]")
       .list("nccl_algo", &C::nccl_algo,
             "algorithms that NCCL may choose, as NCCL_ALGO has them: '^tree,nvls', "
             "'allreduce:ring;broadcast:tree'")

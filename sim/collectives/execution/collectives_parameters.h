@@ -67,6 +67,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<Protocol> protocol = Protocol::simple;
   // Nothing: what the hosts say that they have.
   std::optional<GpuGeneration> gpu_generation;
+  // Algorithms by size and group (algorithm_choice.h).
+  ConfigNode choices;
   // What users of NCCL say to its choice (nccl_rules.h): read from the three nodes.
   ConfigNode nccl_algo, nccl_proto, tuner;
   NcclRules rules;

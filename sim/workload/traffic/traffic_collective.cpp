@@ -173,6 +173,8 @@ class CollectiveBenchmark final : public WorkloadKind {
     const ConfigNode* node = where.is_map() ? where.find("sizes") : nullptr;
     if (node == nullptr) return;
     if (where.find("bytes") != nullptr) node->fail("'sizes' and 'bytes': only one of them is allowed");
+    if (const ConfigNode* from = node->find("from"); from != nullptr && p_.sizes.from == 0)
+      from->fail("0 B is no size; allowed: 1 B and more");
     if (p_.sizes.from == 0) node->fail("'from' is missing, the first size");
     if (p_.sizes.to < p_.sizes.from) {
       node->fail("to " + format_bytes(p_.sizes.to) + " is less than from " + format_bytes(p_.sizes.from));

@@ -384,6 +384,28 @@ TEST(PacketExecutor, RingOverTwoHostsUsesAllNics) {
   }
 }
 
+// Algorithms whose ranks meet other hosts at few places, the leader of a host or the ends of a part of a tree
+// or ring, have another member of each host there on each channel: all sixteen NICs send and get about as
+// much.
+TEST(PacketExecutor, PlansOverDomainsUseAllNics) {
+  const auto members = every(1, 16);
+  for (const char* algorithm :
+       {"{kind: hierarchical, group: 8}", "bidirectional_ring", "{kind: multi_ring, rings: 2}",
+        "double_binary_tree", "binary_tree", "chained_trees", "binomial_tree"}) {
+    PacketCollectives dgx(kTwoDgx + std::string("collectives: {all_reduce: ") + algorithm + "}\n");
+    dgx.run(request_of(CollectiveKind::all_reduce, members, 64 * kMebibyte));
+    std::set<Bytes> out, in;
+    for (const HostPort& nic : dgx.packets.cluster.nics) {
+      const PortId port = dgx.fabric_port(dgx.packets.cluster.graph.node(nic.nic).name);
+      out.insert(dgx.packets.network->port_counters(port).wire_bytes);
+      in.insert(dgx.packets.network->port_counters(port ^ 1).wire_bytes);
+    }
+    EXPECT_GT(2 * *out.begin(), *out.rbegin()) << algorithm;
+    EXPECT_GT(2 * *in.begin(), *in.rbegin()) << algorithm;
+    EXPECT_GT(*out.begin(), 4 * kMebibyte) << algorithm;
+  }
+}
+
 // PAT takes what NCCL's cost model says where bytes are few: a base, something for each rank, and of the
 // latency between hosts a part a step; besides, what the fabric takes.
 TEST(PacketExecutor, PatCostsWhatTheModelSays) {
