@@ -21,8 +21,7 @@ struct OwnAlgorithm {
 // parameter of one, or one that does not do that kind.
 OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node);
 // Whether it does so for so many ranks, as far as that does not depend on where they are; `root`: of a kind
-// that has one. InputError at the node that named it.
-void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                 const ConfigNode& node);
+// that has one. InputError at its place.
+void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
 
 }  // namespace netsim

@@ -5,13 +5,12 @@
 // Parts are the GPUs; the hosts; and what switches of the lower tiers join when those of the upper ones are
 // taken away (racks, pods): cuts of the network, of which the narrowest decides. Of p ranks and n bytes
 // (CollectiveKindInfo::bytes) a part with k of them sends, or gets, at least
-//   all-reduce                       n; the busiest of m parts 2n(m-1)/m (Patarasuk & Yuan, J. of Parallel
-//   and
-//                                    Distributed Computing 69, 2009), or n where switches or servers add up
+//   all-reduce                       n, the busiest of m parts 2n(m-1)/m; n where switches or servers add up
 //   reduce-scatter, all-gather       n(p-k)/p
 //   gather, scatter                  n(p-k)/p, that of the root
 //   all-to-all                       n k(p-k)/p
 //   broadcast, reduce                n
+// (Patarasuk & Yuan, J. of Parallel and Distributed Computing 69, 2009, of an all-reduce's ranks)
 // from the first member's start to the last one's end, and where every part has to hear of another one, no
 // less than the delay of its nearest link. Servers that contribute nothing need nothing either: with them
 // only GPUs are looked at, and of these the fastest. Other kinds have no bound here: how much they move is

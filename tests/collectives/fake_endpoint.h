@@ -122,6 +122,18 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t most_in_flight_ = 0;
 };
 
+// All members of a group at once.
+inline void start_all(Executor& executor, CollectiveKind kind, const std::vector<std::uint32_t>& members,
+                      Bytes bytes) {
+  CommunicationRequest request;
+  request.kind = kind;
+  request.members = &members;
+  request.bytes = bytes;
+  request.communication = 1;
+  for (request.index = 0; request.index < members.size(); ++request.index)
+    executor.start(members[request.index], request);
+}
+
 struct Completions final : CommunicationListener {
   struct Done {
     std::uint32_t gpu;

@@ -19,7 +19,7 @@ DOORS = {
     "transport": {"circuit_control.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "transfer_traits.h", "sender/timer_line.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "task_scheduler.h"},
-    "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "block_counts.h", "protocol.h", "execution/executor.h",
+    "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
     "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",

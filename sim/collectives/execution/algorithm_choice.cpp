@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/collectives/collective_names.h"
 #include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
@@ -55,19 +56,11 @@ struct RuleParameters {
   ConfigNode algorithm;
 };
 
-std::vector<std::pair<std::string, CollectiveKind>> kinds_with_ranks() {
-  std::vector<std::pair<std::string, CollectiveKind>> kinds;
-  for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    if (is_collective(info.kind)) kinds.emplace_back(info.name, info.kind);
-  }
-  return kinds;
-}
-
 const Parameters<RuleParameters>& rule_parameters() {
   using P = RuleParameters;
   static const auto parameters =
       Parameters<P>()
-          .choice("collective", &P::collective, kinds_with_ranks(), "of which kind")
+          .choice("collective", &P::collective, collectives_by_name(), "of which kind")
           .required()
           .bytes("from", &P::from, {0, kMostBytes}, "the smallest size")
           .bytes("to", &P::to, {0, kMostBytes}, "the largest size")
@@ -106,14 +99,13 @@ OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
   return own;
 }
 
-void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                 const ConfigNode& node) {
+void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
   const CollectiveAlgorithm& algorithm = *own.algorithm;
   if (ranks < 2 || algorithm.depends_on_shape() || !algorithm.candidates(kind).empty()) return;
   try {
     algorithm.plan(plan_kind_of(algorithm, kind), ranks, root);
   } catch (const InputError& error) {
-    throw InputError(node.place(), error.what());
+    throw InputError(own.place, error.what());
   }
 }
 

@@ -144,9 +144,7 @@ class Chooser {
   bool inside() const { return layout_.farthest != Reach::scale_out; }
 
   std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
-    const bool over_domains = layout_.domains > 1 && !has_root(request_.kind);
-    const bool group =
-        algorithm.order() == RankOrder::group || (algorithm.order() == RankOrder::domains && !over_domains);
+    const bool group = layout_.order(algorithm.order(), has_root(request_.kind)) == RankOrder::group;
     const std::uint32_t given = layout_.given(algorithm.order()).channels;
     if (given > 0 && inside()) return std::min<std::uint32_t>(2 * kMaxRings, 2 * given);
     const std::size_t of_search = given > 0 ? given : layout_.rings.size();
@@ -256,7 +254,12 @@ class Chooser {
     }
     std::string message = std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
                           " ranks: NCCL has no algorithm and protocol that the configuration leaves it";
-    if (rules.allows(request_.kind, NcclAlgorithm::pat) && rules.lists_algorithms()) message += without_pat();
+    // Who asks for PAT by name is told what it does.
+    constexpr const char* kPat =
+        "; PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups with one "
+        "GPU a "
+        "host (collectives.all_gather: pat runs it for any group)";
+    if (rules.allows(request_.kind, NcclAlgorithm::pat) && rules.lists_algorithms()) message += kPat;
     throw InputError(message);
   }
 
@@ -267,12 +270,6 @@ class Chooser {
         std::string(to_string(request_.kind)) +
         " by 'nccl': NCCL's choice reads its tables by the generation of the GPUs, which their hosts do not "
         "say; collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)");
-  }
-
-  // Who asks NCCL's choice for PAT by name is told what it does.
-  std::string without_pat() const {
-    return "; PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups with one "
-           "GPU a host (collectives.all_gather: pat runs it for any group)";
   }
 
   // The first rule that fits and that can be done; false: none.

@@ -59,6 +59,12 @@ struct ProtocolSection : ProtocolParameters {
   ProtocolSection() : ProtocolParameters(nccl_parameters(protocol)) {}
 };
 
+// Of the latency between hosts what a step of PAT is charged (nccl_tuning.cpp).
+template <class Number>
+constexpr Number pat_step(Number latency) {
+  return latency * 2 / 7;  // 1 / 3.5
+}
+
 struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollectiveKindCount>>,
                                ProtocolSection<Protocol::simple> {
   ProtocolSection<Protocol::ll> ll;

@@ -466,8 +466,8 @@ std::uint32_t rank_at(std::span<const std::uint32_t> order, std::uint32_t place)
 ChannelOrders::ChannelOrders(const CommunicatorLayout& layout, RankOrder order, std::uint32_t channels,
                              std::uint32_t first, std::uint32_t root)
     : first_(first) {
-  const bool over_domains = order == RankOrder::domains && layout.domains > 1 && root == kNoIndex;
-  if (order == RankOrder::rings || over_domains) orders_ = layout.rings;
+  order = layout.order(order, root != kNoIndex);
+  if (order == RankOrder::rings) orders_ = layout.rings;
   if (order == RankOrder::chains) orders_ = layout.chains;
   if (orders_.empty()) return;
   each_ = static_cast<std::uint32_t>(orders_.size());

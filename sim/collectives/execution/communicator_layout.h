@@ -79,6 +79,11 @@ struct CommunicatorLayout {
     double bandwidth = 0;  // GB/s of all, as NCCL's cost model counts it
   };
   Given given_rings, given_trees;
+  // What `order` comes to here: of RankOrder::domains that of rings or of the group.
+  RankOrder order(RankOrder order, bool rooted) const {
+    if (order != RankOrder::domains) return order;
+    return domains > 1 && !rooted ? RankOrder::rings : RankOrder::group;
+  }
   const Given& given(RankOrder order) const {
     static constexpr Given kNone;
     return order == RankOrder::rings ? given_rings : order == RankOrder::chains ? given_trees : kNone;

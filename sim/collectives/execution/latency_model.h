@@ -34,12 +34,6 @@
 namespace netsim {
 
 //
-// The latency between hosts that a step of PAT is charged.
-template <class Number>
-constexpr Number pat_step(Number latency) {
-  return latency * 2 / 7;  // 1 / 3.5
-}
-
 class LatencyModel {
  public:
   LatencyModel(const CollectivesParameters& parameters, const Endpoint& endpoint)

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/collectives/execution/chunking.h"
-#include "sim/collectives/execution/latency_model.h"
 
 namespace netsim {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/collective_names.h"
 #include "sim/collectives/own_algorithm.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
@@ -44,14 +45,6 @@ struct CollectiveParameters {
   ConfigNode algorithms;
 };
 
-std::vector<std::pair<std::string, CollectiveKind>> collectives() {
-  std::vector<std::pair<std::string, CollectiveKind>> names;
-  for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    if (is_collective(info.kind)) names.emplace_back(info.name, info.kind);
-  }
-  return names;
-}
-
 // "broadcast: the rank that has the data; ...": what the collectives of which there is something to say say.
 std::string each_kind(const char* CollectiveKindInfo::*what) {
   std::string text;
@@ -80,7 +73,7 @@ const Parameters<CollectiveParameters>& parameters() {
   using P = CollectiveParameters;
   static const auto p =
       Parameters<P>()
-          .choice("collective", &P::collective, collectives(), "which collective")
+          .choice("collective", &P::collective, collectives_by_name(), "which collective")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of the buffer: " + each_kind(&CollectiveKindInfo::bytes))
           .section("sizes", &P::sizes, sizes_parameters(), "sizes one after the other, instead of `bytes`")
@@ -134,9 +127,9 @@ class CollectiveBenchmark final : public WorkloadKind {
     std::vector<const OwnAlgorithm*> algorithms{nullptr};
     if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
       algorithms.clear();
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        check_ranks(own[i], p_.collective, ranks, task.root, p_.algorithms.items()[i]);
-        algorithms.push_back(source->add_algorithm(std::move(own[i])));
+      for (OwnAlgorithm& one : own) {
+        check_ranks(one, p_.collective, ranks, task.root);
+        algorithms.push_back(source->add_algorithm(std::move(one)));
       }
     }
     for (const OwnAlgorithm* algorithm : algorithms) {

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/collective_names.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/workload/program/program_file.h"
@@ -60,19 +61,11 @@ struct Phase {
   std::uint32_t call = 0;  // phases of one number are one call
 };
 
-std::vector<std::pair<std::string, CollectiveKind>> collectives() {
-  std::vector<std::pair<std::string, CollectiveKind>> names;
-  for (const CollectiveKindInfo& info : kCollectiveKinds) {
-    if (is_collective(info.kind)) names.emplace_back(info.name, info.kind);
-  }
-  return names;
-}
-
 const Parameters<Phase>& phase_parameters() {
   using P = Phase;
   static const auto p =
       Parameters<P>()
-          .choice("collective", &P::collective, collectives(), "a collective of each group")
+          .choice("collective", &P::collective, collectives_by_name(), "a collective of each group")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of its buffer (netsim --describe collective)")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "its root, counted in the group")

@@ -57,12 +57,7 @@ Links sent_by(const std::string& algorithm, Kind kind, std::uint32_t ranks, Byte
       100'000);
   executor->set_listener(&done);
   const auto members = everyone(ranks);
-  CommunicationRequest request;
-  request.kind = kind;
-  request.members = &members;
-  request.bytes = n;
-  request.communication = 1;
-  for (request.index = 0; request.index < ranks; ++request.index) executor->start(request.index, request);
+  start_all(*executor, kind, members, n);
   loop.run();
   EXPECT_EQ(done.done.size(), ranks);
   Links links(ranks);

@@ -39,19 +39,6 @@ std::string settings_of(const std::string& algorithm, CollectiveKind kind, const
          slice + "\n";
 }
 
-void start_all(Executor& executor, CollectiveKind kind, const std::vector<std::uint32_t>& members,
-               Bytes bytes) {
-  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
-    CommunicationRequest request;
-    request.kind = kind;
-    request.members = &members;
-    request.index = rank;
-    request.bytes = bytes;
-    request.communication = 1;
-    executor.start(rank, request);
-  }
-}
-
 double seconds(Time time) { return static_cast<double>(time) / kSecond; }
 
 struct Network {

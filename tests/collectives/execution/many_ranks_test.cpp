@@ -1,13 +1,12 @@
 // Collectives of 8,192 ranks over packets: what they cost in memory, and that they end.
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 #include "tests/collectives/packet_collectives.h"
+#include "tests/support/resident.h"
 #include "tests/support/sanitizers.h"
 
 namespace netsim {
@@ -26,12 +25,10 @@ std::string cluster(const std::string& algorithm, std::uint32_t channels) {
          algorithm + ", slices_per_chunk: 1, scale_out_channels: " + std::to_string(channels) + "}\n";
 }
 
-// What the process has in memory now; what was freed is given back first.
+// What was freed is given back first.
 std::int64_t resident() {
   malloc_trim(0);
-  std::int64_t all = 0, pages = 0;
-  std::ifstream("/proc/self/statm") >> all >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
+  return test::resident_bytes();
 }
 
 // A ring's plan would have 134 million steps, and pairs of ranks are 67 million: what a rank has on a

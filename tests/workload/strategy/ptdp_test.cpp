@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <fstream>
 #include <map>
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/support/paths.h"
+#include "tests/support/resident.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
@@ -364,13 +364,6 @@ TEST(Ptdp, AFileIsTheSameJobAsItsDescription) {
   }));
 }
 
-std::size_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::size_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * 4096;
-}
-
 // The paper's largest row: 1T parameters, t = 8, p = 64, d = 6, 3,072 sequences.
 TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
   const std::string bytes =
@@ -379,12 +372,12 @@ TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
           "64, data: 6, virtual_stages: 2}, microbatches: 512}")
           ->compile();
   EXPECT_LT(bytes.size(), 2'000'000U);
-  const std::size_t before = resident_bytes();
+  const std::int64_t before = test::resident_bytes();
   const auto source = make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
   EXPECT_EQ(source->ranks(), 3072U);
   EXPECT_GT(test::task_count(*source, 3071), 10'000U);
   if (!test::kSanitized) {
-    EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 100'000'000U);
+    EXPECT_LT(test::resident_bytes() - before, 100'000'000);
   }
 }
 
