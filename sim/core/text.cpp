@@ -93,13 +93,43 @@ std::size_t line_length(const std::vector<TableColumn>& table, std::size_t inden
   return length - std::min<std::size_t>(length, 2);
 }
 
-void leave_out(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
+bool says_one_thing(const TableColumn& column) {
+  return column.said_once && !column.cells.empty() &&
+         std::all_of(column.cells.begin(), column.cells.end(),
+                     [&](const std::string& cell) { return cell == column.cells[0]; });
+}
+
+// Takes columns out until the lines fit, if they can: first those that one line says as well, which it
+// returns.
+std::string take_out(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
   const auto less = [](const TableColumn& a, const TableColumn& b) { return a.expendable < b.expendable; };
+  std::vector<bool> said(table.size());
+  std::vector<TableColumn> left;
+  const auto too_long = [&] {
+    left.clear();
+    for (std::size_t i = 0; i < table.size(); ++i)
+      if (!said[i]) left.push_back(table[i]);
+    return line_length(left, indent) > width;
+  };
+  while (too_long()) {
+    std::size_t next = table.size();
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (said[i] || !says_one_thing(table[i])) continue;
+      if (next == table.size() || less(table[i], table[next])) next = i;
+    }
+    if (next == table.size()) break;
+    said[next] = true;
+  }
+  std::string line;
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (said[i]) line += (line.empty() ? "" : ", ") + table[i].title + " " + table[i].cells[0];
+  table = std::move(left);
   while (line_length(table, indent) > width) {
     const auto column = std::max_element(table.begin(), table.end(), less);
-    if (column == table.end() || column->expendable == 0) return;
+    if (column == table.end() || column->expendable == 0) break;
     table.erase(column);
   }
+  return line;
 }
 
 }  // namespace
@@ -181,7 +211,7 @@ std::string wrapped(std::string_view text, std::size_t at, std::size_t indent, s
 }
 
 std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::size_t width) {
-  leave_out(table, indent, width);
+  const std::string said = take_out(table, indent, width);
   std::vector<std::string> lines(1, std::string(indent, ' '));
   for (const TableColumn& column : table)
     lines.resize(std::max(lines.size(), column.cells.size() + 1), lines[0]);
@@ -195,6 +225,7 @@ std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::
     }
   }
   std::string result;
+  if (!said.empty()) result = std::string(indent, ' ') + wrapped(said, indent, indent, width) + "\n";
   for (std::string& line : lines) {
     line.erase(line.find_last_not_of(' ') + 1);
     result += line + "\n";

@@ -50,6 +50,9 @@ struct TableColumn {
   int expendable = 0;
   bool left = false;  // where its cells stand
   std::vector<std::string> cells;
+  // Before that, if its cells are all the same, a line above the titles says it instead ("ranks 8, protocol
+  // LL128"); those with the lowest number go there first.
+  bool said_once = false;
 };
 // A line of titles, then one for each row, indented; each with its line break.
 std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::size_t width);

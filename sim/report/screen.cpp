@@ -330,6 +330,7 @@ void collectives(Text out, const Results& results, std::size_t width) {
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
       protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}}, runs{"algorithm", 1, true, {}},
       algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}};
+  for (TableColumn* column : {&name, &ranks, &type, &reduction, &protocol, &runs}) column->said_once = true;
   const bool named = std::any_of(results.collectives.begin(), results.collectives.end(),
                                  [](const CollectiveTimes& row) { return !row.choice.own.empty(); });
   for (const CollectiveTimes& row : results.collectives) {

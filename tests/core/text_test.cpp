@@ -73,6 +73,31 @@ TEST(Text, TablesLeaveOutWhatMattersLeastBeforeTheyWrap) {
   EXPECT_EQ(text_table(table, 0, 1), "name        busy\na            1 %\nlong name  100 %\n") << "never all";
 }
 
+TEST(Text, TablesSayOnceWhatIsTheSameInAllRowsBeforeTheyLeaveColumnsOut) {
+  const std::vector<TableColumn> table{{"size", 0, false, {"1", "1"}},
+                                       {"count", 1, false, {"7", "8"}, true},
+                                       {"type", 3, false, {"float", "float"}, true},
+                                       {"ranks", 2, false, {"16", "16"}, true},
+                                       {"loss", 4, false, {"0", "0"}}};
+  EXPECT_EQ(text_table(table, 2, 80),
+            "  size  count   type  ranks  loss\n"
+            "     1      7  float     16     0\n"
+            "     1      8  float     16     0\n");
+  EXPECT_EQ(text_table(table, 2, 28),
+            "  ranks 16\n"
+            "  size  count   type  loss\n"
+            "     1      7  float     0\n"
+            "     1      8  float     0\n")
+      << "the one with the lower number";
+  EXPECT_EQ(text_table(table, 2, 14),
+            "  type float,\n  ranks 16\n"
+            "  size  count\n"
+            "     1      7\n"
+            "     1      8\n")
+      << "what came out so is left out, nothing else";
+  EXPECT_THAT(text_table(table, 2, 10), Not(HasSubstr("count")));
+}
+
 TEST(Text, NamesAndTextAreUtf8WithoutControlCharacters) {
   EXPECT_FALSE(find_not_text("a\tb\r\n\u00e9\u20ac\U0001f600"));
   EXPECT_FALSE(find_not_name("a b \u00e9"));

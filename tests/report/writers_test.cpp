@@ -529,6 +529,20 @@ TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
       HasSubstr("all_to_all      8   1048576   32768  float   none  Simple        50.00         20.97  "
                 "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
+
+  // At 80 columns all of what nccl-tests print is still there, up to 16 GiB.
+  results.collectives.resize(1);
+  results.collectives.push_back({CollectiveKind::all_reduce,
+                                 8,
+                                 16 * kGibibyte,
+                                 {"ring", Protocol::ll128, 1, "default"},
+                                 1,
+                                 100 * kMillisecond});
+  EXPECT_THAT(render_screen(results, 80),
+              HasSubstr("  collective all_reduce, ranks 8, protocol LL128\n"
+                        "     size (B)       count   type  redop  time (us)  algbw (GB/s)  busbw (GB/s)\n"
+                        "      1048576      262144  float    sum     100.00         10.49         18.35\n"
+                        "  17179869184  4294967296  float    sum  100000.00        171.80        300.65\n"));
 }
 
 TEST(ReportScreen, ShowsNamesAsTextWhateverTheyHold) {
