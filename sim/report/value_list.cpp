@@ -1,8 +1,6 @@
 #include "sim/report/value_list.h"
 
 #include <algorithm>
-#include <queue>
-#include <utility>
 
 namespace netsim {
 
@@ -34,23 +32,6 @@ void ValueList::sort_pieces() const {
   if (sorted_ == size_) return;
   for (std::size_t i = sorted_ / kPiece; i < pieces_.size(); ++i) std::sort(piece(i).begin(), piece(i).end());
   sorted_ = size_;
-}
-
-void ValueList::for_each_sorted(const std::function<void(std::int64_t)>& visit) const {
-  sort_pieces();
-  struct Next {
-    std::span<const std::int64_t> left;
-    bool operator<(const Next& other) const { return left.front() > other.left.front(); }
-  };
-  std::priority_queue<Next> heads;
-  for (std::size_t i = 0; i < pieces_.size(); ++i) heads.push({piece(i)});
-  while (!heads.empty()) {
-    Next next = heads.top();
-    heads.pop();
-    visit(next.left.front());
-    next.left = next.left.subspan(1);
-    if (!next.left.empty()) heads.push(next);
-  }
 }
 
 // By halving the range of values.

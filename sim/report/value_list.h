@@ -24,8 +24,7 @@ class ValueList {
   void add(std::int64_t value);
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  void for_each(const std::function<void(std::int64_t)>& visit) const;         // in any order
-  void for_each_sorted(const std::function<void(std::int64_t)>& visit) const;  // the smallest first
+  void for_each(const std::function<void(std::int64_t)>& visit) const;  // in any order
   // The rank-th smallest of all values of the lists; rank from 1 to as many as there are.
   static std::int64_t smallest(std::span<const ValueList* const> lists, std::uint64_t rank);
 

@@ -44,10 +44,12 @@ TEST(ValueList, GoesOnAfterItWasLookedAt) {
     std::vector<std::int64_t> sorted(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i + 1));
     std::sort(sorted.begin(), sorted.end());
     std::vector<std::int64_t> found;
-    list.for_each_sorted([&](std::int64_t value) { found.push_back(value); });
-    ASSERT_EQ(found, sorted);
     const ValueList* const all[] = {&list};
-    ASSERT_EQ(ValueList::smallest(all, i / 2 + 1), sorted[i / 2]);
+    for (const std::size_t rank : {std::size_t{0}, i / 3, i / 2, i})
+      ASSERT_EQ(ValueList::smallest(all, rank + 1), sorted[rank]);
+    list.for_each([&](std::int64_t value) { found.push_back(value); });
+    std::sort(found.begin(), found.end());
+    ASSERT_EQ(found, sorted);
   }
 }
 

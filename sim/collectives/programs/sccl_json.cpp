@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/programs/json_value.h"
 #include "sim/collectives/programs/program_file.h"
 #include "sim/collectives/programs/step_schedule.h"
 #include "sim/core/config.h"
@@ -19,13 +20,8 @@ namespace {
 
 constexpr std::int64_t kMostAddresses = INT32_MAX;
 
-constexpr const char* kKinds[] = {"null", "a value", "a list", "an object"};
-
-const char* name_of(ConfigNode::Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-
 [[noreturn]] void refuse(const ConfigNode& node, const std::string& allowed) {
-  node.fail((node.is_scalar() ? "'" + node.text() + "'" : name_of(node.kind())) +
-            " was given; allowed: " + allowed);
+  node.fail(name_of(node) + " was given; allowed: " + allowed);
 }
 
 void check_kind(const ConfigNode& node, ConfigNode::Kind kind) {
@@ -48,9 +44,6 @@ const std::vector<ConfigNode>& items(const ConfigNode& node) {
 std::string ranks_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " rank" : " ranks");
 }
-
-// What is in quotes is a text in JSON, whatever it looks like.
-bool is_plain(const ConfigNode& node) { return node.is_scalar() && !node.quoted(); }
 
 std::uint32_t number(const ConfigNode& node, std::int64_t least, std::int64_t most) {
   const std::int64_t value = is_plain(node) ? read_integer(node) : -1;

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/collectives/programs/json_value.h"
 #include "sim/collectives/programs/program_file.h"
 #include "sim/collectives/programs/step_schedule.h"
 #include "sim/core/config.h"
@@ -95,16 +96,7 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
   return number;
 }
 
-// What is in quotes is a text in JSON, whatever it looks like.
-bool is_plain(const ConfigNode& node) { return node.is_scalar() && !node.quoted(); }
-
-std::string given(const ConfigNode& node) {
-  static constexpr const char* kKinds[] = {"null", "a value", "a list", "an object"};
-  std::string what = kKinds[static_cast<std::size_t>(node.kind())];
-  if (node.is_scalar()) what = "'" + node.text() + "'";
-  if (node.is_sequence() && node.items().empty()) what = "an empty list";
-  return what + " was given; ";
-}
+std::string given(const ConfigNode& node) { return name_of(node) + " was given; "; }
 
 // By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
 const ConfigNode* entry(const ConfigNode& root, std::string_view name) {
