@@ -122,9 +122,9 @@ struct CollectiveTimes {
   double algorithm_bandwidth() const;
   double bus_bandwidth() const;
   // nccl-tests counts elements, floats unless it is told otherwise: of the buffer, or of a rank's part of it
-  // where each has one.
+  // where each has an equal one.
   static constexpr Bytes kElement = 4;
-  Bytes elements() const { return bytes / kElement / (has_parts(kind) ? ranks : 1); }
+  Bytes elements() const { return bytes / kElement / (has_parts(kind) && !has_counts(kind) ? ranks : 1); }
   // Its name of the operation that reduces, "sum" or "none".
   const char* reduction() const;
 };

@@ -530,6 +530,9 @@ TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
                 "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
 
+  // Blocks of sizes of their own: all that a rank sends.
+  EXPECT_EQ((CollectiveTimes{CollectiveKind::all_to_all_v, 8, kMebibyte, {}, 1, 1}.elements()), 262'144);
+
   // At 80 columns all of what nccl-tests print is still there, up to 16 GiB.
   results.collectives.resize(1);
   results.collectives.push_back({CollectiveKind::all_reduce,

@@ -1,5 +1,5 @@
-// What a value of a JSON file is, and how a refusal names it: for the schedules of SCCL and TE-CCL, which YAML's
-// parser reads.
+// What a value of a JSON file is, and how a refusal names it: for the schedules of SCCL and TE-CCL, which
+// YAML's parser reads.
 #pragma once
 
 #include <string>

@@ -69,7 +69,16 @@ std::vector<Bytes> of_file(const std::string& path, std::uint32_t members) {
   return rows;
 }
 
+std::vector<Bytes> to_next(std::uint32_t members, Bytes bytes) {
+  std::vector<Bytes> rows(std::size_t{members} * members);
+  for (std::uint32_t source = 0; source < members; ++source)
+    rows[std::size_t{source} * members + (source + 1) % members] = bytes;
+  return rows;
+}
+
 }  // namespace
+
+bool counts_are_next(const ConfigNode& counts) { return counts.is_scalar() && counts.text() == "next"; }
 
 void check_bytes(CollectiveKind kind, const ConfigNode& section) {
   const auto given = [&](const char* key) { return section.is_map() ? section.find(key) : nullptr; };
@@ -81,6 +90,7 @@ void check_bytes(CollectiveKind kind, const ConfigNode& section) {
     counts->fail("only all_to_all_v has counts, not " + name);
   if (const ConfigNode* tokens = given("tokens"); tokens != nullptr && !has_tokens(kind))
     tokens->fail("only dispatch and combine have tokens, not " + name);
+  if (needs_counts && counts_are_next(*given("counts"))) return;
   for (const char* key : {"bytes", "sizes"}) {
     if (const ConfigNode* node = given(key); node != nullptr && !has_bytes(kind))
       node->fail(name + (has_tokens(kind)   ? " has its bytes from 'tokens'"
@@ -89,7 +99,7 @@ void check_bytes(CollectiveKind kind, const ConfigNode& section) {
   }
 }
 
-BlockCounts read_counts(const ConfigNode& node, std::uint32_t members) {
+BlockCounts read_counts(const ConfigNode& node, std::uint32_t members, Bytes bytes) {
   if (members > ProgramLimits::kCountsMembers) {
     node.fail("counts of " + std::to_string(members) + " ranks; at most " +
               std::to_string(ProgramLimits::kCountsMembers) + " are allowed");
@@ -97,6 +107,8 @@ BlockCounts read_counts(const ConfigNode& node, std::uint32_t members) {
   std::vector<Bytes> rows;
   if (node.is_sequence()) {
     rows = listed(node, members);
+  } else if (counts_are_next(node)) {
+    rows = to_next(members, bytes);
   } else {
     rows = of_file(find_input_file(read_text(node), node.place().file), members);
   }

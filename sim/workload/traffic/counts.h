@@ -3,6 +3,7 @@
 //   counts: counts.csv                              # line s: what rank s sends to ranks 0, 1, ...
 //   counts: [[0, 1 MB], [64 KB, 0]]                 # the same here
 //   counts: [0, 1 MB, 64 KB, 64 KB]                 # each rank sends so much to ranks 0, 1, ...
+//   counts: next                                    # each rank sends `bytes` to the next one: sendrecv
 //
 // Numbers without a unit are bytes.
 #pragma once
@@ -12,17 +13,22 @@
 #include "sim/collectives/block_counts.h"
 #include "sim/collectives/collective_kind.h"
 #include "sim/core/config.h"
+#include "sim/core/units.h"
 
 namespace netsim {
 
 inline constexpr const char* kCountsDoc =
     "of an all_to_all_v: what each rank sends to each, as a CSV file, a row for each rank, as the rows, "
-    "which "
-    "are lists, or as one list, the same for all";
+    "which are lists, or as one list, the same for all; or 'next': each rank sends 'bytes' to the next one "
+    "and nothing else, the last one to the first, as nccl-tests' sendrecv";
 
-// Of a group of `members`, which the ranks are numbered in. ConfigError at its place, or InputError in the
-// file, for counts of other groups, what is no size, and counts by which nobody sends anything.
-BlockCounts read_counts(const ConfigNode& node, std::uint32_t members);
+// Of a group of `members`, which the ranks are numbered in; `bytes` are those of 'next'. ConfigError at its
+// place, or InputError in the file, for counts of other groups, what is no size, and counts by which nobody
+// sends anything.
+BlockCounts read_counts(const ConfigNode& node, std::uint32_t members, Bytes bytes);
+
+// Whether they are 'next', so that the collective has bytes or sizes besides.
+bool counts_are_next(const ConfigNode& counts);
 
 // Whether the section of a collective gives what its kind has: counts, tokens or bytes, or none of them.
 // ConfigError.

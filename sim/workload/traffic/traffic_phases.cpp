@@ -253,7 +253,7 @@ class PhasesProgram {
     if (added && has_tokens(phase.collective)) {
       all.push_back(count_tokens(phase.tokens, members, tokens_node(phase.node)));
     } else if (added) {
-      all.push_back(read_counts(phase.counts, members));
+      all.push_back(read_counts(phase.counts, members, phase.bytes));
     }
     return known->second;
   }

@@ -558,6 +558,40 @@ TEST(Phases, ReadCountsFromAFile) {
   EXPECT_THAT(read("1,2\n3,x\n"), HasSubstr("netsim_counts.csv:2:3"));
 }
 
+// nccl-tests' sendrecv, of each size in turn.
+TEST(CollectiveBenchmark, SendsToTheNextRank) {
+  const auto source = source_of(
+      "kind: collective\ncollective: all_to_all_v\ncounts: next\nranks: 3\nrepeat: 2\nsizes: {from: 10 B, "
+      "to: 40 B, factor: 4}\n",
+      8);
+  const std::vector<Task> tasks = test::tasks_of(*source, 2);
+  ASSERT_EQ(tasks.size(), 4U);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Bytes size = i < 2 ? 10 : 40;
+    EXPECT_EQ(tasks[i].bytes, size);
+    EXPECT_EQ(*tasks[i].counts, BlockCounts(3, {0, size, 0, 0, 0, size, size, 0, 0}));
+  }
+  const auto one = source_of("kind: collective\ncollective: all_to_all_v\ncounts: next\nbytes: 7 B\n", 2);
+  EXPECT_EQ(*test::tasks_of(*one, 0)[0].counts, BlockCounts(2, {0, 7, 7, 0}));
+  const auto phase =
+      source_of("kind: phases\nphases: [{collective: all_to_all_v, counts: next, bytes: 5 B}]\n", 2);
+  EXPECT_EQ(*test::tasks_of(*phase, 1)[0].counts, BlockCounts(2, {0, 5, 5, 0}));
+  EXPECT_THAT(traffic_error("kind: collective\ncollective: all_to_all_v\ncounts: next\n", 1),
+              HasSubstr("needs at least 2 ranks"));
+  EXPECT_THAT(traffic_error("kind: collective\ncollective: all_reduce\ncounts: next\n", 4),
+              HasSubstr("only all_to_all_v has counts"));
+  EXPECT_THAT(traffic_error(
+                  "kind: collective\ncollective: all_to_all_v\ncounts: next\nbytes: 1 B\nsizes: {from: 1 B, "
+                  "to: 2 B}\n",
+                  4),
+              HasSubstr("only one of them is allowed"));
+  EXPECT_THAT(
+      traffic_error("kind: collective\ncollective: all_to_all_v\ncounts: next\nsizes: {from: 1 B, to: "
+                    "1000 GB}\n",
+                    4096),
+      HasSubstr("counts of 4096 ranks for 40 sizes are more than the 134217728 that are allowed"));
+}
+
 // The routing that the section says.
 TEST(Phases, DispatchTokens) {
   const std::string yaml =
