@@ -298,8 +298,9 @@ TEST(StepSchedules, WhatIsNotUsedHasToBeRightToo) {
   };
   EXPECT_THAT(wrong("\"steps\": 1", "\"steps\": \"1\""),
               HasSubstr("a.json:2:23: instance.steps: '1' was given; allowed: an integer from 0"));
-  EXPECT_THAT(wrong("\"pipeline\": null", "\"pipeline\": []"),
-              HasSubstr("instance.pipeline: a list was given; allowed: an integer from 0 on, or null"));
+  EXPECT_THAT(
+      wrong("\"pipeline\": null", "\"pipeline\": []"),
+      HasSubstr("instance.pipeline: an empty list was given; allowed: an integer from 0 on, or null"));
   EXPECT_THAT(wrong("\"allow_exchange\": false", "\"allow_exchange\": 0"),
               HasSubstr("allowed: true or false"));
   EXPECT_THAT(wrong("\"rounds\": 1", "\"rounds\": -1"), HasSubstr("allowed: a number from 0 on"));
