@@ -99,37 +99,32 @@ bool says_one_thing(const TableColumn& column) {
                      [&](const std::string& cell) { return cell == column.cells[0]; });
 }
 
-// Takes columns out until the lines fit, if they can: first those that one line says as well, which it
-// returns.
-std::string take_out(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
-  const auto less = [](const TableColumn& a, const TableColumn& b) { return a.expendable < b.expendable; };
-  std::vector<bool> said(table.size());
-  std::vector<TableColumn> left;
-  const auto too_long = [&] {
-    left.clear();
-    for (std::size_t i = 0; i < table.size(); ++i)
-      if (!said[i]) left.push_back(table[i]);
-    return line_length(left, indent) > width;
-  };
-  while (too_long()) {
-    std::size_t next = table.size();
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      if (said[i] || !says_one_thing(table[i])) continue;
-      if (next == table.size() || less(table[i], table[next])) next = i;
-    }
-    if (next == table.size()) break;
-    said[next] = true;
-  }
-  std::string line;
+bool less_expendable(const TableColumn& a, const TableColumn& b) { return a.expendable < b.expendable; }
+
+// Takes columns out that one line says as well, as many as need be; the line.
+std::string say_once(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
+  std::vector<std::size_t> taken;
   for (std::size_t i = 0; i < table.size(); ++i)
-    if (said[i]) line += (line.empty() ? "" : ", ") + table[i].title + " " + table[i].cells[0];
-  table = std::move(left);
+    if (says_one_thing(table[i])) taken.push_back(i);
+  std::stable_sort(taken.begin(), taken.end(),
+                   [&](std::size_t a, std::size_t b) { return less_expendable(table[a], table[b]); });
+  std::size_t length = line_length(table, indent), count = 0;
+  for (; length > width && count < taken.size(); ++count) length -= widest(table[taken[count]]) + 2;
+  taken.resize(count);
+  std::sort(taken.begin(), taken.end());
+  std::string line;
+  for (const std::size_t i : taken)
+    line += (line.empty() ? "" : ", ") + table[i].title + " " + table[i].cells[0];
+  for (; count > 0; --count) table.erase(table.begin() + static_cast<std::ptrdiff_t>(taken[count - 1]));
+  return line;
+}
+
+void leave_out(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
   while (line_length(table, indent) > width) {
-    const auto column = std::max_element(table.begin(), table.end(), less);
-    if (column == table.end() || column->expendable == 0) break;
+    const auto column = std::max_element(table.begin(), table.end(), less_expendable);
+    if (column == table.end() || column->expendable == 0) return;
     table.erase(column);
   }
-  return line;
 }
 
 }  // namespace
@@ -211,7 +206,8 @@ std::string wrapped(std::string_view text, std::size_t at, std::size_t indent, s
 }
 
 std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::size_t width) {
-  const std::string said = take_out(table, indent, width);
+  const std::string said = say_once(table, indent, width);
+  leave_out(table, indent, width);
   std::vector<std::string> lines(1, std::string(indent, ' '));
   for (const TableColumn& column : table)
     lines.resize(std::max(lines.size(), column.cells.size() + 1), lines[0]);

@@ -15,10 +15,8 @@
 //   perChMaxTreeBws), so half of that goes down it, by eight warps (runTreeSplit in src/device/all_reduce.h).
 //   Eight warps scatter here and seven gather, and of eight that send one only posts (src/device/
 //   prims_simple.h, nworkers), so that seven copy in all three: as much each. Blackwell's table says 70, for
-//   links of twice the rate;
-//   what limits copies within a GPU is how many loads a warp has in flight, which are as many on both
-//   (COLL_UNROLL), and a GB200 NVL72 is measured to have Hopper's rate (docs/validation.md): so both have
-//   that.
+//   links of twice the rate. Both have Hopper's here: with it 72 GB200 are as measured, and eight GPUs of a
+//   domain some 10 % slow; with 70 eight are right and 72 are fast (docs/validation.md has what is known).
 // - pause: a group copies the chunks of all heads, meets at a barrier, and only then are the flags set and
 //   those of the next round waited for (prims_simple.h, ScatterGatherOp). So protocol Simple costs a copying
 //   group what it costs every thread block between two slices (execution/latency_model.h): a hop's latency.

@@ -9,10 +9,11 @@ const char* name_of(ConfigNode::Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-std::string name_of(const ConfigNode& node) {
-  if (node.is_scalar()) return "'" + node.text() + "'";
-  if (node.is_sequence() && node.items().empty()) return "an empty list";
-  return name_of(node.kind());
+void refuse(const ConfigNode& node, const std::string& allowed) {
+  std::string what = name_of(node.kind());
+  if (node.is_scalar()) what = "'" + node.text() + "'";
+  if (node.is_sequence() && node.items().empty()) what = "an empty list";
+  node.fail(what + " was given; allowed: " + allowed);
 }
 
 }  // namespace netsim

@@ -14,7 +14,7 @@ bool is_plain(const ConfigNode& node);
 // "null", "a value", "a list", "an object".
 const char* name_of(ConfigNode::Kind kind);
 
-// "'x'", "an empty list", "an object".
-std::string name_of(const ConfigNode& node);
+// ConfigError at its place: "'x' was given; allowed: a text", "an empty list was given; ...".
+[[noreturn]] void refuse(const ConfigNode& node, const std::string& allowed);
 
 }  // namespace netsim

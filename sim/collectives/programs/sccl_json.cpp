@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostAddresses = INT32_MAX;
 
-[[noreturn]] void refuse(const ConfigNode& node, const std::string& allowed) {
-  node.fail(name_of(node) + " was given; allowed: " + allowed);
-}
-
 void check_kind(const ConfigNode& node, ConfigNode::Kind kind) {
   if (node.kind() != kind) refuse(node, name_of(kind));
 }

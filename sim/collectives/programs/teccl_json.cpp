@@ -96,8 +96,6 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
   return number;
 }
 
-std::string given(const ConfigNode& node) { return name_of(node) + " was given; "; }
-
 // By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
 const ConfigNode* entry(const ConfigNode& root, std::string_view name) {
   for (const auto& [key, value] : root.entries()) {
@@ -161,11 +159,11 @@ class ScheduleReader {
 
   // When somebody has it, of which nothing is made.
   static void check_time(const ConfigNode& node) {
-    if (!is_plain(node) || read_real(node) < 0) node.fail(given(node) + "allowed: a time from 0 on");
+    if (!is_plain(node) || read_real(node) < 0) refuse(node, "a time from 0 on");
   }
 
   static const std::vector<std::pair<std::string, ConfigNode>>& map_of(const ConfigNode& node) {
-    if (!node.is_map()) node.fail(given(node) + "allowed: an object");
+    if (!node.is_map()) refuse(node, "an object");
     return node.entries();
   }
 
@@ -213,7 +211,7 @@ class ScheduleReader {
   void add_flows(AddressOf address_of) {
     const ConfigNode* flows = entry(root_, "Flows");
     if (flows == nullptr) root_.fail("'7-Flows' is missing");
-    if (!flows->is_sequence()) flows->fail(given(*flows) + "allowed: a list of flows");
+    if (!flows->is_sequence()) refuse(*flows, "a list of flows");
     for (const ConfigNode& node : flows->items()) {
       const Flow flow = read_flow(node);
       if (std::abs(flow.hop.volume - 1) > kVolumeError)
@@ -344,8 +342,7 @@ class ScheduleReader {
       const auto found = chunks_.find(chunk);
       if (found == chunks_.end() || !found->second.contains(gpu))
         paths.fail("'" + name + "': nobody there demands it");
-      if (!paths.is_sequence() || paths.items().empty())
-        paths.fail(given(paths) + "allowed: a list of paths");
+      if (!paths.is_sequence() || paths.items().empty()) refuse(paths, "a list of paths");
       if (paths.items().front().is_scalar()) {
         result.push_back(path_of(chunk, gpu, paths));  // of the whole chunk
       } else {
@@ -357,12 +354,11 @@ class ScheduleReader {
 
   static void check_epoch(const ConfigNode& node) {
     const std::int64_t epoch = is_plain(node) ? read_integer(node) : -1;
-    if (epoch < 0 || epoch > kMostEpochs)
-      node.fail(given(node) + "allowed: an epoch from 0 to " + number(kMostEpochs));
+    if (epoch < 0 || epoch > kMostEpochs) refuse(node, "an epoch from 0 to " + number(kMostEpochs));
   }
 
   static Path path_of(Chunk chunk, std::uint32_t gpu, const ConfigNode& node) {
-    if (!node.is_sequence() || node.items().empty()) node.fail(given(node) + "allowed: a list of hops");
+    if (!node.is_sequence() || node.items().empty()) refuse(node, "a list of hops");
     Path path{chunk, {}};
     std::uint32_t at = chunk.first;
     for (const ConfigNode& item : node.items()) {

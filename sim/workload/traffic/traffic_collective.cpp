@@ -119,12 +119,7 @@ class CollectiveBenchmark final : public WorkloadKind {
     task.root = static_cast<std::uint32_t>(p_.root);
     task.group = source->add_group(std::move(everybody));
     task.name = source->add_name(name);
-    if (has_tokens(p_.collective)) {
-      task.counts = source->add_counts(count_tokens(p_.tokens, ranks, tokens_node(where_)));
-    } else if (has_counts(p_.collective) && !counts_are_next(p_.counts)) {
-      task.counts = source->add_counts(read_counts(p_.counts, ranks, 0));
-    }
-    const std::vector<const BlockCounts*> next = to_next(ranks, *source);
+    const std::vector<Load> loads = loads_of(ranks, *source);
     std::vector<const OwnAlgorithm*> algorithms{nullptr};
     if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
       algorithms.clear();
@@ -135,13 +130,12 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
     for (const OwnAlgorithm* algorithm : algorithms) {
       task.algorithm = algorithm;
-      const std::vector<Bytes> all = sizes(task);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        task.bytes = all[i];
-        if (!next.empty()) task.counts = next[i];
+      for (const Load& load : loads) {
+        task.bytes = load.bytes;
+        task.counts = load.counts;
         task.pause = task.series == 0 ? 0 : p_.sizes.pause;
         ++task.series;
-        for (std::int64_t run = 0; run < p_.repeat; ++run, ++task.iteration, task.pause = 0)
+        for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
           source->add_task_everywhere(task);
       }
     }
@@ -177,24 +171,38 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
   }
 
-  // Of counts that are 'next', those of each size.
-  std::vector<const BlockCounts*> to_next(std::uint32_t ranks, SimpleSource& source) const {
-    if (!has_counts(p_.collective) || !counts_are_next(p_.counts)) return {};
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;  // 1 GiB of them
-    const std::vector<Bytes> each = sizes({});
-    if (each.size() * ranks * ranks > kMost) {
-      p_.counts.fail("counts of " + std::to_string(ranks) + " ranks for " + std::to_string(each.size()) +
-                     " sizes are more than the " + std::to_string(kMost) + " that are allowed");
-    }
-    std::vector<const BlockCounts*> all;
-    all.reserve(each.size());
-    for (const Bytes size : each) all.push_back(source.add_counts(read_counts(p_.counts, ranks, size)));
-    return all;
+  // What is played, one after the other, by each algorithm.
+  struct Load {
+    Bytes bytes = 0;
+    const BlockCounts* counts = nullptr;
+  };
+  std::vector<Load> loads_of(std::uint32_t ranks, SimpleSource& source) const {
+    const auto counted = [&source](BlockCounts counts) {
+      const BlockCounts* added = source.add_counts(std::move(counts));
+      return Load{added->busiest(), added};
+    };
+    if (has_tokens(p_.collective)) return {counted(count_tokens(p_.tokens, ranks, tokens_node(where_)))};
+    const bool next = has_counts(p_.collective) && counts_are_next(p_.counts);
+    if (has_counts(p_.collective) && !next) return {counted(read_counts(p_.counts, ranks, 0))};
+    if (!next && !has_bytes(p_.collective)) return {{.bytes = kBarrierBytes}};
+    const std::vector<Bytes> all = sizes();
+    if (next) check_counts(ranks, all.size());
+    std::vector<Load> loads;
+    loads.reserve(all.size());
+    for (const Bytes size : all)
+      loads.push_back(next ? counted(read_counts(p_.counts, ranks, size)) : Load{.bytes = size});
+    return loads;
   }
 
-  std::vector<Bytes> sizes(const Task& task) const {
-    if (task.counts != nullptr) return {task.counts->busiest()};
-    if (!has_bytes(p_.collective) && !has_counts(p_.collective)) return {kBarrierBytes};
+  // Each size has counts of its own.
+  void check_counts(std::uint32_t ranks, std::size_t sizes) const {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;  // 1 GiB of them
+    if (std::uint64_t{sizes} * ranks * ranks <= kMost) return;
+    p_.counts.fail("counts of " + std::to_string(ranks) + " ranks for " + std::to_string(sizes) +
+                   " sizes are more than the " + std::to_string(kMost) + " that are allowed");
+  }
+
+  std::vector<Bytes> sizes() const {
     if (p_.sizes.from == 0) return {p_.bytes};
     std::vector<Bytes> all;
     for (Bytes size = p_.sizes.from; size <= p_.sizes.to; size *= p_.sizes.factor) all.push_back(size);

@@ -571,6 +571,15 @@ TEST(CollectiveBenchmark, SendsToTheNextRank) {
     EXPECT_EQ(tasks[i].bytes, size);
     EXPECT_EQ(*tasks[i].counts, BlockCounts(3, {0, size, 0, 0, 0, size, size, 0, 0}));
   }
+  const auto two = source_of(
+      "kind: collective\ncollective: all_to_all_v\ncounts: next\nalgorithms: [direct, pairwise]\nsizes: "
+      "{from: "
+      "10 B, to: 40 B, factor: 4}\n",
+      2);
+  std::vector<std::pair<Bytes, Bytes>> played;
+  for (const Task& task : test::tasks_of(*two, 0)) played.emplace_back(task.bytes, task.counts->of(1, 0));
+  EXPECT_THAT(played, ElementsAre(std::pair(10, 10), std::pair(40, 40), std::pair(10, 10), std::pair(40, 40)))
+      << "all sizes by each algorithm";
   const auto one = source_of("kind: collective\ncollective: all_to_all_v\ncounts: next\nbytes: 7 B\n", 2);
   EXPECT_EQ(*test::tasks_of(*one, 0)[0].counts, BlockCounts(2, {0, 7, 7, 0}));
   const auto phase =
