@@ -47,6 +47,9 @@ struct SwitchFan {
   // Of one that is turned: GPUs that get the sum, each once. They are the members, in any order; or a single
   // one of them; or all of them and more, where there is a single member, which sends to all.
   std::span<const std::uint32_t> others = {};
+  // Of one that is not turned: part of what its switch's ports carry of such traffic (Combining::efficiency)
+  // that this fan's messages get.
+  double share = 1;
 };
 
 // How a message goes through the switches of a fan.

@@ -18,7 +18,7 @@ OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgori
                         const NvlsShape& shape) {
   const std::uint32_t channels = parameters.channels > 0 ? static_cast<std::uint32_t>(parameters.channels)
                                                          : nvls_channels(load.generation, shape.domains);
-  const BitRate copies = parameters.copies ? kNvlsCopyRate : 0;
+  const BitRate copies = parameters.copies ? nvls_copy_rate(load.generation) : 0;
   return OwnKernels{.base_latency = parameters.base_latency,
                     .hop_latency = parameters.hop_latency,
                     .channels = channels,

@@ -10,13 +10,19 @@
 // - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, and less where few of them would come for each channel and head
 //   (src/enqueue.cc). NCCL_STEPS = 8 of them fit.
 // - copies: a thread block scatters what its GPU contributes into buffers that switches read, and gathers
-//   what they have written into buffers; a group of its warps does each. NCCL's tables have 38.7 GB/s of bus
-//   bandwidth for a thread block that passes on a tree's data on Hopper (src/graph/tuning.cc,
-//   perChMaxTreeBws), so half of that goes down it, by eight warps (runTreeSplit in src/device/all_reduce.h).
-//   Eight warps scatter here and seven gather, and of eight that send one only posts (src/device/
-//   prims_simple.h, nworkers), so that seven copy in all three: as much each. Blackwell's table says 70, for
-//   links of twice the rate. Both have Hopper's here: with it 72 GB200 are as measured, and eight GPUs of a
-//   domain some 10 % slow; with 70 eight are right and 72 are fast (docs/validation.md has what is known).
+//   what they have written into buffers; a group of its warps does each. NCCL's tables have the bus bandwidth
+//   of a thread block that passes on a tree's data (src/graph/tuning.cc, perChMaxTreeBws), half of which goes
+//   down it, by eight warps (runTreeSplit in src/device/all_reduce.h). Eight warps scatter here and seven
+//   gather, and of eight that send one only posts (src/device/prims_simple.h, nworkers), so that seven copy
+//   in all three: as much each. On one node such a block writes into other GPUs, on two it also copies within
+//   its own memory for the NIC, as all do here: the lesser of both figures, 38.7 GB/s on Hopper and 42.8 on
+//   Blackwell.
+// - ports: NCCL counts its efficiency (topology/host_links.h) of what its search finds for heads, at speeds
+//   that it knows. Where each GPU is a head, five to eight H100 get the same of their ports within 2 %
+//   (NCCL's issue 1455: 262, 264, 268 and 274 GB/s, times 1 + 1/n), whatever those speeds are. Where 64 or 72
+//   GPUs have 32 heads they get what the search counts, 33 speeds of 20 GB/s, and not the 721.8 GB/s that
+//   there are (docs/validation.md), and over several hosts what NCCL's tables have for a head: nvls_share in
+//   execution/nccl_tuning.h.
 // - pause: a group copies the chunks of all heads, meets at a barrier, and only then are the flags set and
 //   those of the next round waited for (prims_simple.h, ScatterGatherOp). So protocol Simple costs a copying
 //   group what it costs every thread block between two slices (execution/latency_model.h): a hop's latency.
@@ -46,7 +52,10 @@ constexpr std::uint32_t nvls_channels(std::optional<GpuGeneration> generation, s
 inline constexpr std::uint32_t kNvlsMessages = 4;
 
 // Of each group of warps that copies, on one channel.
-inline constexpr BitRate kNvlsCopyRate = 38'700'000'000 * 8 / 2;
+constexpr BitRate nvls_copy_rate(std::optional<GpuGeneration> generation) {
+  constexpr BitRate kHopper = 38'700'000'000 * 8 / 2, kBlackwell = 42'800'000'000 * 8 / 2;
+  return generation == GpuGeneration::blackwell ? kBlackwell : kHopper;
+}
 
 // What can be configured of them.
 struct NvlsParameters {

@@ -524,14 +524,17 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
                                 has_root(request.kind) ? request.root : kNoIndex);
   cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
-  set_rates(course.chunking, course.family, generation_in(library_.parameters, layout), layout,
-            cutting.channels);
+  const std::optional<GpuGeneration> generation = generation_in(library_.parameters, layout);
+  set_rates(course.chunking, course.family, generation, layout, cutting.channels);
   check_host(*course.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
-  course.kernels = choice.algorithm->own_kernels(
-      {request.kind, request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token,
-       generation_in(library_.parameters, layout), layout.local_rate});
-  if (course.kernels && layout.farthest != Reach::ideal) use(*course.kernels, course.chunking);
+  course.kernels = choice.algorithm->own_kernels({request.kind, request.bytes, cutting.ranks,
+                                                  layout.farthest == Reach::scale_out, layout.domains, token,
+                                                  generation, layout.local_rate});
+  if (!course.kernels || layout.farthest == Reach::ideal) return course;
+  use(*course.kernels, course.chunking);
+  if (by_switches(course.family) && generation)
+    course.fan_share = nvls_share(layout, course.family, cutting.ranks, *generation);
   return course;
 }
 

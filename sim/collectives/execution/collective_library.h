@@ -50,6 +50,7 @@ struct Course {
   ChannelOrders orders;
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
   std::optional<OwnKernels> kernels;
+  double fan_share = 1;  // SwitchFan::share of all fans
   CourseReason reason;
 };
 

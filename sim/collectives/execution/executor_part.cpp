@@ -121,7 +121,8 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.passed_by = course.passed_by;
   operation.fans = {};
   operation.kernels.reset();
-  if (operation.plan->fans() > 0) operation.fans = fans_.get(*operation.plan, *request.members).fans;
+  if (operation.plan->fans() > 0)
+    operation.fans = fans_.get(*operation.plan, *request.members, course.fan_share).fans;
   if (course.kernels && course.farthest != Reach::ideal) {
     operation.base_latency = library_.parameters.launch_latency + course.kernels->base_latency;
     operation.kernels = course.kernels;

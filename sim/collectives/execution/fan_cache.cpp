@@ -31,11 +31,13 @@ FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members)
 
 }  // namespace
 
-const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uint32_t>& members) {
+const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uint32_t>& members,
+                                    double share) {
   const std::lock_guard lock(mutex_);
-  const Key wanted = key(plan, members);
+  const Key wanted = key(plan, members, share);
   if (const auto known = fans_.find(wanted); known != fans_.end()) return known->second;
   Fans made = make(plan, members);
+  for (SwitchFan& fan : made.fans) fan.share = share;
   check(plan, made);
   return fans_.emplace(wanted, std::move(made)).first->second;
 }

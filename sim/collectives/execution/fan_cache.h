@@ -26,10 +26,13 @@ class FanCache {
   using Value = Fans;
   FanCache(const Endpoint& endpoint, const CollectivesParameters& parameters)
       : endpoint_(endpoint), parameters_(parameters) {}
-  static Key key(const Plan& plan, const std::vector<std::uint32_t>& members) { return {&plan, members}; }
-  // `members`: of the group, by rank of the plan. InputError, at the algorithm in the configuration,
-  // where the endpoint has an objection to a fan.
-  const Fans& get(const Plan& plan, const std::vector<std::uint32_t>& members);
+  static Key key(const Plan& plan, const std::vector<std::uint32_t>& members, double /*share*/) {
+    return {&plan, members};
+  }
+  // `members`: of the group, by rank of the plan; `share`: SwitchFan::share of each fan, the same whenever
+  // this group runs this plan. InputError, at the algorithm in the configuration, where the endpoint has an
+  // objection to a fan.
+  const Fans& get(const Plan& plan, const std::vector<std::uint32_t>& members, double share);
 
  private:
   void check(const Plan& plan, const Fans& fans) const;

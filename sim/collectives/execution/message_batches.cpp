@@ -71,7 +71,8 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                  const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
   const Plan& plan = *course.plan;
-  if (plan.fans() > 0) library_.fans.get(plan, *request.members);  // refuses what start() would
+  if (plan.fans() > 0)
+    library_.fans.get(plan, *request.members, course.fan_share);  // refuses what start() would
   sizes_.open(plan, course.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {

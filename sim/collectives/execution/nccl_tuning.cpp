@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/execution/chunking.h"
 
 namespace netsim {
@@ -90,12 +91,12 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
 // What NVSwitch gives of a port, by generation (nvlsEfficiency), but for one head; an all-reduce uses both
 // directions, of the others a rank has its own part already. Over several nodes a channel has a limit, and on
 // two of them a byte crosses the NICs once.
+constexpr std::array kNvlsEfficiency = {0.0, 0.0, 0.85, 0.74};
 double nvls_bandwidth(const TuningCase& one) {
-  constexpr std::array kEfficiency = {0.0, 0.0, 0.85, 0.74};
   const double heads = one.channels, ranks = one.ranks, in_node = ranks / one.nodes;
   const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (in_node - 1) / in_node;
-  const double inside =
-      one.bandwidth * kEfficiency[static_cast<std::size_t>(one.generation)] * (heads - 1) / heads * factor;
+  const double inside = one.bandwidth * kNvlsEfficiency[static_cast<std::size_t>(one.generation)] *
+                        (heads - 1) / heads * factor;
   double bandwidth = inside;
   if (one.family == CostFamily::nvls_collnet) bandwidth = std::min(inside, one.bandwidth_between);
   if (one.family == CostFamily::nvls_tree) {
@@ -351,11 +352,9 @@ BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, Gpu
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
   if (by_switches(family)) {
-    const double heads = nvls_heads(layout);
-    const bool nics = family != CostFamily::nvls;
-    const double there_is = nics ? std::min(local, model_nics(layout)) : local;
-    return heads *
-           speed_of_search(there_is / heads, nics ? speeds_of(generation) : speeds_inside(generation));
+    const double heads = nvls_heads(layout), inside = local / (heads + 1);
+    if (family == CostFamily::nvls) return heads * speed_of_search(inside, speeds_inside(generation));
+    return heads * speed_of_search(std::min(inside, model_nics(layout) / heads), speeds_of(generation));
   }
   const double nics = model_nics(layout);
   // Of the search's graph: its trees become two each, whose chains these are.
@@ -411,7 +410,31 @@ double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGenerati
   return std::max(inside, heads * speed_of_search(most / heads, speeds_of(generation)));
 }
 
-std::uint32_t nvls_heads(const CommunicatorLayout& layout) { return std::min(16U, layout.sizes.front()); }
+double nvls_share(const CommunicatorLayout& layout, CostFamily family, std::uint32_t ranks,
+                  GpuGeneration generation) {
+  const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
+  if (local == 0) return 1;
+  const std::uint32_t heads = nvls_heads(layout);
+  double share = 1;
+  if (layout.sizes.front() > heads) {
+    const std::span<const double> speeds = speeds_inside(generation);
+    const double speed = speed_of_search(local / (heads + 1), speeds);
+    if (speed != 0 && speed != speeds.front()) share = speed * (heads + 1) / local;
+  }
+  TuningCase one;
+  one.generation = generation;
+  one.nodes = layout.domains;
+  const double most = cap(kMaxNvlsTree, one);  // 0: the table has none
+  if (family != CostFamily::nvls_tree || most == 0) return share;
+  // Of the buffer, whose bytes cross a port once and a head's part of them once more.
+  const double buffer = heads * most * ranks / (2.0 * (ranks - 1));
+  const double there_is = local * kNvlsEfficiency[static_cast<std::size_t>(generation)];
+  return std::min(share, buffer * (1 + 1.0 / heads) / there_is);
+}
+
+std::uint32_t nvls_heads(const CommunicatorLayout& layout) {
+  return std::min(kMostNvlsHeads, layout.sizes.front());
+}
 
 std::optional<GpuGeneration> generation_of(const std::string& gpu_model) {
   static constexpr std::pair<std::string_view, GpuGeneration> kModels[] = {

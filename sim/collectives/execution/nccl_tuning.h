@@ -72,12 +72,17 @@ BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, Gpu
 // What a group's links give a ring, a tree (and so PAT) or NVLS, on as many rings or chains as it has. Of a
 // NIC's rate the model takes 12 GB/s of each 12.5 (src/graph/topo.h, NET_BW). On two nodes a tree counts what
 // its channels get within a node, up to twice what they get of the NICs (pass 2 of ncclTopoCompute in
-// src/graph/search.cc). NVLS counts a channel for each member that is a head, 16 at the most, at a speed that
-// the search knows. NVLS tree, and NVLS with CollNet, count the same of what speeds there are where NICs
-// matter...
+// src/graph/search.cc). NVLS counts a channel for each member that is a head, at a speed that the search
+// knows and a head's links carry once more than there are heads. NVLS tree, and NVLS with CollNet, count the
+// same of what speeds there are where NICs matter...
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
 // ... and this between nodes: as much as its NICs give, but at most twice what it has within one.
 double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation);
+// Part of what ports give to such traffic (topology/host_links.h, nvls_efficiency) that NVLS gets in a group
+// with GPUs that are no heads: of the links, what the search has found for heads, whose own carry one more
+// than there are. Over nodes it is at most what the tables have for a head there (perChMaxNVLSTreeBws).
+double nvls_share(const CommunicatorLayout& layout, CostFamily family, std::uint32_t ranks,
+                  GpuGeneration generation);
 // Channels of all of them.
 std::uint32_t nvls_heads(const CommunicatorLayout& layout);
 

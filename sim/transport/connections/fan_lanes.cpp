@@ -156,6 +156,7 @@ std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::
   const PortId up = port_into_fan(cluster, source, fan), down = port_into_fan(cluster, destination, fan) ^ 1U;
   Connections::FanPair pair{source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}};
   pair.combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
+  pair.combining.efficiency *= fan.share;
   const std::uint32_t id = connections_.fan_pair(pair);
   places_[id] = {lane, member};
   return id;

@@ -173,8 +173,8 @@ TEST(NcclTuning, UsesFewChannelsForLittle) {
   EXPECT_EQ(tuned_channels(one, Protocol::simple, 32), 32U);
 }
 
-// Eight heads of 40 GB/s, the highest speed of the search within 46.35; .85 of it but for one head, twice,
-// and times 8 / 14: 272 GB/s. Beyond some 4 MB NVLS is faster than what a ring of 14 steps is.
+// Eight heads of 40 GB/s, the highest speed of the search nine of which are there; .85 of it but for one
+// head, twice, and times 8 / 14: 272 GB/s. Beyond some 4 MB NVLS is faster than what a ring of 14 steps is.
 TEST(NcclTuning, TimesSwitchesThatAddUp) {
   CommunicatorLayout layout;
   layout.sizes = {8};
@@ -201,7 +201,7 @@ void use_switches(TuningCase& one, CostFamily family, const CommunicatorLayout& 
   one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
 }
 
-// Eight heads of 45 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once; at most
+// Eight heads of 40 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once; at most
 // 57.7 a channel on two nodes and 45.5 on more. 25 us, and 20.9 up and down each level of the trees.
 TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
   CommunicatorLayout layout;
@@ -211,7 +211,7 @@ TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
   TuningCase one = dgx_a100_hosts(2, 64 << 20);
   one.generation = GpuGeneration::hopper;
   use_switches(one, CostFamily::nvls_tree, layout);
-  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
+  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 40);
   EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
   expect_time(one, Protocol::simple, 25 + 2 * 20.9 + 67'108.864 / (8 * 57.7 * 16 / 30));
   EXPECT_FALSE(estimated_time(one, Protocol::ll128, nccl()).has_value());
@@ -338,7 +338,7 @@ TEST(NcclTuning, TimesNvlsOverCollNet) {
   CommunicatorLayout layout = hosts_of(8, 8, 400, 370.8);
   TuningCase one = direct_case(layout, GpuGeneration::hopper, 1 << 20);
   use_switches(one, CostFamily::nvls_collnet, layout);
-  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 45);
+  EXPECT_DOUBLE_EQ(one.bandwidth, 8 * 40);
   EXPECT_DOUBLE_EQ(one.bandwidth_between, 8 * 48);
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));
   one.bandwidth = 8 * 20;
@@ -365,8 +365,38 @@ TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
   layout.local_rate = 2'966'400 * (kGbps / 1000);  // 18 NVLinks of 20.6 GB/s
   layout.sizes = {8};
   EXPECT_DOUBLE_EQ(model_bandwidth(layout, CostFamily::nvls, GpuGeneration::hopper), 320);
+  layout.local_rate = 5'774'400 * (kGbps / 1000);  // 18 of 40.1
+  EXPECT_DOUBLE_EQ(model_bandwidth(layout, CostFamily::nvls, GpuGeneration::blackwell), 640);
   layout.sizes = {72};
-  EXPECT_EQ(nvls_heads(layout), 16U);
+  EXPECT_EQ(nvls_heads(layout), 32U);
+  EXPECT_DOUBLE_EQ(model_bandwidth(layout, CostFamily::nvls, GpuGeneration::blackwell), 640);
+}
+
+// 32 heads among 72 GPUs have 33 times 20 GB/s of 18 x 40.1, as many as there are GPUs have all; links beyond
+// all speeds are all there. Over two DGX H100 a head moves 57.7 GB/s of bus bandwidth, over more 45.5.
+TEST(NcclTuning, KnowsWhatHeadsHaveOfPorts) {
+  CommunicatorLayout layout;
+  layout.local_rate = 5'774'400 * (kGbps / 1000);
+  const auto share = [&](CostFamily family, std::uint32_t ranks, GpuGeneration generation) {
+    return nvls_share(layout, family, ranks, generation);
+  };
+  layout.sizes = {72};
+  EXPECT_NEAR(share(CostFamily::nvls, 72, GpuGeneration::blackwell), 660 / 721.8, 1e-9);
+  layout.local_rate *= 5;
+  EXPECT_EQ(share(CostFamily::nvls, 72, GpuGeneration::blackwell), 1);
+  layout.sizes = {32};
+  EXPECT_EQ(share(CostFamily::nvls, 32, GpuGeneration::blackwell), 1);
+  layout.local_rate = 2'966'400 * (kGbps / 1000);
+  layout.sizes = {8, 8};
+  layout.domains = 2;
+  EXPECT_EQ(share(CostFamily::nvls_collnet, 16, GpuGeneration::hopper), 1);
+  const double port = 370.8 * .85 / 1.125;  // of the buffer
+  EXPECT_NEAR(share(CostFamily::nvls_tree, 16, GpuGeneration::hopper), 8 * 57.7 * 16 / 30 / port, 1e-9);
+  layout.domains = 4;
+  EXPECT_NEAR(share(CostFamily::nvls_tree, 32, GpuGeneration::hopper), 8 * 45.5 * 32 / 62 / port, 1e-9);
+  EXPECT_EQ(share(CostFamily::nvls_tree, 32, GpuGeneration::ampere), 1);
+  layout.domains = 1;
+  EXPECT_EQ(share(CostFamily::nvls_tree, 8, GpuGeneration::hopper), 1);
 }
 
 // GB/s of data. A channel of the search is two thread blocks, and a byte of a tree passes each twice; by
