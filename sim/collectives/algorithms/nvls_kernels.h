@@ -18,8 +18,8 @@
 //   its own memory for the NIC, as all do here: the lesser of both figures, 38.7 GB/s on Hopper and 42.8 on
 //   Blackwell.
 // - ports: NCCL counts its efficiency (topology/host_links.h) of what its search finds for heads, at speeds
-//   that it knows. Where each GPU is a head, five to eight H100 get the same of their ports within 2 %
-//   (NCCL's issue 1455: 262, 264, 268 and 274 GB/s, times 1 + 1/n), whatever those speeds are. Where 64 or 72
+//   that it knows. Where each GPU is a head, five to eight H100 get the same of their ports within 1 %
+//   (NCCL's issue 1455: 258, 265, 270 and 273 GB/s, times 1 + 1/n), whatever those speeds are. Where 64 or 72
 //   GPUs have 32 heads they get what the search counts, 33 speeds of 20 GB/s, and not the 721.8 GB/s that
 //   there are (docs/validation.md), and over several hosts what NCCL's tables have for a head: nvls_share in
 //   execution/nccl_tuning.h.

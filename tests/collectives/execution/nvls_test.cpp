@@ -271,6 +271,18 @@ TEST(Nvls, AnAllReduceOfAnH100TakesWhatNcclTakes) {
   EXPECT_LT(std::exp(logarithms / std::size(measured)), 1.04);
 }
 
+// GB/s of the buffer by five to eight GPUs of a DGX H100 (NCCL's issue 1455): one rate of a port.
+TEST(Nvls, FewerGpusGetAsMuchOfTheirPorts) {
+  const std::pair<std::uint32_t, double> measured[] = {{5, 258}, {6, 265}, {7, 270}, {8, 273}};
+  for (const auto& [gpus, rate] : measured) {
+    PacketCollectives host(dgx("dgx_h100", "nvls"));
+    const auto members = every(1, gpus);
+    const Time time = host.run(request_of(CollectiveKind::all_reduce, members, 2 * kGibibyte));
+    EXPECT_NEAR(static_cast<double>(2 * kGibibyte) / (static_cast<double>(time) / 1e3) / rate, 1, 0.03)
+        << gpus;
+  }
+}
+
 // nccl-tests on racks, in place: microseconds. The launch is taken at the smallest size.
 void expect_rack(const std::string& yaml, std::uint32_t gpus, Bytes smallest, double takes,
                  std::initializer_list<std::tuple<Bytes, double, double>> measured) {
