@@ -88,10 +88,11 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
   return bandwidth * one.ranks / steps_of(one);
 }
 
-// What NVSwitch gives of a port, by generation (nvlsEfficiency), but for one head; an all-reduce uses both
-// directions, of the others a rank has its own part already. Over several nodes a channel has a limit, and on
-// two of them a byte crosses the NICs once.
+// What NVSwitch gives of a port, by generation (nvlsEfficiency).
 constexpr std::array kNvlsEfficiency = {0.0, 0.0, 0.85, 0.74};
+
+// That, but for one head; an all-reduce uses both directions, of the others a rank has its own part already.
+// Over several nodes a channel has a limit, and on two of them a byte crosses the NICs once.
 double nvls_bandwidth(const TuningCase& one) {
   const double heads = one.channels, ranks = one.ranks, in_node = ranks / one.nodes;
   const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (in_node - 1) / in_node;
@@ -253,6 +254,11 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
   return found;
 }
 
+// The highest of which a head's links carry one more than there are heads.
+double speed_of_head(double links, std::uint32_t heads, GpuGeneration generation) {
+  return speed_of_search(links / (heads + 1), speeds_inside(generation));
+}
+
 constexpr double kBitsPerGigabyte = 8e9;
 constexpr double kAnySpeed = 1e9;  // GB/s, of a GPU that is alone in its node
 
@@ -352,9 +358,10 @@ BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, Gpu
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation) {
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
   if (by_switches(family)) {
-    const double heads = nvls_heads(layout), inside = local / (heads + 1);
-    if (family == CostFamily::nvls) return heads * speed_of_search(inside, speeds_inside(generation));
-    return heads * speed_of_search(std::min(inside, model_nics(layout) / heads), speeds_of(generation));
+    const std::uint32_t heads = nvls_heads(layout);
+    if (family == CostFamily::nvls) return heads * speed_of_head(local, heads, generation);
+    return heads *
+           speed_of_search(std::min(local / (heads + 1), model_nics(layout) / heads), speeds_of(generation));
   }
   const double nics = model_nics(layout);
   // Of the search's graph: its trees become two each, whose chains these are.
@@ -417,9 +424,8 @@ double nvls_share(const CommunicatorLayout& layout, CostFamily family, std::uint
   const std::uint32_t heads = nvls_heads(layout);
   double share = 1;
   if (layout.sizes.front() > heads) {
-    const std::span<const double> speeds = speeds_inside(generation);
-    const double speed = speed_of_search(local / (heads + 1), speeds);
-    if (speed != 0 && speed != speeds.front()) share = speed * (heads + 1) / local;
+    const double speed = speed_of_head(local, heads, generation);
+    if (speed != 0 && speed != speeds_inside(generation).front()) share = speed * (heads + 1) / local;
   }
   TuningCase one;
   one.generation = generation;
