@@ -97,7 +97,7 @@ EventLoop::EventLoop()
   current_.resize(64);
   free_chunk_ = kChunk;  // chunk 0 would look like none
   const Prefetch none{&kNowhere, 0};
-  prefetch_.fill({none, none, none, 0, &kNowhere, 0, 0});
+  prefetch_.fill({none, none, none, none, 0, &kNowhere, 0, 0});
 }
 
 void EventLoop::set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
@@ -116,6 +116,10 @@ void EventLoop::prefetch_also(EventKind kind, const void* const* base, std::size
   PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(kind)];
   slot.also = {reinterpret_cast<const char* const*>(base), pair_bytes};
   slot.also_odd = odd_bytes;
+}
+
+void EventLoop::prefetch_high(EventKind kind, const void* const* base, std::size_t size) {
+  prefetch_[static_cast<std::size_t>(kind)].high = {reinterpret_cast<const char* const*>(base), size};
 }
 
 void EventLoop::prefetch_behind(EventKind kind, std::size_t offset, const void* const* base) {
@@ -326,6 +330,9 @@ inline void EventLoop::prefetch(const Event& event) const {
       *slot.also.base + slot.also.size * (event.target >> 1) + slot.also_odd * (event.target & 1U), 1);
   __builtin_prefetch(*slot.argument.base + slot.argument.size * static_cast<std::uint32_t>(event.argument),
                      1);
+  const char* const high = *slot.high.base + slot.high.size * (event.argument >> 32);
+  __builtin_prefetch(high, 1);
+  __builtin_prefetch(high + 64, 1);
 }
 
 // When what prefetch() asked for is there.

@@ -53,7 +53,9 @@ class EventLoop {
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
   void prefetch_also(EventKind kind, const void* const* base, std::size_t pair_bytes, std::size_t odd_bytes);
-  // A third array, of 32-bit numbers: the element that the number at byte `offset` of the argument's says.
+  // Another one: two cache lines of the element that the high half of event.argument says.
+  void prefetch_high(EventKind kind, const void* const* base, std::size_t size);
+  // One more, of 32-bit numbers: the element that the number at byte `offset` of the argument's says.
   void prefetch_behind(EventKind kind, std::size_t offset, const void* const* base);
 
   // Sets the clock where no event before `time` is pending: what is done from outside is done at that time.
@@ -105,7 +107,7 @@ class EventLoop {
     std::size_t size;
   };
   struct alignas(64) PrefetchSlot {
-    Prefetch target, also, argument;
+    Prefetch target, also, argument, high;
     std::size_t also_odd;  // bytes
     const char* const* behind;
     std::uint32_t behind_offset, behind_mask;  // of the index; no array: 0

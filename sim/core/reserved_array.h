@@ -59,7 +59,7 @@ class ReservedArray {
   }
 
  private:
-  // What one array may take of it; there are less than ten.
+  // What one array may take of it; there are some ten.
   static std::size_t address_space_share() {
     rlimit limit{};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX / 2;

@@ -34,9 +34,9 @@ class FabricPart {
   const PacketArena& packets() const { return ports_.packets(); }
   void enqueue(PortId port, std::uint32_t packet) { ports_.enqueue(port, packet); }
   void transmit(PortId port, std::uint32_t packet) { ports_.transmit(port, packet); }
-  void wake(PortId port, std::uint32_t packet = 0) { ports_.wake(port, packet); }
+  void wake(PortId port, std::uint64_t next) { ports_.wake(port, next); }
   // A port of the same set of atoms does it; see PortArbiter.
-  void wake_by(PortId by, PortId port) { ports_.wake(port, 0, ports_.origin(by)); }
+  void wake_by(PortId by, PortId port, std::uint64_t next) { ports_.wake(port, next, ports_.origin(by)); }
   Origin& origin(PortId port) { return ports_.origin(port); }
   SwitchFans& fans() { return ports_.fans(); }
   std::uint64_t held_back() const { return ports_.held_back(); }

@@ -61,16 +61,16 @@ class PortArbiter {
   void transmit(PortId port, std::uint32_t packet) {
     transmit(port, packet, forwarding_.next_step(packets_[packet]));
   }
-  // Makes sure that the port asks for work as soon as it is free. `packet`: what it will probably send, to
-  // prefetch.
-  void wake(PortId port, std::uint32_t packet) { wake(port, packet, ports_[port].origin); }
+  // Makes sure that the port asks for work as soon as it is free. `next`: what it will probably send, to
+  // prefetch: a packet, or in the high half the queue pair that will make one.
+  void wake(PortId port, std::uint64_t next) { wake(port, next, ports_[port].origin); }
   // In the order of another port's doings: ports that it wakes for the same time come in the order in which
   // it does.
-  void wake(PortId port, std::uint32_t packet, Origin& by) {
+  void wake(PortId port, std::uint64_t next, Origin& by) {
     Port& p = ports_[port];
     if (p.wake) return;
     p.wake = true;
-    loop_.schedule(std::max(loop_.now(), p.busy_until), by, EventKind::departure, port, packet);
+    loop_.schedule(std::max(loop_.now(), p.busy_until), by, EventKind::departure, port, next);
   }
 
   // A priority of the port may not be sent from now on; counts anew how long, if it might not before.

@@ -45,7 +45,7 @@ struct alignas(64) SenderState {
   bool failed : 1 = false;
   bool counted : 1 = false;       // see Outstanding
   bool unasked : 1 = false;       // when the timer was set, no answer was due
-  bool limited : 1 = false;       // a message of it had a rate limit
+  bool limited : 1 = false;       // a message of it had limits: see PaceLimits
   std::uint8_t transport = 0;     // that it works by: see TransportState
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
   std::uint32_t last_paced = 0;   // bytes that the wait that has begun is for
@@ -103,6 +103,14 @@ struct Outstanding {
   bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
 };
 
+// Of a queue pair some message of which has had limits (TransferTraits): those of the message that its
+// current segment is of, here so that making a packet need not look at it.
+struct alignas(32) PaceLimits {
+  BitRate rate = kNoRateLimit;
+  Time gap = 0;                          // after its last packet
+  BitRate paced_at_most = kNoRateLimit;  // the rate limit of the packet that was made last
+};
+
 // Who a queue pair is.
 struct QueuePairIdentity {
   std::uint32_t source = kNone, destination = kNone;  // GPUs; source kNone: it waits to be used again
@@ -134,7 +142,6 @@ struct QueuePairRecord {
   std::uint32_t held = 0;    // messages
   double efficiency = 1;     // of a fan: payload by what it takes on the wire...
   std::uint32_t header = 0;  // ... and what each packet has besides
-  BitRate paced_at_most = kNoRateLimit;  // limit of the message whose packet was made last
 };
 
 }  // namespace netsim

@@ -35,6 +35,7 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
   loop.set_prefetch(EventKind::control, &senders_base_, sizeof(SenderState), packets, sizeof(Packet));
   loop.set_prefetch(EventKind::pace, &senders_base_, sizeof(SenderState), nullptr, 0);
   loop.set_prefetch(EventKind::congestion_timer, &senders_base_, sizeof(SenderState), nullptr, 0);
+  loop.prefetch_high(EventKind::departure, &senders_base_, sizeof(SenderState));
   for (const EventKind kind : {EventKind::control, EventKind::pace, EventKind::congestion_timer})
     loop.prefetch_also(kind, &second_lines_base_, 2 * sizeof(SenderState), sizeof(SenderState));
 }

@@ -74,6 +74,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       records(kMaxQueuePairs),
       ideal_messages(kMaxQueuePairs),
       outstanding(kMaxQueuePairs),
+      pace_limits(kMaxQueuePairs),
       selective_senders(kMaxQueuePairs),
       selective_receivers(kMaxQueuePairs),
       state_stride(sizeof(PathConstants) + (most_state_bytes(transports) + 15) / 16 * 16),

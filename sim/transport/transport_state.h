@@ -57,6 +57,7 @@ struct TransportState {
   ReservedArray<QueuePairRecord> records;
   ReservedArray<IdealMessage> ideal_messages;
   ReservedArray<Outstanding> outstanding;  // for those that are counted
+  ReservedArray<PaceLimits> pace_limits;   // for those that are limited
   // For selective repeat only.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;

@@ -72,9 +72,9 @@ void Injectors::departed(PortId port, Bytes bytes) {
       fabric_.set_source_ready(in.port, true);
       // All for the same time: those that share the wire in the order of its turn.
       if (in.next_at_gate == index) {
-        fabric_.wake(in.port);
+        fabric_.wake(in.port, likely_next(in));
       } else {
-        fabric_.wake_by(port, in.port);
+        fabric_.wake_by(port, in.port, likely_next(in));
       }
     }
     index = in.next_at_gate;

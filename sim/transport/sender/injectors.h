@@ -60,7 +60,13 @@ class Injectors {
   void wake(Injector& in) {
     if (!open(in)) return;
     fabric_.set_source_ready(in.port, true);
-    fabric_.wake(in.port);
+    fabric_.wake(in.port, likely_next(in));
+  }
+  // For PortArbiter::wake(): the queue pair that will probably be served next.
+  static std::uint64_t likely_next(const Injector& in) {
+    if (in.ready == 0) return 0;
+    const auto first = static_cast<std::size_t>(std::countr_zero(in.ready));
+    return static_cast<std::uint64_t>(in.rings[first].head) << 32;
   }
   // Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
   // are held back. `has_work(id)`: whether a queue pair still may send; `bytes(id)`: of its next packet.

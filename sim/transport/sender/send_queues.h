@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "sim/core/arena.h"
+#include "sim/core/reserved_array.h"
 #include "sim/transport/endpoint.h"
 #include "sim/transport/queue_pair.h"
 
@@ -31,6 +32,9 @@ struct Message {
   std::uint32_t before = kNone, next = kNone;  // among those that wait
   std::uint8_t priority = 0;                   // the request's; of one that was cancelled, the highest
   bool held = false;                           // does not wait
+  BitRate rate_limit() const {
+    return request.traits.rate_limit == 0 ? kNoRateLimit : request.traits.rate_limit;
+  }
 };
 
 struct Segment {
@@ -42,6 +46,10 @@ struct Segment {
 
 class SendQueues {
  public:
+  // `limits`: by queue pair, of those that have had any; what concerns a queue pair of this set is written
+  // here.
+  explicit SendQueues(ReservedArray<PaceLimits>& limits) : all_limits_(limits), limits_(limits.data()) {}
+
   // Takes a message for the queue pair of this number, whose sender's half is `s`; returns the message's
   // number.
   std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
@@ -59,9 +67,6 @@ class SendQueues {
   Bytes cancel(SenderState& s, std::uint32_t message);
 
   const Message& message(std::uint32_t index) const { return messages_[index]; }
-  void prefetch_limits(std::uint32_t message) const {
-    __builtin_prefetch(&messages_[message].request.traits.rate_limit);
-  }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
   // Whether its last packet is its message's.
   bool ends_message(const Segment& segment) const {
@@ -109,8 +114,12 @@ class SendQueues {
   void set_end(SenderState& s, std::uint32_t segment, std::uint32_t end);
   // What most packets and acknowledgements need to know of a segment lies in the queue pair.
   void set_current(SenderState& s, std::uint32_t segment);
+  void begin_limits(SenderState& s, std::uint32_t queue_pair);
+  void note_limits(std::uint32_t message);
   void set_oldest(SenderState& s, std::uint32_t segment);
 
+  ReservedArray<PaceLimits>& all_limits_;
+  PaceLimits* limits_;
   Arena<Message> messages_;
   Arena<Segment> segments_;
   std::uint64_t generations_ = 0;
@@ -124,6 +133,8 @@ inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   const Segment& current = segments_[segment];
   s.current_first = current.first - current.offset;
   s.current_end = current.end;
+  if (s.limited) [[unlikely]]
+    note_limits(current.message);
 }
 
 inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
@@ -159,6 +170,8 @@ inline void SendQueues::join(SenderState& s, std::uint32_t message) {
 
 inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request,
                                      Time now) {
+  if (!s.limited && (request.traits.rate_limit != 0 || request.traits.gap != 0)) [[unlikely]]
+    begin_limits(s, queue_pair);
   const std::uint32_t index = messages_.take();
   Message& m = messages_[index];
   m.request = request;

@@ -20,7 +20,9 @@ Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver
       senders_(state.senders.data()),
       outstanding_(state.outstanding.data()),
       repeated_(state.selective_senders.data()),
+      limits_(state.pace_limits.data()),
       injectors_(fabric, state),
+      queues_(state.pace_limits),
       objections_(state.transports.size()) {}
 
 // The receiver is told what ends with the packet that is made now, so that packets need not carry it.
@@ -41,7 +43,6 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
-  if (request.traits.rate_limit != 0 || request.traits.gap != 0) s.limited = true;
   if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in a tree
     if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
@@ -140,13 +141,13 @@ void Sender::make_ready(std::uint32_t id) {
     if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
-    const std::uint32_t message = limiting_message(id);
+    const Limits limits = next_limits(id);
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     const bool last = fabric_.packets()[packet].last;
     injectors_.fill(in, bytes);
     fabric_.transmit(in.port, packet);
-    pace(id, bytes + senders_[id].overhead, message, last);
+    pace(id, bytes + senders_[id].overhead, limits, last);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
     return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
@@ -162,7 +163,7 @@ void Sender::port_free(PortId port) {
     const Made made = make_one(in);
     const bool several = injectors_.turn(in);
     if (made == Made::more || (made == Made::last && several && injectors_.any_waiting(port)))
-      return fabric_.wake(port);
+      return fabric_.wake(port, Injectors::likely_next(injectors_.of_port(port)));
     if (made == Made::last) break;
     held = held || made == Made::held;
   } while (&injectors_.of_port(port) != first);
@@ -193,16 +194,15 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
 }
 
-// The message of the packet that next_packet() would make, whose limits pace() will ask for; kNone: no
-// message of the queue pair had any.
-[[gnu::always_inline]] inline std::uint32_t Sender::limiting_message(std::uint32_t id) const {
+// Those of the message whose packet next_packet() would make.
+[[gnu::always_inline]] inline Sender::Limits Sender::next_limits(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
-    return kNone;
-  const std::uint32_t segment = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
-  const std::uint32_t message = queues_.segment(segment).message;
-  queues_.prefetch_limits(message);
-  return message;
+    return {};
+  if (!has_gap(id, s)) return {limits_[id].rate, limits_[id].gap};
+  const Segment& segment = queues_.segment(queues_.segment_of(s, repeated_[id].repeat_next));
+  const Message& m = queues_.message(segment.message);
+  return {m.rate_limit(), m.request.traits.gap};
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -326,16 +326,16 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 
 // ---- Pacing
 
-// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was of
-// limiting_message(), the last one or not.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last) {
+// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was one
+// of a message with these limits, the last one or not.
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
   if (needs.sent_bytes && !s.scale_up) {
     control(id, [&](const CongestionControl& by, CongestionContext& c) { by.on_sent(c, wire_bytes); });
   }
-  if (message != kNone) [[unlikely]]
-    return pace_limited(id, wire_bytes, message, last);
+  if (s.limited) [[unlikely]]
+    return pace_limited(id, wire_bytes, limits, last);
   if (s.scale_up || (s.rate >= s.line_rate && !needs.pace_again)) {
     join_if_work(id);
     return;
@@ -344,13 +344,11 @@ void Sender::pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, boo
 }
 
 // The same by the message's limits too.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last) {
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last) {
   const SenderState& s = senders_[id];
-  const TransferTraits& traits = queues_.message(message).request.traits;
-  const BitRate at_most = traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit;
-  if (!s.scale_up) state_.records[id].paced_at_most = at_most;
-  const BitRate rate = std::min(s.rate, at_most);
-  const Time gap = last ? traits.gap : 0;
+  limits_[id].paced_at_most = limits.rate;
+  const BitRate rate = std::min(s.rate, limits.rate);
+  const Time gap = last ? limits.gap : 0;
   if (rate >= s.line_rate && gap == 0 && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;
@@ -372,7 +370,7 @@ void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Tim
 // takes.
 void Sender::move_pace(std::uint32_t id, BitRate before) {
   SenderState& s = senders_[id];
-  const BitRate at_most = s.limited ? state_.records[id].paced_at_most : kNoRateLimit;
+  const BitRate at_most = s.limited ? limits_[id].paced_at_most : kNoRateLimit;
   const BitRate was = std::min(before, at_most), is = std::min(s.rate, at_most);
   if (!s.pacing || is == was) return;
   s.pace_at += fabric_.serialisation(s.last_paced, is) - fabric_.serialisation(s.last_paced, was);

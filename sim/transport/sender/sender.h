@@ -133,9 +133,14 @@ class Sender final : public PacketSource {
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
-  std::uint32_t limiting_message(std::uint32_t id) const;
-  void pace(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last);
-  void pace_limited(std::uint32_t id, Bytes wire_bytes, std::uint32_t message, bool last);
+  // Of the message of a packet.
+  struct Limits {
+    BitRate rate = kNoRateLimit;
+    Time gap = 0;
+  };
+  Limits next_limits(std::uint32_t id) const;
+  void pace(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last);
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap);
   void move_pace(std::uint32_t id, BitRate before);
 
@@ -184,6 +189,7 @@ class Sender final : public PacketSource {
   SenderState* senders_;
   Outstanding* outstanding_;
   SelectiveSender* repeated_;
+  PaceLimits* limits_;
   Injectors injectors_;
   SendQueues queues_;
   TimerLine line_;

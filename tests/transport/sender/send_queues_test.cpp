@@ -16,61 +16,71 @@ constexpr Bytes kMtu = 1000;
 
 class Compared {
  public:
-  Compared() { state.mtu = static_cast<std::uint32_t>(kMtu); }
+  Compared() { state_.mtu = static_cast<std::uint32_t>(kMtu); }
 
-  void send(Bytes bytes, std::uint8_t priority) {
+  void send(Bytes bytes, std::uint8_t priority, BitRate rate_limit, Time gap) {
     SendRequest request;
     request.bytes = bytes;
     request.traits.priority = priority;
-    const std::uint32_t index = queues.add(state, 5, request, 0);
-    messages.push_back({{0, index, queues.message(index).generation},
-                        bytes,
-                        priority,
-                        static_cast<std::uint32_t>((bytes + kMtu - 1) / kMtu)});
+    request.traits.rate_limit = rate_limit;
+    request.traits.gap = gap;
+    const std::uint32_t index = queues_.add(state_, kQueuePair, request, 0);
+    limited_ = limited_ || rate_limit != 0 || gap != 0;
+    RC_ASSERT(state_.limited == limited_);
+    messages_.push_back({{0, index, queues_.message(index).generation},
+                         bytes,
+                         priority,
+                         static_cast<std::uint32_t>((bytes + kMtu - 1) / kMtu),
+                         rate_limit == 0 ? kNoRateLimit : rate_limit,
+                         gap});
   }
   // False if there is nothing to send.
   bool make() {
-    if (state.current == kNone) {
+    if (state_.current == kNone) {
       RC_ASSERT(next() == nullptr);
-      RC_ASSERT(state.next_psn == state.sent_end);
+      RC_ASSERT(state_.next_psn == state_.sent_end);
       return false;
     }
-    const Segment segment = queues.segment(state.current);
-    const std::uint32_t psn = state.next_psn++;
-    const bool fresh = psn == state.sent_end;
+    const Segment segment = queues_.segment(state_.current);
+    const std::uint32_t psn = state_.next_psn++;
+    const bool fresh = psn == state_.sent_end;
     if (fresh) {
       Reference* turn = next();
       RC_ASSERT(turn != nullptr);
-      made.push_back({turn, turn->made++});
-      ++state.sent_end;
+      made_.push_back({turn, turn->made++});
+      ++state_.sent_end;
     }
-    RC_ASSERT(queues.segment_of(state, psn) == state.current);
-    RC_ASSERT(psn - state.current_first == made[psn].number);
-    RC_ASSERT(segment.message == made[psn].message->handle.slot);
-    if (state.next_psn == state.current_end) {
-      RC_ASSERT(queues.ends_message(segment) == (made[psn].number + 1 == made[psn].message->packets));
-      if (fresh) queues.end_message(state);
-      queues.leave_segment(state);
+    RC_ASSERT(queues_.segment_of(state_, psn) == state_.current);
+    RC_ASSERT(psn - state_.current_first == made_[psn].number);
+    RC_ASSERT(segment.message == made_[psn].message->handle.slot);
+    if (limited_) {
+      RC_ASSERT(limits_[kQueuePair].rate == made_[psn].message->rate_limit);
+      RC_ASSERT(limits_[kQueuePair].gap == made_[psn].message->gap);
+    }
+    if (state_.next_psn == state_.current_end) {
+      RC_ASSERT(queues_.ends_message(segment) == (made_[psn].number + 1 == made_[psn].message->packets));
+      if (fresh) queues_.end_message(state_);
+      queues_.leave_segment(state_);
     }
     return true;
   }
   void act(int kind, std::size_t which, std::uint8_t priority) {
-    if (messages.empty()) return;
-    Reference& m = messages[which % messages.size()];
-    const std::uint32_t index = queues.find(m.handle);
+    if (messages_.empty()) return;
+    Reference& m = messages_[which % messages_.size()];
+    const std::uint32_t index = queues_.find(m.handle);
     RC_ASSERT((index == kNone) == (m.cancelled || m.made == m.packets));
     if (index == kNone) return;
     if (kind == 0) {
-      queues.hold(state, index);
+      queues_.hold(state_, index);
       m.held = true;
     } else if (kind == 1) {
-      queues.release(state, index);
+      queues_.release(state_, index);
       m.held = false;
     } else if (kind == 2) {
-      queues.set_priority(state, index, priority);
+      queues_.set_priority(state_, index, priority);
       m.priority = priority;
     } else {
-      RC_ASSERT(queues.cancel(state, index) == m.bytes - m.made * kMtu);
+      RC_ASSERT(queues_.cancel(state_, index) == m.bytes - m.made * kMtu);
       m.cancelled = true;
       m.held = false;
       m.priority = UINT8_MAX;
@@ -78,39 +88,39 @@ class Compared {
       m.packets = m.made == 0 ? 0 : m.made + 1;
     }
   }
-  void go_back() { queues.go_back(state); }
+  void go_back() { queues_.go_back(state_); }
   // Acknowledges some of what was sent.
   void acknowledge(std::uint32_t packets) {
-    state.acknowledged += std::min(packets, state.next_psn - state.acknowledged);
-    while (SendQueues::oldest_acknowledged(state)) {
-      const Segment done = queues.take_oldest(state);
-      acknowledged += queues.payload(done, kMtu);
-      if (!queues.ends_message(done)) continue;
-      RC_ASSERT(made[done.end - 1].number + 1 == made[done.end - 1].message->packets);
-      ++ended;
-      queues.forget(done.message);
+    state_.acknowledged += std::min(packets, state_.next_psn - state_.acknowledged);
+    while (SendQueues::oldest_acknowledged(state_)) {
+      const Segment done = queues_.take_oldest(state_);
+      acknowledged_ += queues_.payload(done, kMtu);
+      if (!queues_.ends_message(done)) continue;
+      RC_ASSERT(made_[done.end - 1].number + 1 == made_[done.end - 1].message->packets);
+      ++ended_;
+      queues_.forget(done.message);
     }
     std::size_t all = 0;
-    for (std::uint32_t psn = 0; psn < state.acknowledged; ++psn)
-      all += made[psn].number + 1 == made[psn].message->packets ? 1 : 0;
-    RC_ASSERT(ended == all);
+    for (std::uint32_t psn = 0; psn < state_.acknowledged; ++psn)
+      all += made_[psn].number + 1 == made_[psn].message->packets ? 1 : 0;
+    RC_ASSERT(ended_ == all);
   }
   // All of it to the end.
   void finish() {
-    for (std::size_t i = 0; i < messages.size(); ++i) act(1, i, 0);
+    for (std::size_t i = 0; i < messages_.size(); ++i) act(1, i, 0);
     while (make()) continue;
     acknowledge(UINT32_MAX);
     Bytes bytes = 0;
     std::size_t whole = 0;
-    for (const Reference& m : messages) {
+    for (const Reference& m : messages_) {
       bytes += m.bytes;
       whole += m.packets != 0 ? 1 : 0;
       RC_ASSERT(m.made == m.packets);
     }
-    RC_ASSERT(acknowledged == bytes);
-    RC_ASSERT(ended == whole);
-    RC_ASSERT(state.oldest == kNone);
-    RC_ASSERT(queues.unmade_packets(state) == 0);
+    RC_ASSERT(acknowledged_ == bytes);
+    RC_ASSERT(ended_ == whole);
+    RC_ASSERT(state_.oldest == kNone);
+    RC_ASSERT(queues_.unmade_packets(state_) == 0);
   }
 
  private:
@@ -119,6 +129,8 @@ class Compared {
     Bytes bytes;
     std::uint8_t priority;
     std::uint32_t packets;
+    BitRate rate_limit;
+    Time gap;
     std::uint32_t made = 0;
     bool held = false, cancelled = false;
   };
@@ -128,19 +140,22 @@ class Compared {
   };
   Reference* next() {
     Reference* best = nullptr;
-    for (Reference& m : messages) {
+    for (Reference& m : messages_) {
       if (m.held || m.made == m.packets) continue;
       if (best == nullptr || m.priority > best->priority) best = &m;
     }
     return best;
   }
 
-  SenderState state;
-  SendQueues queues;
-  std::deque<Reference> messages;  // in order of send()
-  std::vector<Made> made;          // by psn
-  Bytes acknowledged = 0;
-  std::size_t ended = 0;
+  static constexpr std::uint32_t kQueuePair = 5;
+  SenderState state_;
+  ReservedArray<PaceLimits> limits_{kQueuePair + 1};
+  SendQueues queues_{limits_};
+  bool limited_ = false;
+  std::deque<Reference> messages_;  // in order of send()
+  std::vector<Made> made_;          // by psn
+  Bytes acknowledged_ = 0;
+  std::size_t ended_ = 0;
 };
 
 TEST(SendQueues, ServesByPriorityAndOrderAndKnowsWhosePacketsAre) {
@@ -148,7 +163,9 @@ TEST(SendQueues, ServesByPriorityAndOrderAndKnowsWhosePacketsAre) {
     Compared both;
     for (int steps = *rc::gen::inRange(1, 400); steps > 0; --steps) {
       const int what = *rc::gen::inRange(0, 20);
-      if (what < 3) both.send(*rc::gen::inRange<Bytes>(1, 8 * kMtu), *rc::gen::inRange<std::uint8_t>(0, 3));
+      if (what < 3)
+        both.send(*rc::gen::inRange<Bytes>(1, 8 * kMtu), *rc::gen::inRange<std::uint8_t>(0, 3),
+                  *rc::gen::inRange<BitRate>(0, 3), *rc::gen::inRange<Time>(0, 2));
       if (what >= 3 && what < 12) both.make();
       if (what >= 12 && what < 16)
         both.act(what - 12, *rc::gen::inRange<std::size_t>(0, 100), *rc::gen::inRange<std::uint8_t>(0, 3));
