@@ -103,11 +103,17 @@ struct Outstanding {
   bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
 };
 
-// Of a queue pair some message of which has had limits (TransferTraits): those of the message that its
-// current segment is of, here so that making a packet need not look at it.
-struct alignas(32) PaceLimits {
+// How fast a message may leave (TransferTraits).
+struct MessageLimits {
   BitRate rate = kNoRateLimit;
-  Time gap = 0;                          // after its last packet
+  Time gap = 0;  // after its last packet
+  bool operator==(const MessageLimits&) const = default;
+};
+
+// Of a queue pair some message of which has had limits.
+struct alignas(32) PaceLimits {
+  MessageLimits
+      current;  // of the current segment's message, here so that making a packet need not look at it
   BitRate paced_at_most = kNoRateLimit;  // the rate limit of the packet that was made last
 };
 

@@ -10,15 +10,13 @@ std::uint32_t SendQueues::find(const MessageHandle& handle) const {
 // What is made next may still be of a message without limits.
 void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
   s.limited = true;
-  all_limits_.make(queue_pair, 1);
+  limits_.make(queue_pair, 1);
 }
 
 // What is made next is a packet of this message.
 void SendQueues::note_limits(std::uint32_t message) {
   const Message& m = messages_[message];
-  PaceLimits& limits = limits_[m.queue_pair];
-  limits.rate = m.rate_limit();
-  limits.gap = m.request.traits.gap;
+  limits_[m.queue_pair].current = m.limits();
 }
 
 // ---- Which message is served

@@ -32,8 +32,9 @@ struct Message {
   std::uint32_t before = kNone, next = kNone;  // among those that wait
   std::uint8_t priority = 0;                   // the request's; of one that was cancelled, the highest
   bool held = false;                           // does not wait
-  BitRate rate_limit() const {
-    return request.traits.rate_limit == 0 ? kNoRateLimit : request.traits.rate_limit;
+  MessageLimits limits() const {
+    const TransferTraits& traits = request.traits;
+    return {traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit, traits.gap};
   }
 };
 
@@ -48,7 +49,7 @@ class SendQueues {
  public:
   // `limits`: by queue pair, of those that have had any; what concerns a queue pair of this set is written
   // here.
-  explicit SendQueues(ReservedArray<PaceLimits>& limits) : all_limits_(limits), limits_(limits.data()) {}
+  explicit SendQueues(ReservedArray<PaceLimits>& limits) : limits_(limits) {}
 
   // Takes a message for the queue pair of this number, whose sender's half is `s`; returns the message's
   // number.
@@ -118,8 +119,7 @@ class SendQueues {
   void note_limits(std::uint32_t message);
   void set_oldest(SenderState& s, std::uint32_t segment);
 
-  ReservedArray<PaceLimits>& all_limits_;
-  PaceLimits* limits_;
+  ReservedArray<PaceLimits>& limits_;
   Arena<Message> messages_;
   Arena<Segment> segments_;
   std::uint64_t generations_ = 0;
@@ -170,11 +170,11 @@ inline void SendQueues::join(SenderState& s, std::uint32_t message) {
 
 inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request,
                                      Time now) {
-  if (!s.limited && (request.traits.rate_limit != 0 || request.traits.gap != 0)) [[unlikely]]
-    begin_limits(s, queue_pair);
   const std::uint32_t index = messages_.take();
   Message& m = messages_[index];
   m.request = request;
+  if (!s.limited && m.limits() != MessageLimits{}) [[unlikely]]
+    begin_limits(s, queue_pair);
   m.request.truncated = false;
   m.start = now;
   m.generation = ++generations_;

@@ -141,7 +141,7 @@ void Sender::make_ready(std::uint32_t id) {
     if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
-    const Limits limits = next_limits(id);
+    const MessageLimits limits = next_limits(id);
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     const bool last = fabric_.packets()[packet].last;
@@ -195,14 +195,13 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
 }
 
 // Those of the message whose packet next_packet() would make.
-[[gnu::always_inline]] inline Sender::Limits Sender::next_limits(std::uint32_t id) const {
+[[gnu::always_inline]] inline MessageLimits Sender::next_limits(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
     return {};
-  if (!has_gap(id, s)) return {limits_[id].rate, limits_[id].gap};
+  if (!has_gap(id, s)) return limits_[id].current;
   const Segment& segment = queues_.segment(queues_.segment_of(s, repeated_[id].repeat_next));
-  const Message& m = queues_.message(segment.message);
-  return {m.rate_limit(), m.request.traits.gap};
+  return queues_.message(segment.message).limits();
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -328,7 +327,7 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 
 // Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was one
 // of a message with these limits, the last one or not.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last) {
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
   if (needs.sent_bytes && !s.scale_up) {
@@ -344,7 +343,7 @@ void Sender::pace(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool
 }
 
 // The same by the message's limits too.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last) {
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last) {
   const SenderState& s = senders_[id];
   limits_[id].paced_at_most = limits.rate;
   const BitRate rate = std::min(s.rate, limits.rate);

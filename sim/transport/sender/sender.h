@@ -133,14 +133,9 @@ class Sender final : public PacketSource {
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
-  // Of the message of a packet.
-  struct Limits {
-    BitRate rate = kNoRateLimit;
-    Time gap = 0;
-  };
-  Limits next_limits(std::uint32_t id) const;
-  void pace(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last);
-  void pace_limited(std::uint32_t id, Bytes wire_bytes, const Limits& limits, bool last);
+  MessageLimits next_limits(std::uint32_t id) const;
+  void pace(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last);
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap);
   void move_pace(std::uint32_t id, BitRate before);
 

@@ -54,8 +54,8 @@ class Compared {
     RC_ASSERT(psn - state_.current_first == made_[psn].number);
     RC_ASSERT(segment.message == made_[psn].message->handle.slot);
     if (limited_) {
-      RC_ASSERT(limits_[kQueuePair].rate == made_[psn].message->rate_limit);
-      RC_ASSERT(limits_[kQueuePair].gap == made_[psn].message->gap);
+      RC_ASSERT(limits_[kQueuePair].current.rate == made_[psn].message->rate_limit);
+      RC_ASSERT(limits_[kQueuePair].current.gap == made_[psn].message->gap);
     }
     if (state_.next_psn == state_.current_end) {
       RC_ASSERT(queues_.ends_message(segment) == (made_[psn].number + 1 == made_[psn].message->packets));
