@@ -22,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD, SCRATCH = pathlib.Path(), pathlib.Path()
 CXX_FLAGS = ""
+LAUNCHER = "ccache" if shutil.which("ccache") else ""  # as the build: nothing is compiled twice
 
 STAR = "topology: {kind: star, hosts: 3, rate: 100 Gbps, delay: 1 us}\n"
 INCAST = "{kind: incast, senders: 2, receiver: 2, bytes: 1 MB}\n"
@@ -37,7 +38,7 @@ class Installed(unittest.TestCase):
         libraries = next(cls.prefix.rglob("libnetsim.so")).parent  # lib, lib64 or lib/x86_64-linux-gnu
         cls.environment = dict(os.environ, CMAKE_PREFIX_PATH=str(cls.prefix), PKG_CONFIG_PATH=str(libraries / "pkgconfig"),
                                LD_LIBRARY_PATH=str(libraries), CXXFLAGS=CXX_FLAGS,
-                               PATH=f"{cls.prefix / 'bin'}:{os.environ['PATH']}")
+                               PATH=f"{cls.prefix / 'bin'}:{os.environ['PATH']}", CMAKE_CXX_COMPILER_LAUNCHER=LAUNCHER)
         cls.consumer = SCRATCH / "consumer"
         cls.run_checked(["cmake", "-G", "Ninja", "-S", HERE, "-B", cls.consumer], env=cls.environment)
         cls.run_checked(["cmake", "--build", cls.consumer], env=cls.environment)
@@ -49,7 +50,7 @@ class Installed(unittest.TestCase):
         cls.said = []
         for command in cls.commands:
             if command.startswith("g++"):
-                command = command.replace("g++", f"{os.environ.get('CXX', 'g++')} {CXX_FLAGS}", 1)
+                command = command.replace("g++", f"{LAUNCHER} {os.environ.get('CXX', 'g++')} {CXX_FLAGS}", 1)
             cls.said.append((command, cls.run_checked(["bash", "-c", command], cwd=cls.pages, env=cls.environment)))
 
     @staticmethod
