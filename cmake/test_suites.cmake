@@ -1,5 +1,6 @@
 # Registers the tests of a GoogleTest runner with ctest, a test for each suite, whose cases run in one process: one for
-# each case, as gtest_discover_tests has them, spends a tenth of the quick tests' time on starting.
+# each case, as gtest_discover_tests has them, spends a tenth of the quick tests' time on starting, and half a second
+# each under AddressSanitizer.
 #   add_test_suites(TARGET FILTER [PREFIX TEXT] [PROPERTIES NAME VALUE ...])
 # FILTER is GoogleTest's and chooses suites; PREFIX goes before their names.
 #

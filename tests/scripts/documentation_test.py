@@ -20,9 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
-# A quarter of a minute or more, or what ShippedConfigs plays, too: their manifest shows that all files, paths and values are right.
-LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|line_rate_all_reduce|"
-                  r"topologies/gb200.*collectives/all_reduce")
+# Minutes or more, or what ShippedConfigs plays, too: their manifest shows that all files, paths and values are right.
+LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
 # What the pages call files that everybody has of their own.
 STAND_INS = {
     "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
