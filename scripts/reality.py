@@ -16,6 +16,7 @@ predictions. Families without such a row, or whose clock was not looked for yet,
 calibrating rows with that one, the stricter test. --calibrate finds the clocks by a few runs each and writes them into the table.
 
 GPUs are not all alike: each takes longer or shorter than its model says, by VARIATION in the standard deviation, and the step waits for the slowest.
+While gradients and parameters travel, each channel of the library holds a multiprocessor (HOLDING), and computing has the others.
 
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
 and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
@@ -39,6 +40,7 @@ import steps
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/compute.md)
+HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 MISS = 0.05  # relative error of a step from which on its critical path is asked for
 
@@ -64,7 +66,8 @@ class Row:
     number: int  # of its line in the table
 
     def job(self):
-        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"hosts={self.hosts}", *self.values]
+        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"gpus.channels_hold_multiprocessors={HOLDING}",
+                  f"hosts={self.hosts}", *self.values]
         if self.data:
             values.append(f"{steps.DATA}={self.data}")
         if self.precision != "BF16":

@@ -239,9 +239,14 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   executor_ = Executor::create(loops_, set_of_gpu_, *endpoint_, section(root, "collectives"), next_origin_);
   next_origin_ += gpus;
   std::vector<std::uint32_t> hosts;
-  for (const Gpu& gpu : cluster_.gpus) hosts.push_back(gpu.host);
-  devices_ = std::make_unique<ComputeDevices>(
-      loops_, set_of_gpu_, gpu_parameters().parse(section(root, "gpus")), next_origin_, hosts);
+  std::vector<std::uint32_t> multiprocessors;
+  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    hosts.push_back(cluster_.gpus[gpu].host);
+    multiprocessors.push_back(compute(gpu) != nullptr ? compute(gpu)->multiprocessors() : 0);
+  }
+  devices_ =
+      std::make_unique<ComputeDevices>(loops_, set_of_gpu_, gpu_parameters().parse(section(root, "gpus")),
+                                       next_origin_, hosts, multiprocessors);
   next_origin_ += gpus + cluster_.host_count;
 }
 

@@ -12,6 +12,7 @@ namespace netsim::testing {
 
 class SingleJob {
  public:
+  static constexpr std::uint32_t kMultiprocessors = 10;  // of each GPU
   // GPU g runs in loops[set_of_gpu[g]]. durations[i] is the time of works()[i]. Origins from first_origin on
   // are taken.
   SingleJob(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
@@ -19,7 +20,8 @@ class SingleJob {
             std::uint32_t first_origin, JobObserver observer = {}, TaskScheduler* scheduler = nullptr,
             const GpuParameters& parameters = {}, CircuitAccess circuits = {})
       : times_(std::move(durations)),
-        devices_(loops, set_of_gpu, parameters, first_origin),
+        devices_(loops, set_of_gpu, parameters, first_origin, {},
+                 std::vector<std::uint32_t>(set_of_gpu.size(), kMultiprocessors)),
         jobs_(loops, set_of_gpu, executor, devices_,
               first_origin + static_cast<std::uint32_t>(set_of_gpu.size()), std::move(observer)) {
     jobs_.set_circuits(std::move(circuits));

@@ -485,6 +485,7 @@ Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
     if (algorithm.uses_pxn()) course.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
   }
   course.chunking = chunking_of(request, parameters, cutting);
+  course.channels = cutting.channels;
   return course;
 }
 
@@ -524,6 +525,7 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
                                 has_root(request.kind) ? request.root : kNoIndex);
   cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
+  course.channels = cutting.channels;
   const std::optional<GpuGeneration> generation = generation_in(library_.parameters, layout);
   set_rates(course.chunking, course.family, generation, layout, cutting.channels);
   check_host(*course.plan, request);

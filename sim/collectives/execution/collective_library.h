@@ -43,6 +43,8 @@ struct Course {
   const Plan* plan = nullptr;
   CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // of a member from the first one
+  // Of NCCL's, each a thread block on every GPU: more than the chunking's where those are timed together.
+  std::uint32_t channels = 0;
   // Of a lone send: the GPU beside the sender that passes its messages on, and the credits for them;
   // kNoIndex: none does.
   std::uint32_t passed_by = kNoIndex;

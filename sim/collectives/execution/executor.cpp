@@ -24,8 +24,8 @@ class ScheduleExecutor final : public Executor {
     trace_ = std::move(trace);
     endpoint_.tell_delays();
   }
-  void start(std::uint32_t gpu, const CommunicationRequest& request) override {
-    part_of(gpu).start(gpu, request);
+  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
+    return part_of(gpu).start(gpu, request);
   }
   void message_delivered(const SendRequest& message) override {
     part_of(message.destination).message_delivered(message);

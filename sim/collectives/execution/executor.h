@@ -59,8 +59,10 @@ class Executor : public MessageListener {
   // percent of a run's time.
   virtual void set_trace(TransferTrace trace) = 0;
   // A rank enters the communication now. A receiver may enter before or after the data arrives. A group of
-  // one rank is done at once. InputError where the algorithm has a limit on ranks.
-  virtual void start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
+  // one rank is done at once. The listener is told of nothing before it returns. InputError where the
+  // algorithm has a limit on ranks. Returns how many channels the communication has on the GPU, each of them
+  // a thread block of its kernel there, whether or not they are timed together; 0: none runs.
+  virtual std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
   // What each unfinished operation waits for, one line each, at most `limit` lines: for stall reports, while
   // no set runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;

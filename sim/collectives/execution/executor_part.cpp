@@ -75,28 +75,30 @@ void ExecutorPart::handle(const Event& event) {
   }
 }
 
-void ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request) {
+std::uint32_t ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request) {
   check(gpu, request);
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
-  enter(operation, request);
+  const std::uint32_t channels = enter(operation, request);
   if (is_copy(request)) {
     operation.phase = Phase::running;
     outgoing_.post_copy(operation);
-    return;
+    return channels;
   }
   if (operation.base_latency > 0) {
     events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
-    return;
+    return channels;
   }
   begin(operation);
-  if (!operation.is_finished()) return;
+  if (!operation.is_finished()) return channels;
   operation.phase = Phase::finishing;
   events_.schedule(std::max(events_.now(), operation.busy_until), gpu, ExecutorEvent::finish, slot);
+  return channels;
 }
 
-void ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
+// Returns the channels that its kernel has.
+std::uint32_t ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
   operation.phase = Phase::entered;
   operation.request = request;
   operation.started = events_.now();
@@ -108,7 +110,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
   operation.passed_by = kNoIndex;
   operation.thread_blocks.clear();
   operation.filled.clear();
-  if (request.members->size() == 1) return;
+  if (request.members->size() == 1) return 0;
   const Course course = lookup_.course(request);
   operation.plan = course.plan;
   operation.chunking = course.chunking;
@@ -128,6 +130,7 @@ void ExecutorPart::enter(Operation& operation, const CommunicationRequest& reque
     operation.kernels = course.kernels;
   }
   StepRunner::reset(operation);
+  return course.channels;
 }
 
 void ExecutorPart::begin(Operation& operation) {

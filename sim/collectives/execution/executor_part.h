@@ -26,7 +26,7 @@ class alignas(64) ExecutorPart {
   ExecutorPart& operator=(const ExecutorPart&) = delete;
 
   // As of Executor and MessageListener.
-  void start(std::uint32_t gpu, const CommunicationRequest& request);
+  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request);
   void message_delivered(const SendRequest& message);
   void message_sent(const SendRequest& message);
 
@@ -35,7 +35,7 @@ class alignas(64) ExecutorPart {
 
  private:
   void handle(const Event& event);
-  void enter(Operation& operation, const CommunicationRequest& request);
+  std::uint32_t enter(Operation& operation, const CommunicationRequest& request);
   void begin(Operation& operation);
   void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);

@@ -10,19 +10,22 @@ namespace netsim {
 namespace {
 
 constexpr const char* kAllStreams = "all";
+constexpr const char* kNoStream = "none";
 // Those on which a GPU runs kernels that communicate.
 constexpr std::array kKernelStreams{Stream::tp, Stream::cp, Stream::ep, Stream::pp, Stream::dp, Stream::io};
 
-// A bit for each stream that is named.
-std::uint32_t slowing_streams(const ConfigNode& names) {
+// A bit for each stream that is named; kNoStream is a name only where it is the default.
+std::uint32_t named_streams(const ConfigNode& names, const std::string& default_name) {
   const auto bit = [](Stream stream) { return 1U << static_cast<unsigned>(stream); };
   if (names.is_sequence() && names.items().empty())
-    names.fail("no stream is named; leave the key out for all");
+    names.fail("no stream is named; leave the key out for " + default_name);
   std::uint32_t streams = 0;
-  for (const ConfigNode& node : read_names(names, kAllStreams)) {
+  for (const ConfigNode& node : read_names(names, default_name)) {
     const std::string name = read_text(node);
+    if (name == kNoStream && default_name == kNoStream) continue;
     std::uint32_t named = 0;
     std::string allowed = kAllStreams;
+    if (default_name == kNoStream) allowed = std::string(kNoStream) + ", " + allowed;
     for (const Stream stream : kKernelStreams) {
       allowed += std::string(", ") + to_string(stream);
       if (name == kAllStreams || name == to_string(stream)) named |= bit(stream);
@@ -43,6 +46,10 @@ const Parameters<GpuParameters>& gpu_parameters() {
                 "computing takes so many times as long while kernels of a communication run on the same GPU")
           .names("slowing_streams", &P::slowing_streams, kAllStreams,
                  "streams whose communication does so: all, or one or several of tp, cp, ep, pp, dp, io")
+          .names(
+              "channels_hold_multiprocessors", &P::channels_hold_multiprocessors, kNoStream,
+              "streams whose kernels hold a multiprocessor for each of their channels, so that computing has "
+              "the others meanwhile: none, all, or one or several of tp, cp, ep, pp, dp, io")
           .real(
               "variation", &P::variation, {0, 0.15},
               "standard deviation among GPUs of how long they take to compute, as a share of it; 0: all are "
@@ -62,17 +69,25 @@ const Parameters<GpuParameters>& gpu_parameters() {
 
 ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
                                const std::vector<std::uint32_t>& set_of_gpu, const GpuParameters& parameters,
-                               std::uint32_t first_origin, const std::vector<std::uint32_t>& host_of_gpu)
+                               std::uint32_t first_origin, const std::vector<std::uint32_t>& host_of_gpu,
+                               const std::vector<std::uint32_t>& multiprocessors)
     : gpus_(set_of_gpu.size() +
             (host_of_gpu.empty() ? 0 : 1 + *std::max_element(host_of_gpu.begin(), host_of_gpu.end()))),
       slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)),
-      slowing_(slowing_streams(parameters.slowing_streams)) {
+      slowing_(named_streams(parameters.slowing_streams, kAllStreams)),
+      holding_(named_streams(parameters.channels_hold_multiprocessors, kNoStream)) {
   if (slowdown_ == Amount{1} << kFactorShift) slowing_ = 0;
   for (std::uint32_t device = 0; device < gpus_.size(); ++device)
     gpus_[device].origin = Origin(first_origin + device);
   const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
   for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
     gpus_[gpu].loop = loops[set_of_gpu[gpu]];
+    if (gpu < multiprocessors.size()) gpus_[gpu].multiprocessors = multiprocessors[gpu];
+    if (holding_ != 0 && gpus_[gpu].multiprocessors == 0) {
+      parameters.channels_hold_multiprocessors.fail(
+          "of GPU " + std::to_string(gpu) +
+          " nobody knows how many multiprocessors it has: `compute` has to be a model that says so");
+    }
     if (host_of_gpu.empty()) continue;
     cpus_of_gpu_.push_back(gpus + host_of_gpu[gpu]);
     gpus_[cpus_of_gpu_.back()].loop = gpus_[gpu].loop;
@@ -94,16 +109,15 @@ void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   plan(number);
 }
 
-void ComputeDevices::add_communications(std::uint32_t number, int more) {
+void ComputeDevices::add_communications(std::uint32_t number, int slowing, int held) {
   Gpu& gpu = gpus_[number];
-  const bool before = gpu.communications > 0;
-  if (gpu.running.empty() || before == (gpu.communications + static_cast<std::uint32_t>(more) > 0)) {
-    gpu.communications += static_cast<std::uint32_t>(more);
-    return;
-  }
-  settle(gpu);
-  gpu.communications += static_cast<std::uint32_t>(more);
-  plan(number);
+  const std::uint32_t communications = gpu.communications + static_cast<std::uint32_t>(slowing);
+  const std::uint32_t all_held = gpu.held + static_cast<std::uint32_t>(held);
+  const bool changes = slower(gpu, communications, all_held) != slower(gpu, gpu.communications, gpu.held);
+  if (changes && !gpu.running.empty()) settle(gpu);
+  gpu.communications = communications;
+  gpu.held = all_held;
+  if (changes && !gpu.running.empty()) plan(number);
 }
 
 // Ends the first of the tasks with the least work left.
@@ -141,8 +155,17 @@ void ComputeDevices::plan(std::uint32_t number) {
 
 // Full rate by the rate of each task, in 2^-16.
 ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
-  const Amount slower = gpu.communications > 0 ? slowdown_ : Amount{1} << kFactorShift;
-  return slower * static_cast<Amount>(gpu.running.size());
+  return slower(gpu, gpu.communications, gpu.held) * static_cast<Amount>(gpu.running.size());
+}
+
+// What computes takes so many times as long, in 2^-16, beside so many communications that slow it down while
+// so many multiprocessors are held.
+ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu, std::uint32_t communications,
+                                              std::uint32_t held) const {
+  const Amount factor = communications > 0 ? slowdown_ : Amount{1} << kFactorShift;
+  if (held == 0) return factor;
+  return factor * gpu.multiprocessors /
+         std::max(1U, gpu.multiprocessors - std::min(held, gpu.multiprocessors));
 }
 
 // Rounded up.

@@ -1,7 +1,8 @@
 // ComputeDevices: the GPUs as far as they compute. A compute task is work with a current rate: alone on its
 // GPU it runs at full rate; tasks that share a GPU (jobs may, where their placements say so) each have an
 // equal part of it; and while kernels of a communication run beside it, of any stream or of those that the
-// configuration names, it is slower by a factor, because they take SMs and memory bandwidth from it.
+// configuration names, it is slower by a factor, because they take SMs and memory bandwidth from it, or has
+// the SMs only that they leave.
 //
 // The CPUs of a host are one more device, which ranks on its GPUs share alike; communication does not disturb
 // them.
@@ -29,6 +30,11 @@ struct GpuParameters {
   // that hold SMs of their own (those of dispatch and combine) can be told from others that the factor is not
   // about (a receive from another stage of a pipeline that waits is a kernel that runs, too).
   ConfigNode slowing_streams{};
+  // Streams whose kernels hold one SM for each of their channels, none unless given. NCCL runs each channel
+  // as one CUDA block, so that fewer channels leave a GPU more to compute with (its user guide, environment
+  // variables, NCCL_MAX_NCHANNELS), and a block that waits for the network keeps its SM. While they run, what
+  // computes has the others: it takes SMs / (SMs - held) times as long. At least one is left.
+  ConfigNode channels_hold_multiprocessors{};
   // Standard deviations of the time that computing takes, as shares of it, among GPUs and among tasks: see
   // gpu_variation.h.
   double variation = 0, jitter = 0;
@@ -50,10 +56,12 @@ class ComputeDevices {
  public:
   // GPU g runs in loops[set_of_gpu[g]], on host host_of_gpu[g] (empty: nobody computes on hosts). Handles
   // EventKind::compute_done of the loops; origins first_origin + gpu are its own, and behind those one a
-  // host. ConfigError for a stream that is none.
+  // host. `multiprocessors`: of each GPU, 0 or left out where nobody knows. ConfigError for a stream that is
+  // none, and where channels are to hold multiprocessors of a GPU that has an unknown number.
   ComputeDevices(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
                  const GpuParameters& parameters, std::uint32_t first_origin,
-                 const std::vector<std::uint32_t>& host_of_gpu = {});
+                 const std::vector<std::uint32_t>& host_of_gpu = {},
+                 const std::vector<std::uint32_t>& multiprocessors = {});
   ComputeDevices(const ComputeDevices&) = delete;
   ComputeDevices& operator=(const ComputeDevices&) = delete;
 
@@ -67,12 +75,14 @@ class ComputeDevices {
   }
   // The same on the CPUs of its host.
   void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
-  // Kernels of one communication begin or end to run beside the tasks.
-  void communication_begins(std::uint32_t gpu, Stream stream) {
-    if (slows(stream)) add_communications(gpu, 1);
+  // Kernels of one communication, with so many channels, begin or end to run beside the tasks.
+  void communication_begins(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
+    if (slows(stream) || holds(stream))
+      add_communications(gpu, slows(stream) ? 1 : 0, holds(stream) ? static_cast<int>(channels) : 0);
   }
-  void communication_ends(std::uint32_t gpu, Stream stream) {
-    if (slows(stream)) add_communications(gpu, -1);
+  void communication_ends(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
+    if (slows(stream) || holds(stream))
+      add_communications(gpu, slows(stream) ? -1 : 0, holds(stream) ? -static_cast<int>(channels) : 0);
   }
   // When a task that is running will end if no rate changes.
   Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
@@ -88,24 +98,29 @@ class ComputeDevices {
     Origin origin;
     EventLoop* loop = nullptr;
     Time updated = 0;
-    std::uint32_t generation = 0;  // of the planned end: an event of another one means nothing
-    std::uint32_t communications = 0;
-    std::vector<Running> running;  // in the order in which they began
+    std::uint32_t generation = 0;       // of the planned end: an event of another one means nothing
+    std::uint32_t communications = 0;   // that slow down what computes
+    std::uint32_t held = 0;             // multiprocessors
+    std::uint32_t multiprocessors = 0;  // 0: not known
+    std::vector<Running> running;       // in the order in which they began
   };
 
   bool slows(Stream stream) const { return (slowing_ >> static_cast<unsigned>(stream) & 1U) != 0; }
+  bool holds(Stream stream) const { return (holding_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   void begin(std::uint32_t device, Running task, Time work);
-  void add_communications(std::uint32_t gpu, int number);
+  void add_communications(std::uint32_t gpu, int slowing, int held);
   void compute_done(const Event& event);
   void settle(Gpu& gpu) const;
   void plan(std::uint32_t number);
   Amount divisor(const Gpu& gpu) const;
+  Amount slower(const Gpu& gpu, std::uint32_t communications, std::uint32_t held) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
   std::vector<Gpu> gpus_;                   // and behind them the CPUs of each host
   std::vector<std::uint32_t> cpus_of_gpu_;  // by GPU, in gpus_
   Amount slowdown_;                         // in 2^-16
   std::uint32_t slowing_;                   // a bit for each Stream whose kernels slow computing down
+  std::uint32_t holding_;                   // the same of those whose channels hold multiprocessors
   ComputeListener* listener_ = nullptr;
 };
 

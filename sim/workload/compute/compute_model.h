@@ -2,6 +2,7 @@
 // one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "sim/core/units.h"
@@ -21,6 +22,8 @@ class ComputeModel {
   virtual double peak_flops() const = 0;
   // Of the accelerator; 0: nobody said.
   virtual Bytes memory() const { return 0; }
+  // SMs, or what else runs a thread block; 0: nobody said.
+  virtual std::uint32_t multiprocessors() const { return 0; }
   Time duration(const Work& work) const {
     Time total = 0;
     for (const Kernel& kernel : work.kernels) total += duration(kernel);

@@ -103,6 +103,9 @@ class Measured final : public ComputeModel {
 
   double peak_flops() const override { return otherwise_ != nullptr ? otherwise_->peak_flops() : 0; }
   Bytes memory() const override { return otherwise_ != nullptr ? otherwise_->memory() : 0; }
+  std::uint32_t multiprocessors() const override {
+    return otherwise_ != nullptr ? otherwise_->multiprocessors() : 0;
+  }
   std::string objection(const Kernel& kernel) const override {
     if (kernel.kind == Kernel::Kind::fixed || find(kernel) != nullptr) return "";
     if (otherwise_ != nullptr) return otherwise_->objection(kernel);

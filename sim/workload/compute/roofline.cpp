@@ -29,6 +29,7 @@ class Roofline final : public ComputeModel {
 
   double peak_flops() const override { return p_.peak_tflops * 1e12; }
   Bytes memory() const override { return p_.memory; }
+  std::uint32_t multiprocessors() const override { return static_cast<std::uint32_t>(p_.multiprocessors); }
 
   std::string objection(const Kernel& kernel) const override {
     const bool multiplies = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;
@@ -101,7 +102,7 @@ class Roofline final : public ComputeModel {
     return (small ? p_.fp8_sustained : p_.sustained) * p_.clock;
   }
 
-  std::int64_t multiprocessors(const Kernel& kernel) const {
+  std::int64_t left_to(const Kernel& kernel) const {
     return p_.multiprocessors - kernel.held_multiprocessors;
   }
 
@@ -110,7 +111,7 @@ class Roofline final : public ComputeModel {
                          static_cast<double>(a.k) * static_cast<double>(a.batch);
     const bool own = a.backward && p_.attention_backward_efficiency > 0;
     const double efficiency = own ? p_.attention_backward_efficiency : p_.attention_efficiency;
-    const double left = static_cast<double>(multiprocessors(a)) / static_cast<double>(p_.multiprocessors);
+    const double left = static_cast<double>(left_to(a)) / static_cast<double>(p_.multiprocessors);
     return flops / (peak(a.precision) * efficiency * p_.clock * left);
   }
 
@@ -122,7 +123,7 @@ class Roofline final : public ComputeModel {
     for (const Tile& tile : kTiles) {
       const double tiles = divide_up(g.m, tile.m) * divide_up(g.n, tile.n) * static_cast<double>(g.batch);
       const auto all = static_cast<std::int64_t>(tiles) * g.pieces;
-      const double waves = divide_up(all, multiprocessors(g)) / static_cast<double>(g.pieces);
+      const double waves = divide_up(all, left_to(g)) / static_cast<double>(g.pieces);
       const double flops = 2.0 * static_cast<double>(tile.m * tile.n) * (static_cast<double>(g.k) + depth);
       const double time = waves * flops / (per_sm * tile.rate);
       if (best == 0 || time < best) best = time;

@@ -34,8 +34,9 @@ struct Active {
   std::uint32_t rank = 0;
   Time posted = 0, start = 0;
   std::uint64_t communication = 0;
-  std::uint32_t place = 0;  // in RankState::active
-  std::uint32_t index = 0;  // in the group
+  std::uint32_t place = 0;     // in RankState::active
+  std::uint32_t index = 0;     // in the group
+  std::uint32_t channels = 0;  // of its kernel, where it is a communication
   const Group* group = nullptr;
 };
 
@@ -545,13 +546,13 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
 
 // The books hear of it first: they refuse members that disagree.
 void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
-  const Active& active = set.active[slot];
+  Active& active = set.active[slot];
   if (active.task.kind == TaskKind::collective && active.task.pause == 0)
     ++membership(active.rank, active.task).reached;
   tell(record_of(set, active, JobRecord::Kind::communication_begins));
   const std::uint32_t gpu = plan_.gpus[active.rank];
-  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream);
-  run_.executor->start(gpu, request(active, members(set, slot), slot));
+  active.channels = run_.executor->start(gpu, request(active, members(set, slot), slot));
+  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, active.channels);
 }
 
 // Its request is on its way, and nothing runs meanwhile.
@@ -637,7 +638,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
                fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
                            request.communication, gpu));
   const Active& active = set.active[slot];
-  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream);
+  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream, active.channels);
   complete(set, slot, JobRecord::Kind::communication_ends,
            active.task.kind == TaskKind::receive ? started : active.start);
 }

@@ -46,6 +46,25 @@ TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n";
 
+// Of a group in one host NCCL's 24, which are timed together; between hosts those that the network sees.
+TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
+  const auto eight = every(1, 8), sixteen = every(1, 16);
+  const std::vector<std::uint32_t> rail{0, 8}, alone{3};
+  PacketCollectives dgx(kTwoDgx);
+  const auto started = [&](const std::vector<std::uint32_t>& members, std::uint64_t communication) {
+    auto request = request_of(CollectiveKind::all_gather, members, 24 * kMebibyte);
+    request.communication = communication;
+    return std::pair(dgx.executor->start(members[0], request),
+                     members.size() > 1 ? dgx.executor->choice(request).channels : 0);
+  };
+  EXPECT_EQ(started(eight, 1), std::pair(24U, 1U));
+  const auto [over_all_nics, as_seen] = started(sixteen, 2);
+  EXPECT_GT(over_all_nics, 4U);
+  EXPECT_EQ(over_all_nics, as_seen);
+  EXPECT_EQ(started(rail, 3), std::pair(4U, 4U));
+  EXPECT_EQ(started(alone, 4), std::pair(0U, 0U));
+}
+
 // A thread block does one slice after the other: the hop's latency stands between any two of them.
 TEST(PacketExecutor, SlicesWithinAHostCostTheirLatencyEach) {
   const auto members = every(1, 8);

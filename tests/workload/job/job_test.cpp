@@ -174,7 +174,7 @@ class ScriptedExecutor final : public Executor {
   }
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
   void set_trace(TransferTrace) override {}
-  void start(std::uint32_t gpu, const CommunicationRequest& request) override {
+  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
     starts.push_back({gpu, loop_.now(), request});
     EXPECT_EQ((*request.members)[request.index], gpu);
     Entered& entered = entered_[request.communication];
@@ -188,6 +188,7 @@ class ScriptedExecutor final : public Executor {
                entered.at[i]);
       }
     }
+    return channels;
   }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
   Bytes scale_out_bytes(std::uint32_t, const CommunicationRequest&) override { return 0; }
@@ -203,6 +204,7 @@ class ScriptedExecutor final : public Executor {
     CommunicationRequest request;
   };
   std::vector<Start> starts;
+  std::uint32_t channels = 1;  // of every communication
 
  private:
   struct Entered {
@@ -689,6 +691,28 @@ TEST(Job, ComputesSlowerBesideTheStreamsThatTheConfigurationNames) {
   EXPECT_EQ(end("pp"), 110) << "20 at half rate, then 90";
   EXPECT_EQ(end("ep"), 110);
   EXPECT_EQ(end("[ep, pp]"), 120) << "40 at half rate, then 80";
+  EXPECT_EQ(end("all"), 120);
+}
+
+// Half of the GPU's multiprocessors are held from 0 to 20 by one collective, and from 20 to 40 by another
+// one.
+TEST(Job, ComputesOnTheMultiprocessorsThatChannelsLeave) {
+  const auto end = [](const char* streams) {
+    ScriptedSource source(1);
+    source.compute(0, 100);
+    const std::uint32_t group = source.add_group({0});
+    source.all_reduce(0, group, Stream::ep, {source.all_reduce(0, group, Stream::dp)});
+    ScriptedRun run(source, 10, 3, 20, 0, {}, nullptr,
+                    {.channels_hold_multiprocessors = parse_config(streams, "gpus.yaml")});
+    run.executor.channels = SingleJob::kMultiprocessors / 2;
+    run.run();
+    EXPECT_EQ(run.record(0, 2).end, 40);
+    return run.record(0, 0).end;
+  };
+  EXPECT_EQ(end("none"), 100);
+  EXPECT_EQ(end("[pp, tp]"), 100);
+  EXPECT_EQ(end("dp"), 110) << "20 at half rate, then 90";
+  EXPECT_EQ(end("[dp, ep]"), 120) << "40 at half rate, then 80";
   EXPECT_EQ(end("all"), 120);
 }
 
