@@ -81,20 +81,26 @@ std::uint32_t ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest&
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
   const std::uint32_t channels = enter(operation, request);
-  if (is_copy(request)) {
+  launch(slot);
+  return channels;
+}
+
+// What the GPU has just entered.
+void ExecutorPart::launch(std::uint32_t slot) {
+  Operation& operation = operations_[slot];
+  if (is_copy(operation.request)) {
     operation.phase = Phase::running;
     outgoing_.post_copy(operation);
-    return channels;
+    return;
   }
   if (operation.base_latency > 0) {
-    events_.schedule(events_.now() + operation.base_latency, gpu, ExecutorEvent::begin, slot);
-    return channels;
+    events_.schedule(events_.now() + operation.base_latency, operation.gpu, ExecutorEvent::begin, slot);
+    return;
   }
   begin(operation);
-  if (!operation.is_finished()) return channels;
+  if (!operation.is_finished()) return;
   operation.phase = Phase::finishing;
-  events_.schedule(std::max(events_.now(), operation.busy_until), gpu, ExecutorEvent::finish, slot);
-  return channels;
+  events_.schedule(std::max(events_.now(), operation.busy_until), operation.gpu, ExecutorEvent::finish, slot);
 }
 
 // Returns the channels that its kernel has.

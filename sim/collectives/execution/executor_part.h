@@ -36,6 +36,7 @@ class alignas(64) ExecutorPart {
  private:
   void handle(const Event& event);
   std::uint32_t enter(Operation& operation, const CommunicationRequest& request);
+  void launch(std::uint32_t slot);
   void begin(Operation& operation);
   void run(std::uint32_t slot, const SendRequest& message);
   void credit_delivered(const SendRequest& message);

@@ -76,7 +76,7 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
       slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)),
       slowing_(named_streams(parameters.slowing_streams, kAllStreams)),
       holding_(named_streams(parameters.channels_hold_multiprocessors, kNoStream)) {
-  if (slowdown_ == Amount{1} << kFactorShift) slowing_ = 0;
+  if (slowdown_ == kFullRate) slowing_ = 0;
   for (std::uint32_t device = 0; device < gpus_.size(); ++device)
     gpus_[device].origin = Origin(first_origin + device);
   const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
@@ -109,15 +109,17 @@ void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   plan(number);
 }
 
-void ComputeDevices::add_communications(std::uint32_t number, int slowing, int held) {
+void ComputeDevices::change_communications(std::uint32_t number, Stream stream, int communications,
+                                           int channels) {
+  if (!slows(stream) && !holds(stream)) return;
   Gpu& gpu = gpus_[number];
-  const std::uint32_t communications = gpu.communications + static_cast<std::uint32_t>(slowing);
-  const std::uint32_t all_held = gpu.held + static_cast<std::uint32_t>(held);
-  const bool changes = slower(gpu, communications, all_held) != slower(gpu, gpu.communications, gpu.held);
-  if (changes && !gpu.running.empty()) settle(gpu);
-  gpu.communications = communications;
-  gpu.held = all_held;
-  if (changes && !gpu.running.empty()) plan(number);
+  if (slows(stream)) gpu.communications += static_cast<std::uint32_t>(communications);
+  if (holds(stream)) gpu.held += static_cast<std::uint32_t>(channels);
+  const Amount now = slower(gpu);
+  if (now == gpu.slower) return;
+  if (!gpu.running.empty()) settle(gpu);  // at the rate until now
+  gpu.slower = now;
+  if (!gpu.running.empty()) plan(number);
 }
 
 // Ends the first of the tasks with the least work left.
@@ -155,17 +157,15 @@ void ComputeDevices::plan(std::uint32_t number) {
 
 // Full rate by the rate of each task, in 2^-16.
 ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
-  return slower(gpu, gpu.communications, gpu.held) * static_cast<Amount>(gpu.running.size());
+  return gpu.slower * static_cast<Amount>(gpu.running.size());
 }
 
-// What computes takes so many times as long, in 2^-16, beside so many communications that slow it down while
-// so many multiprocessors are held.
-ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu, std::uint32_t communications,
-                                              std::uint32_t held) const {
-  const Amount factor = communications > 0 ? slowdown_ : Amount{1} << kFactorShift;
-  if (held == 0) return factor;
-  return factor * gpu.multiprocessors /
-         std::max(1U, gpu.multiprocessors - std::min(held, gpu.multiprocessors));
+// Gpu::slower as its communications and held multiprocessors make it, in 2^-16.
+ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
+  const Amount factor = gpu.communications > 0 ? slowdown_ : kFullRate;
+  if (gpu.held == 0) return factor;
+  const std::uint32_t left = gpu.multiprocessors - std::min(gpu.held, gpu.multiprocessors);
+  return factor * gpu.multiprocessors / std::max(1U, left);
 }
 
 // Rounded up.

@@ -77,12 +77,10 @@ class ComputeDevices {
   void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
   // Kernels of one communication, with so many channels, begin or end to run beside the tasks.
   void communication_begins(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
-    if (slows(stream) || holds(stream))
-      add_communications(gpu, slows(stream) ? 1 : 0, holds(stream) ? static_cast<int>(channels) : 0);
+    change_communications(gpu, stream, 1, static_cast<int>(channels));
   }
   void communication_ends(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
-    if (slows(stream) || holds(stream))
-      add_communications(gpu, slows(stream) ? -1 : 0, holds(stream) ? -static_cast<int>(channels) : 0);
+    change_communications(gpu, stream, -1, -static_cast<int>(channels));
   }
   // When a task that is running will end if no rate changes.
   Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
@@ -90,6 +88,7 @@ class ComputeDevices {
  private:
   using Amount = Int128;  // of work, in 2^-20 ps at full rate
   static constexpr int kAmountShift = 20, kFactorShift = 16;
+  static constexpr Amount kFullRate = Amount{1} << kFactorShift;
   struct Running {
     std::uint32_t job, handle, gpu;
     Amount left;  // as of Gpu::updated
@@ -102,18 +101,19 @@ class ComputeDevices {
     std::uint32_t communications = 0;   // that slow down what computes
     std::uint32_t held = 0;             // multiprocessors
     std::uint32_t multiprocessors = 0;  // 0: not known
+    Amount slower = kFullRate;          // by these computing takes so many times as long
     std::vector<Running> running;       // in the order in which they began
   };
 
   bool slows(Stream stream) const { return (slowing_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   bool holds(Stream stream) const { return (holding_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   void begin(std::uint32_t device, Running task, Time work);
-  void add_communications(std::uint32_t gpu, int slowing, int held);
+  void change_communications(std::uint32_t gpu, Stream stream, int communications, int channels);
   void compute_done(const Event& event);
   void settle(Gpu& gpu) const;
   void plan(std::uint32_t number);
   Amount divisor(const Gpu& gpu) const;
-  Amount slower(const Gpu& gpu, std::uint32_t communications, std::uint32_t held) const;
+  Amount slower(const Gpu& gpu) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
   std::vector<Gpu> gpus_;                   // and behind them the CPUs of each host

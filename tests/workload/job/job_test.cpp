@@ -671,20 +671,26 @@ TEST(Job, ComputesSlowerBesideCommunicationWhereTheConfigurationSaysSo) {
   EXPECT_EQ(run.record(0, 1).end, 20);
 }
 
-// 30 of 100 beside a collective of stream pp, then 20 beside one of ep.
+// When 100 of computing end that begin beside a collective of stream `first`, which takes 20, after which one
+// of `second` takes 20 more; each has `channels`.
+Time end_beside(Stream first, Stream second, const GpuParameters& parameters, std::uint32_t channels = 1) {
+  ScriptedSource source(1);
+  source.compute(0, 100);
+  const std::uint32_t group = source.add_group({0});
+  source.all_reduce(0, group, second, {source.all_reduce(0, group, first)});
+  ScriptedRun run(source, 10, 3, 20, 0, {}, nullptr, parameters);
+  run.executor.channels = channels;
+  run.run();
+  EXPECT_EQ(run.record(0, 1).end, 20);
+  EXPECT_EQ(run.record(0, 2).end, 40);
+  return run.record(0, 0).end;
+}
+
 TEST(Job, ComputesSlowerBesideTheStreamsThatTheConfigurationNames) {
   const auto end = [](const char* streams) {
-    ScriptedSource source(1);
-    source.compute(0, 100);
-    const std::uint32_t group = source.add_group({0});
-    source.all_reduce(0, group, Stream::ep, {source.all_reduce(0, group, Stream::pp)});
-    ScriptedRun run(
-        source, 10, 3, 20, 0, {}, nullptr,
+    return end_beside(
+        Stream::pp, Stream::ep,
         {.slowdown_beside_communication = 2, .slowing_streams = parse_config(streams, "gpus.yaml")});
-    run.run();
-    EXPECT_EQ(run.record(0, 1).end, 20);
-    EXPECT_EQ(run.record(0, 2).end, 40);
-    return run.record(0, 0).end;
   };
   EXPECT_EQ(end("dp"), 100);
   EXPECT_EQ(end("[tp, cp, dp, io]"), 100);
@@ -694,20 +700,12 @@ TEST(Job, ComputesSlowerBesideTheStreamsThatTheConfigurationNames) {
   EXPECT_EQ(end("all"), 120);
 }
 
-// Half of the GPU's multiprocessors are held from 0 to 20 by one collective, and from 20 to 40 by another
-// one.
+// Each of the two holds half of the GPU's multiprocessors.
 TEST(Job, ComputesOnTheMultiprocessorsThatChannelsLeave) {
   const auto end = [](const char* streams) {
-    ScriptedSource source(1);
-    source.compute(0, 100);
-    const std::uint32_t group = source.add_group({0});
-    source.all_reduce(0, group, Stream::ep, {source.all_reduce(0, group, Stream::dp)});
-    ScriptedRun run(source, 10, 3, 20, 0, {}, nullptr,
-                    {.channels_hold_multiprocessors = parse_config(streams, "gpus.yaml")});
-    run.executor.channels = SingleJob::kMultiprocessors / 2;
-    run.run();
-    EXPECT_EQ(run.record(0, 2).end, 40);
-    return run.record(0, 0).end;
+    return end_beside(Stream::dp, Stream::ep,
+                      {.channels_hold_multiprocessors = parse_config(streams, "gpus.yaml")},
+                      SingleJob::kMultiprocessors / 2);
   };
   EXPECT_EQ(end("none"), 100);
   EXPECT_EQ(end("[pp, tp]"), 100);
