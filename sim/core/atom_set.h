@@ -1,7 +1,7 @@
-// AtomSet: some of the topology's atoms (law 3), which share a clock, an event queue and arenas. What two
-// sets have to say to each other travels as mail: events with what they carry, by value, so that the same cut
-// can lie between threads or between processes. What concerns more than one set (books of a job, tables) is
-// written into a journal, which the engine reads in the order of all events.
+// AtomSet: a logical process of the parallel simulation. It holds some of the topology's atoms (law 3), which
+// share a clock, an event queue and arenas. Sets send each other events with their payload by value (`Mail`),
+// so a cut can lie between threads or between processes. Records that concern several sets, such as a job's
+// statistics, go into a journal. The engine reads it in the order of all events.
 #pragma once
 
 #include <algorithm>
@@ -21,26 +21,26 @@
 
 namespace netsim {
 
-// An event for another set, with 32 bytes of what it carries; more of it may be attached.
+// An event for another set with 32 bytes of payload. More payload may be attached (`AtomSet::attach`).
 struct alignas(64) Mail {
   Event event;
   std::array<std::byte, 32> data;
 };
 static_assert(sizeof(Mail) == 64);
 
-// The time of mail that is no event, but read with what is sent before and after it; where no event follows,
-// not at all.
+// The time of a `Mail` without an event. The receiving set reads it in the order of sending, together with
+// the next event from the same sender. It is never read where no event follows.
 inline constexpr Time kNoEvent = kNever - 1;
 
-// Reads the records of one kind of writer, from all sets, in the order in which one event loop would have
-// executed the events that wrote them.
+// JournalReader: reads the records of one kind of writer from all sets. The order is the one in which a
+// single event loop would have executed the events that wrote them.
 class JournalReader {
  public:
   virtual ~JournalReader() = default;
   virtual void read(std::span<const std::byte> record) = 0;
 };
 
-// Hands records of type T to a method of `owner`.
+// JournalOf: hands records of type T to a method of `owner`.
 template <class T, class Owner>
 class JournalOf final : public JournalReader {
  public:
@@ -57,7 +57,7 @@ class JournalOf final : public JournalReader {
   Method method_;
 };
 
-// The same of records that were written with parts.
+// JournalInParts: hands records that were written with parts to a method of `owner`.
 template <class T, class Part, class Owner>
 class JournalInParts final : public JournalReader {
  public:
@@ -80,8 +80,8 @@ class JournalInParts final : public JournalReader {
 
 class alignas(64) AtomSet {
  public:
-  // Takes mail in: what it carries goes into the set's arenas, the event into its loop. `attached`: what was
-  // attached, null if nothing.
+  // Accepts mail: copies its payload into the set's arenas and schedules its event in the set's loop.
+  // `attached` points to the attached payload, or is null where there is none.
   using MailHandler = void (*)(void* context, const Mail& mail, const std::byte* attached);
 
   explicit AtomSet(std::uint32_t id) : id_(id) {}
@@ -92,12 +92,12 @@ class alignas(64) AtomSet {
   EventLoop& loop() { return loop_; }
   const EventLoop& loop() const { return loop_; }
 
-  // Mail of kinds without a handler is an event and nothing else.
+  // Registers the handler for mail of `kind`. Mail of a kind without a handler is an event without payload.
   void set_mail_handler(EventKind kind, MailHandler handler, void* context) {
     mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
-  // Mail to another set, to be filled in at once: `time`, that of its event, is at least the lookahead
-  // between the two sets after now (kNoEvent: there is no event).
+  // Returns a new entry of the outbox to set `to`, which the caller fills in at once. `time` is the time of
+  // its event: at least now plus the lookahead between the two sets, or kNoEvent.
   Mail& post(std::uint32_t to, Time time) {
     Outbox::Box& box = out_->boxes[to];
     if (time < box.first) box.first = time;
@@ -105,7 +105,7 @@ class alignas(64) AtomSet {
       box.mails.resize(std::max<std::size_t>(64, 2 * box.count));
     return box.mails[box.count++];
   }
-  // Puts something beside the mail for `to`; the result goes into its event's argument.
+  // Attaches payload to the mail for set `to`. Returns its offset, which goes into the event's argument.
   template <class T>
   std::uint64_t attach(std::uint32_t to, const T& attachment) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -116,7 +116,7 @@ class alignas(64) AtomSet {
     return at;
   }
 
-  // Writes a record for reader `reader` of the engine, at the present event.
+  // Writes a journal record for reader `reader` of the engine, ordered by the event that is running.
   template <class T>
   void write(std::uint32_t reader, const T& record) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -125,7 +125,7 @@ class alignas(64) AtomSet {
     const auto* bytes = reinterpret_cast<const std::byte*>(&record);
     records_.insert(records_.end(), bytes, bytes + sizeof(T));
   }
-  // The same with what belongs to it, of which there may be any number.
+  // Writes a journal record followed by any number of parts.
   template <class T, class Part>
   void write(std::uint32_t reader, const T& record, std::span<const Part> parts) {
     static_assert(std::is_trivially_copyable_v<Part>);
@@ -135,9 +135,9 @@ class alignas(64) AtomSet {
     records_.insert(records_.end(), bytes.begin(), bytes.end());
   }
 
-  // Asks for a call: reader `reader` of the engine gets the record at `time`, between events
-  // (Engine::call_at). `time` is at least the engine's call delay after now. `origin`: of who asks; calls of
-  // one time come in the order of events with keys from there.
+  // Asks the engine to hand `record` to its reader `reader` at `time`, between events (Engine::call_at).
+  // `time` is at least now plus the engine's call delay. Calls of one time are ordered by keys of `origin`,
+  // the origin of the entity that asks.
   template <class T>
   void ask_call(Time time, Origin& origin, std::uint32_t reader, const T& record) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -150,27 +150,27 @@ class alignas(64) AtomSet {
     MailHandler call = nullptr;
     void* context = nullptr;
   };
-  // What the sets of one thread send in one window: sets send to few, so what one set gets lies together.
+  // The mail that all sets of one thread send in one window, grouped by receiving set.
   struct Outbox {
     struct alignas(64) Box {
-      std::vector<Mail> mails;  // the first `count` are used
+      std::vector<Mail> mails;  // only the first `count` are valid
       std::size_t count = 0;
       std::vector<std::byte> attached;
-      Time first = kNever;  // earliest event
+      Time first = kNever;  // time of the earliest event in `mails`
     };
     explicit Outbox(std::uint32_t sets) : boxes(sets) {}
     std::vector<Box> boxes;  // by receiving set
   };
-  // Of what is written, and thrown, by any set: see EventLoop::order_key().
+  // The position of a journal record or of an exception in the order of all events (EventLoop::order_key()).
   struct Order {
     Time time;
     std::uint64_t key;
     auto operator<=>(const Order&) const = default;
   };
   struct Entry {
-    Order order;  // nothing where the set is alone
+    Order order;  // left at zero where the engine has one set
     std::uint32_t reader, size;
-    std::size_t at;  // in records_
+    std::size_t at;  // offset in records_, in bytes
   };
 
   struct Request {
@@ -182,26 +182,27 @@ class alignas(64) AtomSet {
 
   void ask_call(Time time, Origin& origin, std::uint32_t reader, std::span<const std::byte> record);
   Order order() const { return {loop_.now(), loop_.order_key()}; }
-  // The earliest event to come; of a set in which one has thrown, that one.
+  // Returns the time of the earliest pending event. A set in which an event has thrown returns that event's
+  // time.
   Time first() const { return error_ ? loop_.now() : loop_.next_time(); }
   void take_mail(Outbox& from);
   void forget_read();
 
   std::uint32_t id_;
-  bool alone_ = false;     // the only one of its engine: what it writes is in order as it is
-  Outbox* out_ = nullptr;  // of the thread that runs it
+  bool alone_ = false;     // the engine has one set, so its journal is in order as written
+  Outbox* out_ = nullptr;  // outbox of the thread that runs this set
   EventLoop loop_;
   std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> mail_handlers_{};
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;
-  std::vector<Request> requests_;        // that the engine has not seen yet
-  Time call_delay_ = kNever;             // least time from now to a call that is asked for
-  Time next_ = kNever;                   // earliest of what is pending, as of the last window
-  Time horizon_ = 0;                     // events before it may be executed in this window
+  std::vector<Request> requests_;        // calls asked for that the engine has not seen yet
+  Time call_delay_ = kNever;             // minimum time from now to a call that is asked for
+  Time next_ = kNever;                   // time of the earliest pending event, as of the last window
+  Time horizon_ = 0;                     // events before this time may be executed in this window
   std::uint64_t load_ = 0;               // events executed since threads were last given their sets
-  std::atomic<std::uint32_t> taken_{0};  // the last window that threads shared in which one took it
-  std::exception_ptr error_;             // the set rests from then on
+  std::atomic<std::uint32_t> taken_{0};  // number of the last shared window in which a thread ran this set
+  std::exception_ptr error_;             // what an event has thrown; the set executes nothing afterwards
 };
 
 }  // namespace netsim

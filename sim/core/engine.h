@@ -1,13 +1,13 @@
-// Engine: the sets of atoms, the threads that run them and the windows in which they may run.
+// Engine: owns the sets of atoms, the threads that run them and the windows in which they run.
 //
-// Conservative parallel simulation (Chandy and Misra, CACM 1981; windows as in Lubachevsky, CACM 1989): a set
-// may execute its events up to a horizon that no other set's events can reach before, by the delay of the
-// links between them (lookahead). Then mail is exchanged and the next window begins; where nothing is going
-// on, windows are as long as the gap. What an event does depends on its atom alone, and events have an order
-// that does not depend on who executes them, so every number of sets and threads gives the same run.
+// It is a conservative parallel simulation (Chandy and Misra, CACM 1981) with windows (Lubachevsky, CACM
+// 1989). A set executes its events up to a horizon before which no event of another set can reach it. The
+// delay of the links between sets (lookahead) gives that horizon. Then the sets exchange mail and the next
+// window begins; a window starts at the earliest pending event.
 //
-// Sets that fit into a core's cache make one thread faster too: a window's events find their ports and
-// packets there.
+// An event depends on its atom alone, and the order of events does not depend on the thread that executes
+// them. Therefore any number of sets and threads gives the same run. Sets that fit into a core's cache also
+// speed up a single thread, because the ports and packets of a window stay in the cache.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ class Engine {
  public:
   struct Plan {
     std::uint32_t sets = 1;
-    // Of set b by set a at a * sets + b: the least time from an event of a to one that it causes in b without
-    // a third; kNever: they have no links. Above 0; may be empty for one set.
+    // Entry a * sets + b is the lookahead from set a to set b. An event of a causes no event in b within that
+    // time. It is above 0, and kNever where no link joins them. The vector may be empty for one set.
     std::vector<Time> lookahead;
     std::uint32_t threads = 1;
   };
-  // What may happen at most every so often, between events, while anything is pending, and once more (`idle`)
-  // when nothing is: looks for what is wrong.
+  // A check that the engine calls between events, at most once per interval while events are pending. It is
+  // called once more, with `idle` set, when nothing is pending.
   using Monitor = std::function<void(Time time, bool idle)>;
 
   Engine() : Engine(Plan()) {}
@@ -47,43 +47,45 @@ class Engine {
   AtomSet& set(std::uint32_t id) { return *sets_[id]; }
   EventLoop& loop(std::uint32_t set = 0) { return sets_[set]->loop(); }
 
-  // Of the last event executed, or what was called.
+  // Returns the time of the last event executed or of the last call, whichever is later.
   Time now() const;
   std::uint64_t executed() const;
-  // Events, mail and calls to come.
+  // Returns the number of pending events, mail and calls.
   std::size_t pending() const;
-  // The earliest of them; kNever: none.
+  // Returns the time of the earliest of them, or kNever where nothing is pending.
   Time next_time() const;
 
-  // Executes all events up to `until`, in whole windows until about `count` are done, or stop(). Returns the
-  // number executed; then all that was written into journals up to there has been read. With one set it is
-  // not more than `count`. What an event throws comes out here, the first one in the order of all events.
+  // Executes events up to `until`, in whole windows, until about `count` are done or stop() is called.
+  // Returns the number executed, which is at most `count` with one set. All journal records up to there have
+  // been read. Rethrows the first exception of an event, in the order of all events.
   std::uint64_t run_some(std::uint64_t count, Time until = kNever);
   std::uint64_t run(Time until = kNever) { return run_some(UINT64_MAX, until); }
-  // Only from a call, a monitor or outside of run().
+  // Ends run() after the present window. Only a call, a monitor or code outside of run() may call it.
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
   void clear_stop() { stopped_ = false; }
 
-  // Calls when all events before `time` are done and none at `time` or later is; several of one time in the
-  // order of call_at(). now() is `time` then.
+  // Calls `call` when all events before `time` are done and none at or after `time`; now() is `time` then.
+  // Calls of one time are made in the order of call_at().
   void call_at(Time time, std::function<void()> call);
-  // From now on events ask for calls (AtomSet::ask_call) no less than `delay` ahead, above 0; kNever, and so
-  // at first: they do not. No window is longer, so that no set is beyond a call's time when it is asked for;
-  // calls that are asked for go behind those of call_at() of their time. While nothing runs.
+  // Allows events to ask for calls (AtomSet::ask_call) at least `delay` ahead. `delay` is above 0; kNever,
+  // the initial value, forbids such calls. Windows are at most `delay` long, so no set is past the time of a
+  // call when it is asked for. These calls come after those of call_at() at the same time. Must not be called
+  // during run().
   void set_call_delay(Time delay);
   void set_monitor(Time interval, Monitor monitor);
-  // The number under which AtomSet::write() reaches the reader, which must outlive the engine's last run.
+  // Registers a journal reader and returns its number for AtomSet::write(). The reader must outlive the last
+  // run().
   std::uint32_t add_reader(JournalReader& reader);
 
  private:
   struct Call {
     Time time;
-    std::uint64_t order;  // among those of one time: 0 of call_at(), 1 + key of what events ask for
+    std::uint64_t order;  // order among calls of one time: 0 from call_at(), 1 + event key from ask_call()
     std::function<void()> call;
   };
 
-  // A journal's entry, in the order of all.
+  // A journal entry with its position in the order of all events.
   struct Written {
     AtomSet::Order order;
     std::uint32_t set;
@@ -112,31 +114,31 @@ class Engine {
   Time first_mail(const AtomSet& set) const;
 
   std::vector<std::unique_ptr<AtomSet>> sets_;
-  // Of each thread: what is sent in the present window, and what was in the last one.
+  // For each thread, the outbox of the present window and that of the last one, by `parity_`.
   std::vector<std::array<AtomSet::Outbox, 2>> outboxes_;
   unsigned parity_ = 0;
-  std::vector<Time> reach_;  // like Plan::lookahead, by way of any sets; from a set to itself too
+  std::vector<Time> reach_;  // like Plan::lookahead, but over any path of sets, also from a set to itself
   Time least_reach_ = kNever;
-  std::vector<Call> calls_;  // latest first
+  std::vector<Call> calls_;  // sorted, the latest first
   Time call_delay_ = kNever;
   std::vector<JournalReader*> readers_;
-  std::vector<Written> order_;  // scratch
+  std::vector<Written> order_;  // buffer of read_journals()
   Monitor monitor_;
   Time monitor_interval_ = 0, monitor_next_ = kNever;
-  Time called_ = 0;                // time of the last call or successful look
-  std::uint64_t last_window_ = 0;  // events
+  Time called_ = 0;                // time of the last call or monitor call
+  std::uint64_t last_window_ = 0;  // events executed in the last window
   bool stopped_ = false;
 
-  // Threads. The one that calls run() is number 0.
+  // Threads: the one that calls run() is number 0.
   std::vector<std::thread> workers_;
   std::vector<std::vector<std::uint32_t>> shares_;  // sets that each thread runs first, most loaded first
-  std::uint64_t windows_ = 0;                       // since threads were last given their sets
-  unsigned spins_ = 0;  // before a thread parks; with more threads than cores it parks at once
+  std::uint64_t windows_ = 0;                       // windows since the sets were last dealt to threads
+  unsigned spins_ = 0;  // iterations before a thread parks; 0 with more threads than cores
   bool leave_ = false;
-  alignas(64) std::atomic<std::uint32_t> window_{0};  // workers begin when it rises
-  std::atomic<std::uint32_t> parked_{0};              // workers that sleep until it does
-  alignas(64) std::atomic<std::uint32_t> busy_{0};    // workers that have not finished the window
-  std::atomic<std::uint32_t> waiting_{0};             // 1: thread 0 sleeps until it is 0
+  alignas(64) std::atomic<std::uint32_t> window_{0};  // window number; workers begin when it rises
+  std::atomic<std::uint32_t> parked_{0};              // number of workers that sleep until window_ rises
+  alignas(64) std::atomic<std::uint32_t> busy_{0};    // number of workers that have not finished the window
+  std::atomic<std::uint32_t> waiting_{0};             // 1 while thread 0 sleeps until busy_ is 0
 };
 
 }  // namespace netsim

@@ -1,10 +1,12 @@
-// EventLoop: clock and event queue of one set of atoms (law 3). Entities hold a reference to their loop,
-// never to a global simulator.
+// EventLoop: the clock and the event queue of one set of atoms (law 3). Entities hold a reference to their
+// loop, never to a global simulator.
 //
-// The queue is a calendar of time buckets (Brown, CACM 1988): a bucket is sorted by (time, key) when its turn
-// comes, which is order law 2 for free; events are known a bucket ahead, so what they touch is prefetched.
-// Events beyond the calendar's horizon wait in a second, coarse one, and beyond that in a heap. The width of
-// buckets follows the load; it never changes the order.
+// The queue is a calendar of time buckets (Brown, CACM 1988). A bucket is sorted by (time, key) when its turn
+// comes, which gives the order of law 2. The events of the next bucket are known one bucket ahead, so the
+// memory that they touch is prefetched.
+//
+// Events beyond the calendar's horizon wait in a second, coarse calendar, and beyond that in a heap. The
+// width of the buckets follows the load and never changes the order.
 #pragma once
 
 #include <array>
@@ -24,46 +26,47 @@ class EventLoop {
   EventLoop();
 
   Time now() const { return now_; }
-  // The largest key so far of the events executed at now(): what is written down with (now(), order_key()) by
-  // several loops can be put into the order in which one loop would have executed the writers, because events
-  // at now() are only ever scheduled by events of the same loop.
+  // Returns the largest key so far of the events executed at now(). Records that several loops write with
+  // (now(), order_key()) can be sorted into the order in which a single loop would have executed their
+  // writers. This holds because only events of the same loop schedule events at now().
   std::uint64_t order_key() const;
-  // Up to the last return from run() or run_some().
+  // Returns the number of events executed up to the last return from run() or run_some().
   std::uint64_t executed() const { return executed_; }
   std::size_t pending() const { return static_cast<std::size_t>(inserted_ - executed_); }
-  // The time of the earliest pending event; kNever if there is none. Changes nothing: events may still be
-  // added at any time >= now(). It looks through the first bucket that holds events, once until the next
-  // event is added or executed. Not from a handler.
+  // Returns the time of the earliest pending event, or kNever if there is none. Events may still be added at
+  // any time >= now(). The first call scans one bucket; the result is kept until an event is added or
+  // executed. A handler must not call it.
   Time next_time() const;
 
-  // Who handles events of `kind`. One handler per kind and loop.
+  // Registers the handler of events of `kind`. A loop has one handler per kind.
   void set_handler(EventKind kind, Handler handler, void* context) {
     handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
-  // The same for a method of `owner`, which takes the event.
+  // Registers a method of `owner` that takes the event as the handler.
   template <auto Method, class Owner>
   void set_handler(EventKind kind, Owner& owner) {
     set_handler(
         kind, [](void* self, const Event& event) { (static_cast<Owner*>(self)->*Method)(event); }, &owner);
   }
-  // Arrays that events of `kind` touch, to prefetch: element event.target of the first and the element that
-  // the low half of event.argument says of the second. `base` is the address of the pointer, so that the
-  // arrays may move. prefetch_also(): a second one, where what belongs to a target
-  // begins pair_bytes * (target / 2) behind the base, and odd_bytes later if the target is odd.
+  // Names the arrays that events of `kind` touch, so that they are prefetched. The index in the first array
+  // is event.target, in the second the low half of event.argument. A base is the address of the array's
+  // pointer, because arrays may move. Sizes are bytes of an element.
   void set_prefetch(EventKind kind, const void* const* target_base, std::size_t target_size,
                     const void* const* argument_base, std::size_t argument_size);
+  // Adds an array whose elements lie in pairs. The element of a target begins pair_bytes * (target / 2) bytes
+  // after the base, and odd_bytes later if the target is odd.
   void prefetch_also(EventKind kind, const void* const* base, std::size_t pair_bytes, std::size_t odd_bytes);
-  // Another one: two cache lines of the element that the high half of event.argument says.
+  // Adds an array of which two cache lines are prefetched. The high half of event.argument is the index.
   void prefetch_high(EventKind kind, const void* const* base, std::size_t size);
-  // One more, of 32-bit numbers: the element that the number at byte `offset` of the argument's says.
+  // Adds an array whose index is read from the argument's element: the 32-bit number at byte `offset` of it.
   void prefetch_behind(EventKind kind, std::size_t offset, const void* const* base);
 
-  // Sets the clock where no event before `time` is pending: what is done from outside is done at that time.
+  // Sets the clock to `time` for actions from outside. No event before `time` may be pending.
   void advance(Time time) {
     if (time > now_) now_ = time;
   }
 
-  // Adds an event; time >= now(). `origin` gives the key.
+  // Adds an event at `time` >= now(). `origin` provides its key.
   void schedule(Time time, Origin& origin, EventKind kind, std::uint32_t target, std::uint64_t argument = 0) {
     insert(Event{time, origin.next_key(), target, kind, argument});
   }
@@ -77,26 +80,26 @@ class EventLoop {
     }
   }
 
-  // Executes events in order until none is left or `until` is passed (events at `until` itself are executed).
-  // Returns the number executed. now() is then the time of the last event executed.
+  // Executes events in order until none at or before `until` is left. Returns the number executed. now() is
+  // then the time of the last event executed.
   std::uint64_t run(Time until = kNever);
-  // At most `count` events.
+  // Executes at most `count` events.
   std::uint64_t run_some(std::uint64_t count, Time until = kNever);
 
  private:
-  static constexpr std::int64_t kBuckets = 4096;  // of each calendar
+  static constexpr std::int64_t kBuckets = 4096;  // buckets of each calendar
   static constexpr int kCoarse = 8;               // a coarse bucket is 2^8 fine ones
   static constexpr std::uint32_t kChunk = 16;
   static constexpr int kPlaceBits = 26;
 
-  // An array of buckets, each an unrolled list in events_: chunks of one head, whose `target` is where the
-  // chunk before begins (0: none), and kChunk - 1 events. A bucket's number is where its next event goes; a
-  // multiple of kChunk says that there is no room: its last chunk is full, or it has none and the number is
-  // 0.
+  // Each bucket is an unrolled list of chunks in events_. A chunk has one head and kChunk - 1 events; the
+  // head's `target` is the index of the chunk before it, 0 for none. `buckets` holds the index at which a
+  // bucket's next event goes. A multiple of kChunk means that the last chunk is full or, if 0, that there is
+  // no chunk.
   struct Calendar {
     std::vector<std::uint32_t> buckets;
-    std::array<std::uint64_t, kBuckets / 64> occupied{};  // bit per bucket
-    std::uint64_t words = 0;                              // bit per word of `occupied` that is not 0
+    std::array<std::uint64_t, kBuckets / 64> occupied{};  // a bit per bucket, set where it holds events
+    std::uint64_t words = 0;                              // a bit per word of `occupied`, set where not 0
   };
   struct HandlerSlot {
     Handler call = nullptr;
@@ -108,9 +111,9 @@ class EventLoop {
   };
   struct alignas(64) PrefetchSlot {
     Prefetch target, also, argument, high;
-    std::size_t also_odd;  // bytes
+    std::size_t also_odd;  // `odd_bytes` of prefetch_also()
     const char* const* behind;
-    std::uint32_t behind_offset, behind_mask;  // of the index; no array: 0
+    std::uint32_t behind_offset, behind_mask;  // offset and mask of the index; both 0 without an array
   };
 
   void push(Calendar& calendar, std::size_t slot, const Event& event) {
@@ -140,7 +143,7 @@ class EventLoop {
   const Event& event_of(std::uint64_t entry) const { return events_[place_in(entry)]; }
   void set_shift(int shift) {
     shift_ = shift;
-    key_shift_ = shift + kPlaceBits;  // the key's head takes what time and place leave
+    key_shift_ = shift + kPlaceBits;  // the key's upper bits get what time and place leave of 64
   }
   bool in_order(std::uint64_t a, std::uint64_t b) const;
   static std::int64_t next_occupied(const Calendar& calendar, std::int64_t first);
@@ -160,23 +163,23 @@ class EventLoop {
   Time now_ = 0;
   std::int64_t current_bucket_ = -1;
   std::int64_t fine_end_;  // first bucket that is not in the fine calendar; a multiple of 2^kCoarse
-  int shift_;              // of times to buckets
+  int shift_;              // a time shifted right by this is its bucket's number
   int key_shift_;
   std::uint64_t inserted_ = 0, executed_ = 0;
   std::vector<Event> events_;
   Calendar fine_, coarse_;
-  // The current bucket, sorted, executed up to cursor_: time since the bucket's beginning, as much of the key
-  // as there is room for, and where in events_ (kPlaceBits).
-  std::vector<std::uint64_t> current_;  // the first count_ are used
+  // The current bucket, sorted and executed up to cursor_. An entry holds the time since the bucket's
+  // beginning, the upper bits of the key, and the index in events_ (kPlaceBits).
+  std::vector<std::uint64_t> current_;  // only the first count_ are valid
   std::size_t cursor_ = 0, count_ = 0;
-  std::uint32_t current_events_ = 0;  // its list
-  std::vector<std::uint32_t> spare_;  // places in it whose events have been executed
+  std::uint32_t current_events_ = 0;  // list of the current bucket
+  std::vector<std::uint32_t> spare_;  // indices in that list whose events have been executed
   std::uint32_t free_chunk_ = 0;
-  std::vector<std::vector<Event>> outgrown_;  // earlier events_: the running event may lie in one
-  std::vector<Event> far_;                    // heap by (time, key): beyond the coarse horizon
-  std::uint64_t adapt_buckets_ = 0, adapt_events_ = 0, adapt_far_ = 0;  // since the width was last looked at
+  std::vector<std::vector<Event>> outgrown_;  // former storage of events_, in which the running event may lie
+  std::vector<Event> far_;                    // heap by (time, key) of events beyond the coarse horizon
+  std::uint64_t adapt_buckets_ = 0, adapt_events_ = 0, adapt_far_ = 0;  // counts since adapt() last ran
   int min_shift_;  // rises where narrower buckets would put too many events beyond the horizon
-  // The answers of next_time() and order_key(), and to what they belong.
+  // The last answers of next_time() and order_key(), with the state in which they were given.
   mutable Time next_time_ = kNever;
   mutable std::uint64_t next_time_inserted_ = 0, next_time_executed_ = 0;
   mutable std::uint64_t order_key_ = 0;
