@@ -1,9 +1,9 @@
 // Config: a YAML file as a tree of values that know their place, plus --set overlays.
 //
-// yaml-cpp stays inside config.cpp and is guarded there: duplicate keys, aliases and anchors, merge keys,
-// more than one document, documents over 4 MiB, depth over 64 and more than 100,000 nodes are refused with a
-// ConfigError. Scalars stay text here; the typed readings in parameters.h refuse nan, inf, octal (`010`),
-// `yes`/`no` and units of the wrong kind.
+// yaml-cpp stays inside config.cpp. The loader throws ConfigError for duplicate keys, aliases, anchors, merge
+// keys and more than one document. It also refuses documents over 4 MiB, depth over 64 and more than 100,000
+// nodes. Scalars stay text; the typed readings below refuse nan, inf, octal (`010`), `yes`/`no` and units of
+// the wrong kind.
 #pragma once
 
 #include <string>
@@ -32,28 +32,28 @@ class ConfigNode {
   bool is_map() const { return kind_ == Kind::map; }
 
   const Place& place() const { return place_; }
-  // The same with the line and column of the key that names this node in its map, if it has one.
+  // Returns the place of the key that names this node in its map, or place() where it has none.
   Place key_place() const;
-  // The scalar's text as written (quotes removed). Only for scalars.
+  // Returns the scalar's text as written, without quotes. The node must be a scalar.
   const std::string& text() const { return text_; }
   // True where the scalar was quoted in the file.
   bool quoted() const { return quoted_; }
 
-  // Map entries in file order / sequence items.
+  // Return the map's entries in the order of the file, and the sequence's items.
   const std::vector<std::pair<std::string, ConfigNode>>& entries() const { return entries_; }
   const std::vector<ConfigNode>& items() const { return items_; }
-  // The entry `key` of a map, or nullptr (also for null nodes).
+  // Returns the entry `key` of a map, or nullptr (also for null nodes).
   const ConfigNode* find(std::string_view key) const;
-  // The entry's node, created (null) if absent; the node becomes a map if it was null. For overlays.
+  // Returns the entry's node, added as null if it is absent. A null node becomes a map. Used by overlays.
   ConfigNode& at_or_add(const std::string& key);
-  // The same map without the entry `key`.
+  // Returns the map without the entry `key`.
   ConfigNode without(std::string_view key) const;
   void push_back(ConfigNode item) { items_.push_back(std::move(item)); }
 
-  // Throws ConfigError at this node's place: "place: message".
+  // Throws ConfigError "place: message" with this node's place.
   [[noreturn]] void fail(const std::string& message) const;
-  // ConfigError unless this is a map (or null) whose keys are all in `allowed`; names the nearest allowed
-  // key.
+  // Throws ConfigError unless this is null or a map whose keys are all in `allowed`. The error names the
+  // nearest allowed key.
   void allow_keys(const std::vector<std::string>& allowed) const;
 
  private:
@@ -68,20 +68,21 @@ class ConfigNode {
   std::vector<ConfigNode> items_;
 };
 
-// Reads a file. IoError if it cannot be read, ConfigError for what YAML or the guards refuse.
+// Reads a file. Throws IoError if it cannot be read, and ConfigError for what YAML or the guards refuse.
 ConfigNode load_config(const std::string& path);
-// The same from a string; `name` stands for the file in messages.
+// Reads a string; `name` stands for the file in messages.
 ConfigNode parse_config(const std::string& text, const std::string& name);
-// Applies one "dotted.path=value" (value: a YAML scalar or flow collection). Path components that are numbers
-// index sequences. Places of overlaid values read "--set". ConfigError for a malformed assignment.
+// Applies one "dotted.path=value", where the value is a YAML scalar or flow collection. Path components that
+// are numbers index sequences. The place of an overlaid value is "--set". Throws ConfigError for a malformed
+// assignment.
 void overlay_config(ConfigNode& root, const std::string& assignment);
-// The tree as YAML text (for manifest and --print-config).
+// Returns the tree as YAML text, for the manifest and --print-config.
 std::string to_yaml(const ConfigNode& node);
-// The key of `candidates` nearest to `word` by edit distance, or "" if none is near (distance > 1/2 of the
-// length).
+// Returns the candidate nearest to `word` by edit distance, or "" if the distance of all is above half of the
+// length.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// Typed readings of one scalar; each throws ConfigError with place, the text given and what is allowed.
+// Typed readings of one scalar. Each throws ConfigError with the place, the text given and what is allowed.
 bool read_bool(const ConfigNode& node);             // true | false
 std::int64_t read_integer(const ConfigNode& node);  // decimal, no leading zeros
 double read_real(const ConfigNode& node);   // decimal; also a ratio "1/8" and a percentage "20 %"; finite

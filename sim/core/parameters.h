@@ -1,6 +1,6 @@
-// Parameters: a component's parameters are declared once; that one declaration parses them, gives defaults,
-// ranges and units, rejects unknown keys with the nearest name, and prints --describe, the JSON schema and
-// the docs table.
+// Parameters: the one declaration of a component's parameters. It parses them, gives defaults, ranges and
+// units, and rejects unknown keys with the nearest name. It also prints --describe, the JSON schema and the
+// table of the docs.
 //
 //   struct RedParameters { Bytes kmin = 400 * kKilobyte; double pmax = 0.2; };
 //   const Parameters<RedParameters>& red_parameters() {
@@ -33,46 +33,47 @@ struct Range {
   T maximum;
 };
 
-// What is known about one parameter, for documentation and schemas.
+// ParameterInfo: the description of one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  // bool integer real time bytes rate text choice names component section list; components, sections: by
-  // name; groups: a number, or a list of components with a `count` each.
+  // One of bool, integer, real, time, bytes, rate, text, choice, names, component, section, list; or
+  // `components` and `sections`, maps by name; or `groups`, a number or a list of components with a `count`
+  // each.
   std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
-  std::string computed;      // in words, where the default depends on other values: "by profile"
+  std::string computed;      // how the default follows from other values, in words: "by profile"
   bool required = false;
   std::string minimum_text, maximum_text;  // "" = unlimited
-  std::vector<std::string> choices;        // for choice: the names; for component: filled from the registry
-  std::string component_kind;              // for components: the registry's name
+  std::vector<std::string> choices;        // names that may be given, for choice and component
+  std::string component_kind;              // name of the registry, for components
   std::string doc;
-  std::vector<ParameterInfo> children;  // for section; for sections: of each
+  std::vector<ParameterInfo> children;  // parameters of the section, or of each of the sections
 };
 using ParameterTable = std::vector<ParameterInfo>;
 
-// Entries of a table: a map with fixed keys, or a component of the registry `component_kind` ("" as
-// default_name: `kind` must be given).
+// Return the table entries of a map with fixed keys, and of a component of the registry `component_kind`. An
+// empty `default_name` means that `kind` must be given.
 ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc);
 ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
                              std::string doc);
 
 ParameterInfo names_info(std::string name, std::string default_name, std::string doc);
-// What a parameter of type `names` holds, as nodes that know their places.
+// Returns the names that a parameter of type `names` holds, as nodes that know their places.
 std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
 
-// A key with nothing behind it, where a value belongs: ConfigError at the key. A section may be empty: all
-// its parameters then have their defaults.
+// Throws ConfigError at a key that has no value. A section may be empty: its parameters then have their
+// defaults.
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node);
 
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
                                const std::string& maximum);
-// A limit's text, or "" where it is the largest or smallest value of its type and so limits nothing.
+// Returns a limit's text, or "" where it is the largest or smallest value of its type.
 std::string shown_limit(const std::string& type, const std::string& limit);
-// Exact text of a real for defaults and ranges.
+// Returns the exact text of a real, for defaults and ranges.
 std::string format_real(double value);
 
-// Of a component that has none: Parameters<NoParameters>().
+// NoParameters: stands for the parameters of a component without any, `Parameters<NoParameters>()`.
 struct NoParameters {};
 
 template <class P>
@@ -99,8 +100,8 @@ class Parameters {
   Parameters&& rate(std::string name, BitRate P::*member, Range<BitRate> range, std::string doc) {
     return add<BitRate>(std::move(name), "rate", member, range, std::move(doc), read_rate, format_rate);
   }
-  // The same for values whose default depends on other parameters or on the network: absent leaves the member
-  // empty, and `computed` says in words what then holds.
+  // These declare parameters whose default depends on other parameters or on the network. An absent key
+  // leaves the member empty, and `computed` says in words which value is then used.
   Parameters&& integer(std::string name, std::optional<std::int64_t> P::*member, Range<std::int64_t> range,
                        std::string computed, std::string doc) {
     return compute(add<std::int64_t>(std::move(name), "integer", member, range, std::move(doc), read_integer,
@@ -128,40 +129,41 @@ class Parameters {
     return add<std::string>(std::move(name), "text", member, std::nullopt, std::move(doc), read_text,
                             [](const std::string& v) { return v; });
   }
-  // A name or a list of names, whose meaning its user knows and checks: the node is kept, read_names() reads
-  // it. Absent it stays null, which read_names() takes for `default_name`.
+  // Declares a name or a list of names, which the component itself checks. The node is kept for read_names().
+  // An absent key leaves it null, which read_names() takes for `default_name`.
   Parameters&& names(std::string name, ConfigNode P::*member, std::string default_name, std::string doc);
-  // One of a few names, mapped to an enum.
+  // Declares a parameter that is one of a few names, each mapped to an enum value.
   template <class E>
   Parameters&& choice(std::string name, E P::*member, std::vector<std::pair<std::string, E>> names,
                       std::string doc);
-  // A nested map with parameters of its own.
+  // Declares a nested map with parameters of its own.
   template <class S>
   Parameters&& section(std::string name, S P::*member, const Parameters<S>& nested, std::string doc);
-  // A nested component `{kind: NAME, its parameters...}` of the registry `component_kind`; the node itself is
-  // kept (an absent one stays null: the registry's default is then used by whoever creates it) and its keys
-  // are checked when the component is created. A bare scalar NAME stands for {kind: NAME}.
+  // Declares a nested component `{kind: NAME, its parameters...}` of the registry `component_kind`. The node
+  // is kept, and its keys are checked when the component is created. An absent key leaves it null, which
+  // stands for the registry's default. A bare scalar NAME stands for {kind: NAME}.
   Parameters&& component(std::string name, ConfigNode P::*member, std::string component_kind,
                          std::string default_name, std::string doc);
 
-  // A list that whoever uses it reads by hand; absent: a null node.
+  // Declares a list that the component reads from the kept node. An absent key leaves it null.
   Parameters&& list(std::string name, ConfigNode P::*member, std::string doc);
 
-  // A map of sections by name, each with parameters of `each`, that whoever uses it reads; absent: a null
-  // node.
+  // Declares a map of sections by name, each with the parameters `each`. The component reads it from the kept
+  // node. An absent key leaves it null.
   Parameters&& sections(std::string name, ConfigNode P::*member, ParameterTable each, std::string doc);
 
-  // Makes the last parameter required: absent is a ConfigError at the enclosing map's place.
+  // Makes the last parameter required: where it is absent, parse() throws ConfigError at the enclosing map.
   Parameters&& required();
 
-  // Parses a map (or null: all defaults). `also_allowed`: further keys that someone else reads ("kind").
+  // Parses a map; null stands for all defaults. `also_allowed` names keys that other code reads ("kind").
   P parse(const ConfigNode& node, const std::vector<std::string>& also_allowed = {}) const {
     P values;
     read_map(node, also_allowed, false, values);
     return values;
   }
-  // The same over values that were read before: what the map does not speak of stays as it was, in sections
-  // too; a component or list is given as a whole; null stands for the default.
+  // Parses a map over `values` that were read before. Parameters that the map does not have keep their value,
+  // in sections too. A component or list replaces the earlier one as a whole, and null stands for the
+  // default.
   P parse_over(P values, const ConfigNode& node) const {
     read_map(node, {}, true, values);
     return values;
@@ -171,13 +173,13 @@ class Parameters {
  private:
   struct Binding {
     std::function<void(P&, const ConfigNode&)> read;
-    std::function<void(P&)> clear;                              // back to the default
-    std::function<void(P&, const ConfigNode&)> read_over = {};  // of sections, where it is not `read`
+    std::function<void(P&)> clear;                              // restores the default
+    std::function<void(P&, const ConfigNode&)> read_over = {};  // used by parse_over() for sections
     bool required = false;
   };
   void read_map(const ConfigNode& node, const std::vector<std::string>& also_allowed, bool over,
                 P& values) const;
-  // Of a parameter that is kept as the node it is.
+  // Adds a parameter that is kept as a node.
   void keep(ParameterInfo info, ConfigNode P::*member) {
     table_.push_back(std::move(info));
     bindings_.push_back({[member](P& p, const ConfigNode& node) { p.*member = node; },
@@ -211,7 +213,7 @@ class Parameters {
     return std::move(*this);
   }
 
-  // Marks the parameter just added.
+  // Marks the parameter that was added last as computed.
   static Parameters&& compute(Parameters&& parameters, std::string computed) {
     parameters.table_.back().computed = std::move(computed);
     return std::move(parameters);

@@ -1,4 +1,5 @@
-// Registry: components of one kind by name. A component is one .cpp: its class and one registration line,
+// Registry: finds components of one kind by name. A component is one .cpp with its class and one registration
+// line:
 //
 //   const Registration<CongestionControl> kRegistration{
 //       "dcqcn", "one sentence on what it is and when to use it", parameters(),
@@ -6,8 +7,8 @@
 //
 // The interface names its kind: `static constexpr const char* kComponentKind = "congestion_control";`.
 //
-// Components register before main(), those of a plugin while it is loaded (sim/core/plugin.h). The first
-// component that is made ends that: from then on the catalogue is only read, by any thread.
+// Components register before main(), those of a plugin while it is loaded (sim/core/plugin.h). Registration
+// ends when the first component is made. From then on the catalogue is only read, by any thread.
 #pragma once
 
 #include <atomic>
@@ -31,31 +32,31 @@ struct ComponentInfo {
   std::string source = {};  // "file:line" of the registration
 };
 
-// All registered components of all kinds. The program, its plugins and whoever uses the library share the one
-// in the library.
+// Catalogue: holds all registered components of all kinds. The program, its plugins and other users of the
+// library share the one instance in the library.
 class Catalogue {
  public:
-  // Makes a component by its part of the configuration: an Interface* of the kind's Registry, which the
-  // caller owns.
+  // Makes a component from its part of the configuration. The result is an Interface* of the kind's Registry,
+  // which the caller owns.
   using Factory = std::function<void*(const ConfigNode&)>;
 
   static Catalogue& instance();
-  // Never throws, because it is called before main() and within dlopen(): what is wrong with a registration
-  // (a name that is taken, one that comes too late) is remembered for check().
+  // Adds a component. It never throws, because it is called before main() and within dlopen(). A wrong
+  // registration (the name is taken, or the catalogue is frozen) is recorded for check().
   void add(ComponentInfo info, Factory factory = {});
-  // ConfigError for the first registration that was wrong.
+  // Throws ConfigError for the first wrong registration.
   void check() const;
-  // Ends registration, after a check().
+  // Ends registration after a check().
   void freeze();
   bool frozen() const { return frozen_; }
 
-  // Sorted by kind, then name.
+  // Return components, kinds and names sorted by kind, then name.
   std::vector<const ComponentInfo*> all() const;
   std::vector<std::string> kinds() const;
   std::vector<std::string> names(const std::string& kind) const;
-  // Null where there is none.
+  // Returns the component, or null where there is none.
   const ComponentInfo* find(const std::string& kind, const std::string& name) const;
-  // Null where there is none.
+  // Returns the component's factory, or null where there is none.
   const Factory* factory(const std::string& kind, const std::string& name) const;
 
  private:
@@ -69,18 +70,18 @@ class Catalogue {
   std::atomic<bool> frozen_{false};
 };
 
-// Text of --describe: summary and a table of the parameters with type, default, range and doc.
+// Returns the text of --describe: summary and a table of the parameters with type, default, range and doc.
 std::string describe(const ComponentInfo& component);
-// The table alone; parameters of sections have dotted names.
+// Returns the table alone. Parameters of sections have dotted names.
 std::string describe_parameters(const ParameterTable& table);
 
-// The name of the component that `node` chooses: {kind: NAME, parameters...}, a bare NAME, or null / no kind
-// for `default_name`. ConfigError where nothing is chosen and there is no default.
+// Returns the name of the component that `node` chooses: {kind: NAME, parameters...} or a bare NAME. A null
+// node or one without `kind` chooses `default_name`. Throws ConfigError where there is no default.
 std::string component_name(const ConfigNode& node, const std::string& default_name, const std::string& kind);
-// The ConfigError for a name that `kind` has no component of.
+// Throws the ConfigError for a name that no component of `kind` has.
 [[noreturn]] void unknown_component(const ConfigNode& node, const std::string& kind, const std::string& name);
 
-// The components of one kind. Holds nothing: everything is in the Catalogue.
+// Registry: a stateless view of the components of one kind in the Catalogue.
 template <class Interface>
 class Registry {
  public:
@@ -89,12 +90,11 @@ class Registry {
     return kRegistry;
   }
   std::vector<std::string> names() const { return Catalogue::instance().names(Interface::kComponentKind); }
-  // `node`: {kind: NAME, parameters...}, a bare NAME, or null / no kind for `default_name`. The first call
-  // freezes the catalogue.
+  // Makes the component that `node` chooses (see component_name()). The first call freezes the catalogue.
   std::unique_ptr<Interface> create(const ConfigNode& node, const std::string& default_name) const {
     return make(node, component_name(node, default_name));
   }
-  // The same for a component chosen by name, with all its defaults.
+  // Makes the component of that name with all its defaults.
   std::unique_ptr<Interface> create(const std::string& name) const { return make(ConfigNode(), name); }
   static std::string component_name(const ConfigNode& node, const std::string& default_name) {
     return netsim::component_name(node, default_name, Interface::kComponentKind);
@@ -110,12 +110,12 @@ class Registry {
   }
 };
 
-// Registers a component while the object is made: a constant of the component's file. `file` and `line` are
-// left to their defaults, which are where that constant stands.
+// Registration: registers a component when it is constructed, as a constant of the component's file. `file`
+// and `line` keep their defaults, which are the place of that constant.
 template <class Interface>
 class Registration {
  public:
-  // `make`: of the parameters and the node they were read from, which knows places for errors.
+  // `make` is called with the parameters and with the node that they were read from, for places in errors.
   template <class P, class Make>
   Registration(const std::string& name, const std::string& summary, const Parameters<P>& parameters,
                Make make, const char* file = __builtin_FILE(), int line = __builtin_LINE())
@@ -126,7 +126,7 @@ class Registration {
               return make(parameters.parse(node.is_scalar() ? empty : node, {"kind"}), node);
             },
             file, line) {}
-  // For parameters that Parameters<> cannot say, such as lists: `make` reads the node by itself.
+  // Serves parameters that Parameters<> cannot express, such as lists: `make` reads the node itself.
   template <class Make>
   Registration(const std::string& name, const std::string& summary, const ParameterTable& table, Make make,
                const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
