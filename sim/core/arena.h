@@ -1,4 +1,4 @@
-// Arena: values by number; a slot that is released is used again, last released first.
+// Arena: stores values by index. A released slot is used again, the last released first.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Arena {
     slots_[index] = value;
     return index;
   }
-  // A slot with whatever it had before, to be filled in by the caller.
+  // Returns a slot with its former content, which the caller overwrites.
   std::uint32_t take() {
     if (free_.empty()) {
       slots_.emplace_back();
@@ -27,7 +27,7 @@ class Arena {
     return index;
   }
   void release(std::uint32_t index) { free_.push_back(index); }
-  // One more than the highest number that there has been.
+  // Returns one more than the highest index so far.
   std::size_t size() const { return slots_.size(); }
   T& operator[](std::uint32_t index) { return slots_[index]; }
   const T& operator[](std::uint32_t index) const { return slots_[index]; }
@@ -37,8 +37,8 @@ class Arena {
   std::vector<std::uint32_t> free_;
 };
 
-// The same in pages: what is there stays where it is, so that a large one costs no copies, nor memory for
-// both, when it grows. A slot that will be taken soon is fetched ahead.
+// PagedArena: an arena in pages. Its values never move, so growing copies nothing and needs no memory for a
+// copy. It prefetches slots that will be taken soon.
 template <class T>
 class PagedArena {
  public:
@@ -58,9 +58,9 @@ class PagedArena {
     return size_++;
   }
   void release(std::uint32_t index) { free_.push_back(index); }
-  // The slot will be written soon.
+  // Prefetches a slot that will be written soon.
   void prefetch(std::uint32_t index) const { __builtin_prefetch(&(*this)[index], 1); }
-  // As of Arena.
+  // Returns one more than the highest index so far.
   std::uint32_t size() const { return size_; }
   T& operator[](std::uint32_t index) { return pages_[index / kPage][index % kPage]; }
   const T& operator[](std::uint32_t index) const { return pages_[index / kPage][index % kPage]; }

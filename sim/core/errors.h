@@ -1,6 +1,6 @@
-// Errors: the user's mistakes are exceptions that say where, what was given and what is allowed (law 6); our
-// own mistakes are a NETSIM_CHECK, which throws as well: the library never ends the process. Every exception
-// knows the exit code that main() returns for it.
+// Errors: exceptions for the user's mistakes, which say where, what was given and what is allowed (law 6). A
+// bug of netsim fails a NETSIM_CHECK, which throws too, because the library never ends the process. Every
+// exception knows the exit code that main() returns for it.
 #pragma once
 
 #include <stdexcept>
@@ -14,13 +14,13 @@ enum class ExitCode : int {
   usage = 2,    // command line or configuration
   input = 3,    // workload or other input data
   io = 4,       // a file could not be read or written
-  stalled = 5,  // no event left, tasks left: the report says what waits for what
+  stalled = 5,  // no event is left but tasks are; the report says what waits for what
   limit = 6,    // --until or another limit reached
   interrupted = 130
 };
 
-// A place in a file the user wrote. line and column count from 1; 0 means unknown. `path` is the dotted path
-// of a value, e.g. "network.switch.buffer".
+// Place: a place in a file that the user wrote. line and column count from 1, and 0 means unknown. `path` is
+// the dotted path of a value, e.g. "network.switch.buffer".
 struct Place {
   std::string file;
   int line = 0;
@@ -38,35 +38,35 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// A wrong configuration value or command line. One line: "place: message".
+// ConfigError: a wrong configuration value or command line. Its message is one line, "place: message".
 class ConfigError : public Error {
  public:
   ConfigError(const Place& place, const std::string& message);
   explicit ConfigError(const std::string& message) : Error(ExitCode::usage, message) {}
 };
 
-// Wrong input data (a workload file).
+// InputError: wrong input data, such as a workload file.
 class InputError : public Error {
  public:
   InputError(const Place& place, const std::string& message);
   explicit InputError(const std::string& message) : Error(ExitCode::input, message) {}
 };
 
-// A file that cannot be read or written; the message carries the path and the system's reason.
+// IoError: a file that cannot be read or written. The message carries the path and the system's reason.
 class IoError : public Error {
  public:
   explicit IoError(const std::string& message) : Error(ExitCode::io, message) {}
 };
 
-// A broken invariant of ours: a bug of netsim (or of a component in a plugin), whatever the user gave. The
-// objects that it comes out of can be destroyed, and nothing else.
+// InternalError: a broken invariant, which is a bug of netsim or of a component in a plugin. The objects that
+// threw it can only be destroyed afterwards.
 class InternalError : public Error {
  public:
-  // `file` and `line`: of the check.
+  // `file` and `line` are the place of the check.
   InternalError(const char* condition, const char* file, int line, const std::string& detail);
 };
 
-// Throws the InternalError. User input never reaches it.
+// Throws an InternalError. User input never reaches it.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& detail);
 
 #define NETSIM_CHECK(condition, detail)                                 \

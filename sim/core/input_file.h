@@ -1,5 +1,5 @@
-// Text files in the notations of other tools: finding them, and taking them apart into words that know their
-// place.
+// Text files in the notations of other tools: these functions find them and split them into words that know
+// their place.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,17 @@
 
 namespace netsim {
 
-// The file that `name` means where it is written in the file `named_in` ("" or "--set": nowhere): an absolute
-// path itself; else relative to the folder of `named_in`, to the one above that (tools are often started
-// there), or to the working directory, the first that exists. IoError with the places looked at otherwise.
+// Returns the path of the file that `name` means in the file `named_in` ("" or "--set" stand for no file). An
+// absolute path is taken as it is. A relative one is looked for in the folder of `named_in`, in its parent
+// (tools are often started there), and in the working directory. Throws IoError with the places looked at.
 std::string find_input_file(const std::string& name, const std::string& named_in);
 
-// text * factor rounded to the nearest integer, exactly computed; text: decimal digits, at most one point, an
-// exponent ("2.5e-06"), no sign but in the exponent. Nothing for other text and for results above INT64_MAX.
+// Returns text * factor, computed exactly and rounded to the nearest integer. The text has decimal digits, at
+// most one point and an exponent ("2.5e-06"), with no sign but in the exponent. Returns nothing for other
+// text and for results above INT64_MAX.
 std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor);
 
-// The place of a byte in the text of a file.
+// Returns the place of a byte in the text of a file.
 Place place_in(std::string_view text, std::size_t offset, const std::string& file);
 
 struct Word {
@@ -32,15 +33,16 @@ struct Word {
   int line = 0, column = 0;  // from 1
 };
 
-// Words are what white space separates. Errors are InputErrors at a word's place.
+// TextReader: reads words separated by white space. Its errors are InputErrors at a word's place.
 class TextReader {
  public:
   // `text` must outlive the reader and its words; `file` stands for it in messages.
   TextReader(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
 
-  // The rest of the current line's words, or the next line's that has any; false at the end.
+  // Reads the remaining words of the current line, or those of the next line that has any. Returns false at
+  // the end.
   bool next_line(std::vector<Word>& words);
-  // The next word, on whatever line; an InputError that names `what` at the end.
+  // Returns the next word on any line. Throws an InputError that names `what` at the end.
   Word next(const std::string& what);
   bool at_end();
 
@@ -48,12 +50,12 @@ class TextReader {
   Place place(const Word& word) const { return {file_, word.line, word.column, ""}; }
   [[noreturn]] void fail(const Word& word, const std::string& message) const;
 
-  // Readings of a word; `what` names it in messages.
+  // These read a word as a value; `what` names it in messages.
   std::int64_t integer(const Word& word, const std::string& what, Range<std::int64_t> range) const;
   double real(const Word& word, const std::string& what, Range<double> range) const;
-  // A number of units of `unit`: "2.5" with kSecond is 2.5 s; rounded to picoseconds.
+  // Reads a number of units of `unit`, rounded to picoseconds: "2.5" with kSecond is 2.5 s.
   Time time_in(const Word& word, const std::string& what, Time unit, Range<Time> range) const;
-  // With their unit in the word: "1us", "100Gbps".
+  // These read values with their unit in the word: "1us", "100Gbps".
   Time time(const Word& word, const std::string& what, Range<Time> range) const;
   BitRate rate(const Word& word, const std::string& what, Range<BitRate> range) const;
 
@@ -67,7 +69,7 @@ class TextReader {
   int line_ = 1;
 };
 
-// A ConfigError's message as an InputError, and the other way round: for readings that both kinds of files
+// These throw a ConfigError's message as an InputError and the reverse, for readings that both kinds of files
 // share.
 template <class Read>
 auto as_input(Read read) {

@@ -1,9 +1,9 @@
-// Log: what a run decides, for people who ask why it is as it is: components that were chosen, sets and
-// threads, defaults that depend on other values, placements, algorithms.
+// Log: the decisions of a run, for people who ask why it is as it is. It names the chosen components, sets,
+// threads, defaults that depend on other values, placements and algorithms.
 //
-// A line has a level and the room of the source that it is about. No log is global: whoever makes a
-// simulation makes its log too, so that two simulations may have two. Nothing that a packet passes writes
-// here. spdlog stays inside log.cpp.
+// A line has a level and the folder of the source that it is about. No log is global: the code that makes a
+// simulation makes its log too, so two simulations may have two. The packet path never writes here. spdlog
+// stays inside log.cpp.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace netsim {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
-// The folders of the source, and the composition root.
+// The folders of the source and the composition root, as subjects of log lines.
 enum class Room : std::uint8_t {
   core,
   topology,
@@ -30,35 +30,35 @@ enum class Room : std::uint8_t {
 inline constexpr std::size_t kRooms = 9;
 const char* to_string(Room room);
 
-// The least level that each room writes.
+// The lowest level that is written, for each folder.
 struct LogLevels {
   LogLevels() { of.fill(LogLevel::warn); }
   LogLevel at(Room room) const { return of[static_cast<std::size_t>(room)]; }
   std::array<LogLevel, kRooms> of;
 };
 
-// Reads LEVEL[,ROOM=LEVEL...], for example "info" or "warn,transport=debug": the level of all rooms, then
-// those of single ones. ConfigError for a level or room that does not exist.
+// Reads LEVEL[,FOLDER=LEVEL...], for example "info" or "warn,transport=debug": the level of all folders, then
+// those of single ones. Throws ConfigError for a level or folder that does not exist.
 LogLevels read_log_levels(const std::string& text);
 
-// Any thread may write.
+// Log: a thread-safe log; any thread may write.
 class Log {
  public:
-  // `to_stderr`: whether lines also go there, with the time of day.
+  // With `to_stderr`, lines also go to stderr, with the time of day.
   explicit Log(const LogLevels& levels = {}, bool to_stderr = false);
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Whether a line would be written: for texts that are dear to make.
+  // Returns whether a line would be written, so that costly texts are made only where they are needed.
   bool writes(Room room, LogLevel level) const;
-  // A line of text, without a line break. What a terminal would obey is shown instead (printable()). A
-  // warning or an error that was written before is not written again.
+  // Writes a line of text, given without a line break. Control characters are shown by printable(). A warning
+  // or an error that was written before is not written again.
   void write(Room room, LogLevel level, const std::string& text);
   void info(Room room, const std::string& text) { write(room, LogLevel::info, text); }
   void warn(Room room, const std::string& text) { write(room, LogLevel::warn, text); }
 
-  // All lines so far, for run.log: without times, so that the same run gives the same bytes.
+  // Returns all lines so far, for run.log. They have no times, so the same run gives the same bytes.
   std::string text() const;
 
  private:

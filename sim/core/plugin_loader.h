@@ -10,14 +10,14 @@ struct Plugin {
   std::string hash;  // content_hash() of the file
 };
 
-// Loads a plugin for the rest of the process, so that its components are registered. To be called before the
-// first component is made (Catalogue::frozen()). ConfigError where the file cannot be read or loaded, is no
-// plugin, was made with headers of another version (nothing of it is run then), or registers a name that is
-// taken.
+// Loads a plugin for the rest of the process, which registers its components. It must be called before the
+// first component is made (Catalogue::frozen()). Throws ConfigError where the file cannot be read or loaded,
+// is no plugin, or registers a name that is taken. A plugin made with headers of another version is refused
+// too, before any of its code runs.
 Plugin load_plugin(const std::string& path);
 
-// The version of the headers that the library was made with: the release and a hash of all headers, because
-// any change of them may change how objects lie in memory.
+// Returns the version of the headers that the library was made with: the release and a hash of all headers.
+// Any change of a header may change the layout of objects.
 std::string interface_version();
 
 }  // namespace netsim

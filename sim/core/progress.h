@@ -19,9 +19,9 @@ namespace netsim {
 class Progress {
  public:
   enum class Style { terminal, plain, quiet };
-  // Wall time in seconds from any start.
+  // Returns wall time in seconds since an arbitrary start.
   using Clock = std::function<double()>;
-  // Columns of the terminal, asked before every line.
+  // Returns the columns of the terminal; called before every line.
   using Width = std::function<std::size_t()>;
 
   // `out` is not owned. `clock` and `width` are injected by tests; the defaults are the monotonic clock and
@@ -35,20 +35,20 @@ class Progress {
   static Style style_for(std::FILE* out, bool quiet);
   static Clock wall_clock();
 
-  // `fraction` done, 0 to 1 (what it counts is the caller's choice; NaN or less than 0 stands for unknown),
-  // the simulated time and the events executed so far. Call it every few milliseconds.
+  // Updates the fraction done (0 to 1; NaN or below 0 stands for unknown), the simulated time and the number
+  // of events so far. The caller calls it every few milliseconds.
   void update(double fraction, Time now, std::uint64_t events);
   // Clears the terminal's line, so that something else can be printed. The next update() draws it again.
   void finish();
 
-  // Wall seconds since construction, for summaries.
+  // Returns wall seconds since construction, for summaries.
   double elapsed() const { return clock_() - start_; }
 
  private:
   bool due(double elapsed);
   void observe(double elapsed, double fraction, std::uint64_t events);
   std::string line(double elapsed, double fraction, Time now, std::uint64_t events) const;
-  // Seconds to the end; nothing where too little is known.
+  // Returns the seconds to the end, or nothing where too little is known.
   std::optional<double> left(double elapsed, double fraction) const;
 
   Style style_;
@@ -60,8 +60,8 @@ class Progress {
   bool drawn_ = false;  // a line stands on the terminal
   double last_elapsed_ = 0, last_fraction_ = 0;
   std::uint64_t last_events_ = 0;
-  // Of late: what was done in how many seconds, older seconds counting less and less. Their ratios are the
-  // speeds; at first those since the start.
+  // Recent progress and the seconds that it took, with a weight that falls with age. Their ratios are the
+  // speeds; at first they are those since the start.
   double recent_seconds_ = 0, recent_fraction_ = 0, recent_events_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// ReservedArray: an array that grows without moving: address space is reserved for as many elements as there
-// may ever be, and memory is used for those there are. So several threads may add elements (each is then used
-// by one of them), and an address, once taken, stays good.
+// ReservedArray: an array that grows without moving its elements. It reserves address space for the largest
+// possible number of elements and uses memory for those that exist. Therefore addresses stay valid, and
+// several threads may add elements, each of which one thread then uses.
 #pragma once
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ namespace netsim {
 template <class T>
 class ReservedArray {
  public:
-  // At most so many elements; fewer where the process may not use much address space.
+  // Reserves space for at most so many elements, fewer where the process may not use much address space.
   explicit ReservedArray(std::size_t capacity)
       : capacity_(std::min(capacity, address_space_share() / sizeof(T))),
         bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {
@@ -45,13 +45,14 @@ class ReservedArray {
   T* data() { return base_; }
   const T* data() const { return base_; }
 
-  // Adds `count` elements next to each other and returns the number of the first. Any thread may.
+  // Adds `count` consecutive elements and returns the index of the first. Any thread may call it.
   std::size_t grow(std::size_t count) {
     const std::size_t first = size_.fetch_add(count, std::memory_order_relaxed);
     construct(first, count);
     return first;
   }
-  // Makes `count` elements from `first` on, which nobody else makes: for arrays that go by another's numbers.
+  // Makes `count` elements from index `first` on, for arrays that share the indices of another array. No
+  // other thread may make the same elements.
   void make(std::size_t first, std::size_t count) {
     std::size_t size = size_.load(std::memory_order_relaxed);
     while (size < first + count && !size_.compare_exchange_weak(size, first + count)) continue;
@@ -59,7 +60,7 @@ class ReservedArray {
   }
 
  private:
-  // What one array may take of it; there are some ten.
+  // The share of the address space that one array may reserve; a simulation has some ten arrays.
   static std::size_t address_space_share() {
     rlimit limit{};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX / 2;
@@ -100,7 +101,7 @@ class ReservedArray {
   T* base_ = nullptr;
   std::size_t capacity_, bytes_;
   std::atomic<std::size_t> size_{0}, usable_{0};
-  // The first element that could not be made; none behind it is destroyed.
+  // Index of the first element that could not be made; elements from there on are not destroyed.
   std::atomic<std::size_t> missing_{SIZE_MAX};
   std::mutex growing_;
 };

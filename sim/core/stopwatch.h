@@ -1,6 +1,6 @@
-// Stopwatch: what a piece of work takes on a machine to itself. On a machine that others use too a thread
-// waits for its turn, so wall time says too much; CPU time says too much where several threads work side by
-// side. The smaller of the two it is, within the accuracy of an estimate. Nothing simulated depends on it.
+// Stopwatch: estimates how long a piece of work takes on a machine of its own, as the smaller of wall time
+// and CPU time. Wall time is too long on a machine that others use, and CPU time is too long where several
+// threads work. No simulated result depends on it.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Text for people: quantities in words, lines that fit a width, and nothing in them that a terminal would
-// obey.
+// Text for people: quantities in words and lines that fit a width, without control characters.
 #pragma once
 
 #include <cstddef>
@@ -11,50 +10,50 @@
 
 namespace netsim {
 
-// Columns of a line where nobody says how many there are.
+// Columns of a line where the width of the terminal is unknown.
 inline constexpr std::size_t kDefaultWidth = 80;
 
-// Three significant digits: 0.00123 -> "1.23 ms"; 1234567 -> "1.23 M".
+// These format with three significant digits: 0.00123 -> "1.23 ms"; 1234567 -> "1.23 M".
 std::string human_seconds(double seconds);
 std::string human_count(double count);
 std::string human_bytes(double bytes);  // decimal: "1.23 GB"
-// How long a person waits: "478 ms", "2.7 s", "2 min 14 s", "3 h 07 min".
+// Formats the time that a person waits: "478 ms", "2.7 s", "2 min 14 s", "3 h 07 min".
 std::string human_duration(double seconds);
-// "1 step", "2 steps".
+// Formats a number with its noun: "1 step", "2 steps".
 std::string counted(std::uint64_t count, const char* what);
 
-// What is no text: bytes that are not UTF-8, and control characters (C0, DEL, C1) other than tabs and line
-// breaks.
+// NotText: a byte that is not text. It is not UTF-8, or is a control character (C0, DEL, C1) other than a tab
+// or a line break.
 struct NotText {
   std::size_t offset = 0;
   std::string what;  // "this is not UTF-8 text", "control character 27: only text is allowed here"
 };
 std::optional<NotText> find_not_text(std::string_view text);
-// The same for names and other text of one line, in which tabs and line breaks are control characters too.
+// Finds the first such byte in a name or another text of one line, where tabs and line breaks count too.
 std::optional<NotText> find_not_name(std::string_view text);
 
-// One line that shows what `text` holds and that no terminal obeys: a line break is \n, what is no text \x1b.
+// Returns `text` as one line without control characters: a line break is shown as \n, others as \x1b.
 std::string printable(std::string_view text);
 
-// Columns that `text` takes: its UTF-8 characters.
+// Returns the columns that `text` takes: the number of its UTF-8 characters.
 std::size_t columns(std::string_view text);
 
-// Breaks `text` at blanks, but not between a number and its unit, into lines of at most `width` columns (a
-// longer word has a line of its own). The first line begins at column `at`; the others are indented by
-// `indent`. No line break at the end.
+// Breaks `text` at blanks into lines of at most `width` columns, but not between a number and its unit. A
+// longer word has a line of its own. The first line begins at column `at`; the others are indented by
+// `indent`. The result does not end with a line break.
 std::string wrapped(std::string_view text, std::size_t at, std::size_t indent, std::size_t width);
 
 struct TableColumn {
   std::string title;
-  // Where the lines are too long, the columns with the highest number are left out first; 0: never.
+  // Where the lines are too long, columns with the highest number are left out first, those with 0 never.
   int expendable = 0;
   bool left = false;  // where its cells stand
   std::vector<std::string> cells;
-  // Before that, if its cells are all the same, a line above the titles says it instead ("ranks 8, protocol
-  // LL128"); those with the lowest number go there first.
+  // Before that, a column whose cells are all equal moves into a line above the titles ("ranks 8, protocol
+  // LL128"). Columns with the lowest number move first.
   bool said_once = false;
 };
-// A line of titles, then one for each row, indented; each with its line break.
+// Returns a line of titles and one for each row, indented and each with its line break.
 std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::size_t width);
 
 }  // namespace netsim
