@@ -3,11 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "sim/workload/checkpoint/checkpoint.h"
+#include "sim/core/config.h"
 
 namespace netsim {
+namespace {
+
+// "rank 3", "ranks 8 to 15", "ranks 1, 5"
+std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() > 2 && ranks.back() - ranks.front() + 1 == ranks.size())
+    return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
+  std::string text = "ranks";
+  for (const std::uint32_t rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
+  return text;
+}
+
+}  // namespace
 
 Recovery::Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
                    Continue go_on)
@@ -18,137 +30,232 @@ Recovery::Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::ve
       go_on_(std::move(go_on)),
       states_(jobs.size()),
       taken_(cluster.gpus.size(), false),
-      failed_(cluster.hosts.size(), false) {
+      failed_at_(cluster.hosts.size()) {
   for (std::uint32_t job = 0; job < jobs.size(); ++job) {
     for (const std::uint32_t gpu : jobs.job(job).plan().gpus) taken_[gpu] = true;
   }
 }
 
 void Recovery::begin() {
-  for (const HostFailure& failure : failures_)
-    engine_.call_at(failure.at, [this, host = failure.host] { fail(host); });
-}
-
-void Recovery::iteration_done(std::uint32_t job, Time end) {
-  if (jobs_.job(job).plan().source->storage_ranks() > 0)
-    states_[job].storage_waits.push_back(storage_wait(job, end));
-}
-
-void Recovery::fail(std::uint32_t host) {
-  const Time now = engine_.now();
-  failed_[host] = true;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
-    const JobPlan& plan = jobs_.job(job).plan();
-    if (!jobs_.job(job).begun() || jobs_.job(job).done()) continue;
-    bool on_it = false;
-    for (std::uint32_t rank = 0; rank < plan.gpus.size(); ++rank) {
-      if (cluster_.gpus[plan.gpus[rank]].host != host) continue;
-      jobs_.halt(job, rank, now);
-      on_it = true;
+  for (const HostFailure& failure : failures_) {
+    if (failure.at == 0) {
+      fail(failure.host);
+    } else {
+      engine_.call_at(failure.at, [this, host = failure.host] { fail(host); });
     }
-    const auto* resumable = dynamic_cast<const Resumable*>(plan.source);
-    if (!on_it || states_[job].failing || resumable == nullptr || resumable->recovery() == nullptr) continue;
-    states_[job].failing = true;
-    ++down_;
-    engine_.call_at(now + resumable->recovery()->detection, [this, job, now] { stop(job, now); });
   }
 }
 
-void Recovery::stop(std::uint32_t job, Time failed) {
-  const Time now = engine_.now();
-  jobs_.stop(job, now);
-  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_.job(job).plan().source);
-  engine_.call_at(now + resumable.recovery()->restart, [this, job, failed] { restart(job, failed); });
+void Recovery::start(std::uint32_t job) {
+  std::vector<std::uint32_t> failed;
+  for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {
+    if (failed_at_[host] && !ranks_on(jobs_.job(job).plan(), host).empty()) failed.push_back(host);
+  }
+  for (const std::uint32_t host : failed) {
+    for (const std::uint32_t rank : ranks_on(jobs_.job(job).plan(), host))
+      jobs_.halt(job, rank, engine_.now());
+  }
+  jobs_.start(job);
+  for (const std::uint32_t host : failed) lose(job, host);
 }
 
-void Recovery::restart(std::uint32_t before, Time failed) {
-  const auto& resumable = dynamic_cast<const Resumable&>(*jobs_.job(before).plan().source);
+// A host that has failed and is not repaired cannot fail again.
+void Recovery::fail(std::uint32_t host) {
+  if (failed_at_[host]) return;
+  failed_at_[host] = engine_.now();
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+    const bool over = jobs_.job(job).done() && states_[job].stage != Stage::down;
+    if (jobs_.job(job).begun() && !over) lose(job, host);
+  }
+}
+
+// The host has failed under a job that runs or is down.
+void Recovery::lose(std::uint32_t job, std::uint32_t host) {
+  const Time now = engine_.now();
+  const std::vector<std::uint32_t> ranks = ranks_on(jobs_.job(job).plan(), host);
+  if (ranks.empty()) return;
+  JobState& state = states_[job];
+  state.failed_hosts.emplace_back(host, *failed_at_[host]);
+  if (state.stage != Stage::down) {
+    for (const std::uint32_t rank : ranks) jobs_.halt(job, rank, now);
+  }
+  if (resumable(job) == nullptr) return;
+  const RecoveryParameters& takes = *resumable(job)->recovery();
+  state.restart_at = now + takes.detection + takes.restart;
+  if (state.stage != Stage::runs) return;
+  state.stage = Stage::failing;
+  state.failed = now;
+  state.storage_wait = jobs_.job(job).storage_wait(now);
+  engine_.call_at(now + takes.detection, [this, job] { stop(job); });
+}
+
+void Recovery::stop(std::uint32_t job) {
+  JobState& state = states_[job];
+  if (jobs_.job(job).done()) {
+    state.stage = Stage::runs;
+    return;
+  }
+  state.saved = saved_iterations(job);
+  const bool complete = state.done_before + state.saved == resumable(job)->all_iterations();
+  state.stage = complete ? Stage::complete : Stage::down;
+  jobs_.stop(job, engine_.now(), complete);
+  if (!complete) engine_.call_at(state.restart_at, [this, job] { restart(job); });
+}
+
+void Recovery::restart(std::uint32_t before) {
+  if (const Time at = states_[before].restart_at; engine_.now() < at) {
+    engine_.call_at(at, [this, before] { restart(before); });
+    return;
+  }
   const std::uint32_t number = jobs_.size();
   std::uint32_t first = before, restarts = 1;
-  for (; states_[first].continued; first = states_[first].continued->job) ++restarts;
+  for (; states_[first].before; first = *states_[first].before) ++restarts;
+  states_[before].stage = Stage::replaced;
   JobState& state = states_.emplace_back();
-  state.continued = Continued{before, resumable.saved_iterations(), failed};
-  go_on_({before, fmt::format("{}, restart {}", jobs_.job(first).plan().name, restarts), resumable.rest(),
-          gpus_after_failure(jobs_.job(before).plan())});
-  --down_;
-  jobs_.start(number);
+  state.before = before;
+  state.done_before = states_[before].done_before + states_[before].saved;
+  go_on_({before, fmt::format("{}, restart {}", jobs_.job(first).plan().name, restarts),
+          resumable(before)->rest(), gpus_after_failure(jobs_.job(before).plan())});
+  start(number);
 }
 
-// A failed host's place takes a spare one, the first like it of whose GPUs nobody has any, or, where there is
-// none, the host itself, repaired.
 std::vector<std::uint32_t> Recovery::gpus_after_failure(const JobPlan& plan) {
-  std::vector<std::vector<std::uint32_t>> of_host(cluster_.hosts.size());
-  for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu)
-    of_host[cluster_.gpus[gpu].host].push_back(gpu);
   std::vector<std::uint32_t> gpus = plan.gpus;
-  for (std::uint32_t host = 0; host < failed_.size(); ++host) {
-    const auto on_host = [&](std::uint32_t gpu) { return cluster_.gpus[gpu].host == host; };
-    if (!failed_[host] || std::none_of(gpus.begin(), gpus.end(), on_host)) continue;
-    const auto is_spare = [&](std::uint32_t other) {
-      return !failed_[other] && cluster_.hosts[other].group == cluster_.hosts[host].group &&
-             std::none_of(of_host[other].begin(), of_host[other].end(),
-                          [&](std::uint32_t gpu) { return taken_[gpu]; });
-    };
-    std::uint32_t spare = 0;
-    while (spare < failed_.size() && !is_spare(spare)) ++spare;
-    if (spare == failed_.size()) {
-      failed_[host] = false;
-      continue;
-    }
-    for (std::uint32_t& gpu : gpus) {
-      if (!on_host(gpu)) continue;
-      const auto place = std::find(of_host[host].begin(), of_host[host].end(), gpu) - of_host[host].begin();
-      gpu = of_host[spare][static_cast<std::size_t>(place)];
-      taken_[gpu] = true;
+  const std::size_t trainers = gpus.size() - plan.source->storage_ranks();
+  for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {
+    const std::vector<std::uint32_t> ranks = ranks_on(plan, host);
+    if (!failed_at_[host] || ranks.empty()) continue;
+    const bool trains = ranks.front() < trainers;
+    if (const std::optional<std::uint32_t> spare = trains ? spare_of(host) : std::nullopt; spare) {
+      replace(gpus, host, *spare);
+    } else {
+      failed_at_[host].reset();
     }
   }
   return gpus;
 }
 
-bool Recovery::goes_on(std::uint32_t job) const {
-  return std::any_of(states_.begin(), states_.end(),
-                     [job](const JobState& state) { return state.continued && state.continued->job == job; });
+// The first host like this one that has not failed and of whose GPUs nobody has any.
+std::optional<std::uint32_t> Recovery::spare_of(std::uint32_t host) const {
+  for (std::uint32_t other = 0; other < failed_at_.size(); ++other) {
+    if (failed_at_[other] || cluster_.hosts[other].group != cluster_.hosts[host].group) continue;
+    const std::vector<std::uint32_t> gpus = gpus_of(other);
+    if (std::none_of(gpus.begin(), gpus.end(), [&](std::uint32_t gpu) { return taken_[gpu]; })) return other;
+  }
+  return std::nullopt;
 }
 
-// What the rank that waits longest for storage has waited until then: the others wait for it.
-Time Recovery::storage_wait(std::uint32_t number, Time until) const {
-  const Job& job = jobs_.job(number);
-  std::vector<RankTimes> ranks = job.rank_times(until);
-  ranks.resize(ranks.size() - job.plan().source->storage_ranks());
-  Time longest = 0;
-  for (const RankTimes& times : ranks)
-    longest = std::max(longest, times.exposed_by[static_cast<std::size_t>(Stream::io)]);
-  return longest;
+void Recovery::replace(std::vector<std::uint32_t>& gpus, std::uint32_t host, std::uint32_t spare) {
+  const std::vector<std::uint32_t> from = gpus_of(host), to = gpus_of(spare);
+  for (std::uint32_t& gpu : gpus) {
+    if (cluster_.gpus[gpu].host != host) continue;
+    gpu = to[static_cast<std::size_t>(std::find(from.begin(), from.end(), gpu) - from.begin())];
+    taken_[gpu] = true;
+  }
+}
+
+std::vector<std::uint32_t> Recovery::ranks_on(const JobPlan& plan, std::uint32_t host) const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < plan.gpus.size(); ++rank) {
+    if (cluster_.gpus[plan.gpus[rank]].host == host) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<std::uint32_t> Recovery::gpus_of(std::uint32_t host) const {
+  std::vector<std::uint32_t> gpus;
+  for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
+    if (cluster_.gpus[gpu].host == host) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+// Null: the job does not go on after a failure.
+const Resumable* Recovery::resumable(std::uint32_t job) const {
+  const auto* source = dynamic_cast<const Resumable*>(jobs_.job(job).plan().source);
+  return source != nullptr && source->recovery() != nullptr ? source : nullptr;
+}
+
+// Iterations of this job alone that the drives have written by now.
+std::uint32_t Recovery::saved_iterations(std::uint32_t job) const {
+  return resumable(job)->saved_iterations() - states_[job].done_before;
+}
+
+// Whether a host of the job has failed, and it has neither ended by itself nor been stopped since.
+bool Recovery::is_failing(std::uint32_t job) const {
+  return states_[job].stage == Stage::failing && !jobs_.job(job).done();
+}
+
+bool Recovery::is_pending() const {
+  for (std::uint32_t job = 0; job < states_.size(); ++job) {
+    if (states_[job].stage == Stage::down || is_failing(job)) return true;
+  }
+  return false;
 }
 
 Time Recovery::end_of(std::uint32_t number) const {
   const Job& job = jobs_.job(number);
-  return job.done() ? job.end_time() : std::max(engine_.now(), job.begin_time());
+  const Time now = std::max(engine_.now(), job.begin_time());
+  return job.done() && states_[number].stage != Stage::down ? job.end_time() : now;
 }
 
 std::optional<JobRecovery> Recovery::of(std::uint32_t last) const {
-  if (!states_[last].continued || goes_on(last)) return std::nullopt;
+  const Stage stage = states_[last].stage;
+  const bool failed = is_failing(last) || stage == Stage::down || stage == Stage::complete;
+  if (stage == Stage::replaced || (!failed && !states_[last].before)) return std::nullopt;
   JobRecovery recovery;
   const Time end = end_of(last);
-  recovery.io = storage_wait(last, end);
-  Time begin = jobs_.job(last).begin_time();
-  std::uint32_t at = last;
-  while (states_[at].continued) {
-    const Continued& from = *states_[at].continued;
-    const Job& before = jobs_.job(from.job);
-    const std::uint32_t done_before =
-        states_[from.job].continued ? states_[from.job].continued->iterations : 0;
-    const std::uint32_t kept = from.iterations - done_before;
-    const Time saved = kept > 0 ? before.iteration_ends().at(kept - 1) : before.begin_time();
-    ++recovery.restarts;
-    recovery.lost += from.failed - saved;
-    recovery.down += begin - from.failed;
-    if (kept > 0) recovery.io += states_[from.job].storage_waits.at(kept - 1);
-    begin = before.begin_time();
-    at = from.job;
+  if (failed) {
+    add_cost(recovery, last, end);
+  } else {
+    recovery.io = jobs_.job(last).storage_wait(end);
   }
-  recovery.whole = end - begin;
+  std::uint32_t at = last;
+  for (; states_[at].before; at = *states_[at].before) {
+    ++recovery.restarts;
+    add_cost(recovery, *states_[at].before, jobs_.job(at).begin_time());
+  }
+  recovery.whole = end - jobs_.job(at).begin_time();
   return recovery;
+}
+
+// Adds what a failure of the job has cost, which was down until then. Work is lost that was done
+// after the last rank had passed the last saved iteration. If it passed it after the failure, nothing is.
+void Recovery::add_cost(JobRecovery& recovery, std::uint32_t number, Time until) const {
+  const JobState& state = states_[number];
+  const Job& job = jobs_.job(number);
+  recovery.down += until - state.failed;
+  const std::size_t trainers = job.plan().gpus.size() - job.plan().source->storage_ranks();
+  const std::vector<PassedIteration>& passed = job.passed_iterations();
+  const auto by_all = [&](std::uint32_t iteration) {
+    return iteration < passed.size() && passed[iteration].ranks == trainers &&
+           passed[iteration].last < state.failed;
+  };
+  const std::uint32_t saved = state.stage == Stage::failing ? saved_iterations(number) : state.saved;
+  if (state.stage == Stage::complete || (saved > 0 && !by_all(saved - 1))) {
+    recovery.io += state.storage_wait;
+    return;
+  }
+  recovery.lost += state.failed - (saved > 0 ? passed[saved - 1].last : job.begin_time());
+  if (saved > 0) recovery.io += passed[saved - 1].storage_wait;
+  for (std::uint32_t iteration = saved; by_all(iteration); ++iteration) ++recovery.repeated;
+}
+
+std::vector<std::string> Recovery::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  for (std::uint32_t number = 0; number < states_.size(); ++number) {
+    const Job& job = jobs_.job(number);
+    if (job.done() || resumable(number) != nullptr) continue;
+    for (const auto& [host, at] : states_[number].failed_hosts) {
+      if (lines.size() == limit) return lines;
+      const std::string& gpu = cluster_.graph.node(cluster_.gpus[gpus_of(host).front()].node).name;
+      const std::string line = fmt::format(
+          "{} failed at {}: {} computes no more, and a job without `recovery` does not go on",
+          gpu.substr(0, gpu.find('/')), format_time(at), text_of_ranks(ranks_on(job.plan(), host)));
+      lines.push_back(jobs_.size() > 1 ? job.plan().name + ": " + line : line);
+    }
+  }
+  return lines;
 }
 
 }  // namespace netsim

@@ -285,7 +285,6 @@ void Simulation::create_jobs() {
   JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
                        [this](const CommunicationRecord& communication) { record(communication); },
                        [this](std::uint32_t job, std::uint32_t iteration, Time end) {
-                         recovery_->iteration_done(job, end);
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
                        {},
@@ -466,15 +465,15 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
 
 void Simulation::begin() {
   if (tables_ != nullptr) tables_->begin();
+  recovery_->begin();  // before the jobs: a host that fails when a job arrives has failed for it
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     const Time arrival = jobs_->job(job).plan().arrival;
     if (arrival == 0) {
-      jobs_->start(job);
+      recovery_->start(job);
     } else {
-      system_.engine().call_at(arrival, [this, job] { jobs_->start(job); });
+      system_.engine().call_at(arrival, [this, job] { recovery_->start(job); });
     }
   }
-  recovery_->begin();
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);
   });
@@ -817,7 +816,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.name = job.plan().name;
   result.iterations = source.iterations();
   result.begun = job.begun();
-  result.stopped = recovery_->goes_on(number);
+  result.stopped = recovery_->has_stopped(number);
   result.recovery = recovery_->of(number);
   result.done = job.done() && !result.stopped;
   result.priority = job.plan().priority;
@@ -858,6 +857,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
 std::vector<std::string> Simulation::waiting() const {
   std::vector<std::string> lines;
   if (deadlocked()) lines = system_.packets()->waiting(kWaitingLines);  // the cause before what it holds up
+  append(lines, recovery_->waiting(kWaitingLines));
   append(lines, jobs_->waiting(kWaitingLines));
   append(lines, system_.executor().waiting(kWaitingLines));
   if (system_.packets() != nullptr && !deadlocked()) append(lines, system_.packets()->waiting(kWaitingLines));

@@ -63,10 +63,13 @@ struct JobMemory {
 // report.
 struct JobRecovery {
   std::uint32_t restarts = 0;
+  std::uint32_t repeated =
+      0;  // iterations that all ranks had passed before a failure and that were not saved
+  // In integer picoseconds, none of them below 0: whole = useful + lost + down + io.
   Time whole = 0;  // from the first begin to the end of the last
-  Time lost = 0;   // work that had to be done again: from the last iteration that was saved to the failure
-  Time down = 0;   // from the failure until the job began again
-  Time io = 0;     // waiting for storage: reading and writing checkpoints, mean over ranks
+  Time lost = 0;   // from when the last rank had passed what is saved, or the begin, to the failure
+  Time down = 0;   // from the failure until the job began again, or was found to be complete
+  Time io = 0;     // what the rank that waited longest for storage waited, in what is not lost
   Time useful() const { return whole - lost - down - io; }
   double goodput() const {
     return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;

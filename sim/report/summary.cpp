@@ -119,9 +119,10 @@ Json memory_json(const std::optional<JobMemory>& memory) {
 
 Json recovery_json(const std::optional<JobRecovery>& recovery) {
   if (!recovery) return nullptr;
-  return {{"restarts", recovery->restarts},        {"whole_s", to_seconds(recovery->whole)},
-          {"lost_s", to_seconds(recovery->lost)},  {"down_s", to_seconds(recovery->down)},
-          {"storage_s", to_seconds(recovery->io)}, {"goodput", recovery->goodput()}};
+  return {{"restarts", recovery->restarts},         {"repeated_iterations", recovery->repeated},
+          {"whole_s", to_seconds(recovery->whole)}, {"useful_s", to_seconds(recovery->useful())},
+          {"lost_s", to_seconds(recovery->lost)},   {"down_s", to_seconds(recovery->down)},
+          {"storage_s", to_seconds(recovery->io)},  {"goodput", recovery->goodput()}};
 }
 
 Json job_json(const JobResult& job) {

@@ -18,6 +18,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Writing a checkpoint is an incast. Senders that it makes slower would train more slowly afterwards, which
+// is useful time and no wait for storage.
+constexpr const char* kNoMarks = "network: {switch: {marker: none}}";
 
 struct Failing {
   explicit Failing(const std::string& more) {
@@ -31,9 +36,9 @@ struct Failing {
     setup.config = parse_config(
         fmt::format(
             "{{topology: {{kind: star, hosts: 8, rate: 100 Gbps}}, hosts: [{{kind: storage_server, count: 1, "
-            "nics: 1}}, {{kind: single_nic, count: {}}}], compute: h100_sxm, gpus: {{failures: [{}]}}, "
+            "nics: 1}}, {{kind: single_nic, count: {}}}], compute: h100_sxm, {}, gpus: {{failures: [{}]}}, "
             "engine: {{sets: {}}}}}",
-            hosts, failures, threads > 1 ? 3 : 1),
+            hosts, kNoMarks, failures, threads > 1 ? 3 : 1),
         "cluster.yaml");
     setup.workload = path;
     setup.threads = threads;
@@ -164,6 +169,96 @@ TEST(Failures, StallAJobThatCannotGoOn) {
   Failing job("");
   const Time end = job.run("").jobs.at(0).end;
   EXPECT_EQ(job.run(at(end / 2)).outcome, Outcome::stalled);
+}
+
+// ---- A job that arrives when its host has failed
+
+Results arrive(const std::string& gpus, const std::string& workload, int hosts = 4) {
+  const test::Directory directory;
+  const std::string path = directory.path() + "/jobs.yaml";
+  std::ofstream(path) << "{jobs: [{name: late, arrival: 5 ms, workload: " << workload << "}]}";
+  SimulationSetup setup;
+  setup.config = parse_config(
+      fmt::format("{{topology: {{kind: star, hosts: 8, rate: 100 Gbps}}, compute: h100_sxm, hosts: [{{kind: "
+                  "single_nic, count: {}}}, {{kind: storage_server, count: 1, nics: 1}}], gpus: {{failures: "
+                  "[{}]}}}}",
+                  hosts, gpus),
+      "cluster.yaml");
+  setup.workload = path;
+  setup.threads = 1;
+  return Simulation(std::move(setup)).run({});
+}
+constexpr const char* kPhases =
+    "{kind: phases, ranks: 4, phases: [{compute: 1 ms}, {collective: all_reduce, bytes: 1 MB}]}";
+
+// The other ranks wait for the failed one, and the first line of the report says why.
+TEST(JobOnAFailedHost, StallsWithoutRecovery) {
+  for (const char* time : {"0 ps", "1 ms", "5 ms", "5.5 ms"}) {
+    SCOPED_TRACE(time);
+    const Results results = arrive(fmt::format("{{host: host1, at: {}}}", time), kPhases);
+    ASSERT_EQ(results.outcome, Outcome::stalled);
+    EXPECT_EQ(
+        results.waiting.at(0),
+        fmt::format("host1 failed at {}: rank 1 computes no more, and a job without `recovery` does not "
+                    "go on",
+                    time));
+    EXPECT_THAT(results.waiting.at(1), HasSubstr("rank 0"));
+    EXPECT_THAT(results.waiting.at(1), HasSubstr("waits for rank 1, which did not reach it"));
+    for (const std::string& line : results.waiting) EXPECT_THAT(line, Not(HasSubstr("runs until")));
+    // Nothing is computed there: 1 ms each at the others.
+    const std::vector<RankTimes>& times = results.jobs.at(0).rank_times;
+    EXPECT_EQ(times.at(0).compute, kMillisecond);
+    EXPECT_EQ(times.at(1).compute, std::string(time) == "5.5 ms" ? kMillisecond / 2 : 0);
+  }
+}
+
+// A failed host that the job is not on is nothing to it.
+TEST(JobOnAFailedHost, IsAboutItsOwnHosts) {
+  const Results results = arrive("{host: host4, at: 1 ms}", kPhases, 5);
+  EXPECT_EQ(results.outcome, Outcome::done);
+  EXPECT_EQ(results.jobs.size(), 1U);
+}
+
+// The failure is noticed 2 ms after the arrival, and the job begins 3 ms later, on the spare host or on the
+// repaired one. It has lost nothing.
+TEST(JobOnAFailedHost, RecoversFromItsArrivalOn) {
+  const std::string job =
+      "{kind: ptdp, model: {layers: 1, hidden: 128, heads: 4, sequence: 64, vocabulary: 256}, parallel: "
+      "{data: "
+      "4}, iterations: 2, checkpoint: {every: 1}, recovery: {detection: 2 ms, restart: 3 ms}}";
+  for (const int hosts : {4, 5}) {
+    const Results results = arrive("{host: host1, at: 1 ms}", job, hosts);
+    ASSERT_EQ(results.outcome, Outcome::done);
+    ASSERT_EQ(results.jobs.size(), 2U);
+    EXPECT_EQ(results.jobs[0].begin, 5 * kMillisecond);
+    EXPECT_EQ(results.jobs[1].begin, 10 * kMillisecond);
+    EXPECT_EQ(results.jobs[1].recovery->down, 5 * kMillisecond);
+    EXPECT_EQ(results.jobs[1].recovery->lost, 0);
+    EXPECT_EQ(results.jobs[1].gpus.at(1), hosts == 4 ? 1U : 4U);
+  }
+}
+
+// A job that is down when the run is cut is not done.
+TEST(Failures, ADownJobIsNotDone) {
+  Middle test;
+  SimulationSetup setup;
+  setup.config = parse_config(
+      fmt::format(
+          "{{topology: {{kind: star, hosts: 8, rate: 100 Gbps}}, hosts: [{{kind: storage_server, count: "
+          "1, nics: 1}}, {{kind: single_nic, count: 4}}], compute: h100_sxm, {}, gpus: {{failures: "
+          "[{}]}}}}",
+          kNoMarks, at(test.failure)),
+      "cluster.yaml");
+  setup.workload = test.job.path;
+  setup.threads = 1;
+  Watch watch;
+  watch.until = test.failure + 10 * kMillisecond;
+  const Results results = Simulation(std::move(setup)).run(watch);
+  EXPECT_EQ(results.outcome, Outcome::limit);
+  EXPECT_FALSE(results.jobs.at(0).done);
+  ASSERT_TRUE(results.jobs[0].recovery);
+  EXPECT_EQ(results.jobs[0].recovery->restarts, 0U);
+  EXPECT_EQ(results.jobs[0].recovery->lost, test.failure - test.whole.jobs.at(0).iteration_ends.at(3));
 }
 
 TEST(Failures, AreChecked) {

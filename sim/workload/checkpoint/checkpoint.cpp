@@ -14,7 +14,7 @@ namespace {
 // Ids of tasks that the inner source does not have.
 constexpr std::uint32_t kOwn = 1U << 31, kRead = 1U << 30;
 constexpr std::uint32_t kReadTag = 1;
-constexpr std::uint32_t kNoBoundary = UINT32_MAX;
+constexpr std::uint32_t kNoBoundary = UINT32_MAX, kReading = 0;
 constexpr Bytes kWrittenBytes = 64;  // that tell a rank that its part is written
 
 // What the drives have nothing of.
@@ -77,7 +77,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     for (std::uint32_t rank = 0; before_ > 0 && rank < trainers_.size(); ++rank) {
       if (job_->read[rank] == 0) continue;
-      trainers_[rank].boundary = 0;
+      trainers_[rank].boundary = kReading;
       drives_[server_of(rank)].readers.push_back(rank);
       ++drives_[server_of(rank)].reading;
     }
@@ -102,12 +102,26 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   void set_lookahead(std::uint32_t tasks) override { inner_->set_lookahead(tasks); }
 
   const RecoveryParameters* recovery() const override { return job_->recovery ? &*job_->recovery : nullptr; }
+  std::uint32_t all_iterations() const override { return job_->iterations; }
   std::uint32_t saved_iterations() const override {
     std::uint32_t saved = checkpoints();
     for (const Drives& drives : drives_) {
-      if (!drives.writers.empty()) saved = std::min(saved, drives.checkpoint);
+      for (const std::uint32_t writer : drives.writers) {
+        const std::int64_t whole = pieces_written_[writer] / pieces(writer);
+        saved = std::min(saved, static_cast<std::uint32_t>(whole));
+      }
     }
     return before_ + saved * every();
+  }
+  std::uint32_t passed_iterations(std::uint32_t rank) const override {
+    return rank < trainer_count() ? std::min(first_not_passed(rank), iterations_) : 0;
+  }
+  bool waits_for_storage(std::uint32_t rank) const override {
+    if (rank >= trainer_count()) return false;
+    const Trainer& trainer = trainers_[rank];
+    if (trainer.boundary == kReading) return true;
+    if (trainer.written == trainer.begun) return false;
+    return !p_.asynchronous || (!trainer.snapshots && inner_->open_iteration(rank) >= trainer.boundary);
   }
   std::unique_ptr<TaskSource> rest() const override {
     return std::make_unique<CheckpointedSource>(job_, saved_iterations());
@@ -187,13 +201,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
                                                                           : label(drives.checkpoint);
     }
     const Trainer& trainer = trainers_[rank];
-    std::uint32_t open = inner_->open_iteration(rank);
-    if (trainer.snapshots) open = std::min(open, boundary_of(trainer.begun) - 1);
-    // One that waits for its turn is still to come.
-    if (bytes_[rank] > 0 && trainer.begun < checkpoints())
-      open = std::min(open, boundary_of(trainer.begun) - 1);
-    if (trainer.written < trainer.begun) open = std::min(open, label(trainer.written));
-    return open;
+    const std::uint32_t open = first_not_passed(rank);
+    return trainer.written < trainer.begun ? std::min(open, label(trainer.written)) : open;
   }
   std::vector<Task> held_back(std::uint32_t rank) const override {
     return rank < trainer_count() ? inner_->held_back(rank) : std::vector<Task>();
@@ -228,6 +237,17 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::uint32_t label(std::uint32_t checkpoint) const {
     if (!p_.asynchronous) return boundary_of(checkpoint) - 1;
     return std::min((checkpoint + 2) * every(), iterations_) - 1;
+  }
+  // The first iteration of a rank that it has not passed: it trains, or its next iteration waits for the
+  // checkpoint behind it. kNoIteration: there is none.
+  std::uint32_t first_not_passed(std::uint32_t rank) const {
+    const Trainer& trainer = trainers_[rank];
+    std::uint32_t open = inner_->open_iteration(rank);
+    // A checkpoint that waits for its turn, or is copied to the host's memory, is still to come.
+    if (bytes_[rank] > 0 && trainer.begun < checkpoints())
+      open = std::min(open, boundary_of(trainer.begun) - 1);
+    if (!p_.asynchronous && trainer.written < trainer.begun) open = std::min(open, label(trainer.written));
+    return open;
   }
   std::int64_t pieces(std::uint32_t rank) const { return (bytes_[rank] + p_.piece - 1) / p_.piece; }
   Bytes piece_bytes(std::uint32_t rank, std::int64_t i) const {

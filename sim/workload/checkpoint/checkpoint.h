@@ -51,9 +51,20 @@ class Resumable {
   virtual ~Resumable() = default;
   // Null: it cannot, nobody said how long that takes.
   virtual const RecoveryParameters* recovery() const = 0;
-  // Iterations that need not be done again, those from before this source included. While no rank of the job
-  // is played.
+  // Iterations of the whole job, those from before this source included.
+  virtual std::uint32_t all_iterations() const = 0;
+  // Iterations that need not be done again, those from before this source included. A checkpoint counts as
+  // soon as the drives have written all parts of it, whether or not its ranks were told, or live. Call it
+  // while no rank of the job is played.
   virtual std::uint32_t saved_iterations() const = 0;
+  // Iterations of this source that a rank has passed: it has trained them, and no checkpoint keeps it from
+  // the next one. A synchronous checkpoint does until the rank is told that its part is written. An
+  // asynchronous one does until the part is copied to the host's memory. The number never falls.
+  virtual std::uint32_t passed_iterations(std::uint32_t rank) const = 0;
+  // Whether a rank of the job can do nothing before the storage servers have done their part. It reads a
+  // checkpoint, or writes a synchronous one. Or it has trained all that it may before an asynchronous one is
+  // written.
+  virtual bool waits_for_storage(std::uint32_t rank) const = 0;
   // What is left of the job: the ranks read the checkpoint, if there is one, before they begin.
   virtual std::unique_ptr<TaskSource> rest() const = 0;
 };

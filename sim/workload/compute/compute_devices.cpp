@@ -109,6 +109,18 @@ void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   plan(number);
 }
 
+void ComputeDevices::drop(std::uint32_t number, std::uint32_t job) {
+  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+    Gpu& gpu = gpus_[device];
+    const auto of_job = [&](const Running& running) { return running.job == job && running.gpu == number; };
+    if (std::none_of(gpu.running.begin(), gpu.running.end(), of_job)) continue;
+    settle(gpu);
+    gpu.running.erase(std::remove_if(gpu.running.begin(), gpu.running.end(), of_job), gpu.running.end());
+    ++gpu.generation;
+    if (!gpu.running.empty()) plan(device);
+  }
+}
+
 void ComputeDevices::change_communications(std::uint32_t number, Stream stream, int communications,
                                            int channels) {
   if (!slows(stream) && !holds(stream)) return;

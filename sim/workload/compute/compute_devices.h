@@ -75,6 +75,9 @@ class ComputeDevices {
   }
   // The same on the CPUs of its host.
   void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
+  // The job's tasks on the GPU, and on its host's CPUs for it, are gone, and the listener hears of none of
+  // them. While no set runs.
+  void drop(std::uint32_t gpu, std::uint32_t job);
   // Kernels of one communication, with so many channels, begin or end to run beside the tasks.
   void communication_begins(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
     change_communications(gpu, stream, 1, static_cast<int>(channels));

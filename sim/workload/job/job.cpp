@@ -11,6 +11,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/index.h"
+#include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/job/communication_id.h"
 #include "sim/workload/job/job_books.h"
 #include "sim/workload/job/task_job.h"
@@ -99,12 +100,12 @@ class SourceJob final : public TaskJob {
 
   void start() override;
   void halt(std::uint32_t rank, Time now) override {
-    ranks_[rank].halted = true;
+    release_gpu(rank);
     books_.halt(rank, now);
   }
-  void stop(Time now) override {
-    for (RankState& rank : ranks_) rank.halted = true;
-    books_.stop(now);
+  void stop(Time now, bool complete) override {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) release_gpu(rank);
+    books_.stop(now, complete);
   }
   void resume(std::uint32_t rank, std::uint64_t argument) override;
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
@@ -123,6 +124,10 @@ class SourceJob final : public TaskJob {
   std::uint64_t tasks_done() const override { return books_.tasks_done(); }
   std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
   const std::vector<Time>& iteration_ends() const override { return books_.iteration_ends(); }
+  const std::vector<PassedIteration>& passed_iterations() const override {
+    return books_.passed_iterations();
+  }
+  Time storage_wait(Time until) const override { return books_.storage_wait(until); }
   const std::vector<RankTimes>& warm_up_times() const override { return books_.warm_up_times(); }
   const MemoryLedger* memory() const override { return books_.memory(); }
   const std::vector<PathSummary>& paths() const override { return books_.paths(); }
@@ -170,6 +175,7 @@ class SourceJob final : public TaskJob {
     return is_communication(task) && !task.raw && !is_of_host(task);
   }
 
+  void release_gpu(std::uint32_t rank);
   void complete_compute(std::uint32_t gpu, std::uint32_t slot);
   void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
   JobRecord record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const;
@@ -194,6 +200,7 @@ class SourceJob final : public TaskJob {
   std::uint32_t number_;      // of the job, in its run
   std::uint32_t first_rank_;  // of the run's ranks: EventKind::job's target is this plus the rank
   JobPlan plan_;
+  const Resumable* resumable_;  // the source; null: it cannot go on from a checkpoint
   JobBooks books_;
   CircuitRequests circuits_;  // between events only
   std::vector<SetState> sets_;
@@ -209,6 +216,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       number_(number),
       first_rank_(first_rank),
       plan_(std::move(plan)),
+      resumable_(dynamic_cast<const Resumable*>(plan_.source)),
       books_(*plan_.source, number, std::move(observer), plan_.gpus),
       circuits_(*plan_.source, run.circuits->control),
       ranks_(plan_.source->ranks()) {
@@ -230,7 +238,9 @@ void SourceJob::start() {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
   books_.open(plan_.arrival);
   for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) post(rank, ready[rank]);
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].halted) post(rank, ready[rank]);
+  }
 }
 
 // ---- From handed out to ready
@@ -621,6 +631,19 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
 
 // ---- From launched to ended
 
+// Halts the rank. Nothing that it computes or communicates takes anything of its GPU any more.
+void SourceJob::release_gpu(std::uint32_t rank) {
+  if (ranks_[rank].halted) return;
+  ranks_[rank].halted = true;
+  const std::uint32_t gpu = plan_.gpus[rank];
+  for (const std::uint32_t slot : ranks_[rank].active) {
+    const Active& active = set_of(rank).active[slot];
+    if (active.state == Active::State::launched && runs_kernels(active.task))
+      run_.devices->communication_ends(gpu, active.task.stream, active.channels);
+  }
+  run_.devices->drop(gpu, number_);
+}
+
 void SourceJob::complete_compute(std::uint32_t gpu, std::uint32_t slot) {
   SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
   const Active& active = set.active[slot];
@@ -638,6 +661,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
                fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
                            request.communication, gpu));
   const Active& active = set.active[slot];
+  if (ranks_[active.rank].halted) return;
   if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream, active.channels);
   complete(set, slot, JobRecord::Kind::communication_ends,
            active.task.kind == TaskKind::receive ? started : active.start);
@@ -653,6 +677,10 @@ void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind
   ready.clear();
   plan_.source->complete(record.rank, record.task.id, ready);
   record.open_iteration = source().open_iteration(record.rank);
+  if (resumable_ != nullptr) {
+    record.passed_iterations = resumable_->passed_iterations(record.rank);
+    record.waits_for_storage = resumable_->waits_for_storage(record.rank);
+  }
   tell(record);
   set.cause = JobRecord::Cause::task_ended;
   const std::uint32_t queue = record.task.queue;
@@ -677,9 +705,11 @@ JobRecord SourceJob::record_of(const SetState& set, const Active& active, JobRec
 // ---- Answers, between the events: the books and the run are equally far
 
 // First what is under way, which is what the others wait for, then the first task of each stream that is not.
+// A halted rank waits for nothing.
 std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted) continue;
     const std::vector<Active>& active = set_of(rank).active;
     std::vector<std::uint32_t> slots = ranks_[rank].active;
     std::sort(slots.begin(), slots.end(),
@@ -690,6 +720,7 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
     }
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted) continue;
     for (const Task& task : source().held_back(rank)) {
       if (lines.size() == limit) return lines;
       lines.push_back(task_label(source(), rank, task) +

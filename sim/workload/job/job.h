@@ -62,6 +62,13 @@ struct RankTimes {
   std::array<Time, kStreams> exposed_by{};  // adds up to exposed; split equally, remainder in Stream order
 };
 
+// An iteration that ranks have passed (Resumable::passed_iterations).
+struct PassedIteration {
+  std::uint32_t ranks = 0;  // that have passed it
+  Time last = 0;            // when the last of these did
+  Time storage_wait = 0;    // what the one that had waited longest for storage until it passed had waited
+};
+
 // What a job is to its run: what it plays, where, and from when on.
 struct JobPlan {
   std::string name;                     // in tables and messages
@@ -103,6 +110,11 @@ class Job {
   virtual std::vector<RankTimes> rank_times(Time until) const = 0;
   // Ends of the iterations that are done at all ranks, in order.
   virtual const std::vector<Time>& iteration_ends() const = 0;
+  // By iteration, of a job that can go on from a checkpoint; else empty.
+  virtual const std::vector<PassedIteration>& passed_iterations() const = 0;
+  // Returns how long the rank has waited that has waited longest for storage (Resumable::waits_for_storage).
+  // `until` is not before the last event.
+  virtual Time storage_wait(Time until) const = 0;
   // Where warm-up iterations are done (TaskSource::warm_up()): rank_times() at that moment; else empty.
   virtual const std::vector<RankTimes>& warm_up_times() const = 0;
   // Null: the source does not know what memory its tasks need.

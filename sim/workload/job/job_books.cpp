@@ -29,7 +29,10 @@ JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver obse
       job_(job),
       observer_(std::move(observer)),
       ledgers_(source.ranks()),
-      open_iteration_(source.ranks(), 0) {
+      open_iteration_(source.ranks(), 0),
+      storage_waits_(source.ranks()),
+      resumable_(dynamic_cast<const Resumable*>(&source)),
+      passed_by_(source.ranks(), 0) {
   if (observer_.path) path_.emplace(gpus);
   if (const MemoryPlan* memory = source.memory(); memory != nullptr) memory_.emplace(*memory, source.ranks());
 }
@@ -43,6 +46,8 @@ void JobBooks::open(Time begin) {
   for (std::uint32_t rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
     if (memory_->is_first_of_role(rank)) observer_.memory({job_, rank, begin, memory_->of(rank).now});
   }
+  for (std::uint32_t rank = 0; resumable_ != nullptr && rank < source_.ranks(); ++rank)
+    note_storage(rank, resumable_->waits_for_storage(rank), begin);
   ranks_in_.assign(1, 0);
   ranks_left_ = 0;
   for (std::uint32_t rank = 0; rank < open_iteration_.size(); ++rank) {
@@ -54,10 +59,19 @@ void JobBooks::open(Time begin) {
   }
 }
 
-void JobBooks::stop(Time now) {
-  for (RankLedger& ledger : ledgers_) ledger.halt(now);
+void JobBooks::halt(std::uint32_t rank, Time now) {
+  ledgers_[rank].halt(now);
+  note_storage(rank, false, now);
+}
+
+void JobBooks::stop(Time now, bool complete) {
+  for (std::uint32_t rank = 0; rank < ledgers_.size(); ++rank) halt(rank, now);
   ranks_left_ = 0;
   end_ = std::max(end_, now);
+  if (!complete) return;
+  const std::size_t all = source_.iterations().value_or(0);
+  last_ends_.resize(std::max(last_ends_.size(), all), 0);
+  while (iteration_ends_.size() < all) close_iteration(now);
 }
 
 void JobBooks::count_memory(const JobRecord& record) {
@@ -258,6 +272,10 @@ void JobBooks::note_iteration(const JobRecord& record, Time end) {
   const std::size_t iteration = record.task.iteration;
   if (last_ends_.size() <= iteration) last_ends_.resize(iteration + 1, 0);
   last_ends_[iteration] = std::max(last_ends_[iteration], end);
+  if (resumable_ != nullptr) {
+    note_storage(record.rank, record.waits_for_storage, record.time);
+    note_passed(record);
+  }
   std::uint32_t& open = open_iteration_[record.rank];
   if (record.open_iteration == open) return;
   --ranks_in_[open];
@@ -272,22 +290,55 @@ void JobBooks::note_iteration(const JobRecord& record, Time end) {
   close_iterations(record.time);
 }
 
-// Those that no rank is in any more, nor before.
+void JobBooks::note_passed(const JobRecord& record) {
+  std::uint32_t& passed = passed_by_[record.rank];
+  if (record.passed_iterations <= passed) return;
+  const Time wait = storage_waits_[record.rank].until(record.time);
+  if (passed_.size() < record.passed_iterations) passed_.resize(record.passed_iterations);
+  for (; passed < record.passed_iterations; ++passed) {
+    PassedIteration& iteration = passed_[passed];
+    ++iteration.ranks;
+    iteration.last = std::max(iteration.last, record.time);
+    iteration.storage_wait = std::max(iteration.storage_wait, wait);
+  }
+}
+
+void JobBooks::note_storage(std::uint32_t rank, bool waits, Time now) {
+  StorageWait& wait = storage_waits_[rank];
+  if (waits == (wait.since != kNever)) return;
+  wait.waited = wait.until(now);
+  wait.since = waits ? now : kNever;
+}
+
+// Returns what the rank that has waited longest for storage has waited until then.
+Time JobBooks::storage_wait(Time until) const {
+  Time longest = 0;
+  for (const StorageWait& wait : storage_waits_) longest = std::max(longest, wait.until(until));
+  return longest;
+}
+
+// Closes the iterations that no rank is in any more, nor in one before.
 void JobBooks::close_iterations(Time now) {
   while (iteration_ends_.size() < last_ends_.size()) {
     const std::size_t iteration = iteration_ends_.size();
     if (iteration < ranks_in_.size() && ranks_in_[iteration] > 0) return;
-    const Time before = iteration > 0 ? iteration_ends_.back() : begin_;
-    iteration_ends_.push_back(std::max(before, last_ends_[iteration]));
-    if (path_) {
-      paths_.push_back(path_->close_iteration(
-          static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
-          [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
-    }
-    if (iteration_ends_.size() == source_.warm_up()) warm_up_times_ = rank_times(now);
-    if (observer_.iteration)
-      observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
+    close_iteration(now);
   }
+}
+
+// Closes the next iteration.
+void JobBooks::close_iteration(Time now) {
+  const std::size_t iteration = iteration_ends_.size();
+  const Time before = iteration > 0 ? iteration_ends_.back() : begin_;
+  iteration_ends_.push_back(std::max(before, last_ends_[iteration]));
+  if (path_) {
+    paths_.push_back(path_->close_iteration(
+        static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
+        [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
+  }
+  if (iteration_ends_.size() == source_.warm_up()) warm_up_times_ = rank_times(now);
+  if (observer_.iteration)
+    observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
 }
 
 std::vector<RankTimes> JobBooks::rank_times(Time until) const {

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/job/communication_id.h"
 #include "sim/workload/job/critical_path.h"
 #include "sim/workload/job/job.h"
@@ -46,6 +47,9 @@ struct JobRecord {
   std::uint32_t rank = 0;
   // Ends only: the rank's first iteration with a task that has not ended (TaskSource::open_iteration).
   std::uint32_t open_iteration = 0;
+  // Ends only, in a job that can go on from a checkpoint: Resumable::passed_iterations, waits_for_storage.
+  std::uint32_t passed_iterations = 0;
+  bool waits_for_storage = false;
   Time time = 0;
   Time posted = 0;                  // ends only: the rank reached the task
   Time start = 0;                   // ends only: TaskRecord::start
@@ -74,9 +78,10 @@ class JobBooks {
   // of an operation disagree.
   void apply(const JobRecord& record);
   // The rank does nothing from now on.
-  void halt(std::uint32_t rank, Time now) { ledgers_[rank].halt(now); }
-  // The job is over, whatever is left of it.
-  void stop(Time now);
+  void halt(std::uint32_t rank, Time now);
+  // The job is over, whatever is left of it. `complete`: nothing of it has to be done again, so all its
+  // iterations end. One that ranks were still in ends with the last of its tasks that has ended.
+  void stop(Time now, bool complete);
   // Only where critical paths are asked for; in the order of what happened, before what it caused.
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
     path_->released(record, ports);
@@ -92,6 +97,8 @@ class JobBooks {
   std::vector<RankTimes> rank_times(Time until) const;
   // Of the iterations that all ranks have done, in order: the last end of a task of it or one before.
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
+  const std::vector<PassedIteration>& passed_iterations() const { return passed_; }
+  Time storage_wait(Time until) const;
   const std::vector<RankTimes>& warm_up_times() const { return warm_up_times_; }
   const MemoryLedger* memory() const { return memory_ ? &*memory_ : nullptr; }
   // By iteration, where JobObserver::path asks for it; else empty.
@@ -127,7 +134,10 @@ class JobBooks {
   void report(const Operation& operation, Time end) const;
   void end_task(const JobRecord& record, Time end);
   void note_iteration(const JobRecord& record, Time end);
+  void note_passed(const JobRecord& record);
+  void note_storage(std::uint32_t rank, bool waits, Time now);
   void close_iterations(Time now);
+  void close_iteration(Time now);
 
   const TaskSource& source_;
   std::uint32_t job_;
@@ -140,7 +150,16 @@ class JobBooks {
   std::vector<std::uint32_t> ranks_in_;                    // by iteration: ranks whose first open one it is
   std::vector<Time> last_ends_;       // by iteration: the last end of a task of it so far
   std::vector<Time> iteration_ends_;  // of those that are done
-  std::uint32_t ranks_left_ = 0;      // with tasks that have not ended
+  // How long a rank has waited for storage, and since when it does so now.
+  struct StorageWait {
+    Time waited = 0, since = kNever;
+    Time until(Time now) const { return waited + (since == kNever ? 0 : now - since); }
+  };
+  std::vector<StorageWait> storage_waits_;  // by rank
+  const Resumable* resumable_;              // the source; null: it cannot go on from a checkpoint
+  std::vector<PassedIteration> passed_;     // by iteration, from the first rank that passed it
+  std::vector<std::uint32_t> passed_by_;    // by rank: iterations that it has passed
+  std::uint32_t ranks_left_ = 0;            // with tasks that have not ended
   std::uint64_t tasks_done_ = 0;
   bool opened_ = false;
   std::optional<CriticalPath> path_;  // if somebody wants to know

@@ -36,9 +36,10 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // The job begins, at its arrival: now() of all loops is that time, and no set runs.
   void start(std::uint32_t job);
 
-  // A rank stops, or a whole job, which is over then, at `now`: between events, as start().
+  // A rank stops, or a whole job, which is over then, at `now`: between events, as start(). `complete`:
+  // nothing of the job has to be done again. A rank that is halted before start() never begins.
   void halt(std::uint32_t job, std::uint32_t rank, Time now) { jobs_[job]->halt(rank, now); }
-  void stop(std::uint32_t job, Time now) { jobs_[job]->stop(now); }
+  void stop(std::uint32_t job, Time now, bool complete) { jobs_[job]->stop(now, complete); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(jobs_.size()); }
   const Job& job(std::uint32_t number) const { return *jobs_[number]; }

@@ -35,11 +35,11 @@ class TaskJob : public Job {
 
   // All ranks begin. Once, at the time of its arrival, while no set runs and the journal is empty.
   virtual void start() = 0;
-  // The rank launches nothing any more, and nobody hears of the end of what it has launched. While no set
-  // runs.
+  // The rank launches nothing any more, and nobody hears of the end of what it has launched. Its kernels
+  // leave the GPU. While no set runs; before start() too: the rank never begins.
   virtual void halt(std::uint32_t rank, Time now) = 0;
-  // All ranks, and the job is over. While no set runs and the journal is empty.
-  virtual void stop(Time now) = 0;
+  // Halts all ranks, and the job is over (JobBooks::stop). While no set runs and the journal is empty.
+  virtual void stop(Time now, bool complete) = 0;
   // EventKind::job of one of its ranks.
   virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;

@@ -93,5 +93,20 @@ TEST(HeldMultiprocessors, HaveToBeKnown) {
               HasSubstr("no stream is named; leave the key out for none"));
 }
 
+// Two tasks of 1000 ps share a GPU, at half the rate each. When one is dropped at 1000 ps the other has 500
+// ps of work left, and the whole GPU.
+TEST(DroppedTasks, LeaveTheGpuToTheOthers) {
+  OneTask task({}, 0, 1000);
+  task.devices.begin(0, 1, 0, 1000);
+  task.loop.run(999);
+  task.loop.advance(1000);
+  task.devices.drop(0, 1);
+  EXPECT_EQ(task.devices.expected_end(0, 0, 0), 1500);
+  EXPECT_EQ(task.run(), 1500);
+  task.devices.begin(0, 1, 0, 100);
+  task.devices.drop(0, 1);
+  EXPECT_EQ(task.run(), 1500) << "the listener hears of no dropped task";
+}
+
 }  // namespace
 }  // namespace netsim
