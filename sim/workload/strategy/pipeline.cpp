@@ -30,7 +30,7 @@ struct PipelineParameters {
   Bytes bytes = kMegabyte;
   std::int64_t replicas = 1;
   Bytes gradients = 0;
-  bool overlap_p2p = true;
+  bool overlap_p2p = true, ordered_p2p = false;
   ConfigNode schedule;
   std::int64_t iterations = 1, warm_up = 0;
   static constexpr Time kUnset = -1;
@@ -46,14 +46,12 @@ const Parameters<PipelineParameters>& parameters() {
           .integer("microbatches", &P::microbatches, {1, 1'000'000}, "microbatches per iteration (m)")
           .time("forward", &P::forward, {0, 1000 * kSecond},
                 "forward of one microbatch in one stage's share of the model; virtual_stages divides it "
-                "among the "
-                "chunks")
+                "among the chunks, to the picosecond; if not given, 1 ms rounded down to a multiple of them")
           .time("backward", &P::backward, {0, 1000 * kSecond},
-                "backward of one microbatch in one stage, gradients of input and weights")
-          .time(
-              "weights", &P::weights, {0, 1000 * kSecond},
-              "part of the backward that computes gradients of weights, where a schedule splits it; half of "
-              "it if not given")
+                "backward of one microbatch in one stage, gradients of input and weights, divided likewise")
+          .time("weights", &P::weights, {0, 1000 * kSecond},
+                "part of the backward that computes gradients of weights, where a schedule splits it; if not "
+                "given, half of it, rounded down to a multiple of virtual_stages")
           .time("overlapped", &P::overlapped, {0, 1000 * kSecond},
                 "a forward and the backward of another microbatch computed as one, where a schedule does so; "
                 "forward + backward if not given")
@@ -66,6 +64,10 @@ const Parameters<PipelineParameters>& parameters() {
               "virtual_stages divides them among the chunks")
           .flag("overlap_p2p", &P::overlap_p2p,
                 "a stage goes on while its messages travel; false: it waits for them")
+          .flag("ordered_p2p", &P::ordered_p2p,
+                "messages of a stage are in one stream, as in one NCCL communicator: sends of a step and the "
+                "next receives are one call, which waits for the call before it; false: sends wait for their "
+                "data only, receives for the one before in their direction")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations")
@@ -168,11 +170,17 @@ class Pipeline : public WorkloadKind {
                  std::to_string(ProgramLimits::kUnrolled / 6));
     }
     plan_ = std::make_unique<const PipelinePlan>(make_pipeline_plan(p_.schedule, where, shape_));
-    if (p_.weights == P::kUnset) p_.weights = p_.backward / 2;
+    if (where.find("forward") == nullptr) p_.forward = dividing(p_.forward);
+    if (where.find("backward") == nullptr) p_.backward = dividing(p_.backward);
+    if (p_.weights == P::kUnset) p_.weights = dividing(p_.backward / 2);
     if (p_.overlapped == P::kUnset) p_.overlapped = p_.forward + p_.backward;
     if (p_.weights > p_.backward) {
       where.fail("weights (" + format_time(p_.weights) +
                  ") is more than the backward that it is a part of (" + format_time(p_.backward) + ")");
+    }
+    if (p_.ordered_p2p) {
+      const std::string refusal = refuse_order(*plan_, !p_.overlap_p2p);
+      if (!refusal.empty()) entry_or_self(where, "ordered_p2p").fail(refusal);
     }
     if (p_.warm_up >= p_.iterations && where.find("warm_up") != nullptr) {
       where.find("warm_up")->fail(std::to_string(p_.warm_up) + " of " + std::to_string(p_.iterations) +
@@ -195,13 +203,17 @@ class Pipeline : public WorkloadKind {
 
   std::string compile() const override { return serialize_program(build()); }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext&) const override {
-    return make_role_program_source(build(), file_, {},
-                                    p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_));
+    std::vector<std::string> notes = p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_);
+    if (p_.ordered_p2p && p_.stages == 1) notes.push_back(kNoMessages);
+    return make_role_program_source(build(), file_, {}, notes);
   }
 
  private:
   // Parts of the model for each stage's worth of it.
   std::int64_t divisor() const { return plan_->parts() / shape_.stages; }
+  // Returns the longest time up to `time` that the chunks can share to the picosecond: a default is not
+  // refused.
+  Time dividing(Time time) const { return time - time % divisor(); }
   void require_divides(const ConfigNode& where, const char* key, Time time) const {
     if (time % divisor() == 0) return;
     entry_or_self(where, key)
@@ -228,6 +240,7 @@ class Pipeline : public WorkloadKind {
     transfers.axis = builder.axis("pp", shape_.stages);
     transfers.message = p_.bytes;
     transfers.overlap = p_.overlap_p2p;
+    transfers.ordered = p_.ordered_p2p;
     EqualParts::Gradients gradients{p_.gradients / divisor(), {}};
     for (std::uint32_t part = 0; part < plan_->parts(); ++part)
       gradients.groups.push_back(copies_of(builder, part, replicas, transfers.axis));

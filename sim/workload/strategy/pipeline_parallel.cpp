@@ -28,6 +28,7 @@ class Pipeline final : public Strategy {
     }
     graph.transfers.axis = graph.mesh.laid_out() ? 0 : graph.mesh.index("pp");
     graph.transfers.overlap = p_.overlap_transfers;
+    graph.transfers.ordered = p_.ordered_transfers;
     if (p_.plan->shape.stages == 1) return;
     sum_shared(graph);
     make_transfers(graph);

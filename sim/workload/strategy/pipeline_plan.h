@@ -16,6 +16,7 @@ struct PipelinePlan {
   PipelinePlacement placement;
   std::vector<std::vector<PipelineStep>> steps;  // by stage
   bool trains = true;                            // has backwards
+  bool receives_ahead = false;                   // PipelineSchedule::receives_ahead()
 
   // Of the model: what a microbatch passes through on its way.
   std::uint32_t parts() const { return placement.parts(); }
@@ -59,6 +60,18 @@ PipelineProof prove_pipeline(const PipelinePlan& plan);
 // shape or that the proof refuses.
 PipelinePlan make_pipeline_plan(const ConfigNode& schedule, const ConfigNode& where,
                                 const PipelineShape& shape);
+
+// Returns the receives of a stage that are no steps of its list, in the order of PipelineTransfers::ordered.
+// Entry 0 is launched before the first step, and entry i + 1 behind step i. What a computation sends is in
+// one call with the receives behind it.
+std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& plan, std::uint32_t stage);
+// Returns why a plan cannot run with its messages in one stream, in words for the user, or "" if it can.
+// Sends end only when their receives are launched, as NCCL's do. `waits` tells whether stages wait for their
+// sends.
+std::string refuse_order(const PipelinePlan& plan, bool waits);
+
+// This note is for a job that orders the messages of a single stage.
+inline constexpr const char* kNoMessages = "ordered_p2p changes nothing: a single stage has no messages";
 
 // What the user should know of a plan whose stages wait for their sends.
 std::vector<std::string> notes_on_blocking(const PipelinePlan& plan);

@@ -12,6 +12,8 @@ namespace {
 
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
 enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
+// All messages of a stage, where they are ordered.
+constexpr std::uint32_t kOrdered = 1U << 19;
 // Of what is resharded, three for each line and stage at the other end.
 constexpr std::uint32_t kReshardings = 1U << 20;
 // Communicators 1 and 2 gather the halves of scatter/gather.
@@ -58,6 +60,23 @@ std::set<std::size_t> first_of_chunks(const std::vector<PipelineStep>& steps) {
 
 }  // namespace
 
+void OperationsAside::add(Stream stream, std::uint32_t queue, Position position) {
+  const auto known = std::find_if(last_.begin(), last_.end(), [&](const Last& last) {
+    return last.stream == stream && last.queue == queue;
+  });
+  if (known == last_.end()) {
+    last_.push_back({stream, queue, position});
+  } else {
+    known->position = position;
+  }
+}
+void OperationsAside::add(const OperationsAside& in_block, Position begin) {
+  for (const Last& last : in_block.last_) add(last.stream, last.queue, begin + last.position);
+}
+void OperationsAside::append_to(std::vector<Position>& positions) const {
+  for (const Last& last : last_) positions.push_back(last.position);
+}
+
 PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan,
                                  PipelineTransfers transfers, const StageComputation& computation)
     : builder_(builder),
@@ -78,18 +97,22 @@ class PipelineProgram::Course {
     for (const PipelineStep& step : steps_) {
       if (is_communication(step.kind)) listed_.insert(key(step.kind, step.chunk, step.microbatch));
     }
+    if (program.transfers_.ordered) receives_ = receives_in_order(program.plan_, stage_);
   }
 
   End run() {
     const std::set<std::size_t> last_steps = last_of_chunks(steps_), first_steps = first_of_chunks(steps_);
+    receive_next(0, false);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const PipelineStep& next = steps_[i];
       if (is_communication(next.kind)) {
         communicate(next);
+        receive_next(i + 1, false);
       } else {
         behind_communication_ = i > 0 && is_communication(steps_[i - 1].kind);
-        compute(next, {next.kind, stage_, next.chunk, next.backward_chunk, last_steps.count(i) > 0,
-                       first_steps.count(i) > 0});
+        const std::uint32_t sends = compute(next, {next.kind, stage_, next.chunk, next.backward_chunk,
+                                                   last_steps.count(i) > 0, first_steps.count(i) > 0});
+        receive_next(i + 1, sends > 0);
       }
     }
     // A last computation's sends hold nobody back.
@@ -109,7 +132,18 @@ class PipelineProgram::Course {
     return known == begun_.end() ? std::optional<std::uint32_t>() : distance(known->second);
   }
 
-  void compute(const PipelineStep& next, const StageStep& step) {
+  // The receives of an entry of receives_in_order(), in one call with what was sent before if they `join` it.
+  void receive_next(std::size_t entry, bool join) {
+    if (receives_.empty()) return;
+    for (const PipelineStep& receive : receives_[entry]) {
+      begun_[key(receive.kind, receive.chunk, receive.microbatch)] =
+          program_.post(main_, message(receive), is_forward(receive), join ? computed_ : reached_, join);
+      join = true;
+    }
+  }
+
+  // Returns how many sends the step has.
+  std::uint32_t compute(const PipelineStep& next, const StageStep& step) {
     const bool forward = computes_forward(next.kind), backward = sends_backward(next.kind);
     const bool paired = next.kind == PipelineStepKind::overlapped;
     const std::uint32_t microbatch = paired ? next.backward_microbatch : next.microbatch;
@@ -137,7 +171,8 @@ class PipelineProgram::Course {
     if (forward) reached_.push_back(begin + made.forward);
     if (next.kind != PipelineStepKind::forward) reached_.push_back(begin + made.backward);
     end_.computed = reached_.back();
-    if (made.aside) end_.aside = begin + *made.aside;
+    computed_ = reached_;
+    end_.aside.add(made.aside, begin);
     waits_.clear();
     for (std::uint32_t i = 0; i < (program_.transfers_.overlap ? 0 : made.sends); ++i)
       wait(main_.size() - 1 - i);
@@ -146,6 +181,7 @@ class PipelineProgram::Course {
     if (!meeting.sends_backward)
       results_[key(PipelineStepKind::send_backward, backward_chunk(step), microbatch)] =
           begin + made.backward;
+    return made.sends;
   }
 
   void communicate(const PipelineStep& next) {
@@ -155,15 +191,13 @@ class PipelineProgram::Course {
   }
   // Nothing has begun where there is nothing to reduce.
   void begin(const PipelineStep& next, const Key& what) {
-    const bool forward =
-        next.kind == PipelineStepKind::send_forward || next.kind == PipelineStepKind::receive_forward;
-    const StageStep step{forward ? PipelineStepKind::forward : PipelineStepKind::input_backward, stage_,
-                         next.chunk};
+    const bool forward = is_forward(next);
+    const StageStep step = message(next);
     if (next.kind == PipelineStepKind::reduce) {
       const std::optional<Position> last = program_.computation_.reduce(main_, stage_, next.chunk, reached_);
       if (!last) return;
       begun_[what] = *last;
-      end_.aside = *last;
+      end_.aside.add(Stream::dp, 0, *last);
     } else if (const auto result = results_.find(what); result != results_.end()) {
       std::vector<Position> after = reached_;
       if (std::find(after.begin(), after.end(), result->second) == after.end())
@@ -173,6 +207,14 @@ class PipelineProgram::Course {
     } else {
       begun_[what] = program_.post(main_, step, forward, reached_);
     }
+  }
+  static bool is_forward(const PipelineStep& message) {
+    return message.kind == PipelineStepKind::send_forward ||
+           message.kind == PipelineStepKind::receive_forward;
+  }
+  // The computation that gives a message, or uses it.
+  StageStep message(const PipelineStep& of) const {
+    return {is_forward(of) ? PipelineStepKind::forward : PipelineStepKind::input_backward, stage_, of.chunk};
   }
   void wait(Position position) {
     waits_.push_back(position);
@@ -184,12 +226,14 @@ class PipelineProgram::Course {
   Rank rank_;
   std::uint32_t stage_;  // of it
   const std::vector<PipelineStep>& steps_;
+  std::vector<std::vector<PipelineStep>> receives_;  // receives_in_order(), where messages are ordered
   std::set<Key> listed_;
   std::map<std::pair<StageStep, Meeting>, Step> known_;
   std::map<Key, Position> begun_;    // of steps that communicate
   std::map<Key, Position> results_;  // what steps will send
   // What is done when the stage comes to its next step: what it computed last, and what it waits for.
   std::vector<Position> reached_, waits_;
+  std::vector<Position> computed_;     // what the last computation gave
   bool behind_communication_ = false;  // the step before communicates
   End end_;
 };
@@ -226,7 +270,7 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank ran
   made.backward = backward_done;
   if (forward && meeting.sends_forward) made.sends += send(block, step, rank, true, {forward_done});
   if (sends_backward(step.kind) && meeting.sends_backward)
-    made.sends += send(block, step, rank, false, {backward_done});
+    made.sends += send(block, step, rank, false, {backward_done}, made.sends > 0);
   made.block = block.finish();
   return made;
 }
@@ -285,16 +329,37 @@ std::vector<BlockBuilder::Position> PipelineProgram::receive(BlockBuilder& block
 }
 
 std::uint32_t PipelineProgram::send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
-                                    const std::vector<Position>& after) const {
+                                    const std::vector<Position>& after, bool joins) const {
   Transfer to;
   if (!has_neighbour(step, forward, false, to)) return 0;
   const std::uint32_t number = line(forward, to.chunk);
   if (reshards(step, to))
     return static_cast<std::uint32_t>(
         reshard(block, rank, to, true, number, forward ? "_forward" : "_backward", after).size());
-  block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1), number,
-             to.bytes, after);
+  if (!transfers_.ordered) {
+    block.send(forward ? "send_forward" : "send_backward", peer(step.stage, to, forward ? 1 : -1), number,
+               to.bytes, after);
+    return 1;
+  }
+  ProgramOp op;
+  op.kind = TaskKind::send;
+  op.name = builder_.name(forward ? "send_forward" : "send_backward");
+  op.peer = peer(step.stage, to, forward ? 1 : -1);
+  op.tag = number;
+  op.bytes = to.bytes;
+  order(op, joins);
+  block.add(std::move(op), after);
   return 1;
+}
+
+// Messages without an order are in no queue: sends wait for their data only. Receives that are steps are
+// posted in the order of the list, and are done as their messages come.
+void PipelineProgram::order(ProgramOp& message, bool joins) const {
+  message.stream = Stream::pp;
+  message.unordered = !transfers_.ordered;
+  if (!transfers_.ordered) return;
+  message.queue = kOrdered;
+  message.joins = joins;
 }
 
 bool PipelineProgram::reshards(const StageStep& step, const Transfer& transfer) const {
@@ -369,16 +434,13 @@ BlockBuilder::Position PipelineProgram::append_shared(BlockBuilder& main, std::u
   return position;
 }
 
-// In no queue: receives that are steps are posted in the order of the list, and are done as their messages
-// come.
 BlockBuilder::Position PipelineProgram::post(BlockBuilder& block, const StageStep& step, bool forward,
-                                             const std::vector<Position>& after) const {
+                                             const std::vector<Position>& after, bool joins) const {
   Transfer from;
   has_neighbour(step, forward, true, from);
   ProgramOp op;
   op.kind = TaskKind::receive;
-  op.stream = Stream::pp;
-  op.unordered = true;
+  order(op, joins);
   op.name = builder_.name(forward ? "receive_forward" : "receive_backward");
   op.peer = peer(step.stage, from, forward ? -1 : 1);
   op.tag = line(forward, step.chunk);

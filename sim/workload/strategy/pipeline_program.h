@@ -7,6 +7,10 @@
 // sent is delivered. Receives are posted as before: Megatron batches them with the sends of the step before,
 // because two stages that send to each other, and receive only then, would wait forever.
 //
+// Or all messages of a stage take one stream, as calls of one NCCL communicator do. Behind a computation its
+// sends and the next receives are one grouped call, as in Megatron-LM's batch_isend_irecv. Each call waits
+// for the one before it, so that an earlier receive holds a later send.
+//
 // Messages that the plan has steps for are sent, and their receives posted, when the stage has come to these:
 // when the step before is computed, and what steps before it wait for is done. Which of them the stage waits
 // for is then the plan's to say. So are reductions of gradients begun that are steps. With tensor
@@ -44,6 +48,26 @@ struct StageStep {
   auto operator<=>(const StageStep&) const = default;
 };
 
+// The last operation of each queue whose operations go on beside the steps of a stage.
+class OperationsAside {
+ public:
+  using Position = BlockBuilder::Position;
+  // Replaces the operation that was the last of the queue.
+  void add(Stream stream, std::uint32_t queue, Position position);
+  // Adds the operations of a block that begins at `begin`, by their positions in the block.
+  void add(const OperationsAside& in_block, Position begin);
+  bool empty() const { return last_.empty(); }
+  void append_to(std::vector<Position>& positions) const;
+
+ private:
+  struct Last {
+    Stream stream;
+    std::uint32_t queue;
+    Position position;
+  };
+  std::vector<Last> last_;
+};
+
 // What the stages compute, without the transfers between them.
 class StageComputation {
  public:
@@ -55,16 +79,16 @@ class StageComputation {
     std::vector<Position> before{BlockBuilder::kBefore};
   };
   // The operations that complete what a step computes: of an overlapped step both, else the one of its kind.
-  // And the last one that goes on beside the steps that follow (a reduction of gradients), if there is one.
+  // And those that go on beside the steps that follow (reductions of gradients).
   struct Results {
     Position forward = 0, backward = 0;
-    std::optional<Position> aside = {};
+    OperationsAside aside = {};
   };
   virtual ~StageComputation() = default;
   // Appends the work of one step.
   virtual Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const = 0;
-  // Appends what reduces the gradients of a chunk at a step of its own (PipelineStepKind::reduce), when
-  // `after` is done; returns its last operation, or nothing where there is nothing to do.
+  // Appends what reduces the gradients of a chunk at a step of its own, behind `after`. Returns its last
+  // operation, of queue 0 of stream dp, or nothing where there is nothing to do.
   virtual std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
                                          const std::vector<Position>& after) const = 0;
 };
@@ -76,6 +100,9 @@ struct PipelineTransfers {
   Bytes gathered = 0;                                   // size of the gathered tensor; 0 = no gather
   std::uint32_t forward_group = 0, backward_group = 0;  // where it is gathered
   bool overlap = true;                                  // the stage does not wait for its sends
+  // All messages of a stage are in one stream, in the order of receives_in_order(). A call is launched when
+  // the one before it has ended. All stages have one mesh then.
+  bool ordered = false;
   // Of stages with meshes of their own, whose ranks are numbered along the job's one axis; null: all have one
   // mesh. Outlives the program's making.
   const StageReshardings* reshardings = nullptr;
@@ -87,12 +114,12 @@ class PipelineProgram {
   PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
                   const StageComputation& computation);
 
-  // Appends all steps of a rank of a stage, which is of the class `rank_class` where stages have meshes of
-  // their own, and returns its last computation, the last operation that went on beside the steps, and what
-  // steps behind the last computation wait for.
+  // Appends all steps of a rank of a stage. `rank_class` counts where stages have meshes of their own.
+  // Returns the last computation, the operations beside the steps, and what steps behind that computation
+  // wait for.
   struct End {
     BlockBuilder::Position computed = 0;
-    std::optional<BlockBuilder::Position> aside = {};
+    OperationsAside aside = {};
     std::vector<BlockBuilder::Position> waits = {};
   };
   End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
@@ -109,7 +136,7 @@ class PipelineProgram {
   struct Step {
     std::uint32_t block = 0;
     Position forward = 0, backward = 0;  // of StageComputation::Results, within the block, as is the next
-    std::optional<Position> aside = {};
+    OperationsAside aside = {};
     std::uint32_t sends = 0;  // the last operations of the block
   };
   // How a step meets the communication before and behind it. Operations are named by how many lie between
@@ -136,12 +163,14 @@ class PipelineProgram {
   Step make_step(const StageStep& step, Rank rank, const Meeting& meeting) const;
   std::vector<Position> receive(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
                                 std::optional<std::uint32_t> received) const;
-  // How many operations it took, the last of the block.
+  // How many operations it took, the last of the block. `joins`: in one call with the message before it,
+  // where messages are ordered.
   std::uint32_t send(BlockBuilder& block, const StageStep& step, Rank rank, bool forward,
-                     const std::vector<Position>& after) const;
-  // A receive that is a step of its own.
-  Position post(BlockBuilder& block, const StageStep& step, bool forward,
-                const std::vector<Position>& after) const;
+                     const std::vector<Position>& after, bool joins = false) const;
+  // A receive that is a step of its own, or one of ordered messages.
+  Position post(BlockBuilder& block, const StageStep& step, bool forward, const std::vector<Position>& after,
+                bool joins = false) const;
+  void order(ProgramOp& message, bool joins) const;
   bool reshards(const StageStep& step, const Transfer& transfer) const;
   std::vector<Position> reshard(BlockBuilder& block, Rank rank, const Transfer& transfer, bool out,
                                 std::uint32_t line, const std::string& what,

@@ -75,6 +75,9 @@ class PipelineSchedule {
   virtual std::vector<PipelineStep> order(const PipelineShape& shape, std::uint32_t stage) const = 0;
   // Whether it computes backwards at all (inference does not).
   virtual bool trains() const { return true; }
+  // Returns whether an ordered stream has each receive behind the last computation of its own direction. Else
+  // it has it before the computation that uses it.
+  virtual bool receives_ahead(const PipelineShape&) const { return false; }
   // Where the user wrote the steps of a stage, for errors about them; null where a rule makes them.
   virtual const ConfigNode* written(std::uint32_t /*stage*/) const { return nullptr; }
 };

@@ -80,6 +80,8 @@ struct ShardingParameters {
   ShardedReplicas::Reshard reshard = ShardedReplicas::Reshard::layers;
   std::int64_t ahead = 1;
   std::int64_t group = 0;
+  enum class AllReduce { every, last } all_reduce = AllReduce::every;
+  bool separate_reduce_scatter = false;
   Time list_entry = ShardedReplicas{}.list_entry;
 };
 
@@ -102,7 +104,7 @@ struct PtdpParameters {
   std::int64_t microbatches = 1;
   ConfigNode recompute;
   bool scatter_gather = true;
-  bool overlap_p2p = true;
+  bool overlap_p2p = true, ordered_p2p = false;
   GradientParameters gradient;
   Optimizer optimizer = Optimizer::adam;
   bool overlap_parameter_gather = false;
@@ -239,6 +241,13 @@ const Parameters<ShardingParameters>& sharding_parameters() {
               "group", &P::group, {0, 1'000'000},
               "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
               "all share one")
+          .choice(
+              "all_reduce", &P::all_reduce, {{"every", P::AllReduce::every}, {"last", P::AllReduce::last}},
+              "group: groups complete sums of gradients behind every microbatch's backward, or behind the "
+              "last one's only (PyTorch's set_requires_all_reduce)")
+          .flag("separate_reduce_scatter", &P::separate_reduce_scatter,
+                "parameters: reduce-scatters of gradients run beside gathers, in a communicator of their own "
+                "(PyTorch's set_separate_reduce_scatter_group); false: one of both at a time")
           .time("list_entry", &P::list_entry, {0, kSecond},
                 "parameters: what each rank's part costs the host where a matrix is gathered into a list of "
                 "tensors, and its gradient reduce-scattered out of one (DeepSpeed of 2021); 0: no lists");
@@ -311,6 +320,10 @@ const Parameters<PtdpParameters>& parameters() {
                 "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
           .flag("overlap_p2p", &P::overlap_p2p,
                 "a stage goes on while its messages to other stages travel; false: it waits for them")
+          .flag("ordered_p2p", &P::ordered_p2p,
+                "messages of a stage to others are in one stream, as in one NCCL communicator: sends of a "
+                "step and the next receives are one call, which waits for the call before it; false: sends "
+                "wait for their data only, receives for the one before in their direction")
           .section("gradient", &P::gradient, gradient_parameters(), "the data-parallel all-reduce")
           .choice(
               "optimizer", &P::optimizer,
@@ -446,6 +459,8 @@ class Ptdp : public WorkloadKind {
           " have copies of the same layers in a bidirectional pipeline: they need the same "
           "tensor and data");
     }
+    if (p_.ordered_p2p)
+      stages.fail("ordered_p2p has to be false: it orders the messages of stages that are all alike");
     if (plan_->communicates()) {
       stages.fail(
           "a schedule with steps that communicate says so of stages that are all alike: they need the same "
@@ -493,6 +508,10 @@ class Ptdp : public WorkloadKind {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*plan_);
+    if (p_.ordered_p2p && p_.parallel.pipeline == 1) notes.push_back(kNoMessages);
+    if (p_.sharding.all_reduce == ShardingParameters::AllReduce::last && p_.microbatches == 1)
+      notes.push_back("sharding.all_reduce: last changes nothing: an iteration of '" + p_.name +
+                      "' has one microbatch (microbatches)");
     if (p_.parallel.servers > 0 && consistency() == ParameterServers::Consistency::collective) {
       notes.push_back("the last " + std::to_string(p_.parallel.servers) + " ranks of '" + p_.name +
                       "' are servers, which collectives.all_reduce has to know: {kind: parameter_server, "
@@ -816,6 +835,15 @@ class Ptdp : public WorkloadKind {
     }
     if (group != 0 && (model_->experts() != nullptr || p_.sharding.what == Sharded::gradients))
       node(where, "sharding", "group").fail("groups divide parameters, of a model without routed experts");
+    if (p_.sharding.all_reduce == ShardingParameters::AllReduce::last &&
+        (group == 0 || group == p_.parallel.data)) {
+      node(where, "sharding", "all_reduce")
+          .fail("nothing is all-reduced: sharding.group has to be less than parallel.data, and not 0");
+    }
+    if (p_.sharding.separate_reduce_scatter && p_.sharding.what != Sharded::parameters) {
+      node(where, "sharding", "separate_reduce_scatter")
+          .fail("no gathers run beside reduce-scatters: sharding.what has to be parameters");
+    }
     if (p_.sharding.list_entry > 0 && (p_.sharding.what != Sharded::parameters || p_.parallel.pipeline > 1 ||
                                        model_->experts() != nullptr)) {
       node(where, "sharding", "list_entry")
@@ -862,6 +890,8 @@ class Ptdp : public WorkloadKind {
     const bool replicas = p_.parallel.data * p_.parallel.context > 1;
     if (replicas && !shards_gradients())
       key.fail("replicas have to divide the gradients: sharding.what has to be gradients or parameters");
+    if (p_.sharding.all_reduce == ShardingParameters::AllReduce::last)
+      key.fail("gradients leave behind every backward: sharding.all_reduce has to be every");
     if (p_.gradient.overlap || p_.gradient.bucket != 0)
       key.fail("gradients leave layer by layer: no gradient.bucket, no gradient.overlap");
     if (p_.parallel.sequence)
@@ -914,6 +944,10 @@ class Ptdp : public WorkloadKind {
     if (!plan_->trains) {
       node(where, "parallel", "schedule")
           .fail("ptdp trains: a schedule without backwards has nothing to reduce");
+    }
+    if (p_.ordered_p2p) {
+      const std::string refusal = refuse_order(*plan_, !p_.overlap_p2p);
+      if (!refusal.empty()) entry_or_self(where, "ordered_p2p").fail(refusal);
     }
     if (p_.dispatch.multiprocessors > 0 && !plan_->pairs()) {
       node(where, "dispatch", "multiprocessors")
@@ -994,8 +1028,8 @@ class Ptdp : public WorkloadKind {
     if (p_.parallel.sequence) all.push_back(tensor_overlap(p_.parallel.tensor_overlap));
     if (recompute_ == Recompute::full) all.push_back(full_recomputation());
     if (recompute_ == Recompute::selective) all.push_back(selective_recomputation());
-    all.push_back(
-        pipeline_parallel({plan_, layers_, p_.scatter_gather, p_.overlap_p2p, p_.dispatch.multiprocessors}));
+    all.push_back(pipeline_parallel(
+        {plan_, layers_, p_.scatter_gather, p_.overlap_p2p, p_.ordered_p2p, p_.dispatch.multiprocessors}));
     if (experts && p_.parallel.expert_exchange == ExpertExchange::fetch)
       all.push_back(expert_fetch({narrow(p_.dispatch.ahead), p_.dispatch.again}));
     if (p_.parameter_precision != Precision::half) all.push_back(reduced_parameters());
@@ -1006,8 +1040,10 @@ class Ptdp : public WorkloadKind {
     const bool parameters = p_.sharding.what == Sharded::parameters;
     for (const ParameterSet set : sets) {
       all.push_back(
-          shards_gradients() ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead),
-                                                 p_.sharding.list_entry, set})
+          shards_gradients()
+              ? sharded_replicas({parameters, p_.sharding.reshard, narrow(p_.sharding.ahead),
+                                  p_.sharding.list_entry, p_.sharding.separate_reduce_scatter,
+                                  p_.sharding.all_reduce == ShardingParameters::AllReduce::last, set})
           : p_.gradient.local_steps > 1
               ? local_steps({narrow(p_.gradient.local_steps), p_.gradient.bucket, set})
           : p_.parallel.servers > 0

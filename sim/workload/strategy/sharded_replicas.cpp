@@ -5,6 +5,12 @@
 namespace netsim {
 namespace {
 
+// Queues of stream dp. PyTorch all-gathers and reduce-scatters in one communicator, which runs one collective
+// at a time, and all-reduces in another.
+enum Queue : std::uint32_t { kShards = 0, kAllReduces, kReduceScatters };
+// Gathers have communicator 0 of the same groups.
+constexpr std::uint32_t kReduceScatterCommunicator = 1;
+
 bool holds(const StageGraph& stage, std::uint32_t layer) {
   return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
     return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
@@ -106,6 +112,17 @@ class ShardedReplicasStrategy final : public Strategy {
     }
   }
 
+  GraphNode reduce_scatter(TrainingGraph& graph, std::uint32_t s) const {
+    GraphNode node = among_shards(graph, s, "gradients", CollectiveKind::reduce_scatter, p_.set);
+    node.queue = kShards;
+    if (!p_.separate_reduce_scatter) return node;
+    GroupExpression group = graph.builder.program().groups[node.group];
+    group.communicator = kReduceScatterCommunicator;
+    node.group = graph.builder.group(group);
+    node.queue = kReduceScatters;
+    return node;
+  }
+
   void reduce(TrainingGraph& graph, StageGraph& stage, std::uint32_t s) const {
     const std::int64_t unsharded = unsharded_count(graph, p_.set), shards = shard_count(graph, p_.set);
     for (ChunkGraph& chunk : stage.chunks) {
@@ -114,13 +131,16 @@ class ShardedReplicasStrategy final : public Strategy {
       for (std::size_t i = 0; i < layers; ++i) {
         const std::int64_t count = completed_parameters(graph, stage, chunk.layers[layers - 1 - i], p_.set);
         if (count == 0) continue;
-        GraphNode node = among_shards(graph, s, "gradients", CollectiveKind::reduce_scatter, p_.set);
+        GraphNode node = reduce_scatter(graph, s);
         node.bytes = count * graph.model.gradient_bytes;
         node.memory.end = {{MemoryKind::gradients, -node.bytes}};
         chunk.reductions[i].push_back(node);
         node.memory = {};
         if (unsharded == 1) continue;
         node.name = "dp_gradient_parts";
+        node.queue = kAllReduces;
+        node.after = {1};
+        node.of_complete_gradients = p_.all_reduces_last_only;
         node.collective = CollectiveKind::all_reduce;
         node.group = graph.builder.group(graph.mesh.along({"dp_unsharded"}));
         node.bytes = equal_part(count, shards) * graph.model.gradient_bytes;

@@ -191,6 +191,8 @@ struct PipelineParallel {
   bool scatter_gather = true;
   // Stages do not wait for what they send.
   bool overlap_transfers = true;
+  // All messages of a stage are in one stream (PipelineTransfers::ordered).
+  bool ordered_transfers = false;
   // Of a GPU, that dispatch and combine hold while pairs of a forward and a backward overlap.
   std::int64_t held_multiprocessors = 0;
 };
@@ -338,7 +340,9 @@ std::unique_ptr<Strategy> reduced_parameters();
 // are reduce-scattered after each microbatch's backward of it (stream dp). With `parameters` its parameters
 // are gathered before each forward of it, and given up after it, and gathered again for the backward, `ahead`
 // layers ahead. Where axis "dp_unsharded" has several ranks (PyTorch's HSDP), parts are all-reduced among
-// these. In the place of data_parallel(); without parameters followed by parameter_gather().
+// these. The all-reduces have a queue of their own beside gathers and reduce-scatters, as in PyTorch since
+// 2023 (pull request 106080; all_reduce_stream in torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py).
+// In the place of data_parallel(); without parameters followed by parameter_gather().
 struct ShardedReplicas {
   bool parameters = false;
   // What is given up between forward and backward: all (ZeRO-3's way); the layers of the body, the ends of
@@ -352,6 +356,13 @@ struct ShardedReplicas {
   Time list_entry = 0;
   // What has fewer parameters has no list: DeepSpeed keeps it whole (stage3_param_persistence_threshold).
   static constexpr std::int64_t kLeastOfList = 100'000;
+  // Reduce-scatters have a communicator and a queue of their own. By default they take turns with the gathers
+  // in one communicator, as in PyTorch, whose set_separate_reduce_scatter_group() (pull request 186335)
+  // gives them their own.
+  bool separate_reduce_scatter = false;
+  // The all-reduces along "dp_unsharded" follow the last microbatch's backward only, instead of each one
+  // (PyTorch's set_requires_all_reduce(), FSDPParamGroup::all_reduce_grads).
+  bool all_reduces_last_only = false;
   ParameterSet set = ParameterSet::common;
 };
 std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters);

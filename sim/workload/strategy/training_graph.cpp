@@ -218,7 +218,7 @@ class GraphComputation final : public StageComputation {
   Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
     switch (step.kind) {
       case PipelineStepKind::forward:
-        return {forward(block, step, inputs.forward), 0, {}};
+        return {forward(block, step, inputs.forward)};
       case PipelineStepKind::overlapped:
         return overlapped(block, step, inputs);
       case PipelineStepKind::backward:
@@ -412,7 +412,7 @@ class GraphComputation final : public StageComputation {
       if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
       result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
-      if (reduces(step)) reduce(block, part, i, result);
+      if (reduces(step)) reduce(block, part, i, step.completes_gradients, result);
     }
     return result;
   }
@@ -421,14 +421,21 @@ class GraphComputation final : public StageComputation {
         graph_.replica_traffic.every_reduction && step.kind != PipelineStepKind::input_backward;
     return every || step.completes_gradients;
   }
-  void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Results& results) const {
+  // `completes`: no later backward adds to the gradients.
+  void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, bool completes,
+              Results& results) const {
     if (i >= part.reductions.size()) return;
     std::vector<std::vector<Position>> done{{results.backward}};
     for (const GraphNode& reduction : part.reductions[i]) {
-      const std::vector<Position> after =
+      std::vector<Position> after =
           reduction.after.empty() ? done.front() : ChainWriter::waits_for(reduction, done);
-      results.aside = writer_.append(block, reduction, after);
-      done.push_back({*results.aside});
+      if (reduction.of_complete_gradients && !completes) {
+        done.push_back(std::move(after));
+        continue;
+      }
+      const Position position = writer_.append(block, reduction, after);
+      results.aside.add(reduction.stream, reduction.queue, position);
+      done.push_back({position});
     }
   }
 
@@ -477,7 +484,7 @@ class GraphComputation final : public StageComputation {
       for (const std::size_t end = turn_end(backward, b); b < end; ++b) {
         results.backward = append_next(block, *backward[b], backward_done, backward_needs[b]);
         for (; layer < ends.size() && ends[layer] == b + 1; ++layer) {
-          if (reduces(step)) reduce(block, part, layer, results);
+          if (reduces(step)) reduce(block, part, layer, step.completes_gradients, results);
         }
       }
       for (const std::size_t end = turn_end(forward, f); f < end; ++f) {
@@ -545,7 +552,11 @@ class StageWriter {
       std::vector<Position> all;
       all.reserve(nodes.size());
       for (const std::uint32_t i : nodes) {
-        all.push_back(i == FinishNode::kReductions ? end.aside.value_or(end.computed) : done[i]);
+        if (i == FinishNode::kReductions && !end.aside.empty()) {
+          end.aside.append_to(all);
+        } else {
+          all.push_back(i == FinishNode::kReductions ? end.computed : done[i]);
+        }
         if (i == 0) all.insert(all.end(), end.waits.begin(), end.waits.end());
       }
       return all;

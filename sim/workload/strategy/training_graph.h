@@ -72,6 +72,8 @@ struct GraphNode {
   std::vector<std::uint32_t> after;
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
   bool core = false;             // of the attention's core, or communication for it
+  // ChunkGraph::reductions: only behind the backward that completes the layer's gradients.
+  bool of_complete_gradients = false;
   TaskMemory memory;             // where TrainingGraph::layer_memory says what memory is needed
 };
 using Chain = std::vector<GraphNode>;

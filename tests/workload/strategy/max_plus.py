@@ -9,10 +9,10 @@ Or, for any other schedule, a replay of its steps, from what one stage after the
 the model are.
 
 Each argument, or each line of the standard input if there is none, is one pipeline:
-    SCHEDULE STAGES CHUNKS MICROBATCHES FORWARD BACKWARD DELAY
+    SCHEDULE STAGES CHUNKS MICROBATCHES FORWARD BACKWARD DELAY [GROUP]
 (separated by spaces or colons). FORWARD and BACKWARD are the times of one microbatch in one model chunk, DELAY is
-added wherever the next part of the model is on another stage; integers of any unit. One line each is printed: the end
-of the last backward.
+added wherever the next part of the model is on another stage; integers of any unit. GROUP: of interleaved, Megatron-
+Core's microbatch_group_size_per_vp_stage. One line each is printed: the end of the last backward.
 
     max_plus.py --replay FILE
 Each line of the file is a pipeline in JSON: `placement` (looped, v_shaped, bidirectional), `stages`, `chunks`,
@@ -20,7 +20,9 @@ Each line of the file is a pipeline in JSON: `placement` (looped, v_shaped, bidi
 waits for what it has sent), and `steps`: a list of texts ("F0", "I1.1", "F2.0&B1.1") for each stage. Of steps that
 communicate "SF0", "RF0", "SB0", "RB0" send and receive where they stand, "G.1" reduces the gradients of a chunk; the
 stage waits for those with a "!". `replicas`: of the pipeline; `reduces`: whether gradients are reduced at all, at the
-end those that no step reduces. Reductions are those of two ranks, in two messages one after the other.
+end those that no step reduces. Reductions are those of two ranks, in two messages one after the other. `ordered`: all
+messages of a stage are in one stream of calls. "any": behind a step its sends and what the next step receives are one
+call; "direction": what the next step of the same direction receives (Megatron-LM's interleaved schedule).
 
 The recurrence is max-plus: an operation starts at the maximum of the end of the operation before it on its stage and
 of the arrival of its input, and ends a constant later.
@@ -30,7 +32,7 @@ import re
 import sys
 
 
-def order_1f1b(stage, stages, chunks, microbatches):
+def order_1f1b(stage, stages, chunks, microbatches, _group=None):
     """Yields ('F' or 'B', chunk, microbatch) in the order of one stage."""
     assert chunks == 1
     ahead = min(stages - 1 - stage, microbatches)
@@ -44,12 +46,13 @@ def order_1f1b(stage, stages, chunks, microbatches):
         yield "B", 0, backward
 
 
-def order_interleaved(stage, stages, chunks, microbatches):
-    assert microbatches % stages == 0
-    groups = [range(first, first + stages) for first in range(0, microbatches, stages)]
+def order_interleaved(stage, stages, chunks, microbatches, group=None):
+    group = group or stages
+    groups = [range(first, min(first + group, microbatches)) for first in range(0, microbatches, group)]
+    assert all(len(one) >= stages for one in groups)
     forwards = [("F", c, j) for group in groups for c in range(chunks) for j in group]
     backwards = [("B", c, j) for group in groups for c in reversed(range(chunks)) for j in group]
-    ahead = 2 * (stages - 1 - stage) + (chunks - 1) * stages
+    ahead = 2 * (stages - 1 - stage) + (chunks - 1) * group
     if microbatches == stages or ahead > len(forwards):
         ahead = len(forwards)
     yield from forwards[:ahead]
@@ -62,9 +65,9 @@ def order_interleaved(stage, stages, chunks, microbatches):
 ORDERS = {"1f1b": order_1f1b, "interleaved": order_interleaved}
 
 
-def completion(schedule, stages, chunks, microbatches, forward, backward, delay):
+def completion(schedule, stages, chunks, microbatches, forward, backward, delay, group=None):
     duration = {"F": forward, "B": backward}
-    todo = [list(ORDERS[schedule](s, stages, chunks, microbatches)) for s in range(stages)]
+    todo = [list(ORDERS[schedule](s, stages, chunks, microbatches, group)) for s in range(stages)]
     position = [0] * stages
     free = [0] * stages
     ends = {}  # (direction, part of the model, microbatch) -> time
@@ -269,11 +272,104 @@ class Replay:
         return max(self.end + [one[4] for entries in self.reductions.todo for one in entries])
 
 
+class OrderedReplay(Replay):
+    """The same where all messages of a stage are in one stream. A call ends when all of its messages are there, and the
+    next one is launched then, if what it waits for is computed."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        self.steps = [[re.findall(r"([FBIW])(\d+)(?:\.(\d+))?", text) for text in steps] for steps in case["steps"]]
+        # By stage: [steps that are done before, sends, receives, when it is launched, when it ends].
+        self.calls = [self.line_up(stage) for stage in range(len(self.steps))]
+        self.ends = [[] for _ in self.steps]  # by stage, of its steps
+        self.received = {}  # (stage, key) -> its call
+
+    def messages(self, stage, step, sent):
+        """The keys in `arrived` of what a step sends to other stages, or receives."""
+        keys = []
+        for what, microbatch, chunk in step:
+            if what == "W":
+                continue
+            stages, place = self.way[stage, int(chunk or 0)]
+            other = place + (1 if (what == "F") == sent else -1)
+            if 0 <= other < len(stages) and stages[other] != stage:
+                keys.append(("F" if what == "F" else "B", tuple(stages), other if sent else place, int(microbatch)))
+        return keys
+
+    def line_up(self, stage):
+        steps = self.steps[stage]
+        receives = [[] for _ in range(len(steps) + 1)]
+        for i, step in enumerate(steps):
+            for key in self.messages(stage, step, False):
+                behind = i
+                if self.case["ordered"] == "direction":
+                    same = [j for j in range(i) if any((what == "F") == (key[0] == "F") for what, _, _ in steps[j])]
+                    behind = same[-1] + 1 if same else max(i - 1, 0)
+                receives[behind].append(key)
+        sends = [[]] + [self.messages(stage, step, True) for step in steps]
+        return [[i, sends[i], receives[i], None, None] for i in range(len(steps) + 1) if sends[i] or receives[i]]
+
+    def settle_calls(self, stage):
+        free, progress = 0, False
+        for call in self.calls[stage]:
+            behind, sends, receives, launched, end = call
+            if launched is None:
+                if len(self.ends[stage]) < behind:
+                    break
+                call[3] = launched = max(free, self.ends[stage][behind - 1] if behind else 0)
+                for key in sends:
+                    self.arrived[key] = launched + self.case["delay"]
+                for key in receives:
+                    self.received[stage, key] = call
+                progress = True
+            if end is None:
+                if any(key not in self.arrived for key in receives):
+                    break
+                call[4] = end = max([launched + (self.case["delay"] if sends else 0)] +
+                                    [self.arrived[key] for key in receives])
+                progress = True
+            free = end
+        return progress
+
+    def compute(self, stage):
+        """Computes the next step; False if it cannot begin yet."""
+        done = len(self.ends[stage])
+        if done == len(self.steps[stage]):
+            return False
+        begin = self.ends[stage][-1] if done else 0
+        step = self.steps[stage][done]
+        for key in self.messages(stage, step, False):
+            call = self.received.get((stage, key))
+            if call is None or key not in self.arrived:
+                return False
+            begin = max(begin, call[3], self.arrived[key])
+        if self.case["waits"] and done:
+            for call in self.calls[stage]:
+                if call[0] == done and call[1]:
+                    if call[3] is None:
+                        return False
+                    begin = max(begin, call[3] + self.case["delay"])
+        text = self.case["steps"][stage][done]
+        self.ends[stage].append(begin + self.case["times"]["&" if "&" in text else text[0]])
+        return True
+
+    def run(self):
+        progress = True
+        while progress:
+            progress = False
+            for stage in range(len(self.steps)):
+                progress = self.settle_calls(stage) or self.compute(stage) or progress
+        if any(len(ends) < len(steps) for ends, steps in zip(self.ends, self.steps)):
+            raise SystemExit("deadlock: %s" % self.case)
+        return max(ends[-1] for ends in self.ends)
+
+
 def main():
     if sys.argv[1:2] == ["--replay"]:
         with open(sys.argv[2]) as lines:
             for line in lines:
-                print(Replay(json.loads(line)).run())
+                case = json.loads(line)
+                print((OrderedReplay if case.get("ordered") else Replay)(case).run())
         return
     for line in sys.argv[1:] or sys.stdin:
         schedule, *numbers = line.replace(":", " ").split()

@@ -22,7 +22,8 @@ using ::testing::HasSubstr;
 
 // "F0 F1 B0" for one chunk; "F0.1": microbatch 0 of chunk 1.
 std::string written(const std::string& name, const PipelineShape& shape, std::uint32_t stage) {
-  const auto schedule = Registry<PipelineSchedule>::instance().create(name);
+  const auto schedule =
+      Registry<PipelineSchedule>::instance().create(parse_config(name, "schedule.yaml"), "");
   EXPECT_EQ(schedule->refusal(shape), "");
   std::string text;
   for (const PipelineStep& step : schedule->order(shape, stage)) {
@@ -51,6 +52,22 @@ TEST(PipelineSchedule, InterleavedIsMegatrons) {
             "F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 F2.0 B0.0 F3.0 B1.0 F2.1 B2.1 F3.1 B3.1 B2.0 B3.0");
   // One group of microbatches: all forwards, then all backwards.
   EXPECT_EQ(written("interleaved", {2, 2, 2}, 1), "F0.0 F1.0 F0.1 F1.1 B0.1 B1.1 B0.0 B1.0");
+}
+
+// Megatron-Core's schedules.py has this table in a comment, of p = 2, v = 2, and 5 microbatches in groups
+// of 3. Microbatches 0 1 2 0 1 2 3 4 3 4 are in chunks 0 0 0 1 1 1 0 0 1 1. The warm-up is (p - stage - 1) *
+// 2 + (v - 1) * 3.
+TEST(PipelineSchedule, InterleavedTakesGroupsAsMegatronCoreDoes) {
+  const PipelineShape shape{2, 2, 5};
+  EXPECT_EQ(written("{kind: interleaved, group: 3}", shape, 0),
+            "F0.0 F1.0 F2.0 F0.1 F1.1 F2.1 B0.1 F3.0 B1.1 F4.0 B2.1 F3.1 B0.0 F4.1 B1.0 B2.0 B3.1 B4.1 B3.0 "
+            "B4.0");
+  EXPECT_EQ(written("{kind: interleaved, group: 3}", shape, 1),
+            "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 F3.0 B0.0 F4.0 B1.0 F3.1 B2.0 F4.1 B3.1 B4.1 B3.0 "
+            "B4.0");
+  // All microbatches as one group: breadth-first in the warm-up.
+  EXPECT_EQ(written("{kind: interleaved, group: 3}", {2, 2, 3}, 1),
+            "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 B0.0 B1.0 B2.0");
 }
 
 PipelinePlan plan_of(const std::string& schedule, const PipelineShape& shape) {
@@ -106,7 +123,10 @@ TEST(PipelineSchedule, HoldsTheActivationsOfItsPaper) {
     EXPECT_EQ(most("eager_1f1b", {p, 1, m}), 2 * p - 1);
     EXPECT_EQ(most("breadth_first", {p, 2, m}), 2 * m);
     EXPECT_EQ(most("interleaved", {p, 3, m}), 3 * p + p - 1);  // p v (1 + (p - 1) / (p v))
-    EXPECT_EQ(most("zb_v", {p, 2, m}), 2 * p);                 // halves of a stage: p stages' worth
+    // The warm-up, (v - 1) group + 2 (p - 1), and the forward behind it.
+    const std::string groups = "{kind: interleaved, group: " + std::to_string(m - p) + "}";
+    EXPECT_EQ(most(groups.c_str(), {p, 3, m}), 2 * (m - p) + 2 * p - 1);
+    EXPECT_EQ(most("zb_v", {p, 2, m}), 2 * p);  // halves of a stage: p stages' worth
     EXPECT_EQ(most("dual_pipe", {p, 1, m}), p + 1);
     EXPECT_EQ(most("dual_pipe_v", {p, 2, m}), 2 * p + 1);
     EXPECT_EQ(most("chimera", {p, 1, m}), p);
@@ -420,8 +440,23 @@ std::string refusal(const std::string& yaml) {
 }
 
 TEST(PipelineSchedule, RefusesShapesThatItCannotRun) {
-  EXPECT_THAT(refusal("{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: 6}"),
-              HasSubstr("multiple of the 4 stages: 6 are not"));
+  EXPECT_THAT(
+      refusal("{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: 6}"),
+      HasSubstr("multiple of the 4 stages: 6 are not; or a larger group, as {kind: interleaved, group: 6}"));
+  // As Megatron-Core: groups from p to m, and a last group of none or p at least.
+  const auto grouped = [](int microbatches, int group) {
+    return refusal(
+        "{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: " + std::to_string(microbatches) +
+        ", schedule: {kind: interleaved, group: " + std::to_string(group) + "}}");
+  };
+  EXPECT_THAT(grouped(8, 3), HasSubstr("interleaved.group has to be between the 4 stages and the 8 "
+                                       "microbatches, not 3"));
+  EXPECT_THAT(grouped(8, 9), HasSubstr("not 9"));
+  EXPECT_THAT(grouped(9, 6),
+              HasSubstr("interleaved.group of 6 leaves a last group of 3 of the 9 microbatches"));
+  EXPECT_EQ(grouped(9, 5), "accepted");
+  EXPECT_THAT(refusal("{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: 3}"),
+              HasSubstr("at least as many microbatches as the 4 stages: 3 are fewer"));
   EXPECT_THAT(refusal("{kind: pipeline, stages: 1, virtual_stages: 2, microbatches: 6}"),
               HasSubstr("at least 2 pipeline stages"));
   EXPECT_THAT(refusal("{kind: pipeline, stages: 2, virtual_stages: 2, schedule: one_f_one_b}"),
@@ -435,6 +470,23 @@ TEST(PipelineSchedule, RefusesShapesThatItCannotRun) {
               HasSubstr("gradients (3 B) cannot be divided among 2 virtual_stages"));
   EXPECT_THAT(refusal("{kind: pipeline, stages: 1024, microbatches: 1, replicas: 65536}"),
               HasSubstr("stages x replicas is more than"));
+}
+
+// Durations that are left out are rounded down to a multiple of the chunks, and so are never refused. Of 1 ms
+// each of 3 chunks has 333,333,333 ps.
+TEST(PipelineSchedule, RefusesNoneOfItsOwnDurations) {
+  for (int chunks = 1; chunks <= 64; ++chunks) {
+    EXPECT_EQ(refusal("{kind: pipeline, virtual_stages: " + std::to_string(chunks) + "}"), "accepted");
+    EXPECT_EQ(refusal("{kind: pipeline, virtual_stages: " + std::to_string(chunks) +
+                      ", schedule: breadth_first, forward: " + std::to_string(chunks) + " ps}"),
+              "accepted");
+  }
+  // Half of the backward is 3 ps, and each of the two chunks has 1 ps of it.
+  EXPECT_EQ(refusal("{kind: pipeline, stages: 2, virtual_stages: 2, schedule: zb_v, backward: 6 ps}"),
+            "accepted");
+  const auto source = parse_workload("{kind: pipeline, stages: 4, virtual_stages: 3}")->tasks(4);
+  for (const Work& work : source->works())
+    EXPECT_EQ(work.kernels.front().duration, work.name == "forward" ? 333'333'333 : 666'666'666);
 }
 
 }  // namespace

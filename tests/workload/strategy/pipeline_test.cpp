@@ -1,5 +1,6 @@
 // Do pipelines take exactly as long as theory says: bubbles of (p-1)/m and (p-1)/(v m) on an ideal network,
 // and with a constant link delay the end that an independent max-plus recurrence gives?
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -35,9 +37,11 @@ struct Shape {
   Time forward = 1, backward = 1;
   Time delay = 0;
   Time iterations = 1;
+  Time group = 0;  // interleaved; 0: the stages
 
   std::string yaml() const {
     std::ostringstream out;
+    if (group > 0) out << "schedule: {kind: interleaved, group: " << group << "}\n";
     out << "kind: pipeline\nstages: " << p << "\nvirtual_stages: " << v << "\nmicrobatches: " << m
         << "\nforward: " << forward * v << " ps\nbackward: " << backward * v
         << " ps\nbytes: 64 B\niterations: " << iterations << "\n";
@@ -48,6 +52,7 @@ struct Shape {
     std::ostringstream out;
     out << (v > 1 ? "interleaved" : "1f1b");
     for (Time number : {p, v, m, forward, backward, delay}) out << ':' << number;
+    if (group > 0) out << ':' << group;
     return out.str();
   }
   Time ideal() const { return m * v * (forward + backward); }
@@ -130,6 +135,22 @@ TEST(PipelineOnIdealNetwork, InterleavingDividesTheBubbleByTheChunks) {
   }
 }
 
+// Groups may have any size from p to m, if the last one has p microbatches or more (Megatron-Core's
+// microbatch_group_size_per_vp_stage). No microbatch waits for its own way through the stages, so the bubble
+// is that of groups of p.
+TEST(PipelineOnIdealNetwork, InterleavingHasTheSameBubbleInGroupsOfAnySize) {
+  for (Time p : {2, 3, 4}) {
+    for (Time m = p; m <= 3 * p + 1; ++m) {
+      for (Time group = p; group <= m; ++group) {
+        if (m % group != 0 && m % group < p) continue;
+        Shape shape{p, 2 + m % 2, m, 700'001, 1'900'007};
+        shape.group = group;
+        expect_bubble(shape, (p - 1) * (shape.forward + shape.backward));
+      }
+    }
+  }
+}
+
 TEST(PipelineOnIdealNetwork, TheBubbleLawHoldsForAnyShape) {
   EXPECT_TRUE(rc::check([] {
     Shape shape;
@@ -179,6 +200,12 @@ std::vector<Shape> random_shapes(std::size_t count) {
   while (shapes.size() < count) {
     Shape shape{between(2, 8), between(1, 4)};
     shape.m = shape.v > 1 ? shape.p * between(1, 4) : between(1, 20);
+    if (shape.v > 1 && between(0, 1) == 1) {
+      shape.m += between(0, shape.p - 1);
+      do {
+        shape.group = between(shape.p, shape.m);
+      } while (shape.m % shape.group != 0 && shape.m % shape.group < shape.p);
+    }
     shape.forward = between(0, 1'000'000);
     shape.backward = between(0, 2'000'000);
     shape.delay = between(1, 3) == 1 ? between(1, 5'000'000) : between(1, 300'000);
@@ -224,6 +251,7 @@ struct Replayed {
   bool waits;
   std::uint32_t replicas = 1;
   bool reduces = false;
+  bool ordered = false;
 
   std::string yaml() const {
     const auto parts = static_cast<Time>(shape.chunks);
@@ -232,7 +260,8 @@ struct Replayed {
         << "\nvirtual_stages: " << shape.chunks << "\nmicrobatches: " << shape.microbatches
         << "\nforward: " << forward * parts << " ps\nbackward: " << backward * parts
         << " ps\nweights: " << weights * parts << " ps\noverlapped: " << overlapped * parts
-        << " ps\nbytes: 64 B\noverlap_p2p: " << (waits ? "false" : "true") << "\nreplicas: " << replicas
+        << " ps\nbytes: 64 B\noverlap_p2p: " << (waits ? "false" : "true")
+        << "\nordered_p2p: " << (ordered ? "true" : "false") << "\nreplicas: " << replicas
         << "\ngradients: " << (reduces ? 64 * parts : 0) << " B\n";
     return out.str();
   }
@@ -245,7 +274,9 @@ struct Replayed {
         << R"(, "B": )" << backward << R"(, "I": )" << backward - weights << R"(, "W": )" << weights
         << R"(, "&": )" << overlapped << R"(}, "delay": )" << delay << R"(, "waits": )"
         << (waits ? "true" : "false") << R"(, "replicas": )" << replicas << R"(, "reduces": )"
-        << (reduces && plan.trains ? "true" : "false") << R"(, "steps": [)";
+        << (reduces && plan.trains ? "true" : "false");
+    if (ordered) out << R"(, "ordered": ")" << (plan.receives_ahead ? "direction" : "any") << '"';
+    out << R"(, "steps": [)";
     for (std::size_t stage = 0; stage < plan.steps.size(); ++stage) {
       out << (stage > 0 ? ", [" : "[");
       for (std::size_t i = 0; i < plan.steps[stage].size(); ++i)
@@ -307,6 +338,69 @@ TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
     GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
   }
   expect_ends_of_replays(random_replays(8), "replays.json");
+}
+
+// ---- Messages of a stage in one stream
+
+Outcome run_lists(const std::string& steps, Time backward, Time delay, bool ordered) {
+  return run("{kind: pipeline, stages: 2, microbatches: " +
+                 std::to_string(steps.find("F3") == std::string::npos ? 2 : 4) +
+                 ", forward: 100 ps, backward: " + std::to_string(backward) +
+                 " ps, bytes: 64 B, ordered_p2p: " + (ordered ? "true" : "false") +
+                 ", schedule: {kind: listed, steps: [" + steps + "]}}",
+             2, delay);
+}
+
+// This is worked out by hand, with transfers of 60, forwards of 100 and backwards of 10. Stage 1 has F0 from
+// 160 to 260 and B0 to 270. Input for F1 comes at 360, as stage 0 sends it behind F2.
+//
+// Without an order the gradients of B0 are back at 330. In one stream they leave at 360, behind the receive
+// of F1, and stage 0 has B0 to 430 and F3 to 530. Stage 1 begins F3 at 590 instead of 580, and all ends 10
+// later.
+TEST(PipelineWithOrderedMessages, AnEarlierReceiveHoldsALaterSend) {
+  const char* steps = "'F0 SF0 F1 F2 SF1 RB0 SF2 B0 F3 B1 B2 B3', 'RF0 F0 RF1 B0 SB0 F1 B1 F2 B2 F3 B3'";
+  EXPECT_EQ(run_lists(steps, 10, 60, false).end, 760);
+  EXPECT_EQ(run_lists(steps, 10, 60, true).end, 770);
+  // Where receives come behind the sends of the step before, each is needed next, and holds nothing.
+  EXPECT_EQ(run_lists("'F0 F1 B0 B1', 'F0 B0 F1 B1'", 200, 10, false).end, 920);
+  EXPECT_EQ(run_lists("'F0 F1 B0 B1', 'F0 B0 F1 B1'", 200, 10, true).end, 920);
+}
+
+// Stage 1 would receive F1 before it sends the gradients that stage 0 waits for before it computes F1.
+TEST(PipelineWithOrderedMessages, RefuseListsThatWouldWaitForever) {
+  const char* steps = "'F0 SF0 B0 F1 SF1 B1', 'RF0 F0 RF1 B0 SB0 F1 B1'";
+  EXPECT_TRUE(run_lists(steps, 200, 10, false).done);
+  try {
+    run_lists(steps, 200, 10, true);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(
+                                  "messages in one ordered stream would wait for each other forever, at step "
+                                  "2 of stage 0, B0, whose stream has come to RB0"));
+  }
+}
+
+// Shapes and times are random. Megatron-LM's interleaved schedule receives ahead.
+TEST(PipelineWithOrderedMessages, EveryScheduleEndsWhenItsReplaySays) {
+  if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
+    GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
+  }
+  std::vector<Replayed> all;
+  std::set<std::string> refused;
+  for (Replayed one : random_replays(8)) {
+    const PipelinePlan plan = make_pipeline_plan(parse_config(one.schedule, ""), ConfigNode(), one.shape);
+    if (!refuse_order(plan, one.waits).empty()) {
+      refused.insert(one.schedule);
+      continue;
+    }
+    one.ordered = true;
+    all.push_back(std::move(one));
+  }
+  // Other schedules send before the receiver has come to the receive, which an NCCL stream waits for.
+  for (const char* runs : {"gpipe", "one_f_one_b", "eager_1f1b", "zb_h1", "interleaved", "forward_only"})
+    EXPECT_EQ(refused.count(runs), 0U) << runs;
+  EXPECT_GE(all.size(), 50U);  // of 104
+  expect_ends_of_replays(all, "ordered.json");
 }
 
 // ---- Steps that communicate

@@ -376,6 +376,77 @@ TEST(ShardedReplicas, GroupsHaveCopiesOfTheirOwn) {
   EXPECT_EQ(parts, (std::set<std::vector<std::uint32_t>>{{1, 3}}));
 }
 
+// HybridEnd is when a job of 2 groups of 2 replicas ends, and how many all-reduces a rank has. Its layers
+// take 10 ps a pass.
+struct HybridEnd {
+  Time end = 0;
+  std::uint64_t all_reduces = 0;
+  bool operator==(const HybridEnd&) const = default;
+};
+void PrintTo(const HybridEnd& end, std::ostream* out) { *out << end.end << " ps, " << end.all_reduces; }
+HybridEnd hybrid(int microbatches, const std::string& more, Time gather, Time scatter, Time all_reduce) {
+  const auto source =
+      job("llama",
+          "parallel: {data: 4}, recompute: none, optimizer: distributed_adam, microbatches: " +
+              std::to_string(microbatches) + ", sharding: {what: parameters, reshard: layers, group: 2" +
+              more + "}",
+          4);
+  std::vector<Time> durations;
+  for (const Work& work : source->works()) durations.push_back(work.name.find("mlp_") == 0 ? 10 : 0);
+  TaskPlayer player(*source, 1, durations);
+  player.transfer_time = [&](const Task& task) {
+    const std::string& name = source->names()[task.name];
+    return name == "dp_parameters" ? gather : name == "dp_gradients" ? scatter : all_reduce;
+  };
+  player.run();
+  EXPECT_TRUE(player.all_done());
+  EXPECT_FALSE(player.mismatched);
+  return {player.end(), tally(*source, 0).at("all_reduce dp_gradient_parts").tasks};
+}
+
+// All-reduces of groups run beside gathers and reduce-scatters, as in PyTorch since 2023 (pull request
+// 106080; all_reduce_stream in _fsdp_param_group.py). The forward takes the gathers of embedding and first
+// layer and 4 layers: 4 + 4 + 4 x 10. The backward takes the last layer's gather and 4 layers of 10, of which
+// gathers and reduce-scatters fill 8 each. Behind it come two reduce-scatters and two all-reduces.
+TEST(ShardedReplicas, AllReducesOfGroupsRunBesideGathers) {
+  EXPECT_EQ(hybrid(1, "", 4, 4, 0).end, 48 + 4 + 40 + 4 + 4);
+  // The layers hide the first 4 of 6 all-reduces.
+  EXPECT_EQ(hybrid(1, "", 4, 4, 9).end, 48 + 4 + 40 + 4 + 9 + 9);
+  // The head's begins behind the last layer's gather and its own reduce-scatter. All follow each other at
+  // once.
+  EXPECT_EQ(hybrid(1, "", 4, 4, 30).end, 48 + 4 + 4 + 6 * 30);
+}
+
+TEST(ShardedReplicas, AllReducesOfGroupsMayBeOfTheLastMicrobatchOnly) {
+  EXPECT_EQ(hybrid(3, "", 0, 0, 0), (HybridEnd{3 * 80, 3 * (kLayers + 2)}));
+  EXPECT_EQ(hybrid(3, ", all_reduce: last", 0, 0, 0), (HybridEnd{3 * 80, kLayers + 2}));
+  // Layers of 10 cannot hide all-reduces of 30. There are 6 for each microbatch, or 6 of the last one, which
+  // begin with its head.
+  EXPECT_EQ(hybrid(3, "", 0, 0, 30).end, 40 + 18 * 30);
+  EXPECT_EQ(hybrid(3, ", all_reduce: last", 0, 0, 30).end, 2 * 80 + 40 + 6 * 30);
+}
+
+// One communicator runs gathers and reduce-scatters one after the other. Two run both at a time (PyTorch's
+// set_separate_reduce_scatter_group()), and a backward of 10 hides 7 and 7 then.
+TEST(ShardedReplicas, ReduceScattersMayHaveACommunicatorOfTheirOwn) {
+  const HybridEnd shared = hybrid(1, "", 7, 7, 0);
+  const HybridEnd apart = hybrid(1, ", separate_reduce_scatter: true", 7, 7, 0);
+  EXPECT_EQ(apart.end, 7 + 7 + 40 + 7 + 40 + 7 + 7);
+  // The three layers behind the first each begin 7 + 7 behind the one before.
+  EXPECT_EQ(shared.end, 7 + 7 + 40 + 7 + 3 * (7 + 7) + 10 + 7 + 7);
+  const auto source =
+      job("gpt", "parallel: {data: 2}, " + sharded("what: parameters, separate_reduce_scatter: true"), 2);
+  std::set<std::uint32_t> gathers, scatters;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    if (source->names()[task.name] == "dp_parameters") gathers.insert(task.group);
+    if (source->names()[task.name] == "dp_gradients") scatters.insert(task.group);
+  }
+  ASSERT_EQ(gathers.size(), 1U);
+  ASSERT_EQ(scatters.size(), 1U);
+  EXPECT_NE(*gathers.begin(), *scatters.begin());
+  EXPECT_EQ(source->group(*gathers.begin()), source->group(*scatters.begin()));
+}
+
 TEST(ShardedReplicas, CombineWithAllElse) {
   for (const char* parallel :
        {"data: 2, tensor: 2, sequence: true", "data: 2, context: 2, context_exchange: all_gather",
@@ -408,6 +479,14 @@ TEST(ShardedReplicas, RefuseWhatDoesNotFit) {
   refused("parallel: {data: 2}, " + sharded("what: parameters", ", overlap_parameter_gather: true"),
           "before each use");
   refused("parallel: {data: 2, pipeline: 2}, " + sharded("what: parameters"), "share an embedding");
+  refused("parallel: {data: 4}, " + sharded("what: parameters, all_reduce: last"), "nothing is all-reduced");
+  refused("parallel: {data: 4}, " + sharded("what: parameters, group: 4, all_reduce: last"),
+          "nothing is all-reduced");
+  refused("parallel: {data: 4}, " + sharded("what: parameters, group: 2, all_reduce: last",
+                                            ", offload: {optimizer: 1, gradients: true}"),
+          "sharding.all_reduce has to be every");
+  refused("parallel: {data: 4}, " + sharded("what: gradients, separate_reduce_scatter: true"),
+          "no gathers run beside reduce-scatters");
 }
 
 // The core of the forward once more, 4 b s^2 h operations a layer and microbatch, right before its backward
