@@ -141,6 +141,7 @@ Knobs knobs(const ConfigNode& root, const std::string& fabric, const TransportFi
   knobs.marker = configured_in(root, fabric, "network", "switch.marker");
   knobs.flow_control = configured_in(root, fabric, "network", "switch.flow_control");
   knobs.hears_marks = transport.hears_marks;
+  knobs.window = transport.window;
   return knobs;
 }
 
@@ -871,6 +872,10 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   if (system_.packets() == nullptr && !section(setup_.config, "transport").is_null()) {
     lines.push_back("`transport` was not used: the network is ideal");
   }
+  const ConfigNode& gpus = section(setup_.config, "gpus");
+  if (gpus.find("slowing_streams") != nullptr &&
+      gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
+    lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
   const bool asked = output_parameters().parse(section(setup_.config, "output")).sample.interval > 0;
   if (system_.packets() == nullptr && asked) {
     lines.push_back("`output.sample` was not used: the network is ideal");

@@ -10,7 +10,8 @@
 namespace netsim {
 namespace {
 
-constexpr double kFullLink = 0.95;  // utilisation from which a Note names a link
+constexpr double kFullLink = 0.95;     // utilisation from which a Note names a link
+constexpr double kLongTimeouts = 0.1;  // share of the run from which a Note names timeouts
 
 // Mean over ranks of one member of RankTimes, in seconds. Doubles: a report, not a result.
 template <class Get>
@@ -88,6 +89,34 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
       network.timeouts == 0 ? std::string("reordering was taken for loss")
                             : fmt::format("{} retransmission timeouts were shorter than what they waited for",
                                           network.timeouts)));
+}
+
+void note_timeouts(const Results& results, std::vector<std::string>& notes) {
+  const NetworkCounters& network = results.network;
+  const double share =
+      results.simulated > 0 ? to_seconds(network.longest_timeouts) / to_seconds(results.simulated) : 0;
+  if (network.timeouts == 0 || share < kLongTimeouts) return;
+  notes.push_back(
+      fmt::format("{} retransmission timeout{}: one queue pair waited {} in timeouts, {:.0f} % of the run; "
+                  "{} says how long "
+                  "each takes",
+                  network.timeouts, network.timeouts == 1 ? "" : "s",
+                  human_seconds(to_seconds(network.longest_timeouts)), 100 * std::min(share, 1.0),
+                  results.knobs.reliability == "irn" ? "transport.reliability: {timeout_high, timeout_low}"
+                                                     : "transport.retransmission_timeout"));
+}
+
+// Messages of a job have one priority, and a queue pair has the messages of one job.
+void note_priorities(const Results& results, std::vector<std::string>& notes) {
+  std::string names;
+  for (const JobResult& job : results.jobs) {
+    if (job.priority != 0) names += (names.empty() ? "" : ", ") + job.name;
+  }
+  if (names.empty()) return;
+  notes.push_back("`priority` of " + names +
+                  " changes nothing: it orders messages of one queue pair, and jobs never share one; a flow "
+                  "list's `class` with "
+                  "network.switch.scheduler puts one traffic before another");
 }
 
 // Communication took longer than the order of the program lets expect.
@@ -252,6 +281,8 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_drops(results, notes);
   note_no_route(results, notes);
   note_losses(results, notes);
+  note_timeouts(results, notes);
+  note_priorities(results, notes);
   note_full_links(results, notes);
   note_memory(results, notes);
   return notes;

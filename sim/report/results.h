@@ -175,6 +175,7 @@ struct Knobs {
   std::string congestion_control;  // names of components and choices; "" where there is none
   std::string marker, flow_control, reliability;
   bool hears_marks = false;  // whether ECN marks mean anything to the congestion control
+  bool window = false;  // whether the transport limits what is in flight, whatever congestion control does
 };
 
 // One of several packet fabrics, whose knobs may differ.

@@ -108,19 +108,26 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
                  human_seconds(summary.communication_s), human_seconds(hidden));
 }
 
+// Names what the sender may have waited for in this configuration.
+std::string at_sender(const Results& results) {
+  bool controlled = results.knobs.congestion_control != "none", window = results.knobs.window;
+  for (const FabricResult& fabric : results.fabrics) {
+    controlled = controlled || fabric.knobs.congestion_control != "none";
+    window = window || fabric.knobs.window;
+  }
+  std::string text = "at the sender: other messages";
+  if (controlled || window) text += ", window";
+  if (controlled) text += ", pace";
+  if (results.network.retransmissions > 0) text += ", repeats";
+  return text;
+}
+
 // Of all iterations together, the largest first.
-std::vector<std::pair<const char*, Time>> path_parts(const JobResult& job) {
-  std::vector<std::pair<const char*, Time>> parts{{"compute", 0},
-                                                  {"library latency", 0},
-                                                  {"transmission", 0},
-                                                  {"propagation", 0},
-                                                  {"queueing", 0},
-                                                  {"pauses, no credits", 0},
-                                                  {"at the sender: window, pace", 0},
-                                                  {"acknowledgements", 0},
-                                                  {"optical circuits", 0},
-                                                  {"communication", 0},
-                                                  {"nothing ran", 0}};
+std::vector<std::pair<std::string, Time>> path_parts(const Results& results, const JobResult& job) {
+  std::vector<std::pair<std::string, Time>> parts{
+      {"compute", 0},          {"library latency", 0},    {"transmission", 0},     {"propagation", 0},
+      {"queueing", 0},         {"pauses, no credits", 0}, {at_sender(results), 0}, {"acknowledgements", 0},
+      {"optical circuits", 0}, {"communication", 0},      {"nothing ran", 0}};
   for (const PathSummary& path : job.paths) {
     const Time times[] = {path.compute,  path.launch,    path.transmission, path.propagation,
                           path.queueing, path.paused,    path.at_sender,    path.acknowledgement,
@@ -182,7 +189,7 @@ void critical_path(Text out, const Results& results, const JobResult& job, const
     part.cells.push_back(fmt::format("{:.1f} %", 100 * seconds / *summary.iteration_time_s));
     without.cells.push_back(human_seconds(*summary.iteration_time_s - seconds));
   };
-  for (const auto& [name, all] : path_parts(job)) {
+  for (const auto& [name, all] : path_parts(results, job)) {
     if (all > 0) add(name, all);
   }
   for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i)
@@ -264,7 +271,8 @@ std::string counters_text(const Results& results) {
 
 std::string queues_text(const Results& results) {
   const auto bytes = [](auto value) { return human_bytes(static_cast<double>(value)); };
-  std::string longest = "longest " + bytes(results.network.max_queue);
+  std::string longest = "longest at a switch " + bytes(results.network.max_queue);
+  if (results.network.max_host_queue > 0) longest += ", in a host " + bytes(results.network.max_host_queue);
   const auto& queues = results.sampled_queues;
   if (!queues || queues->count == 0) return longest;
   return fmt::format("{}; sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}", longest,

@@ -164,6 +164,7 @@ Json network_json(const Results& results) {
                {"cnps", network.cnps},
                {"pfc_pauses", network.pfc_pauses},
                {"max_queue_bytes", network.max_queue},
+               {"max_host_queue_bytes", network.max_host_queue},
                {"pfc_resumes", network.pfc_resumes},
                {"credit_stalls", network.credit_stalls},
                {"circuit_changes", network.circuit_changes},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/topology/fabric_sections.h"
+#include "sim/transport/idle_keys.h"
 #include "sim/transport/packet_network_impl.h"
 
 namespace netsim {
@@ -55,6 +56,25 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
                                                      ideal_times_));
     connections_.add_sender(parts_.back()->sender());
   }
+  idle_keys_ = find_idle_keys(network_node, transport_node);
+}
+
+std::vector<std::string> PacketNetworkImpl::find_idle_keys(const ConfigNode& network,
+                                                           const ConfigNode& transport) const {
+  std::vector<std::string> notes = idle_network_keys(network, parameters_, cluster_);
+  const auto add = [&](const ConfigNode& section, const std::string& path, const FabricTransport& of) {
+    for (std::string& note : idle_transport_keys(section, path, of, cluster_))
+      notes.push_back(std::move(note));
+  };
+  if (state_.transports.size() == 1) add(transport, "transport", state_.transports.front());
+  const std::vector<const ConfigNode*> sections =
+      fabric_sections(state_.transports.front().parameters.fabrics, cluster_);
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    if (sections[i] == nullptr) continue;
+    add(*sections[i], "transport.fabrics." + cluster_.fabrics[i].name,
+        state_.transports[state_.transport_of_fabric[i]]);
+  }
+  return notes;
 }
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
@@ -75,6 +95,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.packets += own.packets;
     c.retransmissions += own.retransmissions;
     c.timeouts += own.timeouts;
+    c.longest_timeouts = std::max(c.longest_timeouts, own.longest_timeouts);
     c.flows_started += own.flows_started;
     c.flows_done += own.flows_done;
     c.bytes_delivered += own.bytes_delivered;
@@ -94,8 +115,9 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.pfc_resumes += port.pauses - fabric_.pfc_paused(id);
     c.cnps += port.cnps;
     c.lost += port.lost;
-    if (cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch)
-      c.max_queue = std::max(c.max_queue, port.max_queue);
+    Bytes& longest =
+        cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch ? c.max_queue : c.max_host_queue;
+    longest = std::max(longest, port.max_queue);
   }
   return c;
 }
@@ -142,7 +164,8 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
 TransportFigures PacketNetworkImpl::transport_figures(std::uint32_t fabric) const {
   const FabricTransport& transport = state_.transports[state_.transport_of_fabric[fabric]];
   return {transport.parameters.mtu, static_cast<std::uint32_t>(transport.parameters.queue_pairs),
-          transport.reliability.timeout, transport.needs.cnp_interval != kNever || transport.needs.ack_echo};
+          transport.reliability.timeout, transport.needs.cnp_interval != kNever || transport.needs.ack_echo,
+          transport.parameters.window != 0 || transport.reliability.bdp_cap > 0};
 }
 
 PathObjection PacketNetworkImpl::worst_path(std::size_t transport) const {
@@ -192,6 +215,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
+  notes.insert(notes.end(), idle_keys_.begin(), idle_keys_.end());
   for (std::size_t i = 0; i < state_.transports.size(); ++i) {
     if (!is_used(i)) continue;
     const std::string name = fabric_with(i);
@@ -205,8 +229,12 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
       notes.push_back(
           where +
           fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
-                      "{}: {}",
-                      worst.source, worst.destination, format_time(worst.round_trip), worst.text));
+                      "{}{}: {}",
+                      worst.source, worst.destination, format_time(worst.round_trip),
+                      state_.transports[i].parameters.cnp_delay != 0
+                          ? " and cnp_delay " + format_time(state_.transports[i].parameters.cnp_delay)
+                          : "",
+                      worst.text));
     }
   }
   return notes;

@@ -50,6 +50,7 @@ struct NetworkCounters {
   std::uint64_t credit_stalls = 0;                      // of ports: a class ran out of credits
   std::uint64_t circuit_changes = 0;                    // of optical switches: to another configuration
   std::uint64_t timeouts = 0;                           // of retransmission, after which packets went again
+  Time longest_timeouts = 0;                            // the most that one queue pair waited in timeouts
   // pfc_pauses: of ports; pfc_resumes: those of them that have ended.
   std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
   // Messages on the scale-out fabric; started: without those that were cancelled before any of them left.
@@ -58,6 +59,7 @@ struct NetworkCounters {
   Bytes bytes_sent = 0;       // payload accepted by send() and not cancelled, scale-out
   Bytes bytes_cancelled = 0;  // payload accepted by send() that cancel() took back, scale-out
   Bytes max_queue = 0;        // the most that waited at a port of a switch
+  Bytes max_host_queue = 0;   // the most that waited at a port of a NIC, a GPU or another part of a host
 };
 
 // What a fabric's transport makes of messages.
@@ -66,6 +68,7 @@ struct TransportFigures {
   std::uint32_t queue_pairs = 1;  // between two GPUs, for the collective library's channels
   Time timeout = 0;               // of retransmission
   bool hears_marks = false;       // ECN marks mean something to its congestion control
+  bool window = false;            // its own or its reliability's limit of what is in flight
 };
 
 // How often queue pairs ask for acknowledgements: every so many packets at most.

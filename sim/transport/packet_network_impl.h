@@ -102,6 +102,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   // Of its messages, some are not finished.
   bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
+  std::vector<std::string> find_idle_keys(const ConfigNode& network, const ConfigNode& transport) const;
   PathObjection worst_path(std::size_t transport) const;
   bool is_used(std::size_t transport) const;
   // "storage", of several fabrics; "": of the transport that all share, or there is one fabric only.
@@ -115,6 +116,7 @@ class PacketNetworkImpl final : public PacketNetwork {
   Connections connections_{state_, fabric_};
   FlowRecords flows_;
   Circuits circuits_{fabric_.circuits()};
+  std::vector<std::string> idle_keys_;  // notes
   std::vector<std::unique_ptr<TransportPart>> parts_;
 };
 

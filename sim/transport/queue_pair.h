@@ -41,10 +41,10 @@ struct alignas(64) SenderState {
   std::uint64_t digest = 0;
   bool ready : 1 = false;   // in its injector's ring
   bool pacing : 1 = false;  // a pace event is pending
-  bool timer : 1 = false;   // a retransmission event is pending
+  bool timer : 1 = false;   // the retransmission event of QueuePairRecord::timer_event is pending
   bool failed : 1 = false;
   bool counted : 1 = false;       // see Outstanding
-  bool unasked : 1 = false;       // when the timer was set, no answer was due
+  bool timed_out : 1 = false;     // QueuePairRecord::timeouts is not 0
   bool limited : 1 = false;       // a message of it had limits: see PaceLimits
   std::uint8_t transport = 0;     // that it works by: see TransportState
   std::uint16_t unrequested = 0;  // packets before next_psn that were sent after the last request for an ACK
@@ -55,9 +55,9 @@ struct alignas(64) SenderState {
   std::uint32_t newest = kNone;                         // segment
   std::uint32_t waiting = kNone, last_waiting = kNone;  // messages with packets to be made
   std::uint32_t messages = 0;                           // that were sent
-  std::uint32_t timer_snapshot = 0;                     // `acknowledged` when the timer was set
-  std::uint32_t timeouts = 0;                           // in a row
-  Bytes congestion_window = kNoWindow;                  // what congestion control last said
+  // When the retransmission timer began: see Sender::begin_timer.
+  Time timer_began = 0;
+  Bytes congestion_window = kNoWindow;  // what congestion control last said
 };
 static_assert(sizeof(SenderState) == 128);
 
@@ -142,12 +142,15 @@ struct IdealMessage {
 // What is asked of a queue pair now and then, beside its two halves.
 struct QueuePairRecord {
   QueuePairIdentity identity;
-  PathPlace data, back;      // of packets, of their replies
-  PathPlace idle;            // the ports of a way from GPU to GPU, for ideal times; no packet takes it
-  Bytes acknowledged = 0;    // payload of the segments that are acknowledged as a whole
-  std::uint32_t held = 0;    // messages
-  double efficiency = 1;     // of a fan: payload by what it takes on the wire...
-  std::uint32_t header = 0;  // ... and what each packet has besides
+  PathPlace data, back;        // of packets, of their replies
+  PathPlace idle;              // the ports of a way from GPU to GPU, for ideal times; no packet takes it
+  Bytes acknowledged = 0;      // payload of the segments that are acknowledged as a whole
+  std::uint32_t held = 0;      // messages
+  double efficiency = 1;       // of a fan: payload by what it takes on the wire...
+  std::uint32_t header = 0;    // ... and what each packet has besides
+  std::uint32_t timeouts = 0;  // of retransmission, in a row
+  Time timer_event = 0;        // when the retransmission event comes that counts; others are out of date
+  Time waited = 0;             // in timeouts, all together
 };
 
 }  // namespace netsim

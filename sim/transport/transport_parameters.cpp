@@ -39,13 +39,17 @@ Parameters<TransportParameters> parameters_of_fabric() {
               "HPCC-family ns-3 model 36 B, ACK 48")
           .choice("ecn_echo", &P::ecn_echo, {{"cnp", EcnEcho::cnp}, {"ack", EcnEcho::ack}},
                   "how ECN marks come back: in CNPs of their own, or as a flag of the ACK (the ns-3 model)")
+          .time("cnp_delay", &P::cnp_delay, {0, 1 * kSecond},
+                "from the arrival of a marked packet at the receiver's NIC until the CNP for it leaves; 0: "
+                "at once, as "
+                "in the NICs of ns-3's models")
           .bytes("nic_buffer", &P::nic_buffer, {4 * kKibibyte, 1 * kGigabyte},
                  "data that a NIC fetches over PCIe ahead of its wire")
           .component("reliability", &P::reliability, "reliability", "go_back_n",
                      "what happens when packets do not arrive, or not in order")
           .time("retransmission_timeout", &P::retransmission_timeout, {1 * kMicrosecond, 100 * kSecond},
-                "after this long without progress a queue pair starts again from the first unacknowledged "
-                "packet")
+                "a queue pair that has asked for an acknowledgement and hears of nothing new for this long "
+                "starts again from the first unacknowledged packet (InfiniBand's T_tr, 4.096 us x 2^n)")
           .integer("retransmission_backoff", &P::retransmission_backoff, {1, 16},
                    "each timeout in a row is so many times as long as the one before")
           .integer(

@@ -39,6 +39,7 @@ struct TransportParameters {
   AcknowledgeParameters acknowledge;
   FramingKind framing = FramingKind::roce_v2;
   EcnEcho ecn_echo = EcnEcho::cnp;
+  Time cnp_delay = 0;
   Bytes nic_buffer = 64 * kKibibyte;
   ConfigNode reliability;
   Time retransmission_timeout = 67'108'864 * kNanosecond;

@@ -142,8 +142,10 @@ const Parameters<JobParameters>& job_parameters() {
           .required()
           .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "when it begins")
           .component("placement", &P::placement, "placement", "packed", "which GPU each rank runs on")
-          .integer("priority", &P::priority, {0, 255},
-                   "of its messages: among those of one queue pair the higher ones go first")
+          .integer(
+              "priority", &P::priority, {0, 255},
+              "of its messages among those of one queue pair; jobs never share one, so it changes nothing "
+              "between them yet")
           .integer("seed", &P::seed, {0, INT64_MAX},
                    "of what its workload draws at random; 0: that of the run");
   return parameters;

@@ -206,6 +206,30 @@ TEST(ReportNotes, SayThatNothingWasLostYetPacketsWereSentAgain) {
                                                     HasSubstr("3 retransmission timeouts"))));
 }
 
+// Three timeouts made 1.8 ms into 403 ms, and nothing said so.
+TEST(ReportNotes, SayThatTimeoutsTookMostOfTheRun) {
+  Results results = two_rank_results();
+  results.simulated = 403 * kMillisecond;
+  results.network.timeouts = 3;
+  results.network.longest_timeouts = 401 * kMillisecond;
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(HasSubstr("3 retransmission timeouts: one queue pair waited 401 ms"),
+                             HasSubstr("100 %"), HasSubstr("transport.retransmission_timeout"))));
+  results.knobs.reliability = "irn";
+  EXPECT_THAT(derive_notes(results),
+              Contains(HasSubstr("transport.reliability: {timeout_high, timeout_low}")));
+  results.network.longest_timeouts = 4 * kMillisecond;
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("timeout"))));
+}
+
+TEST(ReportNotes, SayThatAPriorityActsBetweenNoJobs) {
+  Results results = two_rank_results();
+  EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("priority"))));
+  results.jobs[0].priority = 3;
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("`priority` of " + results.jobs[0].name),
+                                                    HasSubstr("changes nothing"))));
+}
+
 TEST(ReportNotes, NameTheFullestLink) {
   Results results = two_rank_results();
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("edge0->agg1"))));

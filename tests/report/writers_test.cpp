@@ -569,6 +569,36 @@ TEST(ReportScreen, OfAnUnfinishedRunHasNoInventedTime) {
   EXPECT_THAT(screen, HasSubstr("rank 3 waits for rank 4"));
 }
 
+// Without congestion control there was "window, pace 53.9 %", where neither exists.
+TEST(ReportScreen, NamesWhatASenderMayHaveWaitedFor) {
+  Results results = two_rank_results();
+  results.jobs[0].paths.resize(2);
+  for (PathSummary& path : results.jobs[0].paths) path.at_sender = kMillisecond;
+  const auto line = [&] {
+    for (const std::string& text : lines_of(render_screen(results, 120))) {
+      const std::size_t at = text.find("at the sender");
+      if (at != std::string::npos) return text.substr(at, text.find("  ", at) - at);
+    }
+    return std::string();
+  };
+  results.knobs.congestion_control = "none";
+  EXPECT_EQ(line(), "at the sender: other messages");
+  results.knobs.window = true;
+  EXPECT_EQ(line(), "at the sender: other messages, window");
+  results.knobs.congestion_control = "dcqcn";
+  results.network.retransmissions = 1;
+  EXPECT_EQ(line(), "at the sender: other messages, window, pace, repeats");
+}
+
+// Each of the two maxima has a name of its own.
+TEST(ReportScreen, TellsQueuesOfSwitchesFromThoseInHosts) {
+  Results results = two_rank_results();
+  results.network.max_queue = 4160;
+  EXPECT_THAT(render_screen(results), HasSubstr("longest at a switch 4.16 KB\n"));
+  results.network.max_host_queue = 58'800;
+  EXPECT_THAT(render_screen(results), HasSubstr("longest at a switch 4.16 KB, in a host 58.8 KB\n"));
+}
+
 TEST(ReportScreen, NumbersHaveThreeDigits) {
   EXPECT_EQ(human_seconds(0), "0 s");
   EXPECT_EQ(human_seconds(12.345), "12.3 s");

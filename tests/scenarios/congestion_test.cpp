@@ -18,12 +18,12 @@ namespace {
 
 using nlohmann::json;
 
-json incast_under(const std::string& control) {
+json incast_under(const std::string& control, const std::string& options = "") {
   const test::Directory directory;
   const std::string configs = source_directory() + "/configs/congestion/";
   const std::string command = "'" + netsim_binary() + "' --config '" + configs + control +
-                              ".yaml' --workload '" + configs + "incast_8to1.yaml' --quiet --json - >'" +
-                              directory.path() + "/out.json'";
+                              ".yaml' --workload '" + configs + "incast_8to1.yaml' " + options +
+                              " --quiet --json - >'" + directory.path() + "/out.json'";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return json::parse(directory.text("out.json"));
 }
@@ -44,14 +44,33 @@ TEST(Congestion, EveryControlHasAConfigurationThatRuns) {
     EXPECT_LT(last, 2.56e-3);
     queue[control] = network["max_queue_bytes"];
   }
-  ASSERT_EQ(queue.size(), 7u) << "a further congestion control: it needs a configuration here, too";
+  ASSERT_EQ(queue.size(), 8u) << "a further congestion control: it needs a configuration here, too";
   // Without a control all but what one link drains is queued; the others hold senders back, those that bound
   // what is in flight from the first packet on.
   for (const auto& [control, bytes] : queue) {
     if (control == "none") continue;
     EXPECT_LT(bytes, queue["none"] / 3) << control;
   }
-  for (const std::string control : {"hpcc", "swift", "dctcp"}) EXPECT_LT(queue[control], 500'000) << control;
+  for (const std::string control : {"hpcc", "powertcp", "swift", "dctcp"})
+    EXPECT_LT(queue[control], 500'000) << control;
+}
+
+// Beside HPCC: as high a throughput, and queues that are as short once the first windows have left.
+TEST(Congestion, PowerTcpHasFullThroughputAndShortQueues) {
+  const std::string sample = "--set 'output={sample: {interval: 1 us, queues: true}}'";
+  const auto end_and_p50 = [](const json& summary) {
+    return std::pair(summary["flows"]["fct_max_s"].get<double>(),
+                     summary["network"]["queue_p50_bytes"].get<double>());
+  };
+  const auto [hpcc_end, hpcc_queue] = end_and_p50(incast_under("hpcc", sample));
+  const auto [power_end, power_queue] = end_and_p50(incast_under("powertcp", sample));
+  const auto [theta_end, theta_queue] =
+      end_and_p50(incast_under("powertcp", sample + " --set transport.congestion_control.form=delay"));
+  EXPECT_LT(power_end, 1.02 * hpcc_end);
+  EXPECT_LT(theta_end, 1.02 * hpcc_end);
+  EXPECT_LT(power_queue, 20'000);
+  EXPECT_LT(theta_queue, 40'000);
+  EXPECT_LT(power_queue, 2 * hpcc_queue + 5'000);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sim/core/units.h"
 #include "sim/network/telemetry.h"
@@ -55,10 +56,17 @@ struct CongestionNeeds {
   bool whole_packets = false;  // a packet starts only if all of it fits into the window, or alone
   bool paces_packets = false;  // the wait after any packet is that of a full payload
   bool telemetry = false;      // Feedback::hops: switches write INT into data packets
+  bool base_rtt = true;        // CongestionContext::base_rtt decides something
   Time cnp_interval = kNever;  // receiver: the least time between two CNPs of a queue pair; kNever: none
   std::uint32_t data_header = 0;  // bytes that it adds to every data packet
   std::uint32_t ack_header = 0;   // and to every ACK
   std::size_t state_bytes = 0;    // at most kMaxCongestionStateBytes
+};
+
+// A key of a component's section that changes nothing beside its other keys, and why.
+struct IdleKey {
+  const char* key;
+  const char* why;
 };
 
 class CongestionControl {
@@ -79,6 +87,8 @@ class CongestionControl {
   // Why it cannot work with a path, for a Note: the parameter, its value, and what would do; empty where it
   // can. `round_trip`: of the idle path; base_rtt may be what the user gave. Asked once for a queue pair.
   virtual std::string objection(const CongestionContext& /*path*/, Time /*round_trip*/) const { return {}; }
+  // For Notes, where the user gave them.
+  virtual std::vector<IdleKey> idle_keys() const { return {}; }
 };
 
 }  // namespace netsim

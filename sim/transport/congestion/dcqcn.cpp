@@ -114,7 +114,10 @@ class Dcqcn final : public CongestionControl {
         steps_(p.fast_recovery_steps.value_or(vendor_ ? 1 : 5)) {}
 
   CongestionNeeds needs() const override {
-    return {.sent_bytes = byte_counter_ != 0, .cnp_interval = cnp_interval(), .state_bytes = sizeof(State)};
+    return {.sent_bytes = byte_counter_ != 0,
+            .base_rtt = false,
+            .cnp_interval = cnp_interval(),
+            .state_bytes = sizeof(State)};
   }
 
   void on_cnp(CongestionContext& c) const override {

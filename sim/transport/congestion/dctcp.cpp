@@ -73,6 +73,11 @@ class Dctcp final : public CongestionControl {
             .state_bytes = sizeof(State)};
   }
 
+  std::vector<IdleKey> idle_keys() const override {
+    if (p_.form == Form::rate) return {{"initial_window", "it is of form: window"}};
+    return {{"rate_ai", "it is of form: rate"}, {"minimum_rate", "it is of form: rate"}};
+  }
+
   void start(CongestionContext& c) const override {
     State& s = state_of<State>(c);
     c.rate = c.line_rate;

@@ -105,9 +105,15 @@ class Hpcc final : public CongestionControl {
             .every_ack = true,
             .pace_again = true,
             .telemetry = true,
+            .base_rtt = p_.base_rtt == 0,
             .data_header = static_cast<std::uint32_t>(p_.data_header),
             .ack_header = static_cast<std::uint32_t>(p_.ack_header),
             .state_bytes = sizeof(State)};
+  }
+
+  std::vector<IdleKey> idle_keys() const override {
+    if (p_.quantise) return {};
+    return {{"unit_multiplier", "readings are exact (quantise: false)"}};
   }
 
   void start(CongestionContext& c) const override {

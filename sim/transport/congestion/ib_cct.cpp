@@ -64,7 +64,7 @@ class IbCct final : public CongestionControl {
   }
 
   CongestionNeeds needs() const override {
-    return {.cnp_interval = p_.cnp_interval, .state_bytes = sizeof(State)};
+    return {.base_rtt = false, .cnp_interval = p_.cnp_interval, .state_bytes = sizeof(State)};
   }
 
   void start(CongestionContext& c) const override { set(c, 0); }

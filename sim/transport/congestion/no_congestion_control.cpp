@@ -5,7 +5,10 @@
 namespace netsim {
 namespace {
 
-class NoCongestionControl final : public CongestionControl {};
+class NoCongestionControl final : public CongestionControl {
+ public:
+  CongestionNeeds needs() const override { return {.base_rtt = false}; }
+};
 
 const Registration<CongestionControl> kNone{
     "none", "every queue pair sends at line rate; use it to see what PFC alone does",

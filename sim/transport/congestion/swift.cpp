@@ -90,6 +90,12 @@ class Swift final : public CongestionControl {
             .state_bytes = sizeof(State)};
   }
 
+  std::vector<IdleKey> idle_keys() const override {
+    if (p_.fs_range != 0) return {};
+    return {{"fs_min_cwnd", "there is no flow scaling (fs_range: 0)"},
+            {"fs_max_cwnd", "there is no flow scaling (fs_range: 0)"}};
+  }
+
   void start(CongestionContext& c) const override {
     State& s = state_of<State>(c);
     const double bytes = p_.initial_window ? static_cast<double>(*p_.initial_window)

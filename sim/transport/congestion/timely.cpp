@@ -84,6 +84,7 @@ class Timely final : public CongestionControl {
     return {.acks = true,
             .every_ack = true,
             .timestamps = true,
+            .base_rtt = false,
             .data_header = header,
             .ack_header = header,
             .state_bytes = sizeof(State)};

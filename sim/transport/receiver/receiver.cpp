@@ -43,7 +43,10 @@ void Receiver::hear_mark(std::uint32_t id, std::uint32_t packet) {
   r.cnp_sent = true;
   r.last_cnp = loop_.now();
   fabric_.count_cnp(r.back_port);
-  reply(id, PacketKind::cnp, packet, 0);
+  const Time delay = of(r).parameters.cnp_delay;
+  if (delay == 0) return reply(id, PacketKind::cnp, packet, 0);
+  const std::uint32_t cnp = make_reply(id, PacketKind::cnp, packet, 0);
+  loop_.schedule(loop_.now() + delay, fabric_.origin(r.back_port), EventKind::arrival, r.back_port, cnp);
 }
 
 void Receiver::accept(std::uint32_t id, std::uint32_t packet) {
@@ -126,7 +129,8 @@ void Receiver::count_arrival(std::uint32_t id, std::uint32_t psn) {
 
 // Answers the packet `cause`; a NACK names the packet that arrived out of order. Telemetry and marks go
 // along.
-void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
+std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause,
+                                   std::uint32_t arrived) {
   ReceiverState& r = receivers_[id];
   const FabricTransport& transport = of(r);
   if (r.counted) ++outstanding_[id].replied;
@@ -148,7 +152,7 @@ void Receiver::reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std
     r.marked = 0;
     if (transport.stamps) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
   }
-  fabric_.enqueue(r.back_port, index);
+  return index;
 }
 
 // ---- Messages

@@ -51,7 +51,11 @@ class Receiver {
   void out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
   void accept_any(std::uint32_t id, std::uint32_t packet);
   void came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
-  void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
+  std::uint32_t make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
+  void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
+    const std::uint32_t packet = make_reply(id, kind, cause, arrived);
+    fabric_.enqueue(receivers_[id].back_port, packet);
+  }
   void count_arrival(std::uint32_t id, std::uint32_t psn);
   void deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet);
 

@@ -16,7 +16,7 @@ struct SelectiveSender {
   std::uint32_t arrived_count = 0;
   std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
   std::uint32_t repeat_end = 0;   // gaps before this one are to be
-  std::uint32_t timer_end = 0;    // next_psn when the retransmission timer was set
+  std::uint32_t timer_end = 0;    // next_psn when the retransmission timer began
   Time last_sent = 0;             // when a packet was last made
   Time quiet_since = 0;           // when the first of the timeouts in a row began
 

@@ -176,11 +176,12 @@ void Sender::port_free(PortId port) {
 // Whether the packet before next_psn asks for an acknowledgement: the last of a message, one of at most so
 // many that the NIC's setting says, and one after which the window lets nothing out. Counted since the last
 // request, as Linux's rxe does; the vendor's register only promises one in 2^n packets.
-[[gnu::always_inline]] inline bool Sender::asks(std::uint32_t id, SenderState& s, bool last) const {
+[[gnu::always_inline]] inline bool Sender::asks(std::uint32_t id, SenderState& s, bool last) {
   if (s.unrequested + 1U < 1U << s.ask_shift && !last && window_open(id, s)) {
     ++s.unrequested;
     return false;
   }
+  if (s.next_psn - 1 - s.acknowledged <= s.unrequested) begin_timer(id);
   s.unrequested = 0;
   return true;
 }
@@ -287,7 +288,6 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
     t.hops = 0;
   }
   if (s.selective) repeated_[id].last_sent = loop_.now();
-  if (!s.timer) arm_timer(id);
   return index;
 }
 
@@ -421,7 +421,9 @@ void Sender::check_path(std::uint32_t id, Time round_trip) {
   const QueuePairIdentity& n = state_.records[id].identity;
   PathObjection found{round_trip, n.source, n.destination, {}};
   if (!found.before(worst)) return;
-  found.text = of(s).congestion_control->objection(congestion_context(id), round_trip);
+  const FabricTransport& transport = of(s);
+  const Time held = transport.echo_in_acks ? 0 : transport.parameters.cnp_delay;
+  found.text = transport.congestion_control->objection(congestion_context(id), round_trip + held);
   if (!found.text.empty()) worst = std::move(found);
 }
 
@@ -505,6 +507,7 @@ void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
   if (fresh > 0) {
     if (s.selective) repeated_[id].forget_arrivals(s.acknowledged, ack.psn);
     s.acknowledged = ack.psn;
+    s.timer_began = loop_.now();
     // An ACK that overtook a go-back: what it covers need not be sent again.
     if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
@@ -513,6 +516,8 @@ void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
   } else if (nack && ack.psn == s.acknowledged) {
     go_back(s);
   }
+  if (s.selective || s.timed_out) [[unlikely]]
+    restart_timer(id, fresh > 0);
   if (transport.needs.acks && (fresh > 0 || nack)) {
     tell_congestion_control(id, static_cast<std::uint32_t>(fresh), ack, packet);
   }
@@ -632,30 +637,67 @@ void Sender::on_retransmission_timer(const Event& event) {
   }
   Event own = event;
   own.target = static_cast<std::uint32_t>(timer.value);
-  if (senders_[own.target].counted) outstanding_[own.target].line = kNone;
+  if (senders_[own.target].counted && outstanding_[own.target].line + 1ULL == event.argument)
+    outstanding_[own.target].line = kNone;
   on_retransmission(own);
 }
 
-void Sender::arm_timer(std::uint32_t id) {
-  SenderState& s = senders_[id];
-  s.timer = true;
-  s.timer_snapshot = s.acknowledged;
-  s.unasked = nothing_asked(s);
+// The timer is InfiniBand's (Architecture Specification 1.4, volume 1, section 9.7.6.1.3). It begins with the
+// first packet in flight that asks for an acknowledgement. An acknowledgement of something new and a timeout
+// begin it again, as in Linux's rxe (rxe_req.c update_state, rxe_comp.c COMPST_EXIT). The specification lets
+// a channel adapter notice a timeout of T_tr between T_tr and 4 T_tr; here it is T_tr.
+//
+// A pending event comes no later than the timeout, mostly earlier. So what begins the timer again only notes
+// the time, and a queue pair costs one event a timeout, not one a packet.
+
+// Returns how long the queue pair waits for an answer, as long as nothing changes.
+Time Sender::timeout(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
   const FabricTransport& transport = of(s);
   const ReliabilityPlan& reliability = transport.reliability;
-  if (s.selective) {
-    repeated_[id].timer_end = s.next_psn;
-    if (s.timeouts == 0) repeated_[id].quiet_since = loop_.now();
-  }
   Time wait = reliability.timeout;
   if (reliability.low_timeout != 0 && in_flight(id) <= reliability.low_packets)
     wait = reliability.low_timeout;
-  wait = backed_off(wait, transport.parameters.retransmission_backoff, s.timeouts);
-  schedule_timer(id, loop_.now() + wait, EventKind::retransmission);
+  if (!s.timed_out) return wait;
+  return backed_off(wait, transport.parameters.retransmission_backoff, state_.records[id].timeouts);
 }
 
-// After a timeout: what was sent before the timer was set and has not arrived is taken for lost, and all that
-// was sent if the last of it had the time of a round trip to be acknowledged.
+// Called when a packet that asks for an acknowledgement is made and nothing in flight had asked.
+void Sender::begin_timer(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  s.timer_began = loop_.now();
+  if (s.selective) repeated_[id].timer_end = s.next_psn;
+  if (!s.timer || s.selective || s.timed_out) await_timeout(id);
+}
+
+// Called for an answer of selective repeat or after a timeout. `fresh`: it acknowledges something new.
+void Sender::restart_timer(std::uint32_t id, bool fresh) {
+  SenderState& s = senders_[id];
+  const bool sooner = s.timed_out || in_flight(id) <= of(s).reliability.low_packets;
+  if (fresh && s.selective) repeated_[id].timer_end = s.next_psn;
+  if (fresh && s.timed_out) {
+    QueuePairRecord& record = state_.records[id];
+    record.timeouts = 0;
+    s.timed_out = false;
+    if (record.timer_event > loop_.now() + timeout(id)) s.timer = false;  // backed off
+  }
+  if (sooner && answer_due(s) && !s.failed) await_timeout(id);
+}
+
+// Adds an event unless one is pending that comes early enough. The timeout becomes shorter when less is in
+// flight, and when a backed-off one is over.
+void Sender::await_timeout(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  const Time at = s.timer_began + timeout(id);
+  QueuePairRecord& record = state_.records[id];
+  if (s.timer && record.timer_event <= at) return;
+  s.timer = true;
+  record.timer_event = std::max(at, loop_.now());
+  schedule_timer(id, record.timer_event, EventKind::retransmission);
+}
+
+// Takes packets for lost after a timeout: those sent before the timer began. If the last one had a round
+// trip's time to be acknowledged, all are.
 void Sender::repeat_overdue(std::uint32_t id) {
   const SenderState& s = senders_[id];
   SelectiveSender& v = repeated_[id];
@@ -668,39 +710,42 @@ void Sender::repeat_overdue(std::uint32_t id) {
 bool Sender::one_timeout_too_many(std::uint32_t id) {
   SenderState& s = senders_[id];
   const ReliabilityPlan& reliability = of(s).reliability;
-  if (++s.timeouts <= reliability.retries) return false;
+  QueuePairRecord& record = state_.records[id];
+  if (!s.timed_out && s.selective) repeated_[id].quiet_since = s.timer_began;
+  s.timed_out = true;
+  record.waited += loop_.now() - s.timer_began;
+  counts_.longest_timeouts = std::max(counts_.longest_timeouts, record.waited);
+  if (++record.timeouts <= reliability.retries) return false;
   return !s.selective || loop_.now() - repeated_[id].quiet_since >= reliability.patience;
 }
 
-// Looks whether there was progress since it was set; so a queue pair costs one timer event a timeout, not one
-// a packet. While nothing in flight asks for an acknowledgement none is missed, as with InfiniBand's
-// transport timer (Architecture Specification, volume 1, section 9.7.6.1.3), however slowly packets leave.
+// While nothing in flight asks for an acknowledgement none is missed, however slowly packets leave.
 void Sender::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   SenderState& s = senders_[id];
   s.digest = FabricPart::digest(s.digest, event);
   timer_ended(event.target);
+  if (!s.timer || event.time != state_.records[id].timer_event) return;
   s.timer = false;
-  if (s.acknowledged == s.sent_end) return;
-  if (s.acknowledged != s.timer_snapshot) {
-    s.timeouts = 0;
-  } else if (s.unasked) {
-    // No answer was due. Where all that is left is held none will be: the next packet sets the timer.
-    if (s.current == kNone && nothing_asked(s)) return;
-  } else if (one_timeout_too_many(id)) {
+  // begin_timer() is called when an answer is due again. After a timeout the timer goes on, though what is to
+  // be repeated may be held up at the port.
+  if (!answer_due(s) && (!s.timed_out || s.acknowledged == s.sent_end)) return;
+  if (event.time < s.timer_began + timeout(id)) return await_timeout(id);
+  if (one_timeout_too_many(id)) {
     s.failed = true;  // as a real queue pair's error state: the stall report names it
     s.current = kNone;
     return;
-  } else {
-    ++counts_.timeouts;
-    if (s.selective) {
-      repeat_overdue(id);
-    } else {
-      go_back(s);
-    }
   }
+  ++counts_.timeouts;
+  s.timer_began = loop_.now();
+  if (s.selective) {
+    repeat_overdue(id);
+    repeated_[id].timer_end = s.next_psn;
+  } else {
+    go_back(s);
+  }
+  await_timeout(id);
   make_ready(id);
-  arm_timer(id);
 }
 
 // A timer that is pending keeps what its end would have changed in the digest.

@@ -122,7 +122,7 @@ class Sender final : public PacketSource {
     if (has_work(id)) injectors_.join(id);
   }
 
-  bool asks(std::uint32_t id, SenderState& s, bool last) const;
+  bool asks(std::uint32_t id, SenderState& s, bool last);
   std::uint32_t next_packet(std::uint32_t id);
   std::uint32_t repeat_gap(std::uint32_t id);
   bool end_segment(std::uint32_t id, bool fresh);
@@ -162,12 +162,12 @@ class Sender final : public PacketSource {
   }
   bool stand_in_line(std::uint32_t id, Time time);
   void make_event(const TimerLine::Timer& timer, std::uint32_t place);
-  // Of what is in flight.
-  static bool nothing_asked(const SenderState& s) {
-    const std::uint32_t sent = s.next_psn - s.acknowledged;
-    return sent != 0 && sent <= s.unrequested;
-  }
-  void arm_timer(std::uint32_t id);
+  // Returns whether something in flight has asked for an acknowledgement.
+  static bool answer_due(const SenderState& s) { return s.next_psn - s.acknowledged > s.unrequested; }
+  Time timeout(std::uint32_t id) const;
+  void begin_timer(std::uint32_t id);
+  void restart_timer(std::uint32_t id, bool fresh);
+  void await_timeout(std::uint32_t id);
   void repeat_overdue(std::uint32_t id);
   bool one_timeout_too_many(std::uint32_t id);
   void on_retransmission(const Event& event);

@@ -215,22 +215,8 @@ Trace dcqcn(Source& source) {
   return recording.take();
 }
 
-Trace hpcc(Source& source) {
-  CongestionContext path = source.path();
-  const BitRate line = path.line_rate;
-  Settings p("hpcc");
-  p.real("eta", source.coin() ? 0.95 : source.real(0.5, 1));
-  p.integer("max_stage", source.coin() ? 5 : source.between(0, 3));
-  const bool ai = source.coin(), floor = source.coin(), base = source.coin(0.3);
-  p.rate("rate_ai", ai ? source.between(0, kGbps) : line / 2500, ai);
-  p.rate("minimum_rate", floor ? source.between(0, line / 10) : line / 1000, floor);
-  p.flag("fast_reaction", source.coin(0.8));
-  p.word("rates", source.coin() ? "single" : "per_hop");
-  p.flag("quantise", source.coin());
-  const bool multiplier = source.coin();
-  p.integer("unit_multiplier", multiplier ? source.between(1, 20) : std::max<BitRate>(1, line / (25 * kGbps)),
-            multiplier);
-  p.time("base_rtt", base ? source.between(2'000'000, 30'000'000) : 0);
+// Telemetry of paths of up to five links, which changes its length now and then.
+Trace record_telemetry(Source& source, const Settings& p, const CongestionContext& path) {
   Recording recording(p, path);
   std::array<TelemetryHop, kTelemetryHops> hops;
   for (TelemetryHop& hop : hops) {
@@ -264,6 +250,25 @@ Trace hpcc(Source& source) {
   return recording.take();
 }
 
+Trace hpcc(Source& source) {
+  CongestionContext path = source.path();
+  const BitRate line = path.line_rate;
+  Settings p("hpcc");
+  p.real("eta", source.coin() ? 0.95 : source.real(0.5, 1));
+  p.integer("max_stage", source.coin() ? 5 : source.between(0, 3));
+  const bool ai = source.coin(), floor = source.coin(), base = source.coin(0.3);
+  p.rate("rate_ai", ai ? source.between(0, kGbps) : line / 2500, ai);
+  p.rate("minimum_rate", floor ? source.between(0, line / 10) : line / 1000, floor);
+  p.flag("fast_reaction", source.coin(0.8));
+  p.word("rates", source.coin() ? "single" : "per_hop");
+  p.flag("quantise", source.coin());
+  const bool multiplier = source.coin();
+  p.integer("unit_multiplier", multiplier ? source.between(1, 20) : std::max<BitRate>(1, line / (25 * kGbps)),
+            multiplier);
+  p.time("base_rtt", base ? source.between(2'000'000, 30'000'000) : 0);
+  return record_telemetry(source, p, path);
+}
+
 // Round-trip times that wander between the base and several times `far`.
 class RoundTrips {
  public:
@@ -279,6 +284,21 @@ class RoundTrips {
   Source& source_;
   Time base_, far_, rtt_;
 };
+
+Trace record_round_trips(Source& source, const Settings& p, const CongestionContext& path, Time far) {
+  Recording recording(p, path);
+  RoundTrips round_trips(source, path.base_rtt, far);
+  Sequence sequence;
+  Time now = 0;
+  for (int i = 0; i < kRecords; ++i) {
+    now += source.scaled(20'000, 60'000'000);
+    Feedback f;
+    f.packets = sequence.advance(source, 2);
+    f.rtt = source.coin(0.05) ? 0 : round_trips.next();
+    recording.ack(now, sequence.acknowledged, sequence.next, f);
+  }
+  return recording.take();
+}
 
 Trace timely(Source& source) {
   const CongestionContext path = source.path();
@@ -297,18 +317,24 @@ Trace timely(Source& source) {
   p.integer("hai_after", source.coin() ? 5 : source.between(0, 3));
   p.rate("minimum_rate", floor ? source.between(0, line / 10) : line / 1000, floor);
   p.time("resolution", source.coin() ? kNanosecond : source.between(1, 100'000));
-  Recording recording(p, path);
-  RoundTrips round_trips(source, path.base_rtt, high);
-  Sequence sequence;
-  Time now = 0;
-  for (int i = 0; i < kRecords; ++i) {
-    now += source.scaled(20'000, 60'000'000);
-    Feedback f;
-    f.packets = sequence.advance(source, 2);
-    f.rtt = source.coin(0.05) ? 0 : round_trips.next();
-    recording.ack(now, sequence.acknowledged, sequence.next, f);
-  }
-  return recording.take();
+  return record_round_trips(source, p, path, high);
+}
+
+Trace powertcp(Source& source) {
+  const CongestionContext path = source.path();
+  const BitRate line = path.line_rate;
+  const bool in_band = source.coin();
+  Settings p("powertcp");
+  p.word("form", in_band ? "int" : "delay");
+  p.real("gamma", source.coin() ? 0.9 : source.real(0.01, 1));
+  p.real("eta", source.coin() ? 0.95 : source.real(0.5, 1));
+  p.real("rtt_margin", source.coin() ? 1.05 : source.real(1, 2));
+  const bool ai = source.coin(), floor = source.coin(), base = source.coin(0.3);
+  p.rate("rate_ai", ai ? source.between(0, kGbps) : line * 3 / 500, ai);
+  p.rate("minimum_rate", floor ? source.between(0, line / 10) : line / 1000, floor);
+  p.time("base_rtt", base ? source.between(2'000'000, 30'000'000) : 0);
+  return in_band ? record_telemetry(source, p, path)
+                 : record_round_trips(source, p, path, 10 * source.between(1, 10) * kMicrosecond);
 }
 
 Trace swift(Source& source) {
@@ -464,6 +490,7 @@ TEST(CongestionReference, Timely) { compare("timely", timely); }
 TEST(CongestionReference, Swift) { compare("swift", swift); }
 TEST(CongestionReference, Dctcp) { compare("dctcp", dctcp); }
 TEST(CongestionReference, IbCct) { compare("ib_cct", ib_cct); }
+TEST(CongestionReference, PowerTcp) { compare("powertcp", powertcp); }
 
 }  // namespace
 }  // namespace netsim

@@ -2,7 +2,7 @@
 the time in which packets leave that are new. One packet takes one unit of time; its reply, which is never lost,
 is back `round_trip` after its start.
 
-Reads a JSON case a line, writes its share a line. A timer looks once per timeout whether there was progress."""
+Reads a JSON case a line, writes its share a line. The timer begins anew with each acknowledgement of something new."""
 import json
 import random
 import sys
@@ -14,7 +14,7 @@ def goodput(case):
     packets, loss, round_trip, cap = (case[key] for key in ("packets", "loss", "round_trip", "cap"))
     draw = random.Random(case["seed"]).random
     now, acked, following, known, gaps_from, gaps_to = 0.0, 0, 0, set(), 0, 0  # the sender
-    timer, seen, timer_end, last_sent = case["timeout"], 0, 0, 0.0
+    began, timer_end, last_sent = 0.0, 0, 0.0
     expected, kept, nacked, latest = 0, set(), False, 0  # the receiver
     replies = deque()  # (time, expected, what came out of order or None)
     while acked < packets:
@@ -25,18 +25,22 @@ def goodput(case):
                 gaps_to = max(gaps_to, arrived)
             elif arrived is not None and upto >= acked:
                 following = upto
+            before = acked
             while acked < upto:
                 known.discard(acked)
                 acked += 1
             following = max(following, acked)
+            if acked > before or acked == following:
+                began, timer_end = now, following
         in_flight = following - acked - (0 if cumulative else len(known))
+        timer = began + (case["low_timeout"] if selective and in_flight <= 3 else case["timeout"])
         if timer <= now:
-            if acked == seen and selective:
+            if selective:
                 gaps_from, gaps_to = acked, following if now - last_sent > round_trip else timer_end
-            elif acked == seen:
+            else:
                 following = acked
-            seen, timer_end = acked, following
-            timer += case["low_timeout"] if selective and following - acked <= 3 else case["timeout"]
+            began, timer_end = now, following
+            continue
         gaps_from = max(gaps_from, acked)
         while gaps_from < gaps_to and gaps_from in known:
             gaps_from += 1
