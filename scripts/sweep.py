@@ -22,9 +22,12 @@ import fcntl
 import hashlib
 import io
 import json
+import os
 import pathlib
+import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -42,6 +45,8 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"scripts/sweep.py needs {error.name}, which {sys.executable} does not have: "
                      "apt install python3-yaml") from None
 
+# Matches the partial files of write_whole() and of pictures.
+PARTIAL = re.compile(r"\..+\.\d+(\.[0-9a-f]{8})?\.partial")
 ANSWERS = (0, 5, 6)  # exit codes with a summary: done, stalled, limit reached
 INTERRUPTED = 130
 
@@ -242,17 +247,91 @@ def table(sweep, rows):
     return stream.getvalue()
 
 
+class OwnFiles:
+    """Which files of sweeps lie in a folder: `sweep.json` there names them, with a hash of each. A file that it does not
+    name, or that has become another, is not the sweep's, and is never replaced or removed."""
+
+    NAME = "sweep.json"
+
+    def __init__(self, sweep, folder, names):
+        self.sweep, self.folder, self.path = sweep, folder, folder / self.NAME
+        self.plan, self.files = "", {}  # a hash of what the files show; by name the hash, None: whatever it is
+        if self.path.exists() or self.path.is_symlink():
+            self.read()
+        elif any(folder.glob("runs/" + "[0-9a-f]" * 24 + ".json")):  # of a sweep that kept no such record yet
+            self.files = dict.fromkeys(name for name in names if (folder / name).exists())
+        for name in names:
+            self.require_own(name)
+
+    def read(self):
+        try:
+            value = json.loads(self.path.read_text(encoding="utf-8")) if self.path.is_file() else {}
+            self.plan, self.files = value["plan"], dict(value["files"])
+        except (ValueError, KeyError, TypeError):
+            raise self.foreign(self.path) from None
+
+    def save(self):
+        measure.write_json(self.path, {"sweep": str(self.sweep.path), "plan": self.plan, "files": self.files})
+
+    @staticmethod
+    def foreign(path):
+        return sweep_file.SweepError(f"{path}: is not replaced: no sweep has written it as it is (--out names another folder)")
+
+    def is_own(self, name):
+        path = self.folder / name
+        if name not in self.files or path.is_symlink() or not path.is_file():
+            return False
+        return self.files[name] in (None, hashlib.sha256(path.read_bytes()).hexdigest())
+
+    def require_own(self, name):
+        path = self.folder / name
+        if (path.exists() or path.is_symlink()) and not self.is_own(name):
+            raise self.foreign(path)
+
+    def clear(self, plan):
+        """Removes the files of sweeps, which show something else than `plan`."""
+        for name in self.files:
+            if self.is_own(name):
+                (self.folder / name).unlink()
+        self.plan, self.files = plan, {}
+        self.save()
+
+    def put(self, name, make):
+        """`make(path)` writes the file. It is named before, so that it is the sweep's however this ends."""
+        self.require_own(name)
+        self.files[name] = None
+        self.save()
+        made = make(self.folder / name)
+        self.files[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+        self.save()
+        return made
+
+
+def open_lock(path):
+    """Opens the lock without changing a file that lies there."""
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(f"{path}: is no regular file")
+    return os.fdopen(number, "r")
+
+
 @contextlib.contextmanager
 def owned(folder):
     """One sweep at a time has the folder; the lock goes with its process, however that ends."""
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w", encoding="utf-8") as lock:
+    try:
+        lock = open_lock(folder / "lock")
+    except OSError as error:
+        raise sweep_file.SweepError(f"{folder}: the folder cannot be locked: {error}") from None
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise sweep_file.SweepError(f"{folder}: another sweep is running there (--out names another folder)") from None
         for torn in [*folder.glob(".*.partial"), *folder.glob("*/.*.partial")]:
-            torn.unlink()
+            if PARTIAL.fullmatch(torn.name) and torn.is_file() and not torn.is_symlink():
+                torn.unlink()
         yield
 
 
@@ -270,13 +349,18 @@ def plan_all(runner, points):
     return plans
 
 
-def run_missing(runner, points, plans, retry):
-    """Plays what has no answer yet, each key once."""
+def missing_runs(runner, points, plans, retry):
+    """A point for each key that has no answer yet."""
     missing = {}
     for point, plan in zip(points, plans):
         record = runner.kept(plan.key) if plan.key else {}
         if record is None or (retry and plan.key and "message" in record):
             missing.setdefault(plan.key, point)
+    return missing
+
+
+def run_missing(runner, points, plans, missing):
+    """Plays what has no answer yet, each key once."""
     keys = {plan.key for plan in plans if plan.key}
     print(f"{len(points)} points, {len(keys)} runs: {len(keys) - len(missing)} kept, {len(missing)} to do, "
           f"{runner.executor.jobs} at a time", file=sys.stderr)
@@ -296,17 +380,21 @@ def show_plan(runner, points, plans):
         print(f"{point.title()}: {state}\n    netsim {' '.join(point.arguments())}")
 
 
-def draw(plots, rows, folder):
+def draw(plots, rows, folder, own):
+    """Draws into the folder of the sweep, or into one that --plot names. There the user has named the files, too."""
     folder.mkdir(parents=True, exist_ok=True)
     for plot in plots:
         path = folder / plot.file
-        left_out = plot.draw(rows, path)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise OwnFiles.foreign(path)
+        make = lambda file, plot=plot: plot.draw(rows, file)
+        left_out = own.put(plot.file, make) if folder == own.folder else make(path)
         print(f"{path}" + (f": without {left_out} points that have no value" if left_out else ""), file=sys.stderr)
 
 
-def finish(sweep, runner, points, plans, plots, options):
+def finish(sweep, runner, points, plans, plots, own, options):
     rows = list(rows_of(sweep, points, plans, runner))
-    measure.write_whole(runner.folder / "results.csv", table(sweep, rows))
+    own.put("results.csv", lambda path: measure.write_whole(path, table(sweep, rows)))
     failed = [row for row in rows if row["outcome"] == "failed"]
     for row in failed[:5]:
         print(f"failed: {', '.join(f'{name}={row[name]}' for name in sweep.columns())}: {row['message']}", file=sys.stderr)
@@ -315,8 +403,18 @@ def finish(sweep, runner, points, plans, plots, options):
               file=sys.stderr)
     print(f"{runner.folder / 'results.csv'}: {len(rows)} rows", file=sys.stderr)
     if options.plot is not None:
-        draw(plots, rows, pathlib.Path(options.plot or runner.folder))
+        draw(plots, rows, picture_folder(options, own.folder), own)
     return 1 if failed else 0
+
+
+def picture_folder(options, folder):
+    return pathlib.Path(options.plot).resolve() if options.plot else folder
+
+
+def open_own_files(sweep, folder, plots, options):
+    """Refuses files in the way before anything runs."""
+    drawn = options.plot is not None and picture_folder(options, folder) == folder
+    return OwnFiles(sweep, folder, ["results.csv"] + ([plot.file for plot in plots] if drawn else []))
 
 
 def interrupt(*_):
@@ -334,14 +432,19 @@ def sweep_run(options):
         signal.signal(number, interrupt)
     with owned(folder):
         try:
+            own = open_own_files(sweep, folder, plots, options)
             runner = Runner(measure.find_binary(options.binary), sweep, folder, executor)
             points = list(sweep.points(folder / "workloads"))
             plans = plan_all(runner, points)
             if options.dry_run:
                 show_plan(runner, points, plans)
                 return 0
-            run_missing(runner, points, plans, options.retry_failed)
-            return finish(sweep, runner, points, plans, plots, options)
+            missing = missing_runs(runner, points, plans, options.retry_failed)
+            plan = digest([dataclasses.astuple(plan) for plan in plans], sweep.columns())
+            if missing or own.plan != plan:  # no table of another sweep, should this one be interrupted
+                own.clear(plan)
+            run_missing(runner, points, plans, missing)
+            return finish(sweep, runner, points, plans, plots, own, options)
         except KeyboardInterrupt:
             executor.stop()
             print(f"\ninterrupted: what is done is kept in {folder}, the same command goes on", file=sys.stderr)

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <new>
@@ -35,6 +36,7 @@
 #include "sim/core/text.h"
 #include "sim/decisions.h"
 #include "sim/import/ns3_config.h"
+#include "sim/interruption.h"
 #include "sim/options.h"
 #include "sim/report/configuration.h"
 #include "sim/report/drawing.h"
@@ -60,27 +62,18 @@ struct Call {
   Log log;
 };
 
-// Signal handlers can reach nothing else. A second signal ends the program the hard way.
-volatile std::sig_atomic_t interruption = 0;
-
-void catch_interruptions() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interruption = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  struct sigaction before {};
-  sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it ignored
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an IoError like any other
-  // std::terminate() and the libraries that netsim uses have said why.
-  std::signal(SIGABRT, [](int) { std::_Exit(static_cast<int>(ExitCode::bug)); });
+// Opens the closed ones of descriptors 0 to 2: a table with such a number would get the progress and the log.
+void open_standard_descriptors() {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
+    if (::fcntl(number, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
 }
 
+// Writes to stdout. A reader that has closed the pipe has read enough, so that is no error.
 void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF) {
-    throw IoError("stdout: cannot write the output");
-  }
+  if (std::fputs(text.c_str(), stdout) != EOF && std::fflush(stdout) != EOF) return;
+  if (errno != EPIPE)
+    throw IoError("stdout: cannot write the output: " + std::generic_category().message(errno));
 }
 
 // Without the middle of what nobody could read: a message may quote a line of any length.
@@ -215,7 +208,6 @@ void dry_run(Options options) {
   Simulation simulation(std::move(setup));
   Watch watch;
   watch.until = options.until;
-  watch.interrupted = [] { return interruption != 0; };
   const Prediction prediction = simulation.predict(kCalibrationSeconds, watch);
   const Structure structure = simulation.system().structure();
   if (options.json) {
@@ -268,11 +260,10 @@ ExitCode run(Options options, Call& call) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
   log_decisions(call.log, simulation);
-  const bool files = !options.output.empty();
-  const Manifest manifest = manifest_of(options, call, simulation, log);
+  Manifest manifest = manifest_of(options, call, simulation, log);
   Watch watch;
   watch.until = options.until;
-  watch.interrupted = [] { return interruption != 0; };
+  watch.interrupted = [] { return interrupted(); };
   Progress progress(Progress::style_for(stderr, options.quiet));
   if (!options.quiet) {
     watch.report = [&progress](const Advance& at) { progress.update(at.fraction, at.simulated, at.events); };
@@ -280,13 +271,12 @@ ExitCode run(Options options, Call& call) {
   const Results results = simulation.run(watch);
   progress.finish();
   log_results(call.log, results);
-  if (files) {
-    simulation.finish_tables(results);
-    simulation.write_file("run.log", call.log.text());
-    simulation.write_file("manifest.json", manifest_json(manifest, results));
-    simulation.write_file("summary.json", summary_json(results));  // the last: it says that all are there
-  }
+  simulation.finish_files(results, {call.log.text(), summary_json(results), [&](const auto& files) {
+                                      manifest.files = files;
+                                      return manifest_json(manifest, results);
+                                    }});
   show(options, results);
+  if (results.outcome == Outcome::interrupted) end_interrupted();
   return exit_code(results.outcome);
 }
 
@@ -386,11 +376,14 @@ ExitCode act(const Options& options, Call& call) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
+  set_reserve();
+  catch_signals();
   std::string command = "netsim";
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     command = quote_command(arguments);
-    catch_interruptions();
+    const ReadLog inputs;  // no output may replace them
     const Options options = parse_options(arguments);
     Call call{command, {}, Log(options.log, true)};
     load_plugins(options, call);
@@ -401,6 +394,7 @@ int main(int argc, char** argv) {
     complain(error.what());
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
+    release_reserve();
     complain(out_of_memory());
     return static_cast<int>(ExitCode::io);
   } catch (const std::system_error& error) {

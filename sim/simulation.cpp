@@ -11,6 +11,7 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/registry.h"
+#include "sim/core/time_limits.h"
 #include "sim/report/configuration.h"
 #include "sim/scheduling/placement.h"
 #include "sim/transport/ideal_endpoint.h"
@@ -77,7 +78,7 @@ Time given_duration(const Work& work, const std::string& workload, const Place& 
                       "hosts name none (netsim --list compute_model)",
                       kernel.name, work.name, workload));
     }
-    total += kernel.duration;
+    total = bounded_sum(total, kernel.duration);
   }
   return total;
 }
@@ -891,12 +892,8 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   return lines;
 }
 
-void Simulation::finish_tables(const Results& results) {
-  if (tables_ != nullptr) tables_->finish(results);
-}
-
-void Simulation::write_file(const char* name, const std::string& text) const {
-  if (tables_ != nullptr) tables_->write(name, text);
+void Simulation::finish_files(const Results& results, const RunTexts& texts) {
+  if (tables_ != nullptr) tables_->finish(results, texts);
 }
 
 }  // namespace netsim

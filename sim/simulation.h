@@ -166,10 +166,8 @@ class Simulation {
   // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are
   // complete.
   Results run(const Watch& watch);
-  // After run(): completes the tables in the output directory, if there is one.
-  void finish_tables(const Results& results);
-  // The same for another of the output_files().
-  void write_file(const char* name, const std::string& text) const;
+  // After run(): completes the files in the output directory, if there is one.
+  void finish_files(const Results& results, const RunTexts& texts);
 
  private:
   void create_jobs();

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "sim/core/errors.h"
+#include "sim/core/time_limits.h"
 
 namespace netsim {
 namespace {
@@ -50,6 +51,15 @@ void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sl
   sleepers.fetch_add(1);
   for (std::uint32_t value = word.load(); !done(value); value = word.load()) sleep_while(word, value);
   sleepers.fetch_sub(1);
+}
+
+// Ends a run that would go on later than times can be added up.
+void refuse_late(Time next, Time until) {
+  if (next <= kLastTime || next > until || next >= kNoEvent) return;
+  throw InputError(
+      "the simulation takes longer than 40 days (3456000 s), and no time may be later: make what it waits "
+      "for "
+      "shorter, repeat it less often, or end before (--until)");
 }
 
 // Lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
@@ -166,6 +176,7 @@ bool Engine::step(std::uint64_t count, Time until) {
     set->next_ = std::min(set->next_, first_mail(*set));
     first = std::min(first, set->next_);
   }
+  refuse_late(calls_.empty() ? first : std::min(first, calls_.back().time), until);
   if (!calls_.empty() && calls_.back().time <= std::min(first, until)) {
     call();
     return true;
@@ -175,7 +186,7 @@ bool Engine::step(std::uint64_t count, Time until) {
     return false;
   }
   if (look_around(first)) return false;
-  Time limit = until == kNever ? kNever : until + 1;
+  Time limit = std::min(until, kLastTime) + 1;
   if (const AtomSet* failed = first_failed(); failed != nullptr)
     limit = std::min(limit, failed->order().time + 1);
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);

@@ -1,5 +1,6 @@
 #include "sim/core/output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -46,197 +47,73 @@ fs::path destination(const std::string& path) {
   return real;
 }
 
-// A device or a pipe cannot be replaced by renaming: it is written directly.
-bool is_special(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
-}
-
-// A new file beside `target`, which no other OutputFile has, whoever made it.
-std::FILE* create_beside(const fs::path& target, fs::path& partial) {
+// Creates a file `partial` beside `name` that no other OutputFile of any process has.
+std::FILE* create_beside(int directory, const std::string& name, std::string& partial) {
   static std::atomic<unsigned> made{0};
-  const std::string prefix = "." + target.filename().string() + "." + std::to_string(::getpid()) + "-";
+  constexpr std::size_t kLongest = 200;  // bytes of the name; the rest must fit into NAME_MAX, too
+  const std::string prefix = "." + name.substr(0, kLongest) + "." + std::to_string(::getpid()) + "-";
   int descriptor = -1;
   do {
-    partial = target.parent_path() / (prefix + std::to_string(made++) + ".partial");
-    descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    partial = prefix + std::to_string(made++) + ".partial";
+    descriptor =
+        ::openat(directory, partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   } while (descriptor < 0 && errno == EEXIST);
   return descriptor < 0 ? nullptr : ::fdopen(descriptor, "wb");
 }
 
-// A descriptor that is closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
+// Renames without replacing anything. Returns false with errno set where it cannot be done.
+bool rename_new(int directory, const char* from, const char* to) {
+  if (::renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  struct stat there {};  // a file system that does not know the flag
+  if (::fstatat(directory, to, &there, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
+  return ::renameat(directory, from, directory, to) == 0;
+}
 
- private:
-  int number_;
-};
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
-// What a file that is not regular is.
+// Returns whether `file` is the name of a partial file of `name`: ".NAME.PROCESS-NUMBER.partial".
+bool is_partial_of(const std::string& name, std::string_view file) {
+  const std::string prefix = "." + name + ".";
+  constexpr std::string_view kEnding = ".partial";
+  if (!file.starts_with(prefix) || !file.ends_with(kEnding)) return false;
+  if (file.size() < prefix.size() + kEnding.size()) return false;
+  const std::string_view numbers = file.substr(prefix.size(), file.size() - prefix.size() - kEnding.size());
+  const std::size_t dash = numbers.find('-');
+  return dash != std::string_view::npos && is_number(numbers.substr(0, dash)) &&
+         is_number(numbers.substr(dash + 1));
+}
+
+// Names the kind of something that is no regular file.
 const char* kind_of(const struct stat& status) {
-  if (S_ISFIFO(status.st_mode)) return "it is a pipe, and inputs are read more than once: save it as a file";
-  if (S_ISSOCK(status.st_mode)) return "it is a socket, not a file";
-  return "it is a device, not a file";
+  if (S_ISLNK(status.st_mode)) return "a symbolic link";
+  if (S_ISDIR(status.st_mode)) return "a directory";
+  if (S_ISFIFO(status.st_mode)) return "a pipe";
+  if (S_ISSOCK(status.st_mode)) return "a socket";
+  return "a device";
 }
 
-// The lock file, locked; -1 if another run has it. Whoever ends removes it: then it is another file than the
-// one that has been locked, and the next try is for the new one.
-int claim(const std::string& directory, const std::string& path) {
-  while (true) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
-    if (file.number() < 0) fail(directory, "the output directory cannot be written", errno);
-    if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EINTR) continue;
-      if (errno == EWOULDBLOCK) return -1;
-      return file.release();  // the file system has no locks
-    }
-    struct stat locked {};
-    struct stat there {};
-    const bool same = ::fstat(file.number(), &locked) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-                      locked.st_ino == there.st_ino && locked.st_dev == there.st_dev;
-    if (same) return file.release();
-  }
+// Returns why an input that is no regular file is refused.
+std::string refusal(const struct stat& status) {
+  const std::string what = std::string("it is ") + kind_of(status);
+  return what + (S_ISFIFO(status.st_mode) ? ", and inputs are read more than once: save it as a file"
+                                          : ", not a file");
 }
 
-// Whether `name` is that of a partial file of one of `names`.
-bool is_partial_of(const std::vector<std::string>& names, const std::string& name) {
-  return name.starts_with('.') && name.ends_with(".partial") &&
-         std::any_of(names.begin(), names.end(),
-                     [&](const std::string& of) { return name.compare(1, of.size() + 1, of + ".") == 0; });
+constexpr const char* kIsInput = "it is an input of this run, which would be replaced: name another";
+
+bool is_input(const struct stat& status) {
+  return S_ISREG(status.st_mode) && ReadLog::has_read({status.st_dev, status.st_ino});
 }
 
-void remove_regular(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = destination(path.string());
-  if (!fs::is_regular_file(fs::symlink_status(real, error))) return;
-  if (::unlink(real.c_str()) != 0 && errno != ENOENT) fail(path.string(), "cannot be replaced", errno);
-}
-
-std::uint64_t load_little_endian(const char* bytes, std::size_t count) {
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return word;
-}
-
-}  // namespace
-
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  if (path_.empty()) fail(path_, "cannot be written", "the name is empty");
-  const fs::path target = destination(path_);
-  std::error_code error;
-  if (fs::is_directory(target, error)) fail(path_, "cannot be written", EISDIR);
-  const bool direct = is_special(target);
-  fs::path opened = target;
-  file_ = direct ? std::fopen(opened.c_str(), "wbe") : create_beside(target, opened);
-  if (file_ == nullptr) fail(path_, "cannot be written", errno);
-  if (!direct) temporary_ = opened.string();
-  target_ = target.string();
-  std::setvbuf(file_, nullptr, _IOFBF, kBufferSize);
-}
-
-OutputFile::~OutputFile() { discard(); }
-
-void OutputFile::discard() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
-  file_ = nullptr;
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-void OutputFile::write(std::string_view text) {
-  NETSIM_CHECK(file_ != nullptr, "write to " + path_ + " after its end");
-  if (text.empty() || std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
-  const int error = errno;
-  discard();
-  fail(path_, "cannot be written", error);
-}
-
-void OutputFile::write_integer(std::int64_t value) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  write({digits, static_cast<std::size_t>(end - digits)});
-}
-
-void OutputFile::commit() {
-  NETSIM_CHECK(file_ != nullptr, "commit of " + path_ + " after its end");
-  if (std::fflush(file_) != 0) {
-    const int error = errno;
-    discard();
-    fail(path_, "cannot be written", error);
-  }
-  std::FILE* file = std::exchange(file_, nullptr);
-  int error = std::fclose(file) != 0 ? errno : 0;
-  if (temporary_.empty() && error == 0) return;
-  if (error == 0 && std::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  fail(path_, "cannot be written", error);
-}
-
-OutputDirectory::OutputDirectory(std::string path, std::vector<std::string> names)
-    : path_(std::move(path)), names_(std::move(names)) {
-  if (path_.empty()) fail(path_, "cannot be the output directory", "the name is empty");
-  std::error_code error;
-  fs::create_directories(path_, error);
-  const bool there = fs::is_directory(path_);
-  if (!there && fs::exists(path_)) fail(path_, "cannot be the output directory", ENOTDIR);
-  if (!there) fail(path_, "the output directory cannot be created", error.message());
-  lock_ = claim(path_, (fs::path(path_) / kLockFile).string());
-  if (lock_ < 0)
-    fail(path_, "cannot be the output directory", "another run writes there now; give each its own --out");
-  remove_partial_files();
-}
-
-OutputDirectory::~OutputDirectory() {
-  ::unlink((fs::path(path_) / kLockFile).c_str());
-  ::close(lock_);
-}
-
-void OutputDirectory::clear() const {
-  for (const std::string& name : names_) remove_regular(fs::path(path_) / name);
-}
-
-void OutputDirectory::remove_partial_files() const {
-  std::error_code error;
-  fs::directory_iterator entry(path_, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (is_partial_of(names_, entry->path().filename().string())) remove_regular(entry->path());
-  }
-}
-
-std::string OutputDirectory::file(const std::string& name) const {
-  NETSIM_CHECK(std::find(names_.begin(), names_.end(), name) != names_.end(), "no run writes " + name);
-  return (fs::path(path_) / name).string();
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + "\"";
-}
-
-std::string read_file(const std::string& path, std::uint64_t limit) {
-  const Descriptor file(
-      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe may have no writer
-  struct stat status {};
-  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail(path, "cannot be read", errno);
-  if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
-  if (!S_ISREG(status.st_mode)) fail(path, "cannot be read", kind_of(status));
+// Reads a whole file; `path` stands for it in messages.
+std::string read_descriptor(const Descriptor& file, const std::string& path, std::uint64_t limit,
+                            const struct stat& status) {
   const auto too_large = [&] {
     fail(path, "cannot be read", "it is larger than the limit, " + std::to_string(limit) + " bytes");
   };
@@ -254,7 +131,270 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
     if (size > limit) too_large();
   }
   result.resize(size);
-  ReadLog::note(path, result);
+  return result;
+}
+
+std::uint64_t load_little_endian(const char* bytes, std::size_t count) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
+  return word;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+int Descriptor::release() { return std::exchange(number_, -1); }
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) fail(path_, "cannot be written", "the name is empty");
+  const fs::path target = destination(path_);
+  name_ = target.filename().string();
+  struct stat status {};
+  const bool there = ::stat(target.c_str(), &status) == 0;
+  if (!there && errno != ENOENT) fail(path_, "cannot be written", errno);
+  if (there && S_ISDIR(status.st_mode)) fail(path_, "cannot be written", EISDIR);
+  if (there && is_input(status)) fail(path_, "cannot be written", kIsInput);
+  if (there && !S_ISREG(status.st_mode)) {
+    file_ = std::fopen(target.c_str(), "wbe");
+    if (file_ == nullptr) fail(path_, "cannot be written", errno);
+  } else {
+    const std::string parent = target.parent_path().string();
+    parent_ = Descriptor(::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (parent_.number() < 0) fail(path_, "cannot be written", errno);
+    directory_ = parent_.number();
+    create_partial();
+  }
+  std::setvbuf(file_, nullptr, _IOFBF, kBufferSize);
+}
+
+OutputFile::OutputFile(const OutputDirectory& directory, const std::string& name)
+    : path_(directory.file(name)), name_(name), directory_(directory.descriptor()), replaces_(false) {
+  create_partial();
+  std::setvbuf(file_, nullptr, _IOFBF, kBufferSize);
+}
+
+OutputFile::~OutputFile() { discard(); }
+
+void OutputFile::create_partial() {
+  file_ = create_beside(directory_, name_, partial_);
+  if (file_ == nullptr) {
+    const int error = errno;
+    partial_.clear();
+    fail(path_, "cannot be written", error);
+  }
+  registered_.emplace(directory_, partial_);
+}
+
+void OutputFile::discard() {
+  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+  if (!partial_.empty()) ::unlinkat(directory_, partial_.c_str(), 0);
+  partial_.clear();
+  registered_.reset();
+}
+
+void OutputFile::write(std::string_view text) {
+  NETSIM_CHECK(file_ != nullptr, "write to " + path_ + " after its end");
+  if (text.empty() || std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
+  const int error = errno;
+  discard();
+  fail(path_, "cannot be written", error);
+}
+
+void OutputFile::write_integer(std::int64_t value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  write({digits, static_cast<std::size_t>(end - digits)});
+}
+
+std::uint64_t OutputFile::complete() {
+  NETSIM_CHECK(file_ != nullptr, "end of " + path_ + " after its end");
+  struct stat status {};
+  int error = std::fflush(file_) != 0 || ::fstat(::fileno(file_), &status) != 0 ? errno : 0;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && error == 0) error = errno;
+  if (error == 0) return static_cast<std::uint64_t>(status.st_size);
+  discard();
+  fail(path_, "cannot be written", error);
+}
+
+void OutputFile::commit() {
+  if (file_ != nullptr) {
+    complete();
+    if (partial_.empty()) return;
+  }
+  NETSIM_CHECK(!partial_.empty(), "commit of " + path_ + " after its end");
+  const bool done = replaces_ ? ::renameat(directory_, partial_.c_str(), directory_, name_.c_str()) == 0
+                              : rename_new(directory_, partial_.c_str(), name_.c_str());
+  const int error = errno;
+  if (done) {
+    partial_.clear();
+    registered_.reset();
+    return;
+  }
+  discard();
+  if (error == EEXIST)
+    fail(path_, "cannot be written", "it came there during the run, and netsim did not write it");
+  fail(path_, "cannot be written", error);
+}
+
+OutputDirectory::OutputDirectory(std::string path, OutputNames names)
+    : path_(std::move(path)), names_(std::move(names)) {
+  if (path_.empty()) fail(path_, "cannot be the output directory", "the name is empty");
+  std::error_code error, ignored;
+  fs::create_directories(path_, error);
+  directory_ = Descriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const int reason = errno;
+  if (directory_.number() < 0 && fs::exists(path_, ignored))
+    fail(path_, "cannot be the output directory", reason);
+  if (directory_.number() < 0)
+    fail(path_, "the output directory cannot be created", error ? error.message() : "it was removed");
+  claim();
+  try {
+    remove_partial_files();
+    require_own();
+  } catch (...) {  // no destructor follows
+    ::unlinkat(directory_.number(), kLockFile, 0);
+    throw;
+  }
+}
+
+OutputDirectory::~OutputDirectory() {
+  if (holds_lock()) ::unlinkat(directory_.number(), kLockFile, 0);
+}
+
+// Locks the lock file. A run that ends removes the file; then the lock is of no use, and the loop tries the
+// file that lies there now.
+void OutputDirectory::claim() {
+  do {
+    lock_ = Descriptor(::openat(directory_.number(), kLockFile,
+                                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+    struct stat status {};
+    if (lock_.number() < 0 && errno == ELOOP)
+      fail(file(kLockFile), "cannot be locked", "it is a symbolic link");
+    if (lock_.number() < 0 || ::fstat(lock_.number(), &status) != 0)
+      fail(path_, "the output directory cannot be written", errno);
+    if (!S_ISREG(status.st_mode) || status.st_size != 0)
+      fail(file(kLockFile), "cannot be locked",
+           "netsim did not write it: remove it, or name another directory");
+    while (::flock(lock_.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != EWOULDBLOCK) break;  // the file system has no locks
+      fail(path_, "cannot be the output directory", "another run writes there now; give each its own --out");
+    }
+  } while (!holds_lock());
+  registered_.emplace(directory_.number(), kLockFile);
+}
+
+bool OutputDirectory::holds_lock() const {
+  struct stat locked {};
+  struct stat there {};
+  return ::fstat(lock_.number(), &locked) == 0 &&
+         ::fstatat(directory_.number(), kLockFile, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+         locked.st_ino == there.st_ino && locked.st_dev == there.st_dev;
+}
+
+void OutputDirectory::require_held() const {
+  if (!holds_lock())
+    fail(path_, "the output directory was removed, or its lock, while the run went on",
+         "nothing can be written there");
+}
+
+std::optional<std::vector<WrittenFile>> OutputDirectory::read_manifest() const {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 28;
+  const Descriptor manifest(
+      ::openat(directory_.number(), names_.manifest.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  const bool readable = manifest.number() >= 0 && ::fstat(manifest.number(), &status) == 0 &&
+                        S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) <= kLargest;
+  if (!readable) return std::nullopt;
+  return names_.read_manifest(read_descriptor(manifest, file(names_.manifest), kLargest, status));
+}
+
+void OutputDirectory::require_own() const {
+  const std::optional<std::vector<WrittenFile>> written = read_manifest();
+  for (const std::string& name : names_.all) {
+    struct stat status {};
+    if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;
+      fail(file(name), "cannot be replaced", errno);
+    }
+    const auto refuse = [&](const std::string& why) {
+      fail(file(name), "is not replaced",
+           why + "; --out another directory, or move the file away if it is not needed");
+    };
+    if (!S_ISREG(status.st_mode)) refuse(std::string("netsim did not write it: it is ") + kind_of(status));
+    if (is_input(status)) refuse("it is an input of this run");
+    if (!written) refuse("netsim did not write it: no " + names_.manifest + " of netsim lies there");
+    if (name == names_.manifest) continue;
+    const auto of = std::find_if(written->begin(), written->end(),
+                                 [&](const WrittenFile& each) { return each.name == name; });
+    if (of == written->end()) refuse("netsim did not write it: " + names_.manifest + " does not name it");
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    if (of->bytes && *of->bytes != size)
+      refuse("netsim did not write it as it is: " + std::to_string(size) + " bytes, " + names_.manifest +
+             " says " + std::to_string(*of->bytes));
+  }
+}
+
+void OutputDirectory::clear() const {
+  require_held();
+  require_own();
+  for (const std::string& name : names_.all) {
+    if (name != names_.manifest) remove(name);
+  }
+  remove(names_.manifest);
+}
+
+void OutputDirectory::remove(const std::string& name) const {
+  if (::unlinkat(directory_.number(), name.c_str(), 0) != 0 && errno != ENOENT)
+    fail(file(name), "cannot be replaced", errno);
+}
+
+void OutputDirectory::remove_partial_files() const {
+  const int copy = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
+  if (entries == nullptr) return;  // it may be written and not be read
+  while (const dirent* entry = ::readdir(entries.get())) {
+    struct stat status {};
+    const bool partial = std::any_of(names_.all.begin(), names_.all.end(), [&](const std::string& name) {
+      return is_partial_of(name, entry->d_name);
+    });
+    if (partial && ::fstatat(directory_.number(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode))
+      remove(entry->d_name);
+  }
+}
+
+std::string OutputDirectory::file(const std::string& name) const { return (fs::path(path_) / name).string(); }
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string read_file(const std::string& path, std::uint64_t limit) {
+  const Descriptor file(
+      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe may have no writer
+  struct stat status {};
+  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail(path, "cannot be read", errno);
+  if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
+  if (!S_ISREG(status.st_mode)) fail(path, "cannot be read", refusal(status));
+  std::string result = read_descriptor(file, path, limit, status);
+  ReadLog::note(path, result, {status.st_dev, status.st_ino});
   return result;
 }
 

@@ -28,13 +28,18 @@ std::string bytes_of(const std::string& path) {
   }
 }
 
-// The interface that the plugin in `bytes` was made with.
+// The interface that the plugin in `bytes` was made with: a line of text behind a mark. Other files may hold
+// the mark, too, as netsim itself does.
 std::string interface_of(const std::string& path, const std::string& bytes) {
-  const std::size_t mark = bytes.find(kMark);
-  if (mark == std::string::npos)
-    refuse(path, "is no plugin of netsim: it has no NETSIM_PLUGIN (sim/core/plugin.h)");
-  const std::size_t begin = mark + kMark.size();
-  return bytes.substr(begin, std::min(bytes.find('\n', begin), begin + 80) - begin);
+  constexpr std::size_t kLongest = 80;
+  for (std::size_t mark = bytes.find(kMark); mark != std::string::npos; mark = bytes.find(kMark, mark + 1)) {
+    const std::size_t begin = mark + kMark.size();
+    const std::size_t end = bytes.find('\n', begin);
+    if (end == std::string::npos || end == begin || end - begin > kLongest) continue;
+    const std::string text = bytes.substr(begin, end - begin);
+    if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return text;
+  }
+  refuse(path, "is no plugin of netsim: it has no NETSIM_PLUGIN (sim/core/plugin.h)");
 }
 
 }  // namespace

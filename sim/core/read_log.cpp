@@ -14,14 +14,23 @@ thread_local ReadLog* innermost = nullptr;
 ReadLog::ReadLog() : outer_(innermost) { innermost = this; }
 ReadLog::~ReadLog() { innermost = outer_; }
 
-void ReadLog::note(const std::string& path, std::string_view bytes) {
+void ReadLog::note(const std::string& path, std::string_view bytes, Identity identity) {
   if (innermost == nullptr) return;
+  if (!has_read(identity)) innermost->identities_.push_back(identity);
   File file{path, content_hash(bytes)};
   std::vector<File>& files = innermost->files_;
   const bool known = std::any_of(files.begin(), files.end(), [&](const File& other) {
     return other.path == file.path && other.hash == file.hash;
   });
   if (!known) files.push_back(std::move(file));
+}
+
+bool ReadLog::has_read(Identity identity) {
+  for (const ReadLog* log = innermost; log != nullptr; log = log->outer_) {
+    const std::vector<Identity>& known = log->identities_;
+    if (std::find(known.begin(), known.end(), identity) != known.end()) return true;
+  }
+  return false;
 }
 
 }  // namespace netsim

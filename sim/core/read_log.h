@@ -4,6 +4,8 @@
 // names. This is the one thing that a thread knows beside its stack: results never depend on it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,13 @@ class ReadLog {
     std::string hash;  // content_hash() of the bytes that were read, not of what lies there later
   };
 
+  // The file itself, whatever its name.
+  struct Identity {
+    ::dev_t device = 0;
+    ::ino_t inode = 0;
+    bool operator==(const Identity&) const = default;
+  };
+
   ReadLog();
   ~ReadLog();
   ReadLog(const ReadLog&) = delete;
@@ -26,10 +35,13 @@ class ReadLog {
 
   const std::vector<File>& files() const { return files_; }
   // For read_file(): tells the log of this thread, if there is one.
-  static void note(const std::string& path, std::string_view bytes);
+  static void note(const std::string& path, std::string_view bytes, Identity identity);
+  // Whether a log of this thread, the innermost or one around it, knows that the file was read.
+  static bool has_read(Identity identity);
 
  private:
   std::vector<File> files_;
+  std::vector<Identity> identities_;
   ReadLog* outer_;
 };
 

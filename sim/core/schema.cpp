@@ -1,6 +1,8 @@
 #include "sim/core/schema.h"
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 namespace netsim {
@@ -48,6 +50,17 @@ Json real_schema(const ParameterInfo& info) {
   return {{"anyOf", {std::move(number), std::move(text)}}};
 }
 
+// Editors that read YAML 1.1 take these words for the two truth values.
+Json choice_schema(const std::vector<std::string>& choices) {
+  const auto has = [&](std::initializer_list<const char*> words) {
+    return std::find_first_of(choices.begin(), choices.end(), words.begin(), words.end()) != choices.end();
+  };
+  Json allowed = choices;
+  if (has({"off", "no", "n", "false"})) allowed.push_back(false);
+  if (has({"on", "yes", "y", "true"})) allowed.push_back(true);
+  return {{"enum", std::move(allowed)}};
+}
+
 Json table_schema(const ParameterTable& table);
 
 Json reference(const std::string& definition) { return {{"$ref", "#/$defs/" + definition}}; }
@@ -66,7 +79,7 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "time") return quantity("s|ms|us|ns|ps|\u00b5s|\u03bcs");
   if (info.type == "bytes") return quantity("[KMGT]?B|kB|[KMGT]iB");
   if (info.type == "rate") return quantity("([kKMGT]?(bps|b/s|bit/s|B/s)|[KMGT]iB/s)");
-  if (info.type == "choice") return {{"enum", info.choices}};
+  if (info.type == "choice") return choice_schema(info.choices);
   if (info.type == "section") return table_schema(info.children);
   if (info.type == "sections")
     return {{"type", "object"}, {"additionalProperties", table_schema(info.children)}};
@@ -77,7 +90,8 @@ Json type_schema(const ParameterInfo& info) {
     Json list = {{"type", "array"}, {"items", {{"type", "object"}}}};
     return {{"anyOf", {integer_schema(info), std::move(list)}}};
   }
-  if (info.type == "list") return {{"type", {"array", "string", "number"}}};  // a single item may stand alone
+  if (info.type == "list")
+    return {{"type", {"array", "string", "number", "boolean"}}};  // a single item may stand alone
   // Text: YAML's own idea of its type does not matter.
   Json text = {{"type", {"string", "number", "boolean"}}};
   if (info.type != "names") return text;

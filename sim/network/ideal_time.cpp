@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "sim/core/time_limits.h"
+
 namespace netsim {
 namespace {
 
@@ -58,7 +60,8 @@ Time ideal_time(const FabricState& state, std::span<const PortId> path, std::uin
     Time chain = second, slowest = 0, last = alone;
     for (std::size_t to = from; packets > 2 && to < path.size(); ++to) {
       slowest = std::max(slowest, links[to].full_wire);
-      is_behind(to, chain + static_cast<Time>(packets - 3) * slowest + links[to].full_wire - last);
+      const Time others = bounded_time(static_cast<Int128>(packets - 3) * slowest);
+      is_behind(to, chain + others + links[to].full_wire - last);
       chain += links[to].full;
       last += links[to].last;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/time_limits.h"
 #include "sim/topology/parts.h"
 
 namespace netsim {
@@ -100,7 +101,7 @@ Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector
     if (servers) break;
   }
   // Each of the messages of a run may be rounded up by a picosecond, none down.
-  return std::max(static_cast<Time>(seconds * 1e12 * (1 - 1e-9)), delay);
+  return std::max(bounded_time(seconds * 1e12 * (1 - 1e-9)), delay);
 }
 
 }  // namespace netsim

@@ -226,6 +226,7 @@ std::string known_names() {
 // called.
 struct Subject {
   std::vector<std::string> paths;  // "transport.congestion_control.alpha_timer"; ends of them are names too
+  std::string way;                 // the shortest path that begins at the top of the configuration; "": none
   const ParameterInfo* parameter = nullptr;  // null for components
   const ComponentInfo* component = nullptr;  // itself, or the one whose parameter it is; null: a section's
 };
@@ -235,6 +236,7 @@ class Subjects {
  public:
   Subjects() {
     for (const ComponentInfo* info : Catalogue::instance().all()) add_component(*info);
+    in_configuration_ = true;
     add_table(configuration_table(), "", nullptr);
   }
   const std::vector<Subject>& all() const { return subjects_; }
@@ -242,8 +244,17 @@ class Subjects {
  private:
   void add_component(const ComponentInfo& info) {
     const std::string path = info.kind + "." + info.name;
-    subjects_.push_back({{path}, nullptr, &info});
-    add_table(info.parameters, path + ".", &info);
+    subjects_.push_back({{path}, "", nullptr, &info});
+    add_parameters(info, path + ".");
+  }
+  // A component may hold one of its own kind, which is followed; what that one holds of the kind is not.
+  void add_parameters(const ComponentInfo& info, const std::string& prefix) {
+    const auto of_kind = std::count_if(inside_.begin(), inside_.end(),
+                                       [&](const ComponentInfo* outer) { return outer->kind == info.kind; });
+    if (of_kind > 1 || std::find(inside_.begin(), inside_.end(), &info) != inside_.end()) return;
+    inside_.push_back(&info);
+    add_table(info.parameters, prefix, &info);
+    inside_.pop_back();
   }
   void add_table(const ParameterTable& table, const std::string& prefix, const ComponentInfo* of) {
     for (const ParameterInfo& info : table) {
@@ -251,19 +262,22 @@ class Subjects {
       add(info, path, of);
       if (info.type == "sections") continue;  // of what all share
       add_table(info.children, path + ".", of);
-      if (info.type != "component" || prefix.size() > kDeepest) continue;
+      if (info.type != "component") continue;
       for (const ComponentInfo* component : Catalogue::instance().all()) {
-        if (component->kind == info.component_kind) add_table(component->parameters, path + ".", component);
+        if (component->kind == info.component_kind) add_parameters(*component, path + ".");
       }
     }
   }
   void add(const ParameterInfo& info, const std::string& path, const ComponentInfo* of) {
     const auto [it, fresh] = places_.try_emplace(&info, subjects_.size());
-    if (fresh) subjects_.push_back({{}, &info, of});
-    subjects_[it->second].paths.push_back(path);
+    if (fresh) subjects_.push_back({{}, "", &info, of});
+    Subject& subject = subjects_[it->second];
+    subject.paths.push_back(path);
+    if (in_configuration_ && (subject.way.empty() || path.size() <= subject.way.size())) subject.way = path;
   }
 
-  static constexpr std::size_t kDeepest = 200;  // components that hold each other end somewhere
+  bool in_configuration_ = false;
+  std::vector<const ComponentInfo*> inside_;
   std::vector<Subject> subjects_;
   std::map<const ParameterInfo*, std::size_t> places_;
 };
@@ -301,11 +315,11 @@ std::vector<std::string> subject_names() {
   return {names.begin(), names.end()};
 }
 
-// The way through the configuration, where there is one: it was added last. A component's parameters have
-// others before it, and ways that several components share.
+// Returns the way through the configuration, where there is one. Several components may share it.
 std::string title_of(const Subject& subject) {
   const bool shared = subject.component != nullptr && subject.paths.size() > 1;
-  return subject.paths.back() + (shared ? " (" + subject.component->name + ")" : "");
+  return (subject.way.empty() ? subject.paths.front() : subject.way) +
+         (shared ? " (" + subject.component->name + ")" : "");
 }
 
 bool is_given(const ConfigNode& root, const char* name) {

@@ -20,7 +20,7 @@
 namespace netsim {
 namespace {
 
-constexpr double kWidth = 1200, kMargin = 40, kRow = 120;
+constexpr double kWidth = 1200, kMargin = 40, kRow = 120, kReach = 2 * kMargin;
 constexpr std::size_t kLongestRow = 32, kOfLongerRows = 14;
 constexpr std::size_t kMostPlaced = 2048;  // switches of a drawing that is not by tier
 constexpr std::size_t kMostHostKinds = 4;  // whose inside is shown
@@ -171,8 +171,10 @@ class Picture {
     bottom_ = y + kBoxHeight;
   }
 
-  // A switch in a host's atom is the host; other hosts lie behind their switch, seen from `centre`.
+  // A switch in a host's atom is the host. Other hosts lie behind their switch, seen from `centre`, at most
+  // kReach away: the outermost switches have no more room beside them.
   void draw_with_hosts(const std::vector<Point>& places, double space, Point centre) {
+    const double behind = std::min(0.5 * space, kReach);
     const double width = std::min(kWidestBox, 0.6 * space);
     for (std::size_t i = 0; i < places.size(); ++i) draw_switch(switches_[i], {places[i], width});
     std::map<NodeId, std::vector<std::uint32_t>> hosts;
@@ -189,9 +191,9 @@ class Picture {
       const double part = width / static_cast<double>(here.size());
       for (std::size_t i = 0; i < here.size(); ++i) {
         const double aside = (static_cast<double>(i) - static_cast<double>(here.size() - 1) / 2) * part * 1.1;
-        draw_hosts({here[i]}, {{from.x + away.x * 0.5 * space - away.y * aside,
-                                from.y + away.y * 0.5 * space + away.x * aside},
-                               std::min(part, width / 2)});
+        draw_hosts({here[i]},
+                   {{from.x + away.x * behind - away.y * aside, from.y + away.y * behind + away.x * aside},
+                    std::min(part, width / 2)});
       }
     }
   }

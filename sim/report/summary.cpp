@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/report/tables.h"
+
 namespace netsim {
 namespace {
 
@@ -365,7 +367,29 @@ std::string manifest_json(const Manifest& manifest, const Results& results) {
   json["fingerprint"] = fingerprint_json(results.fingerprints);
   json["outcome"] = to_string(results.outcome);
   json["wall_time_s"] = results.wall_seconds;
+  json["files"] = Json::array();
+  for (const WrittenFile& file : manifest.files)
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes.value_or(0)}});
   return text_of(json);
+}
+
+std::optional<std::vector<WrittenFile>> files_in_manifest(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  const auto is_text = [&](const char* key) { return json.contains(key) && json[key].is_string(); };
+  if (!json.is_object() || !is_text("netsim") || !is_text("command") || !is_text("configuration"))
+    return std::nullopt;
+  std::vector<WrittenFile> files;
+  if (!json.contains("files")) {
+    for (const std::string& name : output_files()) files.push_back({name, std::nullopt});
+    return files;
+  }
+  if (!json["files"].is_array()) return std::nullopt;
+  for (const Json& file : json["files"]) {
+    const bool known = file.is_object() && file.contains("name") && file["name"].is_string() &&
+                       file.contains("bytes") && file["bytes"].is_number_unsigned();
+    if (known) files.push_back({file["name"].get<std::string>(), file["bytes"].get<std::uint64_t>()});
+  }
+  return files;
 }
 
 }  // namespace netsim

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/core/output.h"
 #include "sim/core/plugin_loader.h"
 #include "sim/core/read_log.h"
 #include "sim/core/units.h"
@@ -33,9 +35,13 @@ struct Manifest {
   std::string configuration;          // resolved, as YAML with the origin of every value
   std::vector<ReadLog::File> inputs;  // every file that was read
   std::vector<Plugin> plugins;        // in the order of loading
+  std::vector<WrittenFile> files;     // that the run wrote beside the manifest
 };
 std::string manifest_json(const Manifest& manifest, const Results& results);
 // Of a run that has not been played: without fingerprint, outcome and time.
 std::string manifest_json(const Manifest& manifest);
+// Returns the files that the manifest with this text names; nothing for a text that is no manifest of netsim.
+// Older versions named no files: then all output_files() are returned, without sizes.
+std::optional<std::vector<WrittenFile>> files_in_manifest(const std::string& text);
 
 }  // namespace netsim

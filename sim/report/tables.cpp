@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <utility>
+
+#include "sim/report/summary.h"
 
 namespace netsim {
 namespace {
@@ -156,8 +157,9 @@ const std::vector<std::string>& output_files() {
   return names;
 }
 
-Tables::Rows::Rows(const std::string& path, const char* header, std::uint64_t row_limit)
-    : file(path), name(std::filesystem::path(path).filename().string()), limit(row_limit) {
+Tables::Rows::Rows(const OutputDirectory& directory, const char* name, const char* header,
+                   std::uint64_t row_limit)
+    : file(directory, name), limit(row_limit) {
   file.write(header);
 }
 
@@ -190,12 +192,11 @@ void Tables::Rows::end_row() { file.write("\n"); }
 Tables::Tables(const std::string& directory, const OutputParameters& parameters,
                const std::vector<NamedSource>& jobs, const std::vector<std::string>& nics,
                std::unique_ptr<Ns3Fct> fct)
-    : directory_(directory, output_files()), fct_(std::move(fct)) {
+    : directory_(directory, {output_files(), "manifest.json", files_in_manifest}), fct_(std::move(fct)) {
   for (const NamedSource& job : jobs) add_job(job);
   for (const std::string& name : nics) nics_.push_back(csv_cell(name));
   const auto open = [&](const char* name, const char* header) {
-    return std::make_unique<Rows>(directory_.file(name), header,
-                                  static_cast<std::uint64_t>(parameters.max_rows));
+    return std::make_unique<Rows>(directory_, name, header, static_cast<std::uint64_t>(parameters.max_rows));
   };
   tasks_ = open("tasks.csv", kTasksHeader);
   collectives_ = open("collectives.csv", kCollectivesHeader);
@@ -408,19 +409,34 @@ void Tables::add(const FlowSample& sample) {
   flow_samples_->end_row();
 }
 
-void Tables::write(const char* name, const std::string& text) const {
-  OutputFile file(directory_.file(name));
-  file.write(text);
-  file.commit();
-}
-
-void Tables::finish(const Results& results) {
-  write("jobs.csv", jobs_csv(results));
-  write("iterations.csv", iterations_csv(results));
-  write("ranks.csv", ranks_csv(results, nics_));
-  write("links.csv", links_csv(results));
-  write("bandwidths.csv", bandwidths_csv(results));
-  for (Rows* table : streamed()) table->file.commit();
+void Tables::finish(const Results& results, const RunTexts& texts) {
+  directory_.require_held();
+  std::vector<std::unique_ptr<OutputFile>> made;
+  const auto make = [&](const char* name, const std::string& text) {
+    made.push_back(std::make_unique<OutputFile>(directory_, name));
+    made.back()->write(text);
+  };
+  make("jobs.csv", jobs_csv(results));
+  make("iterations.csv", iterations_csv(results));
+  make("ranks.csv", ranks_csv(results, nics_));
+  make("links.csv", links_csv(results));
+  make("bandwidths.csv", bandwidths_csv(results));
+  std::vector<OutputFile*> files;
+  for (Rows* table : streamed()) files.push_back(&table->file);
+  if (texts.manifest) {
+    make("run.log", texts.log);
+    make("summary.json", texts.summary);
+  }
+  for (const auto& file : made) files.push_back(file.get());
+  std::vector<WrittenFile> written;
+  for (OutputFile* file : files) written.push_back({file->name(), file->complete()});
+  directory_.require_held();
+  if (texts.manifest) {
+    OutputFile manifest(directory_, "manifest.json");
+    manifest.write(texts.manifest(written));
+    manifest.commit();
+  }
+  for (OutputFile* file : files) file->commit();
 }
 
 std::vector<std::string> Tables::notes() const {
@@ -428,7 +444,7 @@ std::vector<std::string> Tables::notes() const {
   for (const Rows* table : streamed()) {
     if (table->rows <= table->limit) continue;
     notes.push_back(fmt::format("{} holds the first {} of {} rows; more with --set output.max_rows={}",
-                                table->name, table->limit, table->rows, table->rows));
+                                table->file.name(), table->limit, table->rows, table->rows));
   }
   return notes;
 }

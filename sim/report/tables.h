@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,11 +33,19 @@ const Parameters<OutputParameters>& output_parameters();
 // Every file that a run may leave in its directory: first those that say that it ended.
 const std::vector<std::string>& output_files();
 
+// The files of a run that its tables do not make. Without `manifest` there is none of them.
+struct RunTexts {
+  std::string log, summary;
+  // Returns the text of the manifest, which names all other files.
+  std::function<std::string(const std::vector<WrittenFile>&)> manifest;
+};
+
 class Tables {
  public:
-  // Takes the directory for this run until the tables are destroyed. IoError at once if it cannot be written
-  // or belongs to another run. `jobs`: by number; their sources must outlive the tables. `nics`: the NIC of
-  // each GPU, as links.csv names it; GPUs beyond them have none. `fct`: for fct.txt; null: no such file.
+  // Takes the directory for this run until the tables are destroyed. IoError at once if it cannot be written,
+  // belongs to another run, or has files of these names that netsim did not write. `jobs`: by number; their
+  // sources must outlive the tables. `nics`: the NIC of each GPU, as links.csv names it; GPUs beyond them
+  // have none. `fct`: for fct.txt; null: no such file.
   struct NamedSource {
     std::string name;
     const TaskSource* source;
@@ -49,7 +58,7 @@ class Tables {
   void add_job(const NamedSource& job);
 
   // When nothing can be refused any more: removes the files of earlier runs.
-  void begin() const { directory_.clear(); }
+  void begin() { directory_.clear(); }
   void add(const TaskRecord& record);
   // `choice`: as of Recorder::record().
   void add(const CommunicationRecord& record, const LibraryChoice& choice);
@@ -66,16 +75,15 @@ class Tables {
   void add(const LinkSample& sample);
   void add(const FlowSample& sample);
 
-  // Writes another of the output_files().
-  void write(const char* name, const std::string& text) const;
-  // Completes the streamed tables and writes the others; afterwards all are there.
-  void finish(const Results& results);
+  // Completes the streamed tables and writes the others; afterwards all are there. The manifest appears
+  // first, so that no file ever lies there that no manifest names, and the summary last.
+  void finish(const Results& results, const RunTexts& texts = {});
   // Which tables were cut at max_rows, for Notes.
   std::vector<std::string> notes() const;
 
  private:
   struct Rows {
-    Rows(const std::string& path, const char* header, std::uint64_t limit);
+    Rows(const OutputDirectory& directory, const char* name, const char* header, std::uint64_t limit);
     // Begins a row; false if it is over the limit (the row is only counted).
     bool begin_row();
     void cell(std::int64_t value);
@@ -85,7 +93,6 @@ class Tables {
     void end_row();
 
     OutputFile file;
-    std::string name;
     std::uint64_t limit;
     std::uint64_t rows = 0;
     bool first = true;

@@ -13,6 +13,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
+#include "sim/core/time_limits.h"
 
 namespace netsim {
 namespace {
@@ -553,6 +554,38 @@ TEST(Engine, WhatACallThrowsComesOut) {
     EXPECT_STREQ(error.what(), "called 90");
   }
   EXPECT_EQ(askers.engine.executed(), 90u);
+}
+
+// Nothing happens later than kLastTime, so that times can be added without a check.
+TEST(Engine, EndsBeforeTimesOverflow) {
+  EXPECT_EQ(bounded_time(1e30), kTooLong);
+  EXPECT_EQ(bounded_time(static_cast<Int128>(INT64_MAX) * 1000), kTooLong);
+  EXPECT_EQ(bounded_time(12.9), 12);
+  EXPECT_EQ(bounded_sum(kTooLong, kTooLong), kTooLong);
+  EXPECT_EQ(bounded_sum(3, 4), 7);
+  for (const bool call : {false, true}) {
+    Engine engine;
+    Origin origin(1);
+    std::vector<Time> seen;
+    engine.loop().set_handler(
+        EventKind::job,
+        [](void* list, const Event& event) { static_cast<std::vector<Time>*>(list)->push_back(event.time); },
+        &seen);
+    for (const Time time : {Time{5}, kLastTime}) engine.loop().schedule(time, origin, EventKind::job, 0);
+    if (call) {
+      engine.call_at(kLastTime + 1, [] { FAIL(); });
+    } else {
+      engine.loop().schedule(kLastTime + 1, origin, EventKind::job, 0);
+    }
+    EXPECT_EQ(engine.run(kLastTime), 2U) << "an end before it is no error";
+    try {
+      engine.run();
+      FAIL() << "nothing was thrown";
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("longer than 40 days"));
+    }
+    EXPECT_THAT(seen, ElementsAre(5, kLastTime));
+  }
 }
 
 TEST(Engine, LooksAroundWhileSomethingIsPendingAndOnceWhenNothingIs) {

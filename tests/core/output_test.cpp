@@ -11,10 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/core/errors.h"
+#include "sim/core/read_log.h"
 
 namespace netsim {
 namespace {
@@ -163,7 +166,17 @@ TEST_F(Output, ADirectoryInTheWayIsTold) {
   EXPECT_EQ(files(), 1) << "nothing but what was in the way";
 }
 
-const std::vector<std::string> kNames{"done", "a.csv", "b.csv"};
+// Reads a manifest of these tests: "ours", then NAME BYTES for each file.
+std::optional<std::vector<WrittenFile>> files_in(const std::string& text) {
+  std::istringstream lines(text);
+  std::string word;
+  if (!(lines >> word) || word != "ours") return std::nullopt;
+  std::vector<WrittenFile> files;
+  for (std::uint64_t bytes = 0; lines >> word >> bytes;) files.push_back({word, bytes});
+  return files;
+}
+
+const OutputNames kNames{{"done", "books", "a.csv", "b.csv"}, "books", files_in};
 
 TEST_F(Output, DirectoriesAreMadeAndProved) {
   const auto take = [this](const std::string& name) { OutputDirectory(in(name), kNames); };
@@ -188,6 +201,7 @@ TEST_F(Output, ADirectoryBelongsToOneRun) {
     EXPECT_THAT(error_of([&] { OutputDirectory(in("x/../x/"), kNames); }), HasSubstr("another run"));
     const OutputDirectory other(in("y"), kNames);
     EXPECT_EQ(first.file("a.csv"), in("x/a.csv"));
+    EXPECT_EQ(error_of([&] { first.require_held(); }), "no error");
   }
   EXPECT_EQ(error_of([&] { OutputDirectory(in("x"), kNames); }), "no error");
 }
@@ -195,29 +209,127 @@ TEST_F(Output, ADirectoryBelongsToOneRun) {
 TEST_F(Output, WhatAKilledRunLeavesIsTakenOver) {
   fs::create_directory(in("x"));
   for (const char* name :
-       {".netsim.lock", ".a.csv.123-0.partial", ".b.csv.partial", ".c.csv.7-1.partial", ".b.csv"})
+       {".a.csv.123-0.partial", ".b.csv.partial", ".a.csv.x-0.partial", ".c.csv.7-1.partial", ".b.csv"})
     std::ofstream(in("x") + "/" + name) << "old";
+  std::ofstream(in("x/.netsim.lock")).flush();
   { const OutputDirectory taken(in("x"), kNames); }
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(in("x"))) left.push_back(entry.path().filename().string());
-  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".b.csv", ".c.csv.7-1.partial")) << "only ours go";
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".b.csv", ".b.csv.partial", ".a.csv.x-0.partial",
+                                                    ".c.csv.7-1.partial"))
+      << "only ours go";
 }
 
 TEST_F(Output, ClearingRemovesTheFilesOfRunsOnly) {
-  const OutputDirectory taken(in("x"), kNames);
-  std::ofstream(in("elsewhere")) << "old";
-  fs::create_symlink(in("elsewhere"), in("x/b.csv"));
+  fs::create_directory(in("x"));
+  std::ofstream(in("x/books")) << "ours done 3 a.csv 3";
   for (const char* name : {"done", "a.csv", "mine.csv"}) std::ofstream(in("x") + "/" + name) << "old";
+  const OutputDirectory taken(in("x"), kNames);
   taken.clear();
-  EXPECT_FALSE(fs::exists(in("x/done")));
-  EXPECT_FALSE(fs::exists(in("x/a.csv")));
+  for (const char* name : {"done", "a.csv", "books"}) EXPECT_FALSE(fs::exists(in("x") + "/" + name)) << name;
   EXPECT_TRUE(fs::exists(in("x/mine.csv")));
-  EXPECT_TRUE(fs::is_symlink(in("x/b.csv"))) << "a link stays where the user put it";
-  EXPECT_FALSE(fs::exists(in("elsewhere"))) << "what was written through it goes";
-  OutputFile file(taken.file("b.csv"));
+}
+
+// A run replaces what a manifest names as a run's, as it was written, and nothing else.
+TEST_F(Output, WhatNoManifestNamesIsNotReplaced) {
+  const auto refusal = [&] { return error_of([&] { const OutputDirectory taken(in("x"), kNames); }); };
+  fs::create_directory(in("x"));
+  std::ofstream(in("x/a.csv")) << "mine";
+  EXPECT_EQ(refusal(),
+            "'" + in("x/a.csv") +
+                "': is not replaced: netsim did not write it: no books of netsim lies there; --out "
+                "another directory, or move the file away if it is not needed");
+  std::ofstream(in("x/books")) << "a diary";
+  EXPECT_THAT(refusal(), HasSubstr("books': is not replaced")) << "the manifest's own name";
+  std::ofstream(in("x/books")) << "ours done 1";
+  EXPECT_THAT(refusal(), HasSubstr("books does not name it"));
+  std::ofstream(in("x/books")) << "ours a.csv 3";
+  EXPECT_THAT(refusal(),
+              HasSubstr("a.csv': is not replaced: netsim did not write it as it is: 4 bytes, books says 3"));
+  std::ofstream(in("x/books")) << "ours a.csv 4";
+  EXPECT_EQ(refusal(), "no error");
+  {
+    const ReadLog log;
+    EXPECT_EQ(read_file(in("x/a.csv")), "mine");
+    EXPECT_THAT(refusal(), HasSubstr("a.csv': is not replaced: it is an input of this run"));
+  }
+  fs::remove(in("x/a.csv"));
+  std::ofstream(in("elsewhere")) << "mine";
+  fs::create_symlink(in("elsewhere"), in("x/a.csv"));
+  EXPECT_THAT(refusal(), HasSubstr("it is a symbolic link"));
+  fs::remove(in("x/a.csv"));
+  ASSERT_EQ(::mkfifo(in("x/a.csv").c_str(), 0600), 0);
+  EXPECT_THAT(refusal(), HasSubstr("it is a pipe"));
+  fs::remove(in("x/a.csv"));
+  std::ofstream(in("x/.netsim.lock")) << "mine";
+  EXPECT_THAT(refusal(), HasSubstr(".netsim.lock': cannot be locked: netsim did not write it"));
+  EXPECT_EQ(read_file(in("x/.netsim.lock")), "mine");
+  EXPECT_EQ(read_file(in("elsewhere")), "mine");
+}
+
+TEST_F(Output, WhatComesThereDuringTheRunIsNotReplaced) {
+  const OutputDirectory taken(in("x"), kNames);
+  taken.clear();
+  OutputFile file(taken, "a.csv");
+  file.write("ours");
+  EXPECT_EQ(file.complete(), 4U);
+  std::ofstream(in("x/a.csv")) << "mine";
+  EXPECT_THAT(error_of([&] { file.commit(); }), HasSubstr("a.csv': cannot be written: it came there during"));
+  EXPECT_EQ(read_file(in("x/a.csv")), "mine");
+}
+
+// Two runs never write into one directory, though it has the same name.
+TEST_F(Output, ADirectoryThatWasMadeAnewIsAnother) {
+  std::optional<OutputDirectory> first;
+  first.emplace(in("x"), kNames);
+  {
+    OutputFile file(*first, "a.csv");
+    file.write("first");
+    fs::remove_all(in("x"));
+    const OutputDirectory second(in("x"), kNames);
+    EXPECT_THAT(error_of([&] { first->require_held(); }), HasSubstr("was removed"));
+    EXPECT_NE(error_of([&] { file.commit(); }), "no error");
+    EXPECT_EQ(error_of([&] { second.require_held(); }), "no error");
+    first.reset();
+    EXPECT_EQ(error_of([&] { second.require_held(); }), "no error") << "the lock is the second one's";
+    EXPECT_FALSE(fs::exists(in("x/a.csv")));
+  }
+  first.emplace(in("y"), kNames);
+  OutputFile file(*first, "a.csv");
+  fs::rename(in("y"), in("z"));
+  file.write("moved");
+  first->require_held();
+  file.commit();
+  EXPECT_EQ(read_file(in("z/a.csv")), "moved") << "files go with their directory";
+}
+
+// An input keeps its content also under another name of it, and behind links.
+TEST_F(Output, AnInputIsNotReplaced) {
+  std::ofstream(in("input")) << "mine";
+  std::ofstream(in("other")) << "mine";
+  fs::create_hard_link(in("input"), in("hard"));
+  fs::create_symlink(in("input"), in("soft"));
+  const ReadLog outer;
+  EXPECT_EQ(read_file(in("input")), "mine");
+  const ReadLog inner;
+  for (const char* name : {"input", "hard", "soft"})
+    EXPECT_THAT(error_of([&] { OutputFile file(in(name)); }), HasSubstr("it is an input of this run"))
+        << name;
+  OutputFile file(in("other"));
   file.write("new");
   file.commit();
-  EXPECT_EQ(read_file(in("elsewhere")), "new");
+  EXPECT_EQ(read_file(in("input")), "mine");
+}
+
+// A signal handler that ends the process calls remove_temporary_files().
+TEST_F(Output, TemporaryFilesCanBeRemovedAtOnce) {
+  const OutputDirectory taken(in("x"), kNames);
+  OutputFile file(taken, "a.csv"), other(in("other"));
+  file.write("x");
+  EXPECT_EQ(std::distance(fs::directory_iterator(in("x")), {}), 2);
+  remove_temporary_files();
+  EXPECT_TRUE(fs::is_empty(in("x")));
+  EXPECT_EQ(files(), 1) << "x alone";
 }
 
 TEST_F(Output, TwoFilesOfOneNameDoNotMeet) {

@@ -277,6 +277,9 @@ TEST(Registry, FreezesTheCatalogueWhenTheFirstComponentIsMade) {
   (void)Registry<Engine>::instance().create("sail");
   EXPECT_TRUE(Catalogue::instance().frozen());
   EXPECT_THAT(error_of([] { (void)load_plugin(netsim_binary()); }), HasSubstr("is no plugin of netsim"));
+  // The library has the mark in it, and no line behind it.
+  const std::string library = netsim_binary().substr(0, netsim_binary().rfind('/')) + "/libnetsim.so";
+  EXPECT_THAT(error_of([&] { (void)load_plugin(library); }), HasSubstr("is no plugin of netsim"));
 }
 
 TEST(Registration, KnowsItsPlace) {

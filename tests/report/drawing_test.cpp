@@ -82,6 +82,36 @@ TEST(Drawing, PutsOneTierOnACircleOrWhereTheTopologySays) {
   EXPECT_THAT(placed, HasSubstr("x=\"44.0\""));  // the first, at the margin
 }
 
+// Returns a number among the attributes of an element.
+double attribute(const std::string& element, const std::string& name) {
+  const std::size_t at = element.find(" " + name + "=\"");
+  return at == std::string::npos ? -1 : std::stod(element.substr(at + name.size() + 3));
+}
+
+// Each box lies on the page as a whole, also those of hosts behind few switches on a circle.
+TEST(Drawing, KeepsEverythingOnThePage) {
+  for (const char* yaml : {"topology: {kind: jellyfish, switches: 4, hosts_per_switch: 2, degree: 3}",
+                           "topology: {kind: jellyfish, switches: 3, hosts_per_switch: 8, degree: 2}",
+                           "topology: {kind: jellyfish, switches: 40, hosts_per_switch: 1, degree: 3}",
+                           "topology: {kind: torus, sizes: [4, 4]}", "topology: {kind: fat_tree, k: 4}",
+                           "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}"}) {
+    const std::string svg = drawing(yaml);
+    const std::string page = svg.substr(svg.find("<svg"), svg.find('>', svg.find("<svg")) - svg.find("<svg"));
+    const double width = attribute(page, "width"), height = attribute(page, "height");
+    std::size_t boxes = 0;
+    for (std::size_t at = svg.find("<rect"); at != std::string::npos;
+         at = svg.find("<rect", at + 1), ++boxes) {
+      const std::string box = svg.substr(at, svg.find('>', at) - at);
+      if (box.find(" x=") == std::string::npos) continue;  // the paper
+      EXPECT_GE(attribute(box, "x"), 0) << yaml << box;
+      EXPECT_GE(attribute(box, "y"), 0) << yaml << box;
+      EXPECT_LE(attribute(box, "x") + attribute(box, "width"), width) << yaml << box;
+      EXPECT_LE(attribute(box, "y") + attribute(box, "height"), height) << yaml << box;
+    }
+    EXPECT_GT(boxes, 8U) << yaml;
+  }
+}
+
 TEST(Drawing, EscapesNames) {
   const std::string svg = drawing(
       "topology: {kind: custom, switches: ['a<b&c'], links: [{from: host0, to: 'a<b&c'}, {from: host1, to: "

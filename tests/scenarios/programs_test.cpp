@@ -131,6 +131,8 @@ TEST_F(NetsimProgram, ShowsASchedule) {
   EXPECT_EQ(wrong.code, static_cast<int>(ExitCode::input));
   EXPECT_THAT(wrong.out, HasSubstr("     0  0"));
   EXPECT_THAT(wrong.err, HasSubstr("netsim: error: lost.xml: refused: rank "));
+  expect_error("--write-program lost.xml", ExitCode::input,
+               {"lost.xml: all_reduce 'ring'", "refused: rank "});
 }
 
 TEST_F(NetsimProgram, RefusesAPlanThatThereIsNot) {

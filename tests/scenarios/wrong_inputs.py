@@ -4,8 +4,8 @@
     tests/scenarios/wrong_inputs.py --binary build/run/netsim [--count 900] [--seed 1] [--group yaml] [--keep DIR]
 
 Groups: yaml (configurations and descriptions of workloads), lists (flow lists, connection matrices, topologies,
-distributions), program (compiled workloads, byte by byte), words (the command line), signals. Files are those of this
-repository with one thing broken in each. A run may also be right, where what was changed does not matter. Badly answered is:
+distributions), program (compiled workloads, byte by byte), words (the command line), signals (every mode of the program,
+ended at a random moment). Files are those of this repository with one thing broken in each. A run may also be right, where what was changed does not matter. Badly answered is:
 an exit code that is not netsim's, a crash, a hang, an internal check, an error of no line or of several, one that names
 no file, control characters on the terminal, output beside an error, a torn file.
 """
@@ -23,6 +23,8 @@ import time
 
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TIMEOUT_S = 60
+# netsim ends within a second; on a machine that does much else it may be given the core later.
+SIGNAL_TIMEOUT_S = 20
 MEMORY = 4 << 30
 STOPPED = {0, 5, 6}  # done, stalled, limit
 REFUSED = {2, 3, 4}
@@ -68,6 +70,7 @@ class Case:
 
     def __init__(self, words, broken, files, signal_after=None):
         self.words, self.broken, self.files, self.signal_after = words, broken, files, signal_after
+        self.seconds, self.ended_before = 0, False  # from the signal to the end; whether it came too late
 
 
 def read(path):
@@ -210,20 +213,65 @@ def words_case(rng, _):
     return Case(words, "", files)
 
 
-def signals_case(rng, _):
-    files = {"star.yaml": STAR.encode(), "long.yaml": b"kind: incast\nsenders: 19\nreceiver: 19\nbytes: 4 GB\n"}
-    words = ["--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out", "results"]
-    which = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-    return Case(words, "", files, (which, 0.3 * rng.random() ** 2))
+# Every mode of the program, as words. --large makes the files that they read describe much.
+SIGNAL_MODES = [
+    ["--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--out", "results"],
+    ["--config", "star.yaml", "--workload", "long.yaml", "--threads", "4", "--set", "engine.sets=4", "--out", "results"],
+    ["--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--json", "-"],
+    ["--config", "star.yaml", "--workload", "long.yaml", "--dry-run"],
+    ["--config", "leaves.yaml", "--workload", "ring.yaml", "--quiet", "--threads", "1", "--out", "results"],
+    ["--config", "leaves.yaml", "--workload", "ring.yaml", "--dry-run"],
+    ["--config", "leaves.yaml", "--workload", "ring.yaml", "--print-config", "--json", "-"],
+    ["--config", "torus.yaml", "--dry-run"],
+    ["--config", "torus.yaml", "--print-config"],
+    ["--config", "torus.yaml", "--draw", "torus.svg"],
+    ["--config", "torus.yaml", "--workload", "long.yaml", "--quiet"],
+    ["--config", "dgx.yaml", "--write-graph", "graph.xml"],
+    ["--write-program", "direct", "--kind", "all_to_all", "--ranks", "500", "--out", "direct.xml"],
+    ["--write-program", "ring", "--ranks", "700", "--quiet", "--out", "ring.xml"],
+    ["--show-schedule", "ring", "--ranks", "512", "--out", "ring.svg"],
+    ["--prove", "ring_8.xml"],
+    ["--compile", "job.pb", "--workload", "gpt.yaml", "--set", "workload.model.layers=960"],
+    ["--list"], ["--schema"], ["--describe", "dcqcn"], ["--help"], ["--version"],
+]
+
+
+def signals_case(rng, _, number, large):
+    size = 16384 if large else 1024
+    side = 256 if large else 64
+    files = {"star.yaml": STAR.encode(), "long.yaml": b"kind: incast\nsenders: 19\nreceiver: 19\nbytes: 4 GB\n",
+             "leaves.yaml": f"topology: {{kind: leaf_spine, leaves: {size // 32}, spines: 32, hosts_per_leaf: 32}}\n"
+                            "host: single_nic\nnetwork: {switch: {marker: none}}\n"
+                            "transport: {congestion_control: none}\n".encode(),
+             "ring.yaml": f"{{kind: collective, collective: all_reduce, bytes: 16 MB, ranks: {size}}}".encode(),
+             "torus.yaml": f"topology: {{kind: torus, sizes: [{side}, {side}]}}\nhost: single_nic\n".encode(),
+             "dgx.yaml": f"topology: {{kind: star, hosts: {size // 32}}}\nhost: dgx_h100\n".encode(),
+             "ring_8.xml": read("collectives/ring_8.xml"), "gpt.yaml": read("workloads/small_gpt_ptdp.yaml")}
+    words = SIGNAL_MODES[number % len(SIGNAL_MODES)]
+    which = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP] * 4 + [signal.SIGKILL])
+    return Case(words, "", files, (which, (8 if large else 0.5) * rng.random() ** 3))
 
 
 GROUPS = {"yaml": (yaml_case, 0.36), "lists": (lists_case, 0.24), "program": (program_case, 0.22),
-          "words": (words_case, 0.14), "signals": (signals_case, 0.04)}
+          "words": (words_case, 0.13), "signals": (signals_case, 0.08)}
 
 
 def limits():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def wait_for_handlers(process):
+    """Until the program handles signals; before, they end it as they end any other."""
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+                handled = next((int(line.split()[1], 16) for line in status if line.startswith("SigCgt")), 0)
+        except OSError:
+            return
+        if handled >> (signal.SIGABRT - 1) & 1:  # the last one that it installs
+            return
+        time.sleep(0.0005)
 
 
 def execute(binary, case, folder, limited):
@@ -235,16 +283,29 @@ def execute(binary, case, folder, limited):
     os.mkfifo(os.path.join(folder, "fifo"))
     process = subprocess.Popen([binary, *case.words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, preexec_fn=limits if limited else None)
+    begin = time.monotonic()
     if case.signal_after is not None:
-        time.sleep(case.signal_after[1])
+        wait_for_handlers(process)
+        case.ended_before = wait_at_most(process, case.signal_after[1])
+        begin = time.monotonic()
         process.send_signal(case.signal_after[0])
     try:
-        out, err = process.communicate(timeout=TIMEOUT_S)
+        out, err = process.communicate(timeout=TIMEOUT_S if case.signal_after is None else SIGNAL_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         return None, b"", b""
+    case.seconds = time.monotonic() - begin
     return process.returncode, out, err
+
+
+def wait_at_most(process, seconds):
+    """Whether it ended. Its output is no more than a pipe holds, or it waits for a reader, which a signal ends, too."""
+    try:
+        process.wait(timeout=seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def torn_files(folder):
@@ -259,17 +320,31 @@ def torn_files(folder):
                     yield os.path.join(place, name)
 
 
+def signal_complaint(case, code, err, folder):
+    which = case.signal_after[0]
+    if which == signal.SIGKILL and not case.ended_before:
+        return None if code in STOPPED | {-which} else f"exit code {code} after signal {which}"
+    # A signal may come when all is done.
+    if code not in ({0} if case.ended_before else STOPPED | {130}):
+        return f"exit code {code} after signal {which}"
+    left = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".partial") or name == ".netsim.lock"]
+    if left:
+        return "left: " + ", ".join(left)
+    text = err.decode("utf-8", "replace")
+    if code == 130 and text.count("netsim: error: ") != 1:
+        return "no error, or several"
+    return None
+
+
 def complaint(case, code, out, err, folder):
     """Why this answer is a bad one; None for a good one."""
     torn = list(torn_files(folder))
     if torn:
         return "torn: " + ", ".join(torn)
     if code is None:
-        return f"no answer in {TIMEOUT_S} s"
+        return "no answer in time"
     if case.signal_after is not None:
-        # Before the handlers stand a signal ends the process itself.
-        which = case.signal_after[0]
-        return None if code in (130, -which) else f"exit code {code} after signal {which}"
+        return signal_complaint(case, code, err, folder)
     if code in REFUSED:
         text = err.decode("utf-8", "replace")
         if not text.startswith("netsim: error: "):
@@ -321,6 +396,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--group", choices=GROUPS, action="append")
     parser.add_argument("--keep", help="folder for the inputs of those that were answered badly")
+    parser.add_argument("--large", action="store_true", help="signals: plans of 16,384 ranks, 65,536 switches")
     parser.add_argument("--no-memory-limit", action="store_true", help="for sanitizers, which reserve much")
     arguments = parser.parse_args()
     binary = os.path.realpath(arguments.binary)
@@ -330,16 +406,20 @@ def main():
     for group, (make, share) in GROUPS.items():
         if arguments.group and group not in arguments.group:
             continue
-        codes = {}
+        codes, slowest = {}, 0
         for number in range(max(1, round(arguments.count * share))):
             rng = random.Random(f"{arguments.seed}/{group}/{number}")
-            code, why = check(binary, make(rng, program), arguments.keep, f"{group}{number}", not arguments.no_memory_limit)
+            case = make(rng, program, number, arguments.large) if group == "signals" else make(rng, program)
+            limited = not arguments.no_memory_limit and not arguments.large
+            code, why = check(binary, case, arguments.keep, f"{group}{number}", limited)
             codes[code] = codes.get(code, 0) + 1
+            slowest = max(slowest, case.seconds if case.signal_after else 0)
             total += 1
             if why:
                 bad += 1
                 print(f"{group} {number}: {why}", flush=True)
-        print(f"{group}: " + ", ".join(f"{n} x {c}" for c, n in sorted(codes.items(), key=str)), flush=True)
+        print(f"{group}: " + ", ".join(f"{n} x {c}" for c, n in sorted(codes.items(), key=str)) +
+              (f"; {slowest:.2f} s from a signal to the end" if group == "signals" else ""), flush=True)
     print(f"{total} wrong inputs, {bad} answered badly")
     return 1 if bad else 0
 

@@ -137,6 +137,49 @@ class Running(SweepTest):
         self.assertIn(f"{len(seeds)} kept, 0 to do", self.sweep("--out", out).stderr)
         self.assertEqual({row["outcome"] for row in self.table(out)}, {"limit reached"})
 
+    def test_a_changed_sweep_that_is_interrupted_leaves_no_table_of_the_old_one(self):
+        self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
+        out = self.folder / "out"
+        self.sweep("--out", out)
+        self.assertEqual(len(self.table(out)), 1)
+        self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
+        self.write("sweep.yaml", BASE + "  until: 20 ms\naxes: [{vary: seed, range: {from: 1, to: 40}}]\n")
+        process = subprocess.Popen(self.command("--out", out, "-j", 2), stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while self.kept(out) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertFalse((out / "results.csv").exists())
+
+    def test_files_of_others_are_not_replaced(self):
+        self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
+        out = self.folder / "out"
+        out.mkdir()
+        mine, table = self.write("mine.csv", "mine\n"), out / "results.csv"
+        table.write_text("mine\n")
+        self.assertIn("results.csv: is not replaced", self.sweep("--out", out, code=2).stderr)
+        self.assertEqual((table.read_text(), self.kept(out)), ("mine\n", 0))
+        table.unlink()
+        table.symlink_to(mine)
+        self.assertIn("results.csv: is not replaced", self.sweep("--out", out, code=2).stderr)
+        self.assertEqual(mine.read_text(), "mine\n")
+        table.unlink()
+        self.sweep("--out", out)
+        self.sweep("--out", out)  # its own
+        table.write_text(table.read_text() + "mine\n")
+        self.assertIn("results.csv: is not replaced", self.sweep("--out", out, code=2).stderr)
+        (out / "sweep.json").write_text("[]")
+        self.assertIn("sweep.json: is not replaced", self.sweep("--out", out, code=2).stderr)
+        for name in ("sweep.json", "results.csv"):
+            (out / name).unlink()
+        table.write_text("of a sweep of an older version")
+        self.sweep("--out", out)
+        self.assertEqual(len(self.table(out)), 1)
+        (out / "lock").write_text("mine\n")
+        self.sweep("--out", out)
+        self.assertEqual((out / "lock").read_text(), "mine\n")
+
     def test_failures_are_kept_with_their_message_and_run_again_when_asked(self):
         # A program that fails for one seed until it is mended.
         fake = self.write("netsim", f"""#!/bin/sh

@@ -6,6 +6,7 @@
 #include <limits>
 #include <queue>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -296,8 +297,12 @@ ChakraTrace read_chakra_trace(const std::string& text, const std::string& path) 
   const auto path_of = [&stem = prefix](std::uint32_t rank) { return stem + "." + number(rank) + ".et"; };
   ChakraTrace trace;
   trace.name = std::filesystem::path(prefix).filename().string();
+  const auto is_there = [&path_of](std::uint32_t rank) {
+    std::error_code error;
+    return std::filesystem::exists(path_of(rank), error);
+  };
   std::uint32_t ranks = 0;
-  while (ranks < kMostProgramRanks && (ranks == given || std::filesystem::exists(path_of(ranks)))) ++ranks;
+  while (ranks < kMostProgramRanks && (ranks == given || is_there(ranks))) ++ranks;
   if (given >= ranks)
     fail(path, "is rank " + number(given) + "'s, and there is no " + path_of(ranks) + "; allowed: all ranks");
   trace.ranks.resize(ranks);

@@ -1,6 +1,7 @@
 #include "sim/collectives/programs/named_plan.h"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "sim/collectives/algorithm.h"
@@ -95,7 +96,8 @@ CollectiveProgram algorithm_program(const PlanName& name) {
 // ---- Files
 
 CollectiveProgram program_in(const PlanName& name) {
-  if (!std::filesystem::exists(name.text)) {
+  std::error_code error;
+  if (!std::filesystem::exists(name.text, error)) {
     const std::string near = nearest(name.text, algorithm_names());
     throw ConfigError("'" + name.text + "' is no algorithm and no file" +
                       (near.empty() ? "" : ", did you mean '" + near + "'?") +
@@ -118,7 +120,7 @@ std::unique_ptr<Plan> plan_named(const PlanName& name) {
 std::string program_named(const PlanName& name) {
   const CollectiveProgram program = is_algorithm(name.text) ? algorithm_program(name) : program_in(name);
   if (const std::string wrong = prove(program); !wrong.empty())
-    throw InputError(describe(program) + ": refused: " + wrong);
+    throw InputError(name.text + ": " + describe(program) + ": refused: " + wrong);
   return write_msccl_xml(program);
 }
 

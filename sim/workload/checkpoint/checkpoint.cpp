@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/time_limits.h"
 #include "sim/workload/memory/memory_plan.h"
 
 namespace netsim {
@@ -266,7 +267,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
     kernel.name = names_[name];
-    kernel.duration = static_cast<Time>((static_cast<Int128>(bytes) * 8 * kSecond + rate - 1) / rate);
+    kernel.duration = bounded_time((static_cast<Int128>(bytes) * 8 * kSecond + rate - 1) / rate);
     works_.push_back({kernel.name, {kernel}});
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/core/errors.h"
+#include "sim/core/time_limits.h"
 
 namespace netsim {
 namespace {
@@ -184,7 +185,7 @@ ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
 Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
   if (work <= 0) return 0;
   const Amount unit = Amount{1} << (kAmountShift + kFactorShift);
-  return static_cast<Time>((work * divisor(gpu) + unit - 1) / unit);
+  return bounded_time((work * divisor(gpu) + unit - 1) / unit);
 }
 
 Time ComputeDevices::expected_end(std::uint32_t number, std::uint32_t job, std::uint32_t handle) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/core/time_limits.h"
 #include "sim/core/units.h"
 #include "sim/workload/task.h"
 
@@ -24,9 +25,10 @@ class ComputeModel {
   virtual Bytes memory() const { return 0; }
   // SMs, or what else runs a thread block; 0: nobody said.
   virtual std::uint32_t multiprocessors() const { return 0; }
+  // At most kTooLong.
   Time duration(const Work& work) const {
     Time total = 0;
-    for (const Kernel& kernel : work.kernels) total += duration(kernel);
+    for (const Kernel& kernel : work.kernels) total = bounded_sum(total, duration(kernel));
     return total;
   }
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/parameters.h"
+#include "sim/core/time_limits.h"
 
 namespace netsim {
 namespace {
@@ -170,7 +171,7 @@ Time VaryingTimes::duration(std::uint32_t rank, const Task& task) const {
   }
   if (jitter_ > 0) factor *= 1 + jitter_ * deviate(RandomStream(key_, "", hash_combine(rank, task.id)));
   const Time time = times_->duration(rank, task);
-  return factor == 1 ? time : static_cast<Time>(static_cast<double>(time) * factor + 0.5);
+  return factor == 1 ? time : bounded_time(static_cast<double>(time) * factor + 0.5);
 }
 
 }  // namespace netsim

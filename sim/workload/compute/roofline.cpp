@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/core/registry.h"
+#include "sim/core/time_limits.h"
 
 namespace netsim {
 namespace {
@@ -61,7 +62,7 @@ class Roofline final : public ComputeModel {
 
  private:
   static Time round_up(double picoseconds) {
-    const auto whole = static_cast<Time>(picoseconds);
+    const Time whole = bounded_time(picoseconds);
     return static_cast<double>(whole) < picoseconds ? whole + 1 : whole;
   }
   double memory_time(double bytes) const { return bytes / bytes_per_ps_; }

@@ -17,6 +17,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
+#include "sim/core/time_limits.h"
 #include "sim/workload/traffic/flow_source.h"
 #include "sim/workload/traffic/size_distribution.h"
 #include "sim/workload/traffic/traffic.h"
@@ -78,7 +79,7 @@ class Poisson final : public WorkloadKind {
     if (source->flow_count() == 0) {
       throw InputError(duration_place_, "no flow starts within " + format_time(p_.duration) +
                                             ": the mean time between two of a host is " +
-                                            format_time(static_cast<Time>(mean_gap)));
+                                            format_time(bounded_time(mean_gap)));
     }
     source->seal();
     return source;

@@ -1,0 +1,26 @@
+// Files that must not outlive the process: partial files and locks. A signal handler that ends the process
+// removes them; otherwise their owners do.
+#pragma once
+
+#include <string>
+
+namespace netsim {
+
+// Registers a file while the object lives. The file itself is the owner's business. At most 64 files are
+// registered at a time; more are simply not removed by remove_temporary_files().
+class TemporaryFile {
+ public:
+  // `name` is relative to the open directory `directory`, which the owner keeps open as long as this lives.
+  TemporaryFile(int directory, const std::string& name);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+ private:
+  int slot_ = -1;
+};
+
+// Unlinks every registered file of the process. It may be called by a signal handler, on any thread.
+void remove_temporary_files();
+
+}  // namespace netsim

@@ -1,0 +1,97 @@
+#include "sim/interruption.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "sim/allocation.h"
+#include "sim/core/errors.h"
+#include "sim/core/temporary_files.h"
+
+namespace netsim {
+namespace {
+
+// A run looks for a signal every 25 ms or so, but a proof between two looks may take minutes. The process
+// ends without a report then, so that nobody waits longer than a second.
+constexpr ::suseconds_t kPatience = 700'000;  // microseconds
+
+// Signal handlers can reach nothing else.
+std::atomic<bool> watched{false}, pending{false}, on_terminal{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void say(std::string_view text) { static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size())); }
+
+[[noreturn]] void end_now() {
+  remove_temporary_files();
+  if (on_terminal) say("\r\x1b[K");  // a line of progress
+  say("netsim: error: interrupted before there were results\n");
+  ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+void set_alarm(::suseconds_t microseconds) {
+  const itimerval alarm{{0, 0}, {0, microseconds}};
+  ::setitimer(ITIMER_REAL, &alarm, nullptr);
+}
+
+void on_interruption(int) {
+  const int error = errno;
+  if (!watched || pending) end_now();
+  pending = true;
+  set_alarm(kPatience);
+  errno = error;
+}
+
+void on_alarm(int) { end_now(); }
+
+// std::terminate() and libraries have said why they abort, but not where memory was short.
+void on_abort(int) {
+  remove_temporary_files();
+  if (refused_request() == 0) ::_exit(static_cast<int>(ExitCode::bug));
+  say("netsim: error: out of memory, with none left to say more (a higher limit: ulimit -v)\n");
+  ::_exit(static_cast<int>(ExitCode::io));
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void catch_signals() {
+  on_terminal = ::isatty(STDERR_FILENO) == 1;
+  handle(SIGALRM, on_alarm);
+  handle(SIGINT, on_interruption);
+  handle(SIGTERM, on_interruption);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) handle(SIGHUP, on_interruption);  // nohup wants it ignored
+  handle(SIGPIPE, SIG_IGN);
+  handle(SIGXFSZ, SIG_IGN);
+  handle(SIGABRT, on_abort);
+  sigset_t signals;  // whoever started the program may have blocked them
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+void end_interrupted() {
+  std::fflush(nullptr);
+  remove_temporary_files();
+  ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+bool interrupted() {
+  watched = true;
+  if (!pending) return false;
+  set_alarm(0);
+  return true;
+}
+
+}  // namespace netsim
