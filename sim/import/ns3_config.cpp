@@ -446,21 +446,26 @@ class Translation {
   void translate_faults() {
     ConfigNode faults = ConfigNode::sequence(Place{path_, 0, 0, "network.faults"});
     const LinkList names = topology_.list(LinkKind::ethernet, 0);
-    const auto fault = [&](std::uint32_t a, std::uint32_t b, const char* what, const std::string& value,
-                           Place place) {
+    const auto fault = [&](std::uint32_t a, std::uint32_t b, std::uint32_t cable, const char* what,
+                           const std::string& value, Place place) {
       place.path = "network.faults." + std::to_string(faults.items().size());
       ConfigNode item = ConfigNode::map(place);
-      const std::string link = names.name(topology_.end(a)) + "-" + names.name(topology_.end(b));
+      const std::string link = names.name(topology_.end(a)) + "-" + names.name(topology_.end(b)) +
+                               (cable == 0 ? "" : "#" + std::to_string(cable));
       item.at_or_add("link") = ConfigNode::scalar(link, place);
       item.at_or_add(what) = ConfigNode::scalar(value, place);
       faults.push_back(std::move(item));
     };
     const double everywhere = settings_.real("ERROR_RATE_PER_LINK", 0, {0, 1});
     bool in_file = false;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> cables;
+    for (const Ns3Topology::Link& link : topology_.links) ++cables[std::minmax(link.a, link.b)].first;
     for (const Ns3Topology::Link& link : topology_.links) {
+      auto& [all, seen] = cables[std::minmax(link.a, link.b)];
+      ++seen;
       in_file = in_file || link.error_rate > 0;
       const double loss = link.error_rate > 0 ? link.error_rate : everywhere;
-      if (loss > 0) fault(link.a, link.b, "loss", format_real(loss), link.place);
+      if (loss > 0) fault(link.a, link.b, all > 1 ? seen : 0, "loss", format_real(loss), link.place);
     }
     if (in_file) set("TOPOLOGY_FILE", {"topology", "ignore_error_rates"}, "true");
     if (settings_.has("LINK_DOWN")) {
@@ -472,7 +477,11 @@ class Translation {
         const auto a = static_cast<std::uint32_t>(reader.integer(words[1], "a node", nodes));
         const auto b = static_cast<std::uint32_t>(reader.integer(words[2], "a node", nodes));
         if (time == 0) return;  // none
-        fault(a, b, "down", format_time(kLinkDownOrigin + time), settings_.place("LINK_DOWN"));
+        // The tool keeps one interface for each neighbour: that of the last link (nbr2if and TakeDownLink in
+        // scratch/third.cc of the HPCC simulator).
+        const std::uint32_t all = cables[std::minmax(a, b)].first;
+        fault(a, b, all > 1 ? all : 0, "down", format_time(kLinkDownOrigin + time),
+              settings_.place("LINK_DOWN"));
         set("LINK_DOWN", {"network", "detection_delay"}, "0 s");
       });
     }

@@ -23,7 +23,8 @@
 // does what concerns the whole, between events: faults, the search for deadlocks, reports.
 //
 // Where to look: fabric_part.h (what happens in events, and by which object), fabric_state.h (the arrays they
-// work on), buffer_plan.h (how large buffers are), link_faults.h, deadlock_search.h, ideal_time.h.
+// work on), buffer_plan.h (how large buffers are), link_faults.h, deadlock_search.h, ideal_time.h,
+// spread_time.h.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,7 @@
 #include "sim/network/ideal_time.h"
 #include "sim/network/link_faults.h"
 #include "sim/network/policies.h"
+#include "sim/network/spread_time.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 
@@ -123,12 +125,17 @@ class Fabric {
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }
   // As of ideal_time.h.
-  Time ideal_time(std::span<const PortId> path, std::uint64_t packets, Bytes first_bytes, Bytes full_bytes,
-                  Bytes last_bytes, std::span<Time> waits = {}) const {
-    return netsim::ideal_time(state_, path, packets, first_bytes, full_bytes, last_bytes, waits);
+  Time ideal_time(std::span<const PortId> path, const PacketTrain& train, std::span<Time> waits = {}) const {
+    return netsim::ideal_time(state_, path, train, waits);
   }
+  // Makes the object that one set of atoms asks; no other set may.
+  SpreadTimes spread_times() const { return SpreadTimes(state_); }
+  // Whether packets take detours, or circuits come and go, so that a packet may take any link of the fabric.
+  bool leads_anywhere() const { return state_.routing.detours() || circuits_move_; }
+  Time now() const { return engine_.now(); }
   // While it stays the same, so do all answers of ideal_time().
   std::uint64_t passage_changes() const { return state_.passage_changes; }
+  bool at_switch(PortId port) const { return state_.at_switch(port); }
   BitRate rate(PortId port) const { return graph_.port(port).link.rate; }
 
   // Counters and state, for tables, laws and reports: between events.

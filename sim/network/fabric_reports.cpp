@@ -15,6 +15,7 @@ PortCounters Fabric::counters(PortId port) const {
   const fabric::Tallies& tallies = state_.tallies[port];
   const fabric::Pauses& pauses = state_.pauses_of(port);
   PortCounters c;
+  const fabric::Link& link = state_.links[port];
   c.wire_bytes = p.wire_bytes;
   c.data_packets = p.data_packets;
   c.ecn_marks = tallies.marks;
@@ -22,8 +23,8 @@ PortCounters Fabric::counters(PortId port) const {
   c.no_route = tallies.no_route;
   c.cnps = tallies.cnps;
   c.lost = tallies.lost;
-  c.last_end = p.busy_until;
-  c.busy = busy_time(state_, port);
+  c.last_end = p.busy_until == link.lost_until ? link.lost_from : p.busy_until;
+  c.busy = std::max<Time>(busy_time(state_, port) - link.lost_time, 0);
   Time held = pauses.time;
   for (std::uint32_t i = 0; i < state_.priorities; ++i) {
     c.max_queue = std::max(c.max_queue, state_.queue(port, i).max_bytes);

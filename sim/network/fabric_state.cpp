@@ -64,6 +64,13 @@ void FabricState::add_rules(SwitchRules own, NodeId first, NodeId end) {
   }
 }
 
+Bytes FabricState::cut_through_header(PortId port) const {
+  const NodeId there = graph.port(port).peer_node;
+  if (graph.node(there).kind != NodeKind::fabric_switch) return 0;
+  const SwitchParameters& parameters = of_switch(there);
+  return parameters.forwarding == Switching::cut_through ? parameters.header : 0;
+}
+
 std::vector<bool> FabricState::lossy_links() const {
   const auto holds_back = [](const SwitchRules& one) { return one.holds_back(); };
   std::vector<bool> lossy;

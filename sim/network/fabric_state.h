@@ -61,6 +61,9 @@ struct alignas(64) Link {
   RandomStream loss_random;
   // When this direction goes down next; when either does, which is what classes with flow control ask.
   Time next_down = kNever, link_next_down = kNever;
+  // The link did not carry what was sent while it was down or dark: time of all of that, and the last
+  // transmission.
+  Time lost_time = 0, lost_from = 0, lost_until = -1;
   Time dark_at = kNever;  // when mirrors move whether or not packets are under way (CircuitLaw::lose)
   bool down = false, link_down = false;
   bool cut_through = false;  // as kCutThrough; read by all sets, so it is not beside flags that change
@@ -157,6 +160,9 @@ struct FabricState {
   }
   // The switches from `first` up to before `end`, and the links at them, have rules of their own.
   void add_rules(SwitchRules own, NodeId first, NodeId end);
+  // Returns the bytes that the switch at the port's far end reads of a packet before it may pass it on; 0:
+  // all of it.
+  Bytes cut_through_header(PortId port) const;
   // By port: links where packets are dropped rather than waited for without end; empty: none.
   std::vector<bool> lossy_links() const;
 
@@ -194,7 +200,8 @@ struct FabricState {
   std::vector<fabric::Marking> marking;  // by port
   std::vector<fabric::Link> links;       // by port
   std::vector<fabric::Tallies> tallies;  // by port
-  std::uint64_t passage_changes = 0;     // how often set_passage() was called
+  std::vector<BitRate> best_rates;    // by port: highest rate during the run; empty: no fault changes rates
+  std::uint64_t passage_changes = 0;  // how often set_passage() was called
   ReservedArray<std::uint32_t> paths;
   ReservedArray<fabric::RoutedPath> routed;
   std::vector<std::uint32_t> turns;   // per node: whose turn it is among equal next hops

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/topology/link_names.h"
+
 namespace netsim {
 namespace {
 
@@ -22,17 +24,16 @@ bool of_fabric(const PortSpec& port, const Graph& graph) {
          graph.node(port.peer_node).kind == NodeKind::fabric_switch;
 }
 
-// Ports of the fabric named "a->b", or both of "a-b". Names may themselves hold a dash, so names are
-// compared, not cut apart.
+// Returns the ports of the fabric that "a->b" means, or both of "a-b". A bundle means all its cables, "#2"
+// behind it one. Names may themselves hold a dash, so names are compared, not cut apart.
 std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   const std::string name = read_text(node);
   std::vector<PortId> ports;
   for (PortId id = 0; id < graph.port_count(); ++id) {
     const PortSpec& port = graph.port(id);
     if (!of_fabric(port, graph)) continue;
-    const std::string both = graph.node(port.node).name + "-" + graph.node(port.peer_node).name;
-    if (graph.port_name(id) == name) ports.push_back(id);
-    if (both == name) {
+    if (means_port(graph, id, name)) ports.push_back(id);
+    if (means_link(graph, id, name)) {
       ports.push_back(id);
       ports.push_back(id ^ 1U);
     }
@@ -43,9 +44,10 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
       if (of_fabric(graph.port(id), graph)) names.push_back(graph.port_name(id));
     }
     const std::string near = nearest(name, names);
-    node.fail("no link of the fabric '" + name + "'" +
-              (near.empty() ? "" : ", did you mean '" + near + "'?") +
-              " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv)");
+    node.fail(
+        "no link of the fabric '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+        " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv; of several "
+        "links between the two \"#2\" behind them means the second, nothing means all)");
   }
   return ports;
 }

@@ -17,33 +17,43 @@ struct Passages {
 
 }  // namespace
 
+Time wire_time(const FabricState& state, PortId port, Bytes bytes) {
+  const LinkSpec& link = state.graph.port(port).link;
+  const BitRate rate = state.best_rates.empty() ? link.rate : state.best_rates[port];
+  return state.serialisation(bytes + link.overhead, rate);
+}
+
+Time passage_time(const FabricState& state, PortId port, Bytes bytes, Time on_wire) {
+  const fabric::Link& link = state.links[port];
+  if (!state.best_rates.empty()) {
+    if (state.graph.port(port).link.cut_through) return state.ports[port].delay;
+    const Bytes header = state.cut_through_header(port);
+    if (header == 0) return on_wire + state.ports[port].delay;
+    const Time head = transmission_time(std::min(header, bytes), state.best_rates[port]);
+    return std::min(head, on_wire) + state.ports[port].delay;
+  }
+  Time head = on_wire;
+  if (link.cut_through) head = link.header != 0 ? state.header_time(port, bytes) : 0;
+  return head + state.ports[port].delay;
+}
+
 // When the last packet starts on each link in turn: when it is there and the one before it has been sent.
 // That one, the last of a train of equal packets behind the first, starts when the longest of these chains
 // ends: the first packet up to some link, the second from there on, and the others all at the slowest link
 // between there and here (a tandem of queues as a longest path: Glynn and Whitt, Departures from many queues
 // in series, Annals of Applied Probability, 1991).
-Time ideal_time(const FabricState& state, std::span<const PortId> path, std::uint64_t packets,
-                Bytes first_bytes, Bytes full_bytes, Bytes last_bytes, std::span<Time> waits) {
-  const auto wire = [&state](PortId port, Bytes bytes) {
-    const LinkSpec& link = state.graph.port(port).link;
-    return state.serialisation(bytes + link.overhead, link.rate);
-  };
-  const auto passage = [&](PortId port, Bytes bytes, Time on_wire) {
-    Time head = on_wire;
-    if (state.links[port].cut_through)
-      head = state.links[port].header != 0 ? state.header_time(port, bytes) : 0;
-    return head + state.ports[port].delay;
-  };
+Time ideal_time(const FabricState& state, std::span<const PortId> path, const PacketTrain& train,
+                std::span<Time> waits) {
   constexpr std::size_t kFew = 16;
   std::array<Passages, kFew> few;
   std::vector<Passages> many(path.size() > kFew ? path.size() : 0);
   Passages* const links = many.empty() ? few.data() : many.data();
   for (std::size_t link = 0; link < path.size(); ++link) {
     const PortId port = path[link];
-    links[link].last = passage(port, last_bytes, wire(port, last_bytes));
-    if (packets <= 2) continue;
-    links[link].full_wire = wire(port, full_bytes);
-    links[link].full = passage(port, full_bytes, links[link].full_wire);
+    links[link].last = passage_time(state, port, train.last, wire_time(state, port, train.last));
+    if (train.count <= 2) continue;
+    links[link].full_wire = wire_time(state, port, train.full);
+    links[link].full = passage_time(state, port, train.full, links[link].full_wire);
   }
   // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is; by
   // link it can only grow, by what it waits there.
@@ -54,18 +64,18 @@ Time ideal_time(const FabricState& state, std::span<const PortId> path, std::uin
     if (!waits.empty()) waits[link] = std::max(waits[link], later);
   };
   for (std::size_t from = 0; from < path.size(); ++from) {
-    const Time first_wire = packets > 1 ? wire(path[from], first_bytes) : 0;
+    const Time first_wire = train.count > 1 ? wire_time(state, path[from], train.first) : 0;
     const Time second = first + first_wire;
-    if (packets == 2) is_behind(from, second - alone);
+    if (train.count == 2) is_behind(from, second - alone);
     Time chain = second, slowest = 0, last = alone;
-    for (std::size_t to = from; packets > 2 && to < path.size(); ++to) {
+    for (std::size_t to = from; train.count > 2 && to < path.size(); ++to) {
       slowest = std::max(slowest, links[to].full_wire);
-      const Time others = bounded_time(static_cast<Int128>(packets - 3) * slowest);
+      const Time others = bounded_time(static_cast<Int128>(train.count - 3) * slowest);
       is_behind(to, chain + others + links[to].full_wire - last);
       chain += links[to].full;
       last += links[to].last;
     }
-    first += passage(path[from], first_bytes, first_wire);
+    first += passage_time(state, path[from], train.first, first_wire);
     alone += links[from].last;
   }
   Time before = 0;

@@ -22,9 +22,22 @@ LinkFaults::LinkFaults(Engine& engine, FabricState& state,
     state_.ports[planned.port ^ 1U].flags |= fabric::kFaulty;
     engine.call_at(planned.at, [this, i] { change(plan_.changes[i]); });
   }
+  note_best_rates();
   for (const LinkChange& planned : plan_.changes) {
     state_.links[planned.port].next_down = next_down(planned.port, -1);
     update_link(planned.port);
+  }
+}
+
+void LinkFaults::note_best_rates() {
+  for (const LinkChange& planned : plan_.changes) {
+    if (planned.kind != LinkChange::Kind::rate) continue;
+    if (state_.best_rates.empty()) {
+      for (PortId port = 0; port < state_.graph.port_count(); ++port)
+        state_.best_rates.push_back(state_.graph.port(port).link.rate);
+    }
+    BitRate& best = state_.best_rates[planned.port];
+    best = std::max(best, planned.rate);
   }
 }
 

@@ -44,6 +44,8 @@ class LinkFaults {
   bool any_after(Time now) const;
 
  private:
+  // Fills FabricState::best_rates.
+  void note_best_rates();
   void change(const LinkChange& change);
   void change_rate(PortId port, BitRate rate);
   void update_link(PortId port);

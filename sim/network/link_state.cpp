@@ -18,7 +18,7 @@ BitRate fastest_port(const FabricState& state, NodeId node) {
 
 }  // namespace
 
-bool LinkState::loses(PortId port, const Packet& packet, Time arrival) {
+bool LinkState::loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival) {
   fabric::Link& link = links_[port];
   const bool both = state_.needs_both_ways(port, packet.priority);
   const bool cut =
@@ -29,6 +29,11 @@ bool LinkState::loses(PortId port, const Packet& packet, Time arrival) {
     return false;
   }
   ++state_.tallies[port].lost;
+  if (cut) {
+    link.lost_until = state_.ports[port].busy_until;
+    link.lost_from = link.lost_until - serialisation(port, wire);
+    link.lost_time += link.lost_until - link.lost_from;
+  }
   return true;
 }
 

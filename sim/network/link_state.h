@@ -15,10 +15,10 @@ class LinkState {
   Time delay(PortId port) const { return links_[port].delay; }
   Time header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
   // Whether a packet whose transmission on a link of the fault plan, or a circuit that nobody drains, begins
-  // now is lost there; counted, if so.
+  // now is lost there; counted, if so. `wire`: its bytes on the wire.
   // The plan is known, so a packet that would still be on the link at `arrival`, after it went down, is lost
   // already: no arrival has to look.
-  bool loses(PortId port, const Packet& packet, Time arrival);
+  bool loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival);
 
  private:
   FabricState& state_;
@@ -30,7 +30,8 @@ void set_rate(FabricState& state, PortId port, BitRate rate);
 // How long after its transmission's end, start or header a packet from `port` may go on at the far end: anew
 // when the rate of this link or of another one into or out of that node has changed.
 void set_passage(FabricState& state, PortId port);
-// Time that the port has been transmitting, up to the end of its last transmission.
+// Returns the time that the port has been transmitting, also what its link did not carry, up to the end of
+// its last transmission.
 Time busy_time(const FabricState& state, PortId port);
 
 }  // namespace netsim

@@ -7,16 +7,16 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/network/flow_hash.h"
+#include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
 
 // The policy's prepare() has seen to it that there is one.
 PortId find_port(const Graph& graph, NodeId from, const std::string& to) {
-  for (PortId port : graph.ports_of(from)) {
-    if (graph.node(graph.port(port).peer_node).name == to) return port;
-  }
-  NETSIM_CHECK(false, "no link from " + graph.node(from).name + " to " + to);
+  const PortId port = port_to(graph, from, to);
+  NETSIM_CHECK(port != kNoId, "no link from " + graph.node(from).name + " to " + to);
+  return port;
 }
 
 std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,

@@ -40,7 +40,7 @@ void PortArbiter::prefetch() {
 bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
   Port& p = ports_[port];
   Packet& k = packets_[packet];
-  if ((p.flags & fabric::kFaulty) != 0 && links_.loses(port, k, arrival)) {
+  if ((p.flags & fabric::kFaulty) != 0 && links_.loses(port, k, wire, arrival)) {
     if (k.kind == PacketKind::link_control) {
       back_pressure_.frame_lost(port, k);
     } else if (k.came_in == kNoRoom) {

@@ -16,6 +16,7 @@
 
 #include "sim/core/config.h"
 #include "sim/report/canvas.h"
+#include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
@@ -254,15 +255,15 @@ class Picture {
       std::uint64_t links = 0;
       PortId port = 0;
     };
-    std::map<std::tuple<const Box*, const Box*, BitRate>, Bundle> bundles;
-    std::vector<std::tuple<const Box*, const Box*, BitRate>> order;
+    std::map<std::tuple<const Box*, const Box*, BitRate, BitRate>, Bundle> bundles;
+    std::vector<std::tuple<const Box*, const Box*, BitRate, BitRate>> order;
     const std::vector<bool> dark = graph_.dark();
     for (PortId id = 0; id < graph_.port_count(); id += 2) {
       if (!dark.empty() && dark[id]) continue;
       const PortSpec& port = graph_.port(id);
       const Box *from = box_of(port.node), *to = box_of(port.peer_node);
       if (from == nullptr || to == nullptr || from == to) continue;
-      const std::tuple key{from, to, port.link.rate};
+      const std::tuple key{from, to, port.link.rate, graph_.port(id ^ 1U).link.rate};
       Bundle& bundle = bundles[key];
       if (bundle.links++ == 0) {
         bundle.port = id;
@@ -270,9 +271,9 @@ class Picture {
       }
     }
     for (const auto& key : order) {
-      const auto& [from, to, rate] = key;
+      const auto& [from, to, rate, back] = key;
       const Bundle& bundle = bundles.at(key);
-      canvas_.line(from->centre, to->centre, colour_.at(rate), bundle.links,
+      canvas_.line(from->centre, to->centre, colour_.at(std::max(rate, back)), bundle.links,
                    link_title(bundle.port, bundle.links), bend_of(*from, *to));
     }
   }
@@ -288,7 +289,9 @@ class Picture {
 
   std::string link_title(PortId id, std::uint64_t links) const {
     const LinkSpec& link = graph_.port(id).link;
-    return fmt::format("{}: {} x {} {}, {}", graph_.port_name(id), links, format_rate(link.rate),
+    const BitRate back = graph_.port(id ^ 1U).link.rate;
+    return fmt::format("{}: {} x {}{} {}, {}", bundle_name(graph_, id), links, format_rate(link.rate),
+                       back != link.rate ? fmt::format(" (back {})", format_rate(back)) : "",
                        to_string(link.kind), format_time(link.delay));
   }
 

@@ -4,6 +4,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
+#include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
@@ -12,9 +13,14 @@ bool has(const std::vector<ConfigNode>& names, const char* name) {
   return std::any_of(names.begin(), names.end(), [name](const ConfigNode& n) { return n.text() == name; });
 }
 
-PortId port_of_name(const std::vector<std::string>& names, const ConfigNode& wanted) {
-  const auto at = std::find(names.begin(), names.end(), wanted.text());
-  if (at != names.end()) return static_cast<PortId>(at - names.begin());
+void add_called(const Graph& graph, const ConfigNode& wanted, std::vector<PortId>& ports) {
+  const std::size_t before = ports.size();
+  for (PortId id = 0; id < graph.port_count(); ++id) {
+    if (means_port(graph, id, wanted.text())) ports.push_back(id);
+  }
+  if (ports.size() > before) return;
+  std::vector<std::string> names;
+  for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
   const std::string near = nearest(wanted.text(), names);
   wanted.fail("no port is called '" + wanted.text() + "'" +
               (near.empty() ? "" : ", did you mean '" + near + "'?") +
@@ -23,8 +29,6 @@ PortId port_of_name(const std::vector<std::string>& names, const ConfigNode& wan
 
 // The ports that the names stand for, in the order of their ids.
 std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wanted) {
-  std::vector<std::string> names;
-  for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
   const bool all = has(wanted, "all"), switches = has(wanted, "switches");
   std::vector<PortId> ports;
   for (PortId id = 0; id < graph.port_count(); ++id) {
@@ -32,7 +36,7 @@ std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wa
     if (all || (switches && of_switch)) ports.push_back(id);
   }
   for (const ConfigNode& name : wanted) {
-    if (name.text() != "all" && name.text() != "switches") ports.push_back(port_of_name(names, name));
+    if (name.text() != "all" && name.text() != "switches") add_called(graph, name, ports);
   }
   std::sort(ports.begin(), ports.end());
   ports.erase(std::unique(ports.begin(), ports.end()), ports.end());

@@ -4,6 +4,8 @@
 #include <boost/graph/breadth_first_search.hpp>
 #include <utility>
 
+#include "sim/topology/link_names.h"
+
 namespace netsim {
 
 namespace {
@@ -52,7 +54,8 @@ PortId Graph::add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSp
 }
 
 std::string Graph::port_name(PortId id) const {
-  return nodes_[ports_[id].node].name + "->" + nodes_[ports_[id].peer_node].name;
+  const std::uint32_t number = cable_number(*this, id);
+  return bundle_name(*this, id) + (number == 0 ? "" : "#" + std::to_string(number));
 }
 
 std::vector<bool> Graph::dark(bool avoided_only) const {

@@ -124,7 +124,8 @@ void count_links(const Graph& graph, Structure& result) {
     if (holds(dark, id)) continue;
     const PortSpec& port = graph.port(id);
     const bool in_host = graph.node(port.node).atom == graph.node(port.peer_node).atom;
-    ++count[{in_host, -port.link.rate, port.link.kind}];
+    const BitRate rate = std::max(port.link.rate, graph.port(id ^ 1U).link.rate);
+    ++count[{in_host, -rate, port.link.kind}];
     if (!in_host) ++result.cables;
   }
   for (const auto& [key, links] : count) {
@@ -174,6 +175,13 @@ std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph&
   return rates;
 }
 
+bool has_unlike_directions(const Graph& graph) {
+  for (PortId id = 0; id < graph.port_count(); id += 2) {
+    if (graph.port(id).link.rate != graph.port(id + 1).link.rate) return true;
+  }
+  return false;
+}
+
 BitRate bisection_of(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& without) {
   if (nics.size() < 2) return 0;
   std::vector<std::vector<bool>> halvings(1);
@@ -181,6 +189,12 @@ BitRate bisection_of(const Graph& graph, std::span<const HostPort> nics, const s
   for (std::size_t bit = 1; bit < nics.size() && std::has_single_bit(nics.size()); bit *= 2) {
     halvings.emplace_back();
     for (std::size_t i = 0; i < nics.size(); ++i) halvings.back().push_back((i & bit) == 0);
+  }
+  if (has_unlike_directions(graph)) {
+    for (std::size_t i = 0, count = halvings.size(); i < count; ++i) {
+      halvings.push_back(halvings[i]);
+      halvings.back().flip();
+    }
   }
   BitRate least = INT64_MAX;
   for (const std::vector<bool>& side : halvings)
@@ -212,8 +226,10 @@ BitRate cut_bandwidth(const Graph& graph, std::span<const HostPort> nics, const 
   std::map<NodeId, BitRate> from, to;
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const PortId access = access_port(graph, nics[i].nic);
-    if (access == kNoId || holds(without, side[i] ? access : access ^ 1U)) continue;
-    (side[i] ? from : to)[graph.port(access).peer_node] += graph.port(access).link.rate;
+    if (access == kNoId) continue;
+    const PortId used = side[i] ? access : access ^ 1U;
+    if (!holds(without, used))
+      (side[i] ? from : to)[graph.port(access).peer_node] += graph.port(used).link.rate;
   }
   for (const auto& [at, rate] : from) add_capacity(flow, source, at, rate);
   for (const auto& [at, rate] : to) add_capacity(flow, at, sink, rate);

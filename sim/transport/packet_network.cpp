@@ -52,8 +52,8 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
     if (transport.needs.timestamps) fabric_.enable_timestamps();
   }
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
-    parts_.push_back(std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, connections_,
-                                                     ideal_times_));
+    parts_.push_back(
+        std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, connections_, fabric_));
     connections_.add_sender(parts_.back()->sender());
   }
   idle_keys_ = find_idle_keys(network_node, transport_node);

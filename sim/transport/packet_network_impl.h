@@ -11,16 +11,16 @@
 
 #include "sim/core/engine.h"
 #include "sim/network/fabric.h"
+#include "sim/topology/linked_gpus.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/flow_records.h"
-#include "sim/transport/connections/ideal_times.h"
 #include "sim/transport/packet_network.h"
 #include "sim/transport/transport_part.h"
 #include "sim/transport/transport_state.h"
 
 namespace netsim {
 
-class PacketNetworkImpl final : public PacketNetwork {
+class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
  public:
   PacketNetworkImpl(Engine& engine, const Cluster& cluster, const Partition& partition,
                     const ConfigNode& network, const ConfigNode& transport_node, std::uint64_t seed,
@@ -56,6 +56,9 @@ class PacketNetworkImpl final : public PacketNetwork {
   }
   Time delay_inside(std::uint32_t source, std::uint32_t destination) const override {
     return cluster_.delay_inside(source, destination);
+  }
+  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
+    return netsim::linked_gpus(cluster_);
   }
   BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
     return cluster_.direct_rate(source, destination);
@@ -112,7 +115,6 @@ class PacketNetworkImpl final : public PacketNetwork {
   TransportState state_;
   FabricParameters parameters_;
   Fabric fabric_;
-  IdealTimes ideal_times_{state_, fabric_};
   Connections connections_{state_, fabric_};
   FlowRecords flows_;
   Circuits circuits_{fabric_.circuits()};

@@ -5,12 +5,13 @@
 namespace netsim {
 
 TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state,
-                             Connections& connections, const IdealTimes& ideal_times)
+                             Connections& connections, const Fabric& whole_fabric)
     : state_(state),
-      delays_(ideal_times),
-      receiver_(set, fabric, state, ideal_times, delays_, counts_),
+      ideal_times_(state, whole_fabric),
+      delays_(ideal_times_),
+      receiver_(set, fabric, state, ideal_times_, delays_, counts_),
       sender_(set, fabric, state, receiver_, delays_, counts_),
-      fans_(set, fabric, state, connections, sender_, ideal_times, delays_, counts_),
+      fans_(set, fabric, state, connections, sender_, ideal_times_, delays_, counts_),
       senders_base_(state.senders.data()),
       second_lines_base_(reinterpret_cast<const char*>(state.senders.data()) + kCacheLine),
       receivers_base_(state.receivers.data()) {

@@ -16,7 +16,7 @@ namespace netsim {
 class TransportPart {
  public:
   TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state, Connections& connections,
-                const IdealTimes& ideal_times);
+                const Fabric& whole_fabric);
   TransportPart(const TransportPart&) = delete;
   TransportPart& operator=(const TransportPart&) = delete;
 
@@ -39,6 +39,7 @@ class TransportPart {
 
   TransportState& state_;
   NetworkCounters counts_;
+  IdealTimes ideal_times_;
   DelayDivision delays_;
   Receiver receiver_;
   Sender sender_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -74,6 +75,13 @@ struct TransportState {
     return &congestion[id * state_stride] + sizeof(PathConstants);
   }
   std::uint64_t route_changes = 0;  // how often routes have changed
+  Time routes_changed_at = -1;      // the last time
+  // Holds the ports of the ways that queue pairs had before routes changed, for ideal times.
+  struct FormerWays {
+    std::uint32_t use = 0;  // QueuePairIdentity::use
+    std::vector<std::vector<PortId>> ways;
+  };
+  std::map<std::uint32_t, FormerWays> former_ways;
   // By port; the numbers are those of Injectors of the port's set.
   std::vector<std::uint32_t> injector_of_port, gate_of_port;
 };

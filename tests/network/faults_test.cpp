@@ -2,7 +2,9 @@
 // which descriptions of faults are refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sim/network/faults.h"
 #include "tests/support/packet_fixture.h"
@@ -237,6 +239,55 @@ TEST_F(FaultPlans, LinksInOneDirectionOrBoth) {
   EXPECT_EQ(plan.changes[0].kind, LinkChange::Kind::down);
   EXPECT_EQ(plan.changes[1].at, kMillisecond + 5 * kMicrosecond);
   EXPECT_EQ(plan.changes[1].kind, LinkChange::Kind::detected);
+}
+
+// The name of a bundle means both its cables, a cable's own name one; a single cable may be called the first.
+TEST(FaultsOfBundles, NameAllCablesOrOne) {
+  PacketFixture f("topology: {kind: fat_tree, tiers: 2, k: 4, links: 2, rate: 100 Gbps}\n");
+  const auto ports = [&](const std::string& name) {
+    const ConfigNode root = parse_config("- {link: '" + name + "', loss: 0.1}\n", "faults.yaml");
+    std::vector<std::string> names;
+    for (const FaultPlan::Loss& loss : read_faults(root, f.cluster.graph, 0).losses)
+      names.push_back(f.cluster.graph.port_name(loss.port));
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(ports("edge0->core0"), (Names{"edge0->core0#1", "edge0->core0#2"}));
+  EXPECT_EQ(ports("edge0-core0#2"), (Names{"core0->edge0#2", "edge0->core0#2"}));
+  EXPECT_EQ(ports("core0->edge0#1"), (Names{"core0->edge0#1"}));
+  EXPECT_EQ(ports("host0->edge0"), (Names{"host0->edge0"}));
+  EXPECT_EQ(ports("host0-edge0#1"), (Names{"edge0->host0", "host0->edge0"}));
+  EXPECT_THROW(ports("edge0->core0#3"), ConfigError);
+  EXPECT_THROW(ports("host0->edge0#2"), ConfigError);
+  EXPECT_THROW(ports("edge0->core0#"), ConfigError);
+}
+
+// One cable of a bundle goes down before the first packet is there. All traffic goes over the other one, and
+// the dead one carries nothing.
+TEST(FaultsOfBundles, OneCableLeavesTheOther) {
+  PacketFixture f(
+      "topology: {kind: fat_tree, tiers: 2, k: 4, links: 2, rate: 100 Gbps, delay: 1 us}\n"
+      "transport: {congestion_control: none, reliability: go_back_n, retransmission_timeout: 1 ms}\n"
+      "network: {detection_delay: 20 us, faults: [{link: edge0->core0#2, down: 0 s}]}\n");
+  for (std::uint32_t channel = 0; channel < 8; ++channel) {
+    f.send(0, 2, 1'000'000, 0, channel);
+    f.send(1, 3, 1'000'000, 0, channel);
+  }
+  f.loop.run();
+  EXPECT_TRUE(f.all_delivered());
+  for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
+    const std::string name = f.cluster.graph.port_name(port);
+    const PortCounters c = f.network->port_counters(port);
+    if (name == "edge0->core0#1") {
+      EXPECT_GT(c.busy, 0);
+    }
+    if (name == "edge0->core0#2") {
+      EXPECT_GT(c.lost, 0u);
+      EXPECT_EQ(c.busy, 0);
+    }
+    EXPECT_LE(c.busy, c.last_end) << name;
+  }
 }
 
 TEST_F(FaultPlans, WhatIsWrongIsToldWithItsPlace) {

@@ -84,6 +84,11 @@ TEST(Discipline, RefusesTablesThatDoNotFitTheClasses) {
                ConfigError)
       << "lane 0 has no weight anywhere";
   EXPECT_THROW(make<QueueDiscipline>("{kind: vl_arbitration, low: [[0, 0]]}")->compile(1), ConfigError);
+  for (const char* table : {"high: [[5, 10]]", "low: [[0, 1], [1, 1], [2, 1]]"})
+    EXPECT_THROW(make<QueueDiscipline>(std::string("{kind: vl_arbitration, ") + table + "}")->compile(2),
+                 ConfigError)
+        << "there is no such lane";
+  EXPECT_NO_THROW(make<QueueDiscipline>("{kind: vl_arbitration, high: [[5, 0]]}")->compile(2));
 }
 
 TEST(Routing, RefusesWhatMakesNoSense) {

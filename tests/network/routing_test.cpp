@@ -291,6 +291,27 @@ TEST(Static, AWayMayLeadBack) {
   }
 }
 
+// Of two cables between two switches the way takes the first, or the one that it names.
+TEST(Static, AWayMayNameOneCableOfABundle) {
+  for (const char* through : {"[a, b]", "[a, 'b#2']"}) {
+    PacketFixture f(
+        std::string(
+            "topology:\n  kind: custom\n  switches: [a, b]\n  links:\n    - {from: host0, to: a}\n    - "
+            "{from: host1, to: b}\n    - {from: a, to: b}\n    - {from: a, to: b}\n") +
+        "network: {switch: {routing: {kind: static, paths: [{from: host0, to: host1, through: " + through +
+        "}]}}}\n");
+    f.send(0, 1, 40'960);
+    f.loop.run();
+    const std::uint64_t second = through == std::string("[a, b]") ? 0 : 10;
+    for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
+      const std::string name = f.cluster.graph.port_name(port);
+      const std::uint64_t packets = f.network->port_counters(port).data_packets;
+      if (name == "a->b#1") EXPECT_EQ(packets, 10 - second);
+      if (name == "a->b#2") EXPECT_EQ(packets, second);
+    }
+  }
+}
+
 TEST(Static, WaysThatAreNoneAreRefused) {
   const auto error = [](const std::string& paths) -> std::string {
     try {
@@ -307,7 +328,16 @@ TEST(Static, WaysThatAreNoneAreRefused) {
             std::string::npos);
   EXPECT_NE(error("[{from: host0, to: host1, through: [a, b]}]").find("b has no link to 'host1'"),
             std::string::npos);
-  EXPECT_NE(error("[{from: host, to: host1, through: [a]}]").find("no node 'host', did you mean"),
+  EXPECT_NE(error("[{from: host, to: host1, through: [a]}]").find("no NIC 'host', did you mean"),
+            std::string::npos);
+  EXPECT_NE(
+      error("[{from: host0, to: host0, through: [a]}]").find("paths.0.to: a path from 'host0' to itself"),
+      std::string::npos);
+  EXPECT_NE(error("[{from: a, to: host1, through: [b, d]}]").find("paths.0.from: 'a' is no NIC"),
+            std::string::npos);
+  EXPECT_NE(error("[{from: host0, to: d, through: [a, b]}]").find("paths.0.to: 'd' is no NIC"),
+            std::string::npos);
+  EXPECT_NE(error("[{from: host0, to: host1, through: [a, host0, a, b, d]}]").find("'host0' is no switch"),
             std::string::npos);
   EXPECT_NE(error("[{from: host0, to: host1, through: [a, d]}]").find("routing.paths.0.through.1: "),
             std::string::npos);

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "sim/topology/link_names.h"
+
 namespace netsim {
 namespace {
 
@@ -66,6 +68,31 @@ TEST(Graph, ListsPortsInTheOrderOfTheLinks) {
   EXPECT_THAT(s.graph.ports_of(s.a), ElementsAre(0, 6));
   EXPECT_EQ(s.graph.port_name(2), "s0->s1");
   EXPECT_EQ(s.graph.port_name(3), "s1->s0");
+}
+
+// Cables of a bundle have numbers, whichever end is asked; a single one has none.
+TEST(Graph, CablesOfABundleHaveNamesOfTheirOwn) {
+  Graph graph;
+  const NodeId a = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "a");
+  const NodeId b = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "b");
+  const NodeId c = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "c");
+  const PortId first = graph.add_link(a, b, LinkSpec{});
+  const PortId other = graph.add_link(a, c, LinkSpec{});
+  const PortId second = graph.add_link(b, a, LinkSpec{});
+  EXPECT_EQ(graph.port_name(first), "a->b#1");
+  EXPECT_EQ(graph.port_name(second), "b->a#2");
+  EXPECT_EQ(graph.port_name(second ^ 1U), "a->b#2");
+  EXPECT_EQ(graph.port_name(other), "a->c");
+  EXPECT_EQ(bundle_name(graph, first), "a->b");
+  EXPECT_TRUE(means_port(graph, first, "a->b"));
+  EXPECT_TRUE(means_port(graph, first, "a->b#1"));
+  EXPECT_FALSE(means_port(graph, first, "a->b#2"));
+  EXPECT_FALSE(means_port(graph, first, "a->bc"));
+  EXPECT_TRUE(means_link(graph, second, "b-a#2"));
+  EXPECT_EQ(port_to(graph, a, "b"), first);
+  EXPECT_EQ(port_to(graph, a, "b#2"), second ^ 1U);
+  EXPECT_EQ(port_to(graph, a, "b#3"), kNoId);
+  EXPECT_EQ(port_to(graph, a, "d"), kNoId);
 }
 
 TEST(Graph, PortListsStayWhereTheyAreWhenTheGraphIsMoved) {

@@ -90,6 +90,22 @@ TEST(Structure, OfARingWrittenDown) {
   EXPECT_EQ(ring.bisection, 200 * kGbps);
 }
 
+// The halves are {0, 1} and {2, 3}; the slower direction of the middle is the bisection.
+TEST(Structure, OfLinksWithARateForEachDirection) {
+  const std::string hosts =
+      "{from: host0, to: a}, {from: host1, to: a}, {from: host2, to: b}, {from: host3, to: b, rate_back: 10 "
+      "Gbps}";
+  const auto of = [&](const std::string& middle) {
+    return structure("kind: custom, switches: [a, b], links: [" + hosts + ", {from: a, to: b, " + middle +
+                     "}]");
+  };
+  const Structure s = of("rate: 40 Gbps, rate_back: 80 Gbps");
+  EXPECT_EQ(s.bisection, 40 * kGbps);
+  EXPECT_EQ(of("rate: 80 Gbps, rate_back: 40 Gbps").bisection, 40 * kGbps);
+  EXPECT_EQ(of("rate: 400 Gbps, rate_back: 400 Gbps").bisection, 110 * kGbps) << "host3 receives at 10 Gb/s";
+  for (const Structure::Links& links : s.links) EXPECT_EQ(links.count, links.rate == 80 * kGbps ? 1u : 4u);
+}
+
 TEST(Structure, CountsTheLinksOfHostsApart) {
   const Structure s = structure("kind: star, hosts: 16, rate: 200 Gbps", "host: dgx_a100\n");
   EXPECT_EQ(s.gpus, 16u);

@@ -257,23 +257,21 @@ TEST(MessageDelays, AreAllAtPortsWhereNothingWaitsAtTheSender) {
 }
 
 // Where packets overtake each other or are lost the parts still add up to no more than the whole.
-// A switch must have read all of a packet from a link that became slower than the next one. What was worked
-// out for the messages before does not hold any more.
-TEST(MessageDelays, FollowALinkThatBecomesSlower) {
-  const auto delays_at = [](std::vector<Time> times) {
-    Traced f(
-        "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
-        "transport: {congestion_control: none}\n"
-        "network: {switch: {forwarding: cut_through}, faults: [{link: host0-switch0, rate: 50 Gbps, at: 1 "
-        "ms}]}\n");
-    for (const Time time : times) f.send(0, 1, 10'000, time);
-    f.loop.run();
-    return f.told;
-  };
-  const auto alone = delays_at({2 * kMillisecond}), both = delays_at({0, 2 * kMillisecond});
-  EXPECT_EQ(both[1].propagation, alone[0].propagation);
-  EXPECT_EQ(both[1].transmission, alone[0].transmission);
-  EXPECT_GT(both[1].propagation, both[0].propagation);
+// The idle way has the highest rates of the run (docs/results.md, the ideal time of a message). What a slower
+// link takes more is therefore no propagation: the message takes longer, and its parts leave the rest over.
+TEST(MessageDelays, CountASlowerLinkBesideTheIdleWay) {
+  Traced f(
+      "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
+      "transport: {congestion_control: none}\n"
+      "network: {switch: {forwarding: cut_through}, faults: [{link: host0-switch0, rate: 50 Gbps, at: 1 "
+      "ms}]}\n");
+  for (const Time time : {Time{0}, 2 * kMillisecond}) f.send(0, 1, 10'000, time);
+  f.loop.run();
+  EXPECT_EQ(f.told[1].propagation, f.told[0].propagation);
+  EXPECT_EQ(f.told[1].transmission, f.told[0].transmission);
+  EXPECT_EQ(f.at_sender(0), 0);
+  EXPECT_GT(f.took(1), f.took(0));
+  EXPECT_EQ(f.at_sender(1) + f.told[1].queueing, f.took(1) - f.took(0));
 }
 
 TEST(MessageDelays, AddUpWherePacketsAreLost) {

@@ -8,10 +8,13 @@
 #include <span>
 
 #include "sim/collectives/algorithms/nvls_kernels.h"
+#include "sim/collectives/execution/link_jumps.h"
 #include "sim/collectives/execution/nccl_tuning.h"
 #include "sim/collectives/execution/peer_channels.h"
+#include "sim/collectives/link_algorithm.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/topology/linked_gpus.h"
 
 namespace netsim {
 namespace {
@@ -401,6 +404,14 @@ void check_host(const Plan& plan, const CommunicationRequest& request) {
 
 }  // namespace
 
+const std::vector<std::vector<std::uint32_t>>& CollectiveLibrary::linked_gpus() {
+  std::call_once(linked_found_, [this] {
+    const auto* fabric = dynamic_cast<const KnowsLinkedGpus*>(&endpoint);
+    if (fabric != nullptr) linked_ = fabric->linked_gpus();
+  });
+  return linked_;
+}
+
 CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& network)
     : parameters(parse_collectives(section)),
       algorithms(parameters),
@@ -494,7 +505,9 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
   const Named named = named_for(library_, asked, layout);
   CommunicationRequest request = asked;
   request.kind = plan_kind_of(*named.algorithm, asked.kind);
-  const Choice choice = Chooser(library_, request, asked.kind, layout, named).choose();
+  Choice choice = Chooser(library_, request, asked.kind, layout, named).choose();
+  if (const auto* links = dynamic_cast<const LinkAlgorithm*>(choice.algorithm); links != nullptr)
+    choice.algorithm = &links->along(link_jumps(library_.linked_gpus(), *request.members));
   Cutting cutting;
   cutting.ranks = static_cast<std::uint32_t>(request.members->size());
   cutting.domains = layout.domains;

@@ -2,8 +2,11 @@
 // sets; only the caches grow, behind their locks.
 #pragma once
 
+#include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/execution/chunking.h"
@@ -69,6 +72,13 @@ struct CollectiveLibrary {
   PlanCache plans;
   FanCache fans;
   const Endpoint& endpoint;
+  // Returns KnowsLinkedGpus::linked_gpus() of the endpoint, which the first call finds. Any thread may call
+  // it.
+  const std::vector<std::vector<std::uint32_t>>& linked_gpus();
+
+ private:
+  std::once_flag linked_found_;
+  std::vector<std::vector<std::uint32_t>> linked_;
 };
 
 // The library as one set asks it: what it has found is found again without a lock.

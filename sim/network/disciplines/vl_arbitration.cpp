@@ -53,9 +53,11 @@ class VlArbitration final : public QueueDiscipline {
         low_(read_table(p.low)),
         low_given_(!p.low.items().empty()),
         limit_(p.limit_of_high_priority),
+        given_(p),
         node_(std::move(node)) {}
 
   DisciplinePlan compile(std::uint32_t classes) const override {
+    for (const ConfigNode* table : {&given_.high, &given_.low}) check_lanes(*table, classes);
     DisciplinePlan plan;
     plan.kind = DisciplinePlan::Kind::vl_arbitration;
     plan.high_shares = high_;
@@ -79,9 +81,19 @@ class VlArbitration final : public QueueDiscipline {
     }
     return false;
   }
+  // An entry of weight 0 is skipped, so it may name any lane.
+  static void check_lanes(const ConfigNode& table, std::uint32_t classes) {
+    for (const ConfigNode& entry : table.items()) {
+      const ConfigNode& lane = entry.items()[0];
+      if (read_integer(lane) < classes || read_integer(entry.items()[1]) == 0) continue;
+      lane.fail("there is no virtual lane " + lane.text() + ": network.switch.classes is " +
+                std::to_string(classes) + "; allowed: 0 to " + std::to_string(classes - 1));
+    }
+  }
   std::vector<DisciplinePlan::Share> high_, low_;
   bool low_given_;
   std::int64_t limit_;
+  VlParameters given_;
   ConfigNode node_;
 };
 

@@ -1,10 +1,12 @@
 // Static paths: the ways between given hosts are prescribed switch by switch; all other flows go by hash.
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 #include "sim/topology/graph.h"
+#include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
@@ -17,7 +19,9 @@ struct StaticParameters {
 Parameters<StaticParameters> parameters() {
   return Parameters<StaticParameters>()
       .list("paths", &StaticParameters::paths,
-            "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes")
+            "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes; "
+            "`core0#2` "
+            "is reached by the second of several links to it, `core0` by the first")
       .flag(
           "reroute", &StaticParameters::reroute,
           "while a link of a prescribed way is known to be down its flows go by hash; false: they stay, and "
@@ -28,21 +32,33 @@ using Ends = std::pair<std::string, std::string>;
 
 // The node that `name` names, a neighbour of `at`; ConfigError at the name's place.
 NodeId next_node(const Graph& graph, NodeId at, const std::string& name, const ConfigNode& where) {
-  for (const PortId port : graph.ports_of(at)) {
-    const NodeId next = graph.port(port).peer_node;
-    if (graph.node(next).name == name) return next;
-  }
+  const PortId port = port_to(graph, at, name);
+  if (port != kNoId) return graph.port(port).peer_node;
   where.fail(graph.node(at).name + " has no link to '" + name + "'");
 }
 
-NodeId find_node(const Graph& graph, const ConfigNode& where) {
+bool is_switch(const Graph& graph, NodeId node) { return graph.node(node).kind == NodeKind::fabric_switch; }
+
+bool is_nic(const Graph& graph, NodeId node) {
+  const auto ports = graph.ports_of(node);
+  return !is_switch(graph, node) && std::any_of(ports.begin(), ports.end(), [&](PortId port) {
+    return is_switch(graph, graph.port(port).peer_node);
+  });
+}
+
+// Returns the NIC at the end of a path. No flow comes from another node or goes to one.
+NodeId find_nic(const Graph& graph, const ConfigNode& where) {
   std::vector<std::string> names;
   for (NodeId id = 0; id < graph.node_count(); ++id) {
-    if (graph.node(id).name == where.text()) return id;
-    names.push_back(graph.node(id).name);
+    const bool nic = is_nic(graph, id);
+    if (nic) names.push_back(graph.node(id).name);
+    if (graph.node(id).name != where.text()) continue;
+    if (!nic)
+      where.fail("'" + where.text() + "' is no NIC with a link into a fabric; paths join two such NICs");
+    return id;
   }
   const std::string near = nearest(where.text(), names);
-  where.fail("no node '" + where.text() + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  where.fail("no NIC '" + where.text() + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
 }
 
 class StaticPaths final : public RoutingPolicy {
@@ -51,9 +67,12 @@ class StaticPaths final : public RoutingPolicy {
       : paths_(std::move(paths)), given_(p.paths), reroute_(p.reroute) {}
   void prepare(const Graph& graph) override {
     for (const ConfigNode& path : given_.items()) {
-      NodeId at = find_node(graph, *path.find("from"));
-      for (const ConfigNode& name : path.find("through")->items())
+      NodeId at = find_nic(graph, *path.find("from"));
+      find_nic(graph, *path.find("to"));
+      for (const ConfigNode& name : path.find("through")->items()) {
         at = next_node(graph, at, name.text(), name);
+        if (!is_switch(graph, at)) name.fail("'" + name.text() + "' is no switch of the fabric");
+      }
       next_node(graph, at, path.find("to")->text(), *path.find("to"));
     }
   }
@@ -98,6 +117,12 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
     path.allow_keys({"from", "to", "through"});
     const Ends ends{read_text(entry(path, "from")), read_text(entry(path, "to"))};
     const ConfigNode& through = entry(path, "through");
+    if (ends.first == ends.second) {
+      entry(path, "to")
+          .fail("a path from '" + ends.first +
+                "' to itself: what a NIC sends itself leaves it by no "
+                "link; give another NIC");
+    }
     if (!through.is_sequence() || through.items().empty()) through.fail("expected a list of switches");
     std::vector<std::string>& names = paths[ends];
     if (!names.empty()) path.fail("a second path from " + ends.first + " to " + ends.second);

@@ -6,10 +6,11 @@
 //     links:
 //       - {from: host0, to: left}
 //       - {from: host1, to: right}
-//       - {from: left, to: right, rate: 40 Gbps, delay: 5 us}
+//       - {from: left, to: right, rate: 40 Gbps, rate_back: 10 Gbps, delay: 5 us}
 //
 // Hosts are host0, host1, ...: the host ports in their order. A link goes both ways; two links between the
-// same switches are two paths. Rate, delay, link and overhead of the topology hold for links without their
+// same switches are two paths. A link has one rate both ways, unless `rate_back` says that of the way from
+// `to` to `from`. Rate, delay, link and overhead of the topology hold for links without their
 // own.
 #include <algorithm>
 #include <map>
@@ -35,7 +36,7 @@ const Parameters<CustomParameters>& parameters() {
 
 struct LinkEntry {
   std::string from, to;
-  std::optional<BitRate> rate;
+  std::optional<BitRate> rate, rate_back;
   std::optional<Time> delay;
   std::optional<Bytes> overhead;
 };
@@ -49,6 +50,8 @@ const Parameters<LinkEntry>& link_parameters() {
                             .text("to", &P::to, "the other end")
                             .required()
                             .rate("rate", &P::rate, kLinkRates, as_topology, "each way")
+                            .rate("rate_back", &P::rate_back, kLinkRates, "the same as rate",
+                                  "the way from `to` to `from`, where it has another rate")
                             .time("delay", &P::delay, kFabricDelays, as_topology, "each way")
                             .bytes("overhead", &P::overhead, kLinkOverheads, as_topology,
                                    "bytes that a packet costs on the wire beyond its frame");
@@ -76,7 +79,8 @@ class ListReader {
  public:
   ListReader(const CustomParameters& defaults, const ConfigNode& section) : defaults_(defaults) {
     read_switches(sequence_in(section, "switches", "a list of the switches' names"));
-    const ConfigNode& links = sequence_in(section, "links", "a list of {from, to, rate, delay, overhead}");
+    const ConfigNode& links =
+        sequence_in(section, "links", "a list of {from, to, rate, rate_back, delay, overhead}");
     for (const ConfigNode& item : links.items()) list_.links.push_back(read_link(item));
     std::size_t wrong = 0;
     const std::string problem = list_.problem(wrong);
@@ -90,8 +94,8 @@ class ListReader {
       const std::string name = read_text(item);
       std::uint32_t number = 0;
       if (host_number(name, number)) item.fail("'" + name + "' is the name of a host");
-      const bool odd = name.empty() || name.find_first_of(" ->\t") != std::string::npos;
-      if (odd) item.fail("a name without spaces and '-', '>' is expected");
+      const bool odd = name.empty() || name.find_first_of(" ->\t#") != std::string::npos;
+      if (odd) item.fail("a name without spaces and '-', '>', '#' is expected");
       const auto index = static_cast<std::uint32_t>(list_.switches.size());
       if (!switches_.emplace(name, index).second) item.fail("a second switch '" + name + "'");
       list_.switches.push_back({name, 0});
@@ -103,7 +107,9 @@ class ListReader {
     LinkSpec link = defaults_.link(entry.rate.value_or(defaults_.rate));
     link.delay = entry.delay.value_or(link.delay);
     link.overhead = entry.overhead.value_or(link.overhead);
-    return {end(*item.find("from"), entry.from), end(*item.find("to"), entry.to), link, link, item.place()};
+    LinkSpec back = link;
+    back.rate = entry.rate_back.value_or(link.rate);
+    return {end(*item.find("from"), entry.from), end(*item.find("to"), entry.to), link, back, item.place()};
   }
 
   LinkEnd end(const ConfigNode& node, const std::string& name) {

@@ -40,7 +40,12 @@ std::string LinkList::problem(std::size_t& link) const {
   for (link = 0; link < links.size(); ++link) {
     const auto& [a, b, forward, backward, place] = links[link];
     if (a == b) return name(a) + " is joined to itself";
-    if (a.host && b.host) return name(a) + " is joined to " + name(b) + ": hosts are joined to switches only";
+    if (a.host && b.host) {
+      return name(a) + " is joined to " + name(b) +
+             ": hosts are joined to switches only. For accelerators with links to each other take the "
+             "topology "
+             "`torus` or a host with NVLinks (`dgx_1v`, `full_mesh`), or describe them as InfraGraph";
+    }
     if (!a.host && !b.host) groups.join(a.index, b.index);
     for (const auto& [host, other] : {std::pair{a, b}, std::pair{b, a}}) {
       if (!host.host) continue;

@@ -136,7 +136,8 @@ const Registration<Topology> kRegistration{
         if (link.error_rate == 0 || p.ignore_error_rates) continue;
         throw InputError(link.place,
                          "the link has an error rate: write it as a loss in `network.faults` and set "
-                         "`ignore_error_rates: true` here");
+                         "`ignore_error_rates: true` beside `kind: ns3` at " +
+                             where.place().to_string());
       }
       check_channels(p, topology.switches.size(), where);
       return std::make_unique<Ns3Fabric>(p, topology);

@@ -85,7 +85,7 @@ class SimaiReader {
     if (error_rate != 0 && !ignore_error_rates_) {
       reader_.fail(loss,
                    "the link has an error rate: write it as a loss in `network.faults` and set "
-                   "`ignore_error_rates: true` here");
+                   "`ignore_error_rates: true` beside `kind: simai` in the configuration");
     }
     for (const auto& [at, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}}) {
       if (role_[at] == Role::nvswitch) join_nvswitch(first, at, other);

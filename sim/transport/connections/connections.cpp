@@ -212,9 +212,24 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   r.back_path = record.back.first + 1;
   std::vector<std::uint32_t> idle = ports_of_steps(data);
   idle.push_back(make_step(StepKind::deliver, id));
-  if (!keep_path(record.idle, idle, nullptr)) put_path(record.idle, idle, nullptr);
+  if (!begins_with(record.idle, idle)) {
+    if (in_use) note_former_way(id);
+    put_path(record.idle, idle, nullptr);
+  }
   route_data(id, way, data, in_use);
   return true;
+}
+
+void Connections::note_former_way(std::uint32_t id) {
+  const QueuePairRecord& record = state_.records[id];
+  TransportState::FormerWays& former = state_.former_ways[id];
+  if (former.use != record.identity.use) former = {record.identity.use, {}};
+  const std::span<const PortId> way = fabric_.ports_of_path(record.idle.first);
+  const bool known =
+      std::any_of(former.ways.begin(), former.ways.end(), [&](const std::vector<PortId>& other) {
+        return std::equal(other.begin(), other.end(), way.begin(), way.end());
+      });
+  if (!known) former.ways.emplace_back(way.begin(), way.end());
 }
 
 // The path of its packets: `ports`, or only those before the first switch where packets are routed one by
@@ -346,13 +361,14 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   const Bytes data = transport.parameters.mtu + transport.framing.header;
   const Bytes ack = transport.framing.ack;
   const std::vector<PortId> back = ports_of_steps(ack_steps(id, ends, *cluster_.routes));
-  return fabric_.ideal_time(wires, 1, data, data, data) + fabric_.ideal_time(back, 1, ack, ack, ack);
+  return fabric_.ideal_time(wires, {1, data, data, data}) + fabric_.ideal_time(back, {1, ack, ack, ack});
 }
 
 // Called by the fabric a detection delay after a link went down or came back, or when other circuits are to
 // carry packets.
 void Connections::routes_changed() {
   ++state_.route_changes;
+  state_.routes_changed_at = fabric_.now();
   const std::vector<bool>& down = fabric_.down_ports();
   if (down == down_at_start_) {
     live_routes_.reset();

@@ -92,6 +92,8 @@ class Connections {
   std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
+  // Keeps the queue pair's present way in TransportState::former_ways.
+  void note_former_way(std::uint32_t id);
   void route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use);
   // Where switches lead packets, and as which flow.
   struct Toward {

@@ -13,7 +13,7 @@ namespace netsim {
 
 class DelayDivision final : public DelayTeller {
  public:
-  explicit DelayDivision(const IdealTimes& ideal_times) : passages_(ideal_times) {}
+  explicit DelayDivision(IdealTimes& ideal_times) : passages_(ideal_times) {}
   // The message that is delivered next took `took` from send() to its last byte. `trace`: of its last packet;
   // null where that is not what it was complete with, and all it waited counts as its sender's. Returns this.
   DelayTeller* of(std::uint32_t queue_pair, Bytes bytes, Time took, const PacketTrace* trace) {

@@ -212,7 +212,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
     way.insert(way.end(), down.begin(), down.end());
     way.insert(way.end(), onward.begin(), onward.end());
     const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
-    latest = std::max(latest, fabric.ideal_time(way, 1, full, full, full) + latency);
+    latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
     for (const PortId port : way)
       slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), fabric.rate(port)));
     ways.push_back(std::move(way));
@@ -380,7 +380,7 @@ void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
   if (!request.credit) {
     ++counts_.flows_done;
     if (state_.observed) {
-      const Time ideal = ideal_times_.of_message(id, request.bytes);
+      const Time ideal = ideal_times_.of_message(id, request.bytes, start);
       set_.write(state_.delivered_reader, FlowDelivered{id, request, number, start, loop_.now(), ideal});
       set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     }

@@ -40,7 +40,7 @@ class FanLanes {
  public:
   // `sender`, `delays`, `counts`: of the same set.
   FanLanes(AtomSet& set, FabricPart& fabric, TransportState& state, Connections& connections, Sender& sender,
-           const IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
+           IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
       : set_(set),
         fabric_(fabric),
         state_(state),
@@ -120,7 +120,7 @@ class FanLanes {
   TransportState& state_;
   Connections& connections_;
   Sender& sender_;
-  const IdealTimes& ideal_times_;
+  IdealTimes& ideal_times_;
   DelayDivision& delays_;
   NetworkCounters& counts_;
   EventLoop& loop_;

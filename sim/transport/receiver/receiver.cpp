@@ -4,7 +4,7 @@
 
 namespace netsim {
 
-Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times,
+Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, IdealTimes& ideal_times,
                    DelayDivision& delays, NetworkCounters& counts)
     : set_(set),
       loop_(set.loop()),
@@ -195,7 +195,7 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t p
     if (!done.request.credit) {
       ++counts_.flows_done;
       if (state_.observed) {
-        const Time ideal = ideal_times_.of_message(id, done.request.bytes);
+        const Time ideal = ideal_times_.of_message(id, done.request.bytes, done.start);
         set_.write(state_.delivered_reader,
                    FlowDelivered{id, done.request, done.number, done.start, loop_.now(), ideal});
       }

@@ -28,7 +28,7 @@ struct Incoming {
 class Receiver {
  public:
   // `delays`, `counts`: the set's.
-  Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, const IdealTimes& ideal_times,
+  Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, IdealTimes& ideal_times,
            DelayDivision& delays, NetworkCounters& counts);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -63,7 +63,7 @@ class Receiver {
   EventLoop& loop_;
   FabricPart& fabric_;
   TransportState& state_;
-  const IdealTimes& ideal_times_;
+  IdealTimes& ideal_times_;
   DelayDivision& delays_;
   NetworkCounters& counts_;
   // Of the state.

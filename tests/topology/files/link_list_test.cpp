@@ -118,6 +118,21 @@ TEST(Custom, IsWhatIsWritten) {
               ElementsAre(std::pair(10 * kGbps, 2 * kMicrosecond), std::pair(40 * kGbps, 5 * kMicrosecond)));
 }
 
+// `rate` holds from `from` to `to`, `rate_back` the other way, however the list is written.
+TEST(Custom, ALinkMayHaveARateForEachDirection) {
+  const Cluster cluster = cluster_of(
+      "topology:\n  kind: custom\n  switches: [a, b]\n  rate: 100 Gbps\n  links:\n"
+      "    - {from: host0, to: a, rate: 200 Gbps, rate_back: 50 Gbps}\n    - {from: b, to: host1, rate_back: "
+      "10 "
+      "Gbps}\n    - {from: a, to: b, rate: 40 Gbps, rate_back: 80 Gbps}\n");
+  std::map<std::string, BitRate> rates;
+  for (PortId port = 0; port < cluster.graph.port_count(); ++port)
+    rates[cluster.graph.port_name(port)] = cluster.graph.port(port).link.rate / kGbps;
+  const std::map<std::string, BitRate> expected{{"host0->a", 200}, {"a->host0", 50}, {"b->host1", 100},
+                                                {"host1->b", 10},  {"a->b", 40},     {"b->a", 80}};
+  EXPECT_EQ(rates, expected);
+}
+
 TEST(Custom, MayStayPartlyEmpty) {
   const Cluster cluster = cluster_of(std::string(kTwoSwitches) + "hosts: 1\n");
   EXPECT_EQ(cluster.nics.size(), 1u);
@@ -142,7 +157,9 @@ TEST(Custom, SaysWhereItIsWrong) {
   EXPECT_THAT(wrong("[a]", two + "    - {from: a, to: a}\n"),
               AllOf(StartsWith("test.yaml:7:"), HasSubstr("itself")));
   EXPECT_THAT(wrong("[a]", two + "    - {from: host0, to: a}\n"), HasSubstr("host0 has a second link"));
-  EXPECT_THAT(wrong("[a]", two + "    - {from: host2, to: host3}\n"), HasSubstr("to switches only"));
+  EXPECT_THAT(
+      wrong("[a]", two + "    - {from: host2, to: host3}\n"),
+      AllOf(HasSubstr("to switches only"), HasSubstr("torus"), HasSubstr("dgx_1v"), HasSubstr("InfraGraph")));
   EXPECT_THAT(wrong("[a]", "    - {from: host1, to: a}\n"), HasSubstr("host0 has no link"));
   EXPECT_THAT(wrong("[a, b]", two + "    - {from: host2, to: b}\n"), HasSubstr("no way from host0 to host2"));
   EXPECT_THAT(wrong("[a, b]", "    - {from: a, to: b}\n"), HasSubstr("no link leads to a host"));
@@ -214,7 +231,8 @@ TEST_F(FileTopology, Ns3SaysWhereItIsWrong) {
   EXPECT_THAT(error("ns3", "3 1 2\n2\n0 2 100Gbps 1us 0\n0 2 100Gbps 1us 0\n"),
               StartsWith("3 file:4:1: host0 has a second link"));
   const std::string lossy = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 1e-3\n";
-  EXPECT_THAT(error("ns3", lossy), AllOf(StartsWith("3 file:4:1"), HasSubstr("network.faults")));
+  EXPECT_THAT(error("ns3", lossy), AllOf(StartsWith("3 file:4:1"), HasSubstr("network.faults"),
+                                         HasSubstr("`ignore_error_rates: true` beside `kind: ns3` at ")));
   EXPECT_EQ(error("ns3", lossy, ", ignore_error_rates: true"), "");
   EXPECT_THAT(cluster_error("topology: ns3"), HasSubstr("'file' is missing"));
 }

@@ -1,0 +1,17 @@
+// Finds the jumps of the links between the members of a group. A ring with a jump goes from each member to
+// the one so many further on, always over a link.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace netsim {
+
+// Returns the numbers j such that a link leads from every member to the one j further on. They have no
+// divisor in common with the number of members, so that each is one ring. Each is followed by its opposite
+// direction, the shorter ones first. `linked`: KnowsLinkedGpus::linked_gpus().
+std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<std::uint32_t>>& linked,
+                                      std::span<const std::uint32_t> members);
+
+}  // namespace netsim
