@@ -151,20 +151,27 @@ def digest(*parts):
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
+def content_hash(path):
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except OSError as error:
+        raise sweep_file.SweepError(f"{path}: {error.strerror}") from None
+
+
 class Runner:
     """Asks netsim about points, runs them, and keeps the answers in `folder`."""
 
     def __init__(self, binary, sweep, folder, executor):
         self.binary, self.sweep, self.folder, self.executor = str(binary), sweep, folder, executor
-        with open(binary, "rb") as stream:
-            self.program = hashlib.sha256(stream.read()).hexdigest()
+        self.program = [content_hash(each) for each in (binary, *sweep.plugins)]
 
     def netsim(self, point, *options):
         return self.executor.run([self.binary, *point.arguments(), *options], self.sweep.folder)
 
     def plan(self, point):
-        """The key is a hash of what determines the answer: program, resolved configuration, seed, end, and the content
-        of all files but the configuration's, whose comments and order do not matter."""
+        """The key is a hash of what determines the answer: program and plugins, resolved configuration, seed, end, and the
+        content of all files but the configuration's, whose comments and order do not matter."""
         code, output, errors = self.netsim(point, "--print-config", "--json", "-")
         if code != 0:
             return Plan(message=last_line(errors) or f"exit code {code}")
@@ -422,7 +429,7 @@ def interrupt(*_):
 
 
 def sweep_run(options):
-    sweep = sweep_file.Sweep(options.sweep)
+    sweep = sweep_file.Sweep(options.sweep, options.plugin)
     plots = sweep_plot.read_plots(sweep)
     if options.plot is not None:
         require_plots(sweep, plots)
@@ -470,6 +477,8 @@ def parse(arguments):
     measure.add_jobs(parser, "runs, each with one thread,")
     parser.add_argument("--plot", nargs="?", const="", metavar="DIR",
                         help="draw the pictures that the file describes, into DIR (default: beside the table)")
+    parser.add_argument("--plugin", action="append", default=[], metavar="LIB.so",
+                        help="a plugin of netsim that all runs load, besides those of the file; may be given several times")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
     parser.add_argument("--dry-run", action="store_true", help="show the points and check them; run nothing")
     measure.add_binary(parser)

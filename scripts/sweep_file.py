@@ -69,12 +69,14 @@ class Point:
     seed: str
     until: str
     assignments: list  # PATH=VALUE
+    plugins: list  # paths of shared libraries
 
     def title(self):
         return ", ".join(f"{axis.name}={value.label}" for axis, value in self.values)
 
     def arguments(self):
-        words = ["--config", self.config]
+        words = [word for plugin in self.plugins for word in ("--plugin", plugin)]
+        words += ["--config", self.config]
         words += ["--workload", self.workload] if self.workload else []
         words += ["--until", self.until] if self.until else []
         for assignment in self.assignments:
@@ -302,20 +304,34 @@ def read_group(node):
 
 
 class Sweep:
-    """A sweep file, read and checked as far as that goes without netsim. File names in it are relative to it."""
+    """A sweep file, read and checked as far as that goes without netsim. File names in it are relative to it.
+    `plugins`: paths of more plugins than the file names, for all points."""
 
-    def __init__(self, path):
+    def __init__(self, path, plugins=()):
         self.path = pathlib.Path(path)
         self.folder = self.path.parent.resolve()
         root = mapping(compose(path), "a sweep", ["base", "axes", "plots"], ["base", "axes"])
-        self.base = mapping(root["base"], "base", ["config", "workload", "seed", "until", "set"])
+        self.base = mapping(root["base"], "base", ["config", "workload", "seed", "until", "set", "plugins"])
         self.groups = [read_group(node) for node in sequence(root["axes"], "axes")]
         self.axes = [axis for group in self.groups for axis in group]
         self.plots = sequence(root["plots"], "plots") if "plots" in root else []
         self.sets = list(mapping(self.base["set"], "set").items()) if "set" in self.base else []
         if "seed" in self.base:
             number(self.base["seed"], "'seed'", whole=True)
+        self.plugins = self.read_plugins() + [os.path.abspath(each) for each in plugins]
         self.check_axes(root["base"])
+
+    def read_plugins(self):
+        """Paths of those that base names: one, or a list."""
+        node = self.base.get("plugins")
+        if node is None:
+            return []
+        nodes = [node] if isinstance(node, yaml.ScalarNode) else sequence(node, "'plugins'")
+        paths = [self.folder / text(each, "a plugin") for each in nodes]
+        for each, path in zip(nodes, paths):
+            if not path.is_file():
+                fail(each, f"there is no plugin '{path}'")
+        return [str(path) for path in paths]
 
     def check_axes(self, base):
         for what in ("name", "vary", "column"):
@@ -366,7 +382,7 @@ class Sweep:
         workload = self.workload(chosen.get("workload", self.base.get("workload")), into, workloads)
         seed = chosen.get("seed", self.base.get("seed", scalar("1")))
         until = text(self.base["until"], "'until'") if "until" in self.base else ""
-        return Point(values, text(config, "'config'"), workload, seed.value, until, assignments)
+        return Point(values, text(config, "'config'"), workload, seed.value, until, assignments, self.plugins)
 
     def workload(self, node, into, folder):
         """The path of the workload, relative to the sweep file or absolute."""

@@ -614,7 +614,7 @@ Volume Simulation::whole_volume() {
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     add_volume(sum, naming(descriptions_[job].file, [&] {
                  return predict_volume(*descriptions_[job].source, placement(job), system_.executor(),
-                                       system_.cluster(), system_.transports());
+                                       system_.cluster(), system_.packets());
                }));
   }
   return sum;
@@ -888,7 +888,29 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   if (const auto idle = std::count(used.begin(), used.end(), false); idle > 0)
     lines.push_back(fmt::format("{} of {} GPUs had no rank", idle, used.size()));
   for (const JobDescription& job : descriptions_) append(lines, job.source->notes());
+  append(lines, compute_notes());
   if (tables_ != nullptr) append(lines, tables_->notes());
+  return lines;
+}
+
+// Groups of hosts may have models of the same file.
+std::vector<std::string> Simulation::compute_notes() const {
+  std::vector<const Kernel*> kernels;
+  for (const JobDescription& job : descriptions_) {
+    for (const Work& work : job.source->works()) {
+      for (const Kernel& kernel : work.kernels) {
+        if (kernel.kind != Kernel::Kind::fixed) kernels.push_back(&kernel);
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (std::uint32_t group = 0; group < system_.cluster().groups.size(); ++group) {
+    const ComputeModel* model = system_.compute_of_group(group);
+    if (model == nullptr) continue;
+    for (std::string& line : model->notes(kernels)) {
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+    }
+  }
   return lines;
 }
 

@@ -61,7 +61,9 @@ class System {
   // Null where neither `compute` nor the host names a model.
   std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
   // Null: there is none for this GPU.
-  const ComputeModel* compute(std::uint32_t gpu) const { return compute_[group_of(gpu)].get(); }
+  const ComputeModel* compute(std::uint32_t gpu) const { return compute_of_group(group_of(gpu)); }
+  // Of a group of hosts.
+  const ComputeModel* compute_of_group(std::uint32_t group) const { return compute_[group].get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }
   // By number in Cluster::fabrics; nothing for `network: ideal`.
@@ -204,6 +206,7 @@ class Simulation {
   JobResult job_result(std::uint32_t number, Time now) const;
   std::vector<std::string> waiting() const;
   std::vector<std::string> notes(const Results& results) const;
+  std::vector<std::string> compute_notes() const;
 
   // The last look at which a task had ended or a packet arrived (stuck()).
   struct LastMove {

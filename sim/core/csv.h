@@ -29,6 +29,8 @@ class CsvReader {
   bool next();
   // Of the row, in the order of the header. Valid until next().
   const std::vector<Word>& cells() const { return cells_; }
+  // Number of the line that was read last, from 1.
+  int line() const { return number_; }
   // At least as many as there are rows left.
   std::size_t most() const;
 

@@ -48,19 +48,15 @@ std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const R
   return routes.passes(from, via) || routes.passes(to, via) ? kNoId : via;
 }
 
-// Hop after hop, each in its virtual channel.
-std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
-                                           const RoutingPolicy& policy, std::uint64_t flow,
-                                           std::uint64_t seed) {
-  const auto first = routes.next_hops(from, to);
-  if (first.empty()) return {};
-  std::vector<std::uint32_t> path{first.front()};
-  Waypoint packet{.came = {path[0], 0}, .destination = to};
-  packet.via = intermediate(routes, from, to, policy, flow);
-  packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
+// Hop after hop, each in its virtual channel, from the NIC's port `first` on. `packet` has its destination,
+// intermediate and choice; take_one(packet, hops) returns the index of a hop.
+template <class Take>
+std::vector<std::uint32_t> walk(const Graph& graph, const Routes& routes, PortId first, Waypoint packet,
+                                Take take_one) {
+  std::vector<std::uint32_t> path{first};
+  packet.came = {first, 0};
   std::vector<Hop> hops;
-  std::vector<PortId> ports;
-  for (packet.at = graph.port(path[0]).peer_node; packet.at != to;) {
+  for (packet.at = graph.port(first).peer_node; packet.at != packet.destination;) {
     NETSIM_CHECK(path.size() <= graph.node_count(),
                  "routes run in a circle at " + graph.node(packet.at).name);
     packet.turned = packet.via != kNoId && routes.passes(packet.at, packet.via);
@@ -68,13 +64,28 @@ std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& rou
     hops.clear();
     routes.add_hops(packet, hops);
     if (hops.empty()) return {};
-    ports.clear();
-    for (const Hop& hop : hops) ports.push_back(hop.port);
-    packet.came = hops[take(graph, policy, {packet.at, to, flow, seed, ports})];
+    packet.came = hops[take_one(packet, hops)];
     path.push_back(make_hop_step(packet.came));
     packet.at = graph.port(packet.came.port).peer_node;
   }
   return path;
+}
+
+std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                                           const RoutingPolicy& policy, std::uint64_t flow,
+                                           std::uint64_t seed) {
+  const auto first = routes.next_hops(from, to);
+  if (first.empty()) return {};
+  Waypoint packet;
+  packet.destination = to;
+  packet.via = intermediate(routes, from, to, policy, flow);
+  packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
+  std::vector<PortId> ports;
+  return walk(graph, routes, first.front(), packet, [&](const Waypoint& at, const std::vector<Hop>& hops) {
+    ports.clear();
+    for (const Hop& hop : hops) ports.push_back(hop.port);
+    return take(graph, policy, {at.at, to, flow, seed, ports});
+  });
 }
 
 }  // namespace
@@ -100,6 +111,19 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
     at = graph.port(port).peer_node;
   }
   return path;
+}
+
+std::vector<PortId> nic_path_over(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                                  std::uint32_t via) {
+  const auto first = routes.next_hops(from, to);
+  if (first.empty()) return {};
+  Waypoint packet;
+  packet.destination = to;
+  packet.via = via;
+  const NodeId first_switch = graph.port(first.front()).peer_node;
+  if (routes.passes(first_switch, via) || routes.passes(to, via)) packet.via = kNoId;
+  return ports_of_steps(walk(graph, routes, first.front(), packet,
+                             [](const Waypoint&, const std::vector<Hop>&) { return std::size_t{0}; }));
 }
 
 std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy) {

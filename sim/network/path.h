@@ -18,6 +18,11 @@ namespace netsim {
 std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
                                     NodeId from, NodeId to, const RoutingPolicy& policy,
                                     std::uint32_t channels, std::uint64_t flow, std::uint64_t seed);
+// The ports from one NIC to another of a packet that is led over intermediate `via` (Routes::passes()),
+// which its first switch chooses. It takes the first of equal hops. It goes straight where one of its ends is
+// past the intermediate. Empty if there is no way.
+std::vector<PortId> nic_path_over(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
+                                  std::uint32_t via);
 // All paths that the policy prescribes.
 std::vector<std::vector<PortId>> prescribed_paths(const Graph& graph, const RoutingPolicy& policy);
 // The ports of such steps.

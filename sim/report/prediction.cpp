@@ -6,10 +6,10 @@
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/core/random.h"
-#include "sim/network/path.h"
 #include "sim/transport/sender/timer_line.h"
 
 namespace netsim {
@@ -103,15 +103,41 @@ void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
   for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
 }
 
+// Way counts the links that packets of a message cross: exactly, or on average over the intermediates that
+// they may draw.
+struct Way {
+  explicit Way(const MessageCost& cost)
+      : payload(cost.payload),
+        least(cost.always ? cost.detour_links : cost.links),
+        most(cost.detours > 0 ? cost.detour_links : cost.links),
+        least_of(cost.always ? cost.detours : 1),
+        most_of(std::max(cost.detours, 1U)) {}
+  Bytes payload;
+  HopCounts least, most;  // of so many packets
+  std::uint64_t least_of, most_of;
+};
+
+void add_packets(Volume& volume, const Way& way, std::uint64_t packets) {
+  for (std::size_t kind = 0; kind < way.least.size(); ++kind) {
+    volume.packet_hops[kind] += packets * way.least[kind] / way.least_of;
+    volume.most_hops[kind] += packets * way.most[kind] / way.most_of;
+  }
+}
+
+// Fans live as long as the run, and all their members ask about them.
+using FanWays = std::map<std::pair<const SwitchFan*, FanUse>, Way>;
+
 // What one rank will send.
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
-             const std::vector<TransportFigures>& transports, std::uint32_t rank)
+             const PacketNetwork* network, FanWays& fan_ways, std::uint32_t rank)
       : job_(job),
         executor_(executor),
         cluster_(cluster),
-        transports_(transports),
+        network_(network),
+        lanes_matter_(network != nullptr && network->ways_differ()),
+        fan_ways_(fan_ways),
         rank_(rank),
         gpu_(job.gpus[rank]),
         calls_(job, rank) {}
@@ -120,7 +146,7 @@ class RankVolume {
   void add_to(Volume& volume) {
     const auto visit = [&](const Task& task) {
       ++volume.tasks;
-      add_task(task, volume);
+      if (network_ != nullptr) add_task(task, volume);
     };
     if (!job_.source.for_each_task(rank_, visit)) volume.known = false;
     std::sort(lanes_.begin(), lanes_.end());
@@ -129,12 +155,6 @@ class RankVolume {
   }
 
  private:
-  // The way to another GPU.
-  struct Way {
-    HopCounts links{};
-    Bytes mtu = 0;
-  };
-
   void add_task(const Task& task, Volume& volume) {
     if (!is_communication(task)) return;  // a receiver sends credits
     if (is_copy(task.kind)) return add_copy(task, volume);
@@ -143,6 +163,7 @@ class RankVolume {
     volume.flows += cost.flows;
     volume.packets += cost.packets;
     add(volume.packet_hops, cost.packet_hops);
+    add(volume.most_hops, cost.most_hops);
     if (task.traits.only_message) {
       volume.single_flows += cost.flows;
     } else if (task.raw && cost.flows > 0) {
@@ -152,11 +173,9 @@ class RankVolume {
 
   // Between the GPU and its host's memory: over the same links whichever way.
   void add_copy(const Task& task, Volume& volume) {
-    const Way& way = way_to(gpu_, Reach::pcie);
-    if (way.mtu == 0) return;  // an ideal network
-    const auto packets = static_cast<std::uint64_t>((task.bytes + way.mtu - 1) / way.mtu);
-    volume.packets += packets;
-    add(volume.packet_hops, way.links, packets);
+    SendRequest message;
+    message.source = message.destination = gpu_;
+    count(way_of(message), task.bytes, 1, volume);
     use_lane(gpu_, 0, task.kind == TaskKind::copy_from_host ? 1 : 0);
   }
 
@@ -164,15 +183,19 @@ class RankVolume {
     Volume cost;
     executor_.for_each_batch(gpu_, request, [&](const MessageBatch& batch) {
       if (batch.reach == Reach::self || batch.reach == Reach::ideal) return;
-      const Way& way = way_to(batch.destination, batch.reach);
-      const auto each = static_cast<std::uint64_t>((batch.bytes + way.mtu - 1) / way.mtu);
-      cost.packets += each * batch.count;
-      add(cost.packet_hops, way.links, each * batch.count);
       const bool outside = batch.reach == Reach::scale_out;
       if (outside) {
         cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
         if (!batch.credit) cost.flows += batch.count;
       }
+      if (batch.fan != nullptr) return add_fan(batch, cost);
+      SendRequest message;
+      message.source = gpu_;
+      message.destination = batch.destination;
+      message.traits = request.traits;
+      message.traits.own_queue_pair = request.raw;
+      if (!request.raw) message.traits.channel = batch.first_channel;
+      count(way_of(message), batch.bytes, batch.count, cost);
       if (!request.raw) {
         use_lanes(batch, outside, request.traits.traffic_class);
       } else if (!outside) {
@@ -182,8 +205,43 @@ class RankVolume {
     return cost;
   }
 
+  // The links that packets of all members share count for the first member.
+  void add_fan(const MessageBatch& batch, Volume& cost) {
+    const auto known = fan_ways_.find({batch.fan, batch.fan_use});
+    const Way& way = known != fan_ways_.end() ? known->second
+                                              : fan_ways_
+                                                    .emplace(std::pair(batch.fan, batch.fan_use),
+                                                             network_->fan_cost(*batch.fan, batch.fan_use))
+                                                    .first->second;
+    const bool multicast = batch.fan_use == FanUse::multicast;
+    const std::uint64_t packets = packets_of(way, batch.bytes) * batch.count;
+    cost.packets += packets;
+    if (multicast || batch.fan->members.front() == gpu_) add_packets(cost, way, packets);
+    for (std::uint32_t i = 0; i < batch.channels; ++i) {
+      const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
+      // A multicast has a queue pair into the switch and one out of it to each member. A tree has one at each
+      // of its members.
+      const std::size_t pairs = multicast ? batch.fan->members.size() + 1
+                                : batch.fan->others.size() > batch.fan->members.size()
+                                    ? batch.fan->others.size()
+                                    : 1;
+      for (std::size_t pair = 0; pair < pairs; ++pair)
+        lanes_.push_back(
+            {static_cast<std::uint32_t>(pair), static_cast<std::uint8_t>(batch.fan_use), channel, batch.fan});
+    }
+  }
+
+  static std::uint64_t packets_of(const Way& way, Bytes bytes) {
+    return way.payload == 0 ? 0 : static_cast<std::uint64_t>((bytes + way.payload - 1) / way.payload);
+  }
+  static void count(const Way& way, Bytes bytes, std::uint64_t messages, Volume& volume) {
+    const std::uint64_t packets = packets_of(way, bytes) * messages;
+    volume.packets += packets;
+    add_packets(volume, way, packets);
+  }
+
   void use_lanes(const MessageBatch& batch, bool outside, std::uint8_t traffic_class) {
-    const std::uint32_t shared = outside ? transport_to(batch.destination).queue_pairs : 1;
+    const std::uint32_t shared = outside ? queue_pairs_to(batch.destination) : 1;
     for (std::uint32_t i = 0; i < batch.channels; ++i) {
       const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
       use_lane(batch.destination, outside ? traffic_class : std::uint8_t{0},
@@ -192,59 +250,35 @@ class RankVolume {
   }
 
   void use_lane(std::uint32_t destination, std::uint8_t traffic_class, std::uint32_t channel) {
-    const Lane lane{destination, traffic_class, channel};
+    const Lane lane{destination, traffic_class, channel, nullptr};
     if (lanes_.empty() || lanes_.back() != lane) lanes_.push_back(lane);
   }
 
-  const Way& way_to(std::uint32_t destination, Reach reach) {
-    const auto [it, fresh] = ways_.try_emplace(destination);
-    if (fresh) it->second = reach == Reach::scale_out ? fabric_way(destination) : scale_up_way(destination);
-    return it->second;
+  const Way& way_of(const SendRequest& message) {
+    std::pair<std::uint32_t, std::uint64_t> key{message.destination, 0};
+    if (lanes_matter_)
+      key.second = static_cast<std::uint64_t>(message.traits.traffic_class) << 32 | message.traits.channel;
+    const auto known = ways_.find(key);
+    if (known != ways_.end()) return known->second;
+    return ways_.emplace(key, network_->message_cost(message)).first->second;
   }
 
-  Way scale_up_way(std::uint32_t destination) const {
-    Way way;
-    const Graph& graph = cluster_.graph;
-    for (const PortId port : scale_up_path(cluster_, gpu_, destination)) {
-      if (way.mtu == 0) way.mtu = graph.port(port).link.mtu;
-      count_link(way, port);
-    }
-    return way;
+  std::uint32_t queue_pairs_to(std::uint32_t destination) const {
+    return network_->transport_figures(cluster_.packet_fabric(gpu_, destination)).queue_pairs;
   }
 
-  // The first of the equal-cost paths, and PCIe at both ends where there is one.
-  Way fabric_way(std::uint32_t destination) const {
-    Way way;
-    way.mtu = transport_to(destination).mtu;
-    const Graph& graph = cluster_.graph;
-    const auto [from, to] = cluster_.nic_ends(gpu_, destination, 0);
-    for (const PortId port : from.ports) count_link(way, port);
-    for (NodeId at = from.nic; at != to.nic;) {
-      const PortId port = cluster_.routes->next_hops(at, to.nic).front();
-      count_link(way, port);
-      at = graph.port(port).peer_node;
-    }
-    for (const PortId port : to.ports) count_link(way, port);
-    return way;
-  }
-
-  const TransportFigures& transport_to(std::uint32_t destination) const {
-    return transports_[cluster_.packet_fabric(gpu_, destination)];
-  }
-
-  void count_link(Way& way, PortId port) const {
-    ++way.links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
-  }
-
-  using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t>;  // destination, class, channel
+  // Holds destination, class and channel; for a fan the number of the queue pair, the use and the channel.
+  using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t, const SwitchFan*>;
 
   PlacedSource job_;
   Executor& executor_;
   const Cluster& cluster_;
-  const std::vector<TransportFigures>& transports_;
+  const PacketNetwork* network_;
+  const bool lanes_matter_;
+  FanWays& fan_ways_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
-  std::map<std::uint32_t, Way> ways_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and class and channel
   std::vector<Lane> lanes_;
 };
 
@@ -279,6 +313,26 @@ double seconds_left(const Volume& volume, const Calibration& calibration) {
   const double during = calibration.end.seconds - calibration.early.seconds;
   const double rate = lately > 0 && during > 0 ? lately / during : kWorkPerSecond;
   return std::max(0.0, work(volume, volume) - done) / rate;
+}
+
+std::uint64_t sum_of(const HopCounts& hops) {
+  return std::accumulate(hops.begin(), hops.end(), std::uint64_t{0});
+}
+
+// Packets make as many of the detours that they may make as those that are `done`.
+Volume with_detours(Volume volume, const Volume& done) {
+  const std::uint64_t least = sum_of(volume.packet_hops), most = sum_of(volume.most_hops);
+  if (most <= least || done.packets == 0 || volume.packets == 0) return volume;
+  const double each = static_cast<double>(done.hops()) / static_cast<double>(done.packets);
+  const auto packets = static_cast<double>(volume.packets);
+  const double part =
+      std::clamp((each * packets - static_cast<double>(least)) / static_cast<double>(most - least), 0.0, 1.0);
+  for (std::size_t kind = 0; kind < volume.packet_hops.size(); ++kind) {
+    const double more =
+        static_cast<double>(volume.most_hops[kind]) - static_cast<double>(volume.packet_hops[kind]);
+    volume.packet_hops[kind] += static_cast<std::uint64_t>(std::max(0.0, part * more));
+  }
+  return volume;
 }
 
 // How many flows' timers there are at most when so many flows are over, at the speed of the calibration.
@@ -332,15 +386,14 @@ std::uint64_t process_status(const std::string& name) {
 
 }  // namespace
 
-std::uint64_t Volume::hops() const {
-  return std::accumulate(packet_hops.begin(), packet_hops.end(), std::uint64_t{0});
-}
+std::uint64_t Volume::hops() const { return sum_of(packet_hops); }
 
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const std::vector<TransportFigures>& transports) {
+                      const Cluster& cluster, const PacketNetwork* network) {
   Volume volume;
+  FanWays fan_ways;
   for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
-    RankVolume({source, gpus}, executor, cluster, transports, rank).add_to(volume);
+    RankVolume({source, gpus}, executor, cluster, network, fan_ways, rank).add_to(volume);
   }
   return volume;
 }
@@ -354,6 +407,7 @@ void add_volume(Volume& sum, const Volume& more) {
   sum.queue_pairs += more.queue_pairs;
   sum.single_flows += more.single_flows;
   add(sum.packet_hops, more.packet_hops);
+  add(sum.most_hops, more.most_hops);
 }
 
 double share_done(const Volume& done, const Volume& all) {
@@ -361,10 +415,13 @@ double share_done(const Volume& done, const Volume& all) {
   return whole > 0 ? std::min(1.0, work(done, all) / whole) : 0;
 }
 
-Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration) {
+Prediction extrapolate(std::uint32_t ranks, const Volume& predicted, const Calibration& calibration) {
   Prediction prediction;
   prediction.ranks = ranks;
+  const Volume volume = with_detours(predicted, calibration.end.done);
   prediction.volume = volume;
+  prediction.least_hops = predicted.hops();
+  prediction.most_hops = std::max(predicted.hops(), sum_of(predicted.most_hops));
   prediction.calibration = calibration;
   const bool whole = calibration.complete || work(volume, volume) <= 0;
   prediction.share = whole ? 1 : share_done(calibration.end.done, volume);

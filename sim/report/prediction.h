@@ -1,11 +1,11 @@
 // Prediction: how big a run will be, before it is done: for --dry-run and for the progress display.
 //
-// Packets and hops are counted from the tasks: every message's packets, on the way that a route of the idle
-// network takes. Time and memory are extrapolated from a piece of the run itself (Calibration): so many units
-// of work in so many seconds, and what memory it has come to; nothing is known of the machine beforehand.
+// Packets and hops are counted from the tasks: every message's packets, on the way that its queue pair gets
+// in the idle network, or through the switches that copy and add up. Time and memory are extrapolated from a
+// piece of the run itself (Calibration): so many units of work in so many seconds, and what memory it has
+// come to; nothing is known of the machine beforehand.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,10 +19,8 @@
 
 namespace netsim {
 
-using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind
-
-// What a run has to do, or has done: exact where nothing is lost and all equal-cost paths are of the same
-// links.
+// Volume counts what a run has to do, or has done. A prediction is exact where nothing is lost, no link is down and packets
+// go straight. Packets that always make a detour by chance (valiant) cross links as many as on average.
 struct Volume {
   bool known = true;  // predicted: false where only playing the workload tells what it does
   std::uint64_t tasks = 0;
@@ -32,6 +30,9 @@ struct Volume {
   std::uint64_t queue_pairs = 0;   // within hosts too; predicted: those that more than one message uses
   std::uint64_t single_flows = 0;  // predicted: flows on a queue pair of their own, which is used again
   HopCounts packet_hops{};
+  // Predicted: what packet_hops would be if all packets made a detour, where each decides by the queues that
+  // it meets (ugal); the same as packet_hops otherwise.
+  HopCounts most_hops{};
 
   std::uint64_t hops() const;
 };
@@ -62,6 +63,9 @@ struct PlannedMemory {
 struct Prediction {
   std::uint32_t ranks = 0;
   Volume volume;
+  // Hops if no packet makes a detour that it need not make, and if all do (ugal); otherwise both the
+  // volume's.
+  std::uint64_t least_hops = 0, most_hops = 0;
   double minutes = 0;        // of the whole run with this machine to itself, set-up included
   std::uint64_t memory = 0;  // largest resident memory, bytes
   Calibration calibration;
@@ -73,14 +77,15 @@ struct Prediction {
 double share_done(const Volume& done, const Volume& all);
 
 // Walks all tasks of all ranks of a job, whose ranks are on these GPUs. Not known where the source cannot
-// say. `transports`: by number in Cluster::fabrics.
+// say. `network`: null where it is ideal.
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const std::vector<TransportFigures>& transports);
+                      const Cluster& cluster, const PacketNetwork* network);
 // Of several jobs together.
 void add_volume(Volume& sum, const Volume& more);
 
-// Extrapolates the calibration to the whole volume.
-Prediction extrapolate(std::uint32_t ranks, const Volume& volume, const Calibration& calibration);
+// Extrapolates the calibration to the whole volume. Of packets that may make a detour as many do so as in the
+// calibration.
+Prediction extrapolate(std::uint32_t ranks, const Volume& predicted, const Calibration& calibration);
 
 // Largest memory, and address space, of this process so far, bytes; 0 where the system does not tell.
 std::uint64_t peak_memory();

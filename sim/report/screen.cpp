@@ -523,6 +523,10 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));
   fmt::format_to(out, "everywhere         {} data packets, {} packet-hops\n", count(volume.packets),
                  count(volume.hops()));
+  if (prediction.most_hops > prediction.least_hops) {
+    fmt::format_to(out, "detours            {} packet-hops without any, {} if all packets make one\n",
+                   count(prediction.least_hops), count(prediction.most_hops));
+  }
   fmt::format_to(out, "calibration        {}\n",
                  calibration.complete
                      ? "the whole run: " + human_seconds(calibration.end.seconds)

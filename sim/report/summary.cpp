@@ -350,6 +350,8 @@ std::string prediction_json(const Prediction& prediction, const Structure& struc
                   {"flows", volume.flows},
                   {"packets", volume.packets},
                   {"packet_hops", hops_json(volume.packet_hops)},
+                  {"packet_hops_least", prediction.least_hops},
+                  {"packet_hops_most", prediction.most_hops},
                   {"gpu_memory", planned_json(prediction)},
                   {"memory_bytes", prediction.memory},
                   {"minutes", prediction.minutes},

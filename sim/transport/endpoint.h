@@ -69,6 +69,7 @@ struct SendRequest {
   // It says that a receiver has room again; it carries no data of the workload, and no table lists it.
   bool credit = false;
   FanUse fan_use = FanUse::none;
+  bool tell_left = false;           // the listener is told when the message has left; never through fans
   bool truncated = false;           // the endpoint's: cancel() took the rest, `bytes` is what was carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // the receiver's business
@@ -107,6 +108,9 @@ class MessageListener {
   // The sender may reuse its buffer: the last acknowledgement came back (scale-out), or the message was
   // delivered (within a host, through switches, ideal), of a multicast to all members.
   virtual void message_sent(const SendRequest& message) = 0;
+  // The source's port has taken the message's last packet (the ideal network: the message is delivered). Told
+  // of messages with `tell_left`, before message_sent().
+  virtual void message_left(const SendRequest& /*message*/) {}
 };
 
 // Calls that concern a message come from events of the source's set, or between events.
@@ -126,6 +130,10 @@ class Endpoint {
     return "this network has no switches that copy and add up";
   }
 
+  // Queue pairs of the GPU's messages of this job, which have nothing on their way, forget what congestion
+  // control has learned: they go on as new ones. Called from events of the GPU's set.
+  virtual void begin_anew(std::uint32_t /*source*/, std::uint32_t /*job*/) {}
+
   // hold, release, set_priority and cancel act on the part of a message that has not left yet. What has left
   // is carried to its end, and sent again where it is lost. Where nothing is left to be sent (all of it has
   // left, the message is over or was cancelled) they do nothing and return false, or 0. The ideal network
@@ -144,6 +152,9 @@ class Endpoint {
 
   // From now on message_delivered() is told SendRequest::delays. Before the first message.
   virtual void tell_delays() = 0;
+  // Whether messages between two GPUs may cross different links by their channel: NICs are equally near to a
+  // GPU, or the routing policy leads flows over different numbers of links.
+  virtual bool ways_differ() const { return false; }
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   // How long a bit takes over the links between two different GPUs whose reach is scale_up or pcie.
   virtual Time delay_inside(std::uint32_t /*source*/, std::uint32_t /*destination*/) const { return 0; }

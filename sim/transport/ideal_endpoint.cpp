@@ -72,6 +72,7 @@ void IdealEndpoint::deliver(const Event& event) {
     return deliver_fan(request, parts);
   }
   free(index);
+  if (request.tell_left) listener_->message_left(request);
   listener_->message_delivered(request);
   listener_->message_sent(request);
 }

@@ -71,6 +71,20 @@ struct TransportFigures {
   bool window = false;            // its own or its reliability's limit of what is in flight
 };
 
+using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind
+
+// MessageCost holds the payload and the links of each packet of a message, while all links are up.
+struct MessageCost {
+  Bytes payload = 0;  // of all packets but the last; 0: the network carries no such message
+  // Counts the links of the packet's way. Where chance draws an intermediate for each packet, it counts
+  // those of the straight way.
+  HopCounts links{};
+  // Counts the links of the ways over `detours` intermediates, all of them together.
+  HopCounts detour_links{};
+  std::uint32_t detours = 0;  // 0: packets make none
+  bool always = false;        // they make one always, and not only where queues are shorter that way
+};
+
 // How often queue pairs ask for acknowledgements: every so many packets at most.
 struct Acknowledging {
   std::optional<std::int64_t> every;  // empty: hosts of different kinds have different ones
@@ -97,6 +111,11 @@ class PacketNetwork : public Endpoint {
 
   // By number in Cluster::fabrics, of a packet fabric.
   virtual TransportFigures transport_figures(std::uint32_t fabric) const = 0;
+  // Returns the cost of a message that goes through no fan.
+  virtual MessageCost message_cost(const SendRequest& request) const = 0;
+  // Returns the links that the n-th packets of all members' messages (of a multicast: the head's) cross
+  // together until they are where they belong. The fan has no objection().
+  virtual MessageCost fan_cost(const SwitchFan& fan, FanUse use) const = 0;
   // Null where the cluster has no optical switches.
   virtual CircuitControl* circuits() = 0;
 

@@ -65,6 +65,12 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   TransportFigures transport_figures(std::uint32_t fabric) const override;
+  MessageCost message_cost(const SendRequest& request) const override { return connections_.cost(request); }
+  MessageCost fan_cost(const SwitchFan& fan, FanUse use) const override {
+    return netsim::fan_cost(state_, fabric_, fan, use);
+  }
+  void begin_anew(std::uint32_t source, std::uint32_t job) override { connections_.begin_anew(source, job); }
+  bool ways_differ() const override { return connections_.ways_differ(); }
   CircuitControl* circuits() override {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;
   }

@@ -49,6 +49,13 @@ class FakeEndpoint final : public Endpoint {
         EventKind::arrival,
         [](void* self, const Event& e) { static_cast<FakeEndpoint*>(self)->deliver(e.argument); }, this);
     loop.set_handler(
+        EventKind::route,
+        [](void* self, const Event& e) {
+          auto& endpoint = *static_cast<FakeEndpoint*>(self);
+          endpoint.listener_->message_left(endpoint.sent[e.argument].request);
+        },
+        this);
+    loop.set_handler(
         EventKind::departure,
         [](void* self, const Event& e) { static_cast<FakeEndpoint*>(self)->acknowledge(e.argument); }, this);
   }
@@ -75,6 +82,8 @@ class FakeEndpoint final : public Endpoint {
     count(request, 1);
     const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.traits.channel);
     loop_.schedule(arrival, origins_[request.source], EventKind::arrival, request.destination, sent.size());
+    if (request.tell_left)
+      loop_.schedule(busy, origins_[request.source], EventKind::route, request.source, sent.size());
     sent.push_back({request, loop_.now()});
     return {request.source, 0, 0};
   }

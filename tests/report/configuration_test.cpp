@@ -77,6 +77,7 @@ TEST(Describe, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
                            "workload",
                            "incast",
                            "incast.senders",
+                           "incasts.load",
                            "collectives",
                            "host",
                            "dgx_a100"}) {

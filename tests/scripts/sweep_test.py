@@ -104,6 +104,37 @@ class Running(SweepTest):
             self.assertEqual((row["outcome"], row["message"], row["flows.count"]), ("done", "", row["senders"]))
         self.assertIn("54 kept, 0 to do", self.sweep("--out", killed).stderr)
 
+    def test_plugins_of_file_and_command_line_are_loaded_by_all_runs(self):
+        # A program in netsim's place that notes its arguments and leaves plugins out.
+        words = self.folder / "words"
+        wrapper = self.write("netsim", f"""#!/bin/bash
+echo "$*" >> {words}
+given=()
+while (($#)); do
+  if [[ $1 == --plugin ]]; then shift 2; else given+=("$1"); shift; fi
+done
+exec {BINARY} "${{given[@]}}"
+""")
+        wrapper.chmod(0o755)
+        named, added = self.write("named.so", "1"), self.write("added.so", "2")
+        self.write("sweep.yaml", BASE + "  plugins: named.so\naxes: [{vary: workload.senders, values: [1, 2]}]\n")
+        out = self.folder / "out"
+        self.sweep("--out", out, "--plugin", added, binary=str(wrapper))
+        calls = words.read_text().splitlines()
+        self.assertEqual(len(calls), 4)
+        for call in calls:
+            self.assertIn(f"--plugin {named} --plugin {added} --config", call)
+        self.assertIn("2 kept, 0 to do", self.sweep("--out", out, "--plugin", added, binary=str(wrapper)).stderr)
+        # Another plugin may give another answer.
+        added.write_text("3")
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out, "--plugin", added, binary=str(wrapper)).stderr)
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out, binary=str(wrapper)).stderr)
+        self.write("sweep.yaml", BASE + "  plugins: [nowhere.so]\naxes: [{vary: workload.senders, values: [1, 2]}]\n")
+        self.assertIn(f"sweep.yaml:4:13: there is no plugin '{self.folder}/nowhere.so'", self.sweep(code=2).stderr)
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.senders, values: [1, 2]}]\n")
+        self.assertIn("nowhere.so: No such file", self.sweep("--out", out, "--plugin", "nowhere.so", code=2).stderr)
+        self.assertIn("is no plugin", self.sweep("--out", out, "--plugin", added, code=2).stderr)
+
     def test_only_what_changed_runs_again(self):
         self.write("sizes.cdf", "1000 50\n20000 100\n")
         self.write("incast.yaml", "kind: poisson\nrate: 100 Gbps\nload: 0.3\nduration: 20 us\ncdf: sizes.cdf\n")

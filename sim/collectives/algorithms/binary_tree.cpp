@@ -1,7 +1,8 @@
 // Pipelined binary tree (Hoefler & Moor, Supercomputing Frontiers and Innovations 1, 2014, section 3): a
 // complete binary tree, position i with the children 2i+1 and 2i+2 counted from the root, through which the
 // rounds of a large buffer follow each other. h = floor(log2 p) levels: 2 (h + k - 1) steps of n/k for k
-// rounds on one port, because every inner rank sends or receives each round twice.
+// rounds on one port, because every inner rank sends or receives each round twice,
+// one after the other.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"
 #include "sim/core/registry.h"
@@ -12,7 +13,7 @@ namespace {
 class BinaryTreePlan final : public TreePlan {
  public:
   BinaryTreePlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
-      : TreePlan("binary_tree", kind, ranks, root, {}) {}
+      : TreePlan("binary_tree", kind, ranks, root, {.serial_sends = true}) {}
 
  private:
   TreeNode node(std::uint32_t rank, std::uint32_t) const override {

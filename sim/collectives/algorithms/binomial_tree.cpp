@@ -1,7 +1,8 @@
 // Binomial tree (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005,
 // section 4): place i, counted from the root, has the parent i without its lowest bit, and the children
 // i + 1, i + 2, i + 4, ... below that bit. ceil(log2 p) steps; of n bytes in a broadcast and a reduce, of
-// what a subtree has in a gather and a scatter; an all-reduce is a reduce and a broadcast.
+// what a subtree has in a gather and a scatter; an all-reduce is a reduce and a broadcast. Sends are MPI's
+// blocking ones: a rank sends to one child after the other.
 //
 // Gather and scatter: the subtree of place i is the places from i to i + its lowest bit, so its ranks follow
 // each other, but for the end of the numbers. A rank collects them in its scratch, at the number that the
@@ -37,7 +38,7 @@ std::uint32_t child_at(std::uint32_t place, std::uint32_t ranks, std::uint32_t i
 class BinomialTreePlan final : public TreePlan {
  public:
   BinomialTreePlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
-      : TreePlan("binomial_tree", kind, ranks, root, {}) {}
+      : TreePlan("binomial_tree", kind, ranks, root, {.serial_sends = true}) {}
 
  private:
   TreeNode node(std::uint32_t rank, std::uint32_t) const override {
@@ -68,6 +69,7 @@ class BinomialPartsPlan final : public RegularPlan {
     return std::max({1U, half / 2, ranks_ - half});
   }
   bool in_place() const override { return false; }
+  bool serial_sends() const override { return true; }
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
   std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {
     const std::uint32_t place = from_root(rank);

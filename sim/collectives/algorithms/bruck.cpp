@@ -44,6 +44,7 @@ class BruckGatherPlan final : public RegularPlan {
     return std::max({1U, last / 2, ranks_ - last});
   }
   bool in_place() const override { return false; }
+  bool serial_sends() const override { return true; }  // MPI_Sendrecv
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
   // A copy, the exchanges, and a copy or two.
   std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {
@@ -84,6 +85,7 @@ class BruckAllToAllPlan final : public RegularPlan {
   std::uint32_t scratch_chunks(std::uint32_t) const override { return 2 * ranks_; }
   std::uint32_t largest_count() const override { return ranks_ / 2; }  // slots with bit 0
   bool in_place() const override { return false; }
+  bool serial_sends() const override { return true; }  // MPI_Sendrecv
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
 
   std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {

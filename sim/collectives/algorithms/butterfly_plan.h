@@ -28,6 +28,9 @@ class ButterflyPlan : public RegularPlan {
   std::uint32_t chunks() const override;
   std::uint32_t largest_count() const override;
   bool in_place() const override { return true; }
+  // One slice: MPI's, which exchanges with one rank at a time (MPI_Sendrecv). Slices are made for several
+  // ports.
+  bool serial_sends() const override { return slices_ == 1; }
   std::uint32_t blocks(std::uint32_t) const override { return slices_; }
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override;
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override;

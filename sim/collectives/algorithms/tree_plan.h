@@ -33,6 +33,7 @@ struct TreeOptions {
   bool last_child_first = true;
   // Of an all_reduce: a chunk comes down as soon as its sum is at the root, not when all of the tree's are.
   bool chained = true;
+  bool serial_sends = false;  // Plan::serial_sends()
 };
 
 class TreePlan : public RegularPlan {
@@ -42,6 +43,7 @@ class TreePlan : public RegularPlan {
 
   std::uint32_t chunks() const override { return options_.trees * options_.chunks; }
   bool in_place() const override { return true; }
+  bool serial_sends() const override { return options_.serial_sends; }
   std::uint32_t blocks(std::uint32_t) const override {
     return options_.trees * (kind_ == CollectiveKind::all_reduce ? 2 : 1);
   }

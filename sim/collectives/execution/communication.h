@@ -40,6 +40,8 @@ struct CommunicationRequest {
   // Of a collective: what runs it, as long as the executor; null: what the configuration says. The same at
   // all members.
   const OwnAlgorithm* algorithm = nullptr;
+  // The members of the collective have rested before it (Task::pause): its queue pairs begin as new ones.
+  bool rested = false;
   // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
   bool raw = false;
   // Of its messages. What is not raw has channels of the library's choice.

@@ -31,6 +31,7 @@ class ScheduleExecutor final : public Executor {
     part_of(message.destination).message_delivered(message);
   }
   void message_sent(const SendRequest& message) override { part_of(message.source).message_sent(message); }
+  void message_left(const SendRequest& message) override { part_of(message.source).message_left(message); }
   std::vector<std::string> waiting(std::size_t limit) const override;
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override {
     return batches_.scale_out_bytes(gpu, request);

@@ -25,9 +25,13 @@
 
 namespace netsim {
 
-// Messages of one size from one GPU to another, of all rounds of one step on the channels of one ring.
+// Messages of one size from one GPU to another, or through a fan, of all rounds of one step on the channels
+// of one ring.
 struct MessageBatch {
-  std::uint32_t destination = 0;  // GPU
+  std::uint32_t destination = 0;  // GPU; through a fan another GPU of it
+  // As of SendRequest; null: the messages go through none.
+  const SwitchFan* fan = nullptr;
+  FanUse fan_use = FanUse::none;
   Reach reach = Reach::self;
   // TransferTraits::channel of those: first_channel, first_channel + channel_step, ...
   std::uint32_t channels = 1;

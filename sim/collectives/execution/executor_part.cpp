@@ -80,6 +80,7 @@ std::uint32_t ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest&
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
+  if (request.rested) outgoing_.begin_anew(gpu, request.traits.job);
   const std::uint32_t channels = enter(operation, request);
   launch(slot);
   return channels;
@@ -116,6 +117,7 @@ std::uint32_t ExecutorPart::enter(Operation& operation, const CommunicationReque
   operation.passed_by = kNoIndex;
   operation.thread_blocks.clear();
   operation.filled.clear();
+  operation.serial.clear();
   if (request.members->size() == 1) return 0;
   const Course course = lookup_.course(request);
   operation.plan = course.plan;
@@ -135,6 +137,8 @@ std::uint32_t ExecutorPart::enter(Operation& operation, const CommunicationReque
     operation.base_latency = library_.parameters.launch_latency + course.kernels->base_latency;
     operation.kernels = course.kernels;
   }
+  if (operation.plan->serial_sends() && course.farthest != Reach::ideal)
+    operation.serial.resize(operation.chunking.channels);
   StepRunner::reset(operation);
   return course.channels;
 }
@@ -203,6 +207,12 @@ void ExecutorPart::credit_delivered(const SendRequest& message) {
   if (slot == kNoIndex) return;
   operations_[slot].filled.take(PeerAndThreadBlock::unpack(message.tag));
   run(slot, message);
+}
+
+void ExecutorPart::message_left(const SendRequest& message) {
+  const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
+  NETSIM_CHECK(slot != kNoIndex, "a message of gpu " + std::to_string(message.source) + " left too late");
+  outgoing_.left(operations_[slot], message);
 }
 
 void ExecutorPart::message_sent(const SendRequest& message) {

@@ -29,6 +29,7 @@ class alignas(64) ExecutorPart {
   std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request);
   void message_delivered(const SendRequest& message);
   void message_sent(const SendRequest& message);
+  void message_left(const SendRequest& message);
 
   // All slots, recycled ones too.
   const std::vector<Operation>& operations() const { return operations_.all(); }

@@ -1,6 +1,7 @@
 #include "sim/collectives/execution/message_batches.h"
 
 #include <optional>
+#include <span>
 
 namespace netsim {
 namespace {
@@ -63,22 +64,36 @@ void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& req
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
   const Course course = lookup_.course(request);
-  for (const ChannelOrders::Channels& channels : course.orders.sets(course.chunking.channels))
-    for_each_on(gpu, request, course, channels, visit);
+  const bool apart = library_.endpoint.ways_differ();
+  for (const ChannelOrders::Channels& channels : course.orders.sets(course.chunking.channels)) {
+    if (!apart) {
+      for_each_on(gpu, request, course, channels, visit);
+      continue;
+    }
+    for (std::uint32_t i = 0; i < channels.count; ++i)
+      for_each_on(gpu, request, course,
+                  {channels.first + i * channels.step, channels.step, 1, channels.order}, visit);
+  }
 }
 
 void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Course& course,
                                  const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
   const Plan& plan = *course.plan;
-  if (plan.fans() > 0)
-    library_.fans.get(plan, *request.members, course.fan_share);  // refuses what start() would
+  std::span<const SwitchFan> fans;
+  if (plan.fans() > 0) fans = library_.fans.get(plan, *request.members, course.fan_share).fans;
   sizes_.open(plan, course.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
     batch.destination = (*request.members)[place_of(channels.order, rank_of(plan, rank, to))];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
+    if (to.fan != kNoIndex) {
+      batch.fan = &fans[to.fan];
+      batch.fan_use = batch.fan->turned                       ? FanUse::turned
+                      : plan.fan(to.fan).is_head(rank, block) ? FanUse::multicast
+                                                              : FanUse::reduction;
+    }
     batch.channels = channels.count;
     batch.first_channel = course.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
     batch.channel_step = course.orders.number_step() * plan.channels();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,6 +37,17 @@ struct ThreadBlock {
   bool done() const { return round == rounds; }
 };
 
+// Messages of a channel that leave one after the other (Plan::serial_sends()).
+struct SerialSends {
+  struct Waiting {
+    std::uint32_t slot = 0;  // OutgoingMessages::messages_
+    Time ready = 0;          // not before that
+  };
+  std::deque<Waiting> waiting;
+  std::uint32_t destination = 0;  // GPU that messages are leaving to
+  std::uint32_t leaving = 0;      // so many
+};
+
 struct Operation {
   enum class Phase : std::uint8_t {
     announced,  // messages came before the GPU entered the communication: gpu, number, communication, job
@@ -67,6 +79,7 @@ struct Operation {
   Time sender_started = 0;  // of the last message that arrived, at its sender
   Time busy_until = 0;      // the last of its thread blocks
   std::vector<ThreadBlock> thread_blocks;
+  std::vector<SerialSends> serial;  // by channel; empty: messages to several ranks share the wire
   // By the other end, its rank in the plan or its fan, and this rank's block.
   MessageCounts arrived;  // delivered, and no step has taken it yet
   MessageCounts filled;   // sent, and the receiver has not said yet that it has taken it out of its slot

@@ -44,7 +44,32 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   messages_[slot].launch = hop.latency;
   const bool proxy = operation.plan->is_proxy(from.rank, block % operation.blocks_per_channel);
   messages_[slot].traits.gap = proxy ? 0 : hop.gap;
-  hand_over_after(hop.latency, operation.gpu, slot);
+  if (operation.serial.empty()) return hand_over_after(hop.latency, operation.gpu, slot);
+  const std::uint32_t channel = block / operation.blocks_per_channel;
+  SerialSends& sends = operation.serial[channel];
+  messages_[slot].tell_left = true;
+  messages_[slot].number |= std::uint64_t{channel} << 32;
+  sends.waiting.push_back({slot, events_.now() + hop.latency});
+  send_next(operation, sends);
+}
+
+void OutgoingMessages::left(Operation& operation, const SendRequest& message) {
+  SerialSends& sends = operation.serial[message.number >> 32];
+  --sends.leaving;
+  send_next(operation, sends);
+}
+
+// Hands over the messages that may leave now: they go to one destination.
+void OutgoingMessages::send_next(Operation& operation, SerialSends& sends) {
+  while (!sends.waiting.empty()) {
+    const auto [slot, ready] = sends.waiting.front();
+    const std::uint32_t destination = messages_[slot].destination;
+    if (sends.leaving > 0 && sends.destination != destination) return;
+    sends.waiting.pop_front();
+    sends.destination = destination;
+    ++sends.leaving;
+    hand_over_after(std::max<Time>(0, ready - events_.now()), operation.gpu, slot);
+  }
 }
 
 void OutgoingMessages::hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot) {
@@ -141,6 +166,7 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   address(message, operation, block, to);
   message.started = operation.started;
   message.number = operation.thread_blocks[block].release;
+  message.tell_left = false;
   return slot;
 }
 
@@ -193,6 +219,7 @@ void OutgoingMessages::pass_on(const SendRequest& message) {
   const Time proxy = message.credit ? 0 : latency_.proxy(to.protocol, copy.source, copy.destination);
   copy.launch += proxy;
   copy.traits.gap = 0;
+  copy.tell_left = false;
   hand_over_after(proxy, copy.source, slot);
 }
 

@@ -30,6 +30,9 @@ class OutgoingMessages {
   // A message or credit has come to the GPU that passes it on (PassedOn): as a proxy of the library does,
   // after the latency of a step between hosts, a credit at once.
   void pass_on(const SendRequest& message);
+  void begin_anew(std::uint32_t gpu, std::uint32_t job) { endpoint_.begin_anew(gpu, job); }
+  // A message of an operation whose sends are serial has left.
+  void left(Operation& operation, const SendRequest& message);
   // ExecutorEvent::send with this slot.
   void hand_over(std::uint32_t slot);
 
@@ -38,6 +41,7 @@ class OutgoingMessages {
                             Bytes bytes) const;
   Time posted_after(const Operation& operation, std::uint32_t destination, Time latency);
   Time copy_in(Operation& operation, std::uint32_t block) const;
+  void send_next(Operation& operation, SerialSends& sends);
   void hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot);
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
   static void address(SendRequest& message, const Operation& operation, std::uint32_t block,

@@ -264,12 +264,15 @@ class AlgorithmReader {
     schedule_.place = root_.place();
   }
 
+  // The maps are sets: chunks of a buffer follow each other by address, in whatever order the file has them
+  // (sorted(algorithm.input_map[rank]) in sccl/ncclize.py of msccl and TACCL).
   std::vector<std::vector<std::uint32_t>> addresses(const char* map) const {
     std::vector<std::vector<std::uint32_t>> result(ranks_);
     for (const auto& [name, list] : entry(root_, map, ConfigNode::Kind::map).entries()) {
       const std::uint32_t rank = number(ConfigNode::scalar(name, list.key_place()), 0, ranks_ - 1);
       for (const ConfigNode& address : items(list))
         result[rank].push_back(number(address, 0, kMostAddresses));
+      std::sort(result[rank].begin(), result[rank].end());
     }
     return result;
   }

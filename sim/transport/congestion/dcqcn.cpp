@@ -142,6 +142,8 @@ class Dcqcn final : public CongestionControl {
 
   void on_timer(CongestionContext& c, unsigned timer) const override {
     State& s = state_of<State>(c);
+    // Asked for before the queue pair began anew.
+    if (!s.started || c.now != (timer == kDecrease ? s.next_decrease : s.increase_event)) return;
     if (timer == kDecrease) {
       s.next_decrease = kNever;
       advance_alpha(s, c.now);

@@ -55,6 +55,7 @@ Parameters<CctParameters> parameters() {
 
 struct State {
   std::int64_t index;  // above ccti_min
+  Time due;            // when the timer comes
 };
 
 class IbCct final : public CongestionControl {
@@ -73,14 +74,15 @@ class IbCct final : public CongestionControl {
     State& s = state_of<State>(c);
     const std::int64_t before = s.index;
     s.index = std::min(before + p_.ccti_increase, p_.ccti_limit - p_.ccti_min);
-    if (before == 0 && s.index > 0) c.timer[0] = c.now + p_.ccti_timer;
+    if (before == 0 && s.index > 0) s.due = c.timer[0] = c.now + p_.ccti_timer;
     set(c, s.index);
   }
 
   void on_timer(CongestionContext& c, unsigned) const override {
     State& s = state_of<State>(c);
+    if (s.index == 0 || c.now != s.due) return;  // asked for before the queue pair began anew
     --s.index;
-    if (s.index > 0) c.timer[0] = c.now + p_.ccti_timer;
+    if (s.index > 0) s.due = c.timer[0] = c.now + p_.ccti_timer;
     set(c, s.index);
   }
 

@@ -32,7 +32,7 @@ void Connections::add_sender(Sender& sender) {
 
 // ---- Which queue pair
 
-std::uint32_t Connections::queue_pair(const SendRequest& request) {
+Connections::Lane Connections::lane_of(const SendRequest& request) const {
   const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
   std::uint32_t number = request.traits.channel;
   if (request.source == request.destination) {
@@ -44,31 +44,111 @@ std::uint32_t Connections::queue_pair(const SendRequest& request) {
     number %= static_cast<std::uint32_t>(state_.transports[transport].parameters.queue_pairs);
   }
   // Each class has queue pairs of its own.
-  const std::uint8_t traffic_class = scale_up ? std::uint8_t{0} : request.traits.traffic_class;
-  const std::uint64_t lane = static_cast<std::uint64_t>(traffic_class) << 32 | number;
-  if (request.traits.only_message && !scale_up) return new_pair(request, number, lane);
+  return {number, scale_up ? std::uint8_t{0} : request.traits.traffic_class};
+}
+
+std::uint64_t Connections::flow_of(const SendRequest& request, const Lane& lane) const {
+  return hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(request.source)) << 32 |
+                          cluster_.gpu_number(request.destination),
+                      lane.packed());
+}
+
+std::uint32_t Connections::queue_pair(const SendRequest& request) {
+  const Lane to = lane_of(request);
+  const std::uint64_t lane = to.packed();
+  if (request.traits.only_message && !is_scale_up(cluster_.way(request.source, request.destination)))
+    return new_pair(request, to);
   auto& known = known_[request.source];
   const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
   const std::uint64_t job = static_cast<std::uint64_t>(request.traits.job) << 32;
   const auto at = std::lower_bound(known.begin(), known.end(), std::pair(key, job));
   if (at != known.end() && at->first == key && at->second >> 32 == request.traits.job)
     return static_cast<std::uint32_t>(at->second);
-  const std::uint32_t id = new_pair(request, number, lane);
+  const std::uint32_t id = new_pair(request, to);
   known.insert(at, {key, job | id});
   return id;
 }
 
+void Connections::begin_anew(std::uint32_t source, std::uint32_t job) {
+  for (const auto& [lane, pair] : known_[source]) {
+    const auto id = static_cast<std::uint32_t>(pair);
+    if (pair >> 32 == job && !state_.senders[id].scale_up) sender_of(source).begin_anew(id);
+  }
+}
+
+// ---- What messages cost, before there is a queue pair
+
+MessageCost Connections::cost(const SendRequest& request) const {
+  MessageCost cost;
+  const auto count = [&](std::span<const PortId> ports) {
+    for (const PortId port : ports)
+      ++cost.links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
+  };
+  if (is_scale_up(cluster_.way(request.source, request.destination))) {
+    const std::vector<PortId> path = scale_up_path(cluster_, request.source, request.destination);
+    if (!path.empty()) cost.payload = cluster_.graph.port(path.front()).link.mtu;
+    count(path);
+    return cost;
+  }
+  const Lane lane = lane_of(request);
+  const Ends ends = cluster_.nic_ends(request.source, request.destination, lane.number);
+  cost.payload =
+      state_.transports[state_.transport_between(request.source, request.destination)].parameters.mtu;
+  const std::vector<PortId> way = ports_of_steps(
+      nic_path(cluster_.graph, *cluster_.routes, down_at_start_, ends.from.nic, ends.to.nic,
+               fabric_.routing(), fabric_.channels(), flow_of(request, lane), fabric_.routing_seed()));
+  count(way);
+  if (fabric_.routes_packets() && way.size() > 1) count_detours(cost, ends);
+  count(ends.from.ports);
+  count(ends.to.ports);
+  return cost;
+}
+
+// A part that lies evenly among very many intermediates stands for all.
+void Connections::count_detours(MessageCost& cost, const Ends& ends) const {
+  constexpr std::uint32_t kMost = 256;
+  const RoutingPlan plan = fabric_.routing().compile();
+  const std::uint32_t all = cluster_.routes->intermediates();
+  if (!plan.detours() || all == 0) return;
+  cost.always = plan.detour == RoutingPlan::Detour::always;
+  cost.detours = std::min(all, kMost);
+  const auto count = [&](PortId port) {
+    ++cost.detour_links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
+  };
+  for (std::uint32_t i = 0; i < cost.detours; ++i) {
+    const auto via = static_cast<std::uint32_t>(std::uint64_t{i} * all / cost.detours);
+    for (const PortId port : nic_path_over(cluster_.graph, *cluster_.routes, ends.from.nic, ends.to.nic, via))
+      count(port);
+    for (const PortId port : ends.from.ports) count(port);
+    for (const PortId port : ends.to.ports) count(port);
+  }
+}
+
+bool Connections::ways_differ() const {
+  const RoutingPlan plan = fabric_.routing().compile();
+  if (plan.detour != RoutingPlan::Detour::never && !plan.per_packet()) return true;
+  for (const HostGroup& group : cluster_.groups) {
+    for (std::uint32_t fabric = 0; fabric < group.fabrics.size(); ++fabric) {
+      if (cluster_.fabrics[group.fabrics[fabric]].scale_up) continue;
+      for (std::uint32_t gpu = 0; gpu < group.gpus; ++gpu) {
+        if (group.ways.nearest(gpu, fabric) > 1) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// ---- New queue pairs
+
 // In the place of one that is over, or a new one. Runs in the source's set. What a job's packets and flows
 // are called and which ways they take does not depend on its number, so that other jobs change nothing for
 // it.
-std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane) {
+std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane) {
   const std::uint32_t id = take_number(state_.set_of_gpu[request.source]);
   QueuePairRecord& record = state_.records[id];
-  record.identity = {request.source, request.destination, request.traits.job, number, record.identity.use};
-  state_.receivers[id].key =
-      hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(request.source)) << 32 |
-                       cluster_.gpu_number(request.destination),
-                   lane);
+  record.identity = {request.source, request.destination, request.traits.job, lane.number,
+                     record.identity.use};
+  state_.receivers[id].key = flow_of(request, lane);
   if (is_scale_up(cluster_.way(request.source, request.destination))) {
     connect_scale_up(id);
     return id;
@@ -78,7 +158,7 @@ std::uint32_t Connections::new_pair(const SendRequest& request, std::uint32_t nu
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
-  connect_scale_out(id, static_cast<std::uint8_t>(lane >> 32));
+  connect_scale_out(id, lane.traffic_class);
   return id;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/network/fabric.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/endpoint.h"
+#include "sim/transport/packet_network.h"
 #include "sim/transport/sender/sender.h"
 #include "sim/transport/transport_state.h"
 
@@ -28,6 +29,9 @@ class Connections {
   // The queue pair that the message travels on, made where there is none. Runs in the source's set.
   // ConfigError where the message's class is none of the network's.
   std::uint32_t queue_pair(const SendRequest& request);
+
+  // See Endpoint.
+  void begin_anew(std::uint32_t source, std::uint32_t job);
 
   // One of those that join the ends of a fan, new: what is sent on it takes these steps; `idle`: the ports
   // from its source to its destination. A number that no other one of these two GPUs and this job has. Runs
@@ -53,6 +57,9 @@ class Connections {
 
   // The others run between events.
 
+  // See PacketNetwork::message_cost and Endpoint::ways_differ.
+  MessageCost cost(const SendRequest& request) const;
+  bool ways_differ() const;
   // Those that there are, by source, destination, class, number and job. Their numbers tell nothing: with
   // several threads it is chance who comes first.
   std::vector<std::uint32_t> queue_pairs() const;
@@ -81,7 +88,16 @@ class Connections {
 
   Sender& sender_of(std::uint32_t gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
 
-  std::uint32_t new_pair(const SendRequest& request, std::uint32_t number, std::uint64_t lane);
+  // Number and class of a message's queue pair between its two GPUs.
+  struct Lane {
+    std::uint32_t number = 0;
+    std::uint8_t traffic_class = 0;
+    std::uint64_t packed() const { return static_cast<std::uint64_t>(traffic_class) << 32 | number; }
+  };
+  Lane lane_of(const SendRequest& request) const;
+  std::uint64_t flow_of(const SendRequest& request, const Lane& lane) const;
+  void count_detours(MessageCost& cost, const Ends& ends) const;
+  std::uint32_t new_pair(const SendRequest& request, const Lane& lane);
   std::uint32_t take_number(std::uint32_t set);
   void make_halves(std::uint32_t id);
   void connect_scale_up(std::uint32_t id);

@@ -101,6 +101,60 @@ std::string objection(const Cluster& cluster, const Fabric& fabric, const Switch
          " neither copies nor adds up (NVSwitches do since H100)";
 }
 
+namespace {
+
+void count_link(MessageCost& cost, const Graph& graph, PortId port) {
+  ++cost.links[static_cast<std::size_t>(graph.port(port).link.kind)];
+}
+
+// Payload of a packet into an aggregation tree.
+Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport) {
+  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
+  const Bytes mtu = transport.parameters.mtu;
+  return rules.aggregation_payload != 0 ? std::min(mtu, rules.aggregation_payload) : mtu;
+}
+
+// Members that send go up to their switch, switches above such members send one sum each. Down all switches
+// and members get a copy, whole or bare.
+MessageCost tree_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan) {
+  const auto [members, ends, tree] = tree_of(state.cluster, fabric, fan);
+  MessageCost cost;
+  if (!tree.refused.empty()) return cost;
+  const Graph& graph = state.cluster.graph;
+  cost.payload =
+      payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])]);
+  std::vector<bool> sends(tree.switches.size(), false);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const bool gives = fan.members.size() == members.size() || has(fan.members, members[i]);
+    for (int way = gives ? 0 : 1; way < 2; ++way) {
+      for (const PortId port : ends[i].ports) count_link(cost, graph, port);
+      count_link(cost, graph, tree.nic_ports[i]);
+    }
+    for (std::uint32_t at = tree.leaf[i]; gives && at != kNoId && !sends[at]; at = tree.switches[at].parent)
+      sends[at] = true;
+  }
+  for (std::size_t at = 0; at < tree.switches.size(); ++at) {
+    if (tree.switches[at].up == kNoId) continue;
+    if (sends[at]) count_link(cost, graph, tree.switches[at].up);
+    count_link(cost, graph, tree.switches[at].up);
+  }
+  return cost;
+}
+
+}  // namespace
+
+MessageCost fan_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan, FanUse use) {
+  if (use == FanUse::turned) return tree_cost(state, fabric, fan);
+  const Cluster& cluster = state.cluster;
+  const PortId head = port_into_fan(cluster, fan.head, fan);
+  MessageCost cost;
+  cost.payload = cluster.graph.node(cluster.graph.port(head).peer_node).combining.piece;
+  count_link(cost, cluster.graph, head);
+  for (const std::uint32_t member : fan.members)
+    count_link(cost, cluster.graph, port_into_fan(cluster, member, fan));
+  return cost;
+}
+
 // ---- Lanes
 
 std::size_t FanLanes::KeyHash::operator()(const Key& key) const {
@@ -197,9 +251,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
   pair.transport = state_.transport_between(members[0], members[1]);
   const FabricTransport& transport = state_.transports[pair.transport];
   pair.header = transport.framing.header;
-  pair.combining = {
-      1, std::min(transport.parameters.mtu,
-                  rules.aggregation_payload != 0 ? rules.aggregation_payload : transport.parameters.mtu)};
+  pair.combining = {1, payload_into(tree, fabric, transport)};
   std::vector<std::vector<PortId>> ways;  // from each member to the root and back
   std::vector<std::size_t> heights;       // ports of the way to the root
   Time latest = 0, slowest = 1;

@@ -140,5 +140,7 @@ PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan&
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
 // Why the cluster's switches cannot do what the fan asks for, in words; empty: they can.
 std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan);
+// See PacketNetwork.
+MessageCost fan_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan, FanUse use);
 
 }  // namespace netsim

@@ -228,6 +228,10 @@ bool Sender::end_segment(std::uint32_t id, bool fresh) {
   const bool last = queues_.ends_message(segment);
   if (fresh) {  // a segment that another message cut short has no packets to come
     if (!s.scale_up) announce(id, queues_.message(segment.message));
+    if (last && queues_.message(segment.message).request.tell_left) [[unlikely]] {
+      loop_.schedule(loop_.now(), fabric_.origin(injectors_[s.injector].port), EventKind::pace, id,
+                     std::uint64_t{segment.message} + 1);
+    }
     queues_.end_message(s);
   }
   queues_.leave_segment(s);
@@ -380,6 +384,10 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
 void Sender::on_pace(const Event& event) {
   SenderState& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
+  if (event.argument != 0) [[unlikely]] {  // the message of this number has left
+    const SendRequest request = queues_.message(static_cast<std::uint32_t>(event.argument - 1)).request;
+    return state_.listener->message_left(request);
+  }
   timer_ended(event.target);
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
   s.pacing = false;
@@ -405,13 +413,23 @@ CongestionContext Sender::congestion_context(std::uint32_t id) {
 }
 
 void Sender::begin(std::uint32_t id, Time round_trip) {
+  start_congestion_control(id);
+  check_path(id, round_trip);
+}
+
+void Sender::begin_anew(std::uint32_t id) {
+  std::fill_n(state_.congestion_state(id), of(senders_[id]).needs.state_bytes, std::byte{0});
+  senders_[id].rate = senders_[id].line_rate;
+  start_congestion_control(id);
+}
+
+void Sender::start_congestion_control(std::uint32_t id) {
   set_window(id, kNoWindow);
   CongestionContext context = congestion_context(id);
   SenderState& s = senders_[id];
   of(s).congestion_control->start(context);
   s.rate = std::clamp<BitRate>(context.rate, 1, s.line_rate);
   set_window(id, context.window);
-  check_path(id, round_trip);
 }
 
 // Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.

@@ -55,6 +55,8 @@ class Sender final : public PacketSource {
   }
   // The queue pair has its path, whose round trip in an idle network is this: its window and rate begin.
   void begin(std::uint32_t id, Time round_trip);
+  // See Endpoint. Timers that congestion control asked for before still come.
+  void begin_anew(std::uint32_t id);
   // Nothing of the queue pair is left but a timer that stands in line.
   void end(std::uint32_t id);
 
@@ -109,6 +111,7 @@ class Sender final : public PacketSource {
   void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
 
   void announce(std::uint32_t id, const Message& m);
+  void start_congestion_control(std::uint32_t id);
   void make_fan_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/core/time_limits.h"
 #include "sim/core/units.h"
@@ -25,7 +26,10 @@ class ComputeModel {
   virtual Bytes memory() const { return 0; }
   // SMs, or what else runs a thread block; 0: nobody said.
   virtual std::uint32_t multiprocessors() const { return 0; }
-  // At most kTooLong.
+  // Returns notes on the model for the user, when the run is over. `kernels` are those of the workload that
+  // have no duration of their own.
+  virtual std::vector<std::string> notes(const std::vector<const Kernel*>& /*kernels*/) const { return {}; }
+  // Returns the time of all kernels, at most kTooLong.
   Time duration(const Work& work) const {
     Time total = 0;
     for (const Kernel& kernel : work.kernels) total = bounded_sum(total, duration(kernel));

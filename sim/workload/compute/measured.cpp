@@ -13,6 +13,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct Row {
   std::optional<Precision> precision;
   std::array<std::optional<std::int64_t>, 5> sizes;  // m, n, k, batch, bytes
   Time time = 0;
+  int line = 0;  // in the file
 
   bool fits(const Kernel& k) const {
     if (!kernel.empty() && kernel != k.name) return false;
@@ -74,6 +76,7 @@ std::vector<Row> read_rows(const std::string& path) {
   std::vector<Row> rows;
   while (table.next()) {
     Row& row = rows.emplace_back();
+    row.line = table.line();
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const Word& cell = table.cells()[i];
       const TextReader& reader = table.reader();
@@ -120,6 +123,25 @@ class Measured final : public ComputeModel {
     return row != nullptr ? row->time : otherwise_->duration(kernel);
   }
   using ComputeModel::duration;
+  // Rows that timed no kernel.
+  std::vector<std::string> notes(const std::vector<const Kernel*>& kernels) const override {
+    constexpr std::size_t kMost = 5;
+    std::set<const Row*> used;
+    for (const Kernel* kernel : kernels) used.insert(find(*kernel));
+    std::vector<std::string> lines;
+    std::size_t unused = 0;
+    for (const Row& row : rows_) {
+      if (used.contains(&row) || ++unused > kMost) continue;
+      const bool fits = std::any_of(kernels.begin(), kernels.end(),
+                                    [&](const Kernel* kernel) { return row.fits(*kernel); });
+      lines.push_back(fmt::format("{}:{}: this row timed no kernel: {}", file_, row.line,
+                                  fits ? "rows before it take all kernels that it fits"
+                                       : "none of the workload is as its cells say"));
+    }
+    if (unused > kMost)
+      lines.push_back(fmt::format("{}: {} more rows timed no kernel", file_, unused - kMost));
+    return lines;
+  }
 
  private:
   const Row* find(const Kernel& kernel) const {

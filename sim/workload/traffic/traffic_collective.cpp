@@ -2,7 +2,8 @@
 // or of one size after the other. Each of them is an iteration; the report has a row for each size. No rank
 // begins a size before all have done the one before, because nccl-tests has a barrier there: where it had
 // not, ranks that end early (those far from the root of a broadcast) would run ahead and hide what a size
-// takes.
+// takes. Queue pairs begin each size as new ones, because what congestion control had learned of the size
+// before is long forgotten after nccl-tests has checked its results: so a size takes what it takes alone.
 #include <map>
 #include <memory>
 #include <numeric>
@@ -65,7 +66,7 @@ const Parameters<SizesParameters>& sizes_parameters() {
           .time(
               "pause", &P::pause, {kMicrosecond, kSecond},
               "from the last rank's end of a size to all ranks' start of the next one, as behind a barrier; "
-              "no part of any size's time");
+              "no part of any size's time; queue pairs go on as new ones");
   return p;
 }
 

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "sim/collectives/programs/msccl_xml.h"
 #include "sim/collectives/programs/program_file.h"
 #include "sim/collectives/programs/sccl_json.h"
 #include "sim/collectives/programs/teccl_json.h"
@@ -108,6 +109,37 @@ TEST(StepSchedules, WhatArrivesIsAddedOrReplaces) {
     for (const Step& step : block.steps) kinds += std::string(to_string(step.kind)) + " ";
   }
   EXPECT_EQ(kinds, "s s rrc r ");
+}
+
+// The maps are sets: ncclize sorts both (sccl/ncclize.py), so files may have any order.
+TEST(StepSchedules, MapsMayBeInAnyOrder) {
+  constexpr const char* kGatherOfFour = R"json({"sccl_type": "algorithm", "name": "swap",
+"input_map": {"1": [3, 2], "0": [1, 0]}, "output_map": {"0": [2, 0, 3, 1], "1": [3, 1, 0, 2]},
+"steps": [{"rounds": 1, "sends": [[1, 0, 1], [0, 0, 1], [3, 1, 0], [2, 1, 0]]}],
+"collective": {"name": "Allgather(n=2)", "nodes": 2}})json";
+  const std::string sorted =
+      with(with(kGatherOfFour, "\"1\": [3, 2], \"0\": [1, 0]", "\"0\": [0, 1], \"1\": [2, 3]"),
+           "\"0\": [2, 0, 3, 1], \"1\": [3, 1, 0, 2]", "\"0\": [0, 1, 2, 3], \"1\": [0, 1, 2, 3]");
+  const auto xml_of = [](const std::string& json) { return write_msccl_xml(read_sccl_json(json, "a.json")); };
+  EXPECT_EQ(prove(read_sccl_json(kGatherOfFour, "a.json")), "");
+  EXPECT_EQ(xml_of(kGatherOfFour), xml_of(sorted));
+  const std::string turned = with(with(kAllToAll, "[0, 3, 6]", "[6, 0, 3]"), "[3, 4, 5]", "[5, 4, 3]");
+  EXPECT_EQ(prove(read_sccl_json(turned, "a.json")), "");
+  EXPECT_EQ(xml_of(turned), xml_of(kAllToAll));
+  EXPECT_EQ(xml_of(with(kAllReduce, "\"1\": [0, 1]}, \"output_map\"", "\"1\": [1, 0]}, \"output_map\"")),
+            xml_of(kAllReduce));
+}
+
+// TE-CCL's demands, flows and paths are objects and lists without an order of their own.
+TEST(StepSchedules, DemandsMayBeInAnyOrder) {
+  const std::string turned = with(
+      kGather,
+      "\"GPU 1\": {\"GPU 2\": {\"Chunk 0\": 1.0}, \"GPU 10\": {\"Chunk 0\": 1.0}},\n \"GPU 2\": {\"GPU 1\": "
+      "{\"Chunk 0\": 1.0}, \"GPU 10\": {\"Chunk 0\": 2.0}}",
+      "\"GPU 2\": {\"GPU 10\": {\"Chunk 0\": 2.0}, \"GPU 1\": {\"Chunk 0\": 1.0}},\n \"GPU 1\": {\"GPU 10\": "
+      "{\"Chunk 0\": 1.0}, \"GPU 2\": {\"Chunk 0\": 1.0}}");
+  EXPECT_EQ(write_msccl_xml(read_program(turned, "a.json")),
+            write_msccl_xml(read_program(kGather, "a.json")));
 }
 
 TEST(StepSchedules, WhatIsPassedOnLiesInScratch) {

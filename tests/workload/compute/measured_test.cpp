@@ -74,6 +74,23 @@ TEST_F(MeasuredKernels, LeaveTheRestToAnotherModel) {
   EXPECT_THAT(timed->objection(gemm("other", 1, Precision::fp8)), HasSubstr("has no fp8"));
 }
 
+// A row with a misspelt kernel would leave the kernel to another row or model, and nobody would know.
+TEST_F(MeasuredKernels, NoteRowsThatTimedNothing) {
+  const auto timed =
+      model("# ours\nkernel,m,time_us\nqkv_gemm,128,1\nqvk_gemm,128,2\nqkv_gemm,,3\nqkv_gemm,256,4\n",
+            ", otherwise: a100_80gb");
+  const Kernel narrow = gemm("qkv_gemm", 128), wide = gemm("qkv_gemm", 256);
+  EXPECT_THAT(timed->notes({&narrow, &wide}),
+              ::testing::ElementsAre(
+                  path_ + ":4: this row timed no kernel: none of the workload is as its cells say",
+                  path_ + ":6: this row timed no kernel: rows before it take all kernels that it fits"));
+  std::string many = "kernel,time_us\nqkv_gemm,1\n";
+  for (int i = 0; i < 9; ++i) many += "other" + std::to_string(i) + ",1\n";
+  const std::vector<std::string> notes = model(many)->notes({&narrow});
+  EXPECT_EQ(notes.size(), 6u);
+  EXPECT_EQ(notes.back(), path_ + ": 4 more rows timed no kernel");
+}
+
 TEST_F(MeasuredKernels, RefuseWhatIsWrongAtItsPlace) {
   EXPECT_EQ(refusal("kernel,time_us\nx,1\n"), "taken");
   EXPECT_THAT(refusal("kernel,time_su\n"),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -361,6 +362,100 @@ TEST(Poisson, RefusesNonsense) {
   EXPECT_THAT(with("cdf: [[100 GB, 100]]"), HasSubstr("no flow starts within"));
   EXPECT_THAT(traffic_error("{kind: poisson, rate: 1 Gbps, duration: 1000 s, cdf: [[1 KB, 100]]}"),
               HasSubstr("flows; at most"));
+}
+
+// ---- Incasts
+
+// By start time: who sends to whom.
+using ByIncast = std::map<Time, std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>>>;
+ByIncast incasts_of(const TaskSource& source) {
+  ByIncast result;
+  for (const auto& [from, to, tag, bytes, start] : sends(source)) {
+    result[start].first.insert(from);
+    result[start].second.insert(to);
+  }
+  return result;
+}
+
+// HPCC's: so many different senders, one receiver, none of which sends; everybody comes as often.
+TEST(Incasts, HaveOneReceiverAndDifferentSenders) {
+  const auto source = source_of(
+      "{kind: incasts, senders: 12, bytes: 20 KB, interval: 10 us, arrivals: periodic, duration: 20 ms}", 16);
+  const ByIncast incasts = incasts_of(*source);
+  EXPECT_EQ(incasts.size(), 1999u);  // at 10 us, 20 us, ... before 20 ms
+  std::map<std::uint32_t, int> received, sent;
+  Time start = 0;
+  for (const auto& [time, ends] : incasts) {
+    EXPECT_EQ(time, start += 10 * kMicrosecond);
+    ASSERT_EQ(ends.first.size(), 12u);
+    ASSERT_EQ(ends.second.size(), 1u);
+    EXPECT_FALSE(ends.first.contains(*ends.second.begin()));
+    ++received[*ends.second.begin()];
+    for (const std::uint32_t sender : ends.first) ++sent[sender];
+  }
+  ASSERT_EQ(received.size(), 16u);
+  // 1999 / 16 and 1999 x 12 / 16, within 5 standard deviations.
+  for (const auto& [rank, count] : received) EXPECT_NEAR(count, 125, 5 * 11) << rank;
+  for (const auto& [rank, count] : sent) EXPECT_NEAR(count, 1499, 5 * 20) << rank;
+  // Flows of an incast share its name.
+  std::vector<Task> ready;
+  source->start(*incasts.begin()->second.first.begin(), ready);
+  ASSERT_FALSE(ready.empty());
+  EXPECT_EQ(source->name(ready.front().name), "incast 0");
+}
+
+// A load is a part of what all hosts' links carry.
+TEST(Incasts, OfferTheirLoad) {
+  const auto source = source_of(
+      "{kind: incasts, senders: 8, bytes: 100 KB, rate: 100 Gbps, load: 2 %, duration: 400 ms}", 32);
+  const double expected = 32 * 100e9 / 8 * 0.02 * 0.4;  // of 4,000 incasts +- 1.6 %
+  EXPECT_NEAR(offered(*source) / expected, 1, 5 * 0.016);
+  double squares = 0, mean = 0;
+  Time before = 0;
+  const ByIncast incasts = incasts_of(*source);
+  for (const auto& [time, ends] : incasts) {
+    const auto gap = static_cast<double>(time - before);
+    mean += gap / static_cast<double>(incasts.size());
+    squares += gap * gap / static_cast<double>(incasts.size());
+    before = time;
+  }
+  EXPECT_NEAR(squares / (2 * mean * mean), 1, 0.15);  // exponential
+}
+
+// The n-th incast has the same members whatever the load and the interval; another seed has others.
+TEST(Incasts, HaveStreamsOfTheirOwn) {
+  const auto members = [](const std::string& more, std::uint64_t seed = 1) {
+    WorkloadContext context(9);
+    context.seed = seed;
+    const auto kind = Registry<WorkloadKind>::instance().create(
+        parse_config("{kind: incasts, senders: 3, duration: 1 ms, " + more + "}", "test.yaml"), "");
+    std::vector<std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>>> result;
+    for (const auto& [time, ends] : incasts_of(*kind->tasks(context))) result.push_back(ends);
+    result.resize(20);
+    return result;
+  };
+  EXPECT_EQ(members("interval: 20 us"), members("interval: 30 us, arrivals: periodic"));
+  EXPECT_EQ(members("interval: 20 us"), members("load: 0.5, rate: 200 Gbps, bytes: 80 KB"));
+  EXPECT_NE(members("interval: 20 us"), members("interval: 20 us", 2));
+  EXPECT_EQ(members("interval: 20 us, seed: 2"), members("interval: 20 us", 2));
+}
+
+TEST(Incasts, RefuseNonsense) {
+  const auto with = [](const std::string& more) {
+    return traffic_error("{kind: incasts, duration: 1 ms, " + more + "}", 8);
+  };
+  EXPECT_THAT(traffic_error("{kind: incasts, senders: 2}"), HasSubstr("'duration' is missing"));
+  EXPECT_THAT(with("interval: 1 us"), HasSubstr("'senders' is missing"));
+  EXPECT_THAT(with("senders: 2"), HasSubstr("nothing says how often: 'interval' is missing"));
+  EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("nothing says how often"));
+  EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' says already how often"));
+  EXPECT_THAT(with("senders: 2, interval: 1 us, rate: 1 Gbps"),
+              HasSubstr("'interval' says already how often"));
+  EXPECT_THAT(with("senders: 8, interval: 1 us"), HasSubstr("senders 8, of 8 ranks; allowed: 1 to 7"));
+  EXPECT_THAT(with("senders: 0, interval: 1 us"), HasSubstr("senders"));
+  EXPECT_THAT(with("senders: 7, interval: 1 ns, arrivals: often"), HasSubstr("arrivals"));
+  EXPECT_THAT(with("senders: 7, interval: 1 ps"), HasSubstr("flows; at most"));
+  EXPECT_THAT(with("senders: 7, interval: 1 s"), HasSubstr("no incast starts within 1 ms"));
 }
 
 TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
