@@ -869,6 +869,7 @@ std::vector<std::string> Simulation::waiting() const {
 std::vector<std::string> Simulation::notes(const Results& results) const {
   std::vector<std::string> lines = derive_notes(results);
   append(lines, setup_.notes);
+  append(lines, system_.cluster().notes);
   if (system_.packets() != nullptr) append(lines, system_.packets()->notes());
   if (system_.packets() == nullptr && !section(setup_.config, "transport").is_null()) {
     lines.push_back("`transport` was not used: the network is ideal");

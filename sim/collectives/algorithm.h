@@ -113,7 +113,9 @@ class CollectiveAlgorithm {
   // Those of which the library takes one for each operation, by size and group; empty: it is one itself, and
   // does not depend on them. They live as long as this.
   virtual std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind /*kind*/) const { return {}; }
-  // Channels on each ring or chain of a group on several hosts; 0: as the section `collectives` says.
+  // Returns the channels on each ring or chain of a group on several hosts. 0: as the section `collectives`
+  // says. kChannelsOfSearch: as many as NCCL has (search_channels() in execution/nccl_tuning.h).
+  static constexpr std::uint32_t kChannelsOfSearch = UINT32_MAX;
   virtual std::uint32_t scale_out_channels() const { return 0; }
   // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one, in so many
   // domains; `token`: the bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.

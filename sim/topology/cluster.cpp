@@ -59,6 +59,7 @@ class ClusterBuilder {
     }
     add_hosts();
     build_fabrics();
+    limit_nics();
     find_islands();
     check_joined();
     return std::move(cluster_);
@@ -232,7 +233,10 @@ class ClusterBuilder {
     HostGroup& made = cluster_.groups.emplace_back();
     made.kind = group.kind;
     made.gpu_model = group.host->gpu_model();
+    made.compute_capability = group.host->compute_capability();
     made.acknowledge_every = group.host->acknowledge_every();
+    for (const std::string& note : group.host->notes())
+      cluster_.notes.push_back("host " + group.kind + ": " + note);
     made.gpus = group.host->gpus();
     made.hosts = host_count(group);
     for (const auto& [plan, fabric] : fabrics_of(group))
@@ -256,6 +260,9 @@ class ClusterBuilder {
           {.node = node, .host = host, .local = local, .nic = default_nic(group, made, place, local, node)});
     }
     for (std::size_t i = 0; i < built.ports.size(); ++i) join(made.fabrics[i], host, built.ports[i]);
+    for (std::size_t i = 0; i < built.nic_rates.size(); ++i) {
+      if (built.nic_rates[i] != 0) nic_rates_.push_back({built.ports[0][i], built.nic_rates[i], place.group});
+    }
   }
 
   // What the file of the first packet fabric calls the next host's ports there.
@@ -280,6 +287,53 @@ class ClusterBuilder {
       nic = place.first_node + ways.front().nic;
     }
     return nic == kNoId ? gpu : nic;
+  }
+
+  static bool is_fabric_link(LinkKind kind) {
+    return kind == LinkKind::ethernet || kind == LinkKind::infiniband;
+  }
+
+  // A NIC whose own rate is known.
+  struct NicRate {
+    NodeId node;
+    BitRate rate;
+    std::uint32_t group;
+  };
+
+  // Lowers the links of NICs whose own rate is known and lower: the two ends of a link agree on a rate. A
+  // note tells where they differ, once for a group.
+  void limit_nics() {
+    std::vector<bool> told(cluster_.groups.size(), false);
+    for (const NicRate& nic : nic_rates_) {
+      const BitRate carried = limit(nic);
+      if (carried == nic.rate || told[nic.group]) continue;
+      told[nic.group] = true;
+      cluster_.notes.push_back("host " + cluster_.groups[nic.group].kind + ": its file gives " +
+                               cluster_.graph.node(nic.node).name + " " + format_rate(nic.rate) +
+                               ", the fabric's link to it has " + format_rate(carried) +
+                               ": the lower rate counts");
+    }
+  }
+
+  // Returns what the fabric gave the NIC. Several links share its rate; circuits of light carry it in turns.
+  BitRate limit(const NicRate& nic) {
+    Graph& graph = cluster_.graph;
+    std::vector<PortId> links;
+    BitRate fastest = 0;
+    for (const PortId port : graph.ports_of(nic.node)) {
+      if (!is_fabric_link(graph.port(port).link.kind)) continue;
+      links.push_back(port);
+      fastest = std::max(fastest, graph.port(port).link.rate);
+    }
+    if (links.empty()) return nic.rate;
+    const bool in_turns = !graph.optical_switches().empty();
+    const BitRate carried = in_turns ? fastest : cluster_.nic_rate(nic.node);
+    const BitRate each = in_turns ? nic.rate : nic.rate / static_cast<BitRate>(links.size());
+    for (const PortId link : links) {
+      if (std::min(graph.port(link).link.rate, graph.port(link ^ 1U).link.rate) > each)
+        graph.set_rate(link, std::max<BitRate>(each, 1));
+    }
+    return carried;
   }
 
   void join(std::uint32_t fabric, std::uint32_t host, const std::vector<NodeId>& nodes) {
@@ -401,6 +455,8 @@ class ClusterBuilder {
       fabric.first_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (plans_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
       routes.push_back(plans_[i].topology->build(cluster_.graph, fabric.ports));
+      for (const std::string& note : plans_[i].topology->notes())
+        cluster_.notes.push_back((plans_.size() > 1 ? "fabric " + fabric.name + ": " : "") + note);
       cluster_.graph.set_name_prefix("");
       fabric.end_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (fabric.scale_up) {
@@ -526,6 +582,7 @@ class ClusterBuilder {
   std::vector<FabricPlan> plans_;
   const FabricPlan* numbered_ = nullptr;  // the first packet fabric
   std::vector<Place> places_;             // by group
+  std::vector<NicRate> nic_rates_;
   Cluster cluster_;
   std::uint32_t domains_ = 0;
 };
@@ -544,8 +601,12 @@ WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
   if (inside == HostWayKind::nvlink) return WayKind::nvlink;
   if (a.domain != kNoId && a.domain == b.domain) return WayKind::nvlink_fabric;
   if (inside != HostWayKind::pcie) return WayKind::packets;
-  const bool own_ports = a.nic == a.node && b.nic == b.node;
-  return own_ports && joins(a.node, b.node) ? WayKind::packets : WayKind::pcie;
+  return is_port(from) && is_port(to) && joins(a.node, b.node) ? WayKind::packets : WayKind::pcie;
+}
+
+bool Cluster::is_port(std::uint32_t gpu) const {
+  const auto ways = first_nic_ways(gpu).first;
+  return !ways.empty() && ways.front().ports.empty();
 }
 
 std::vector<PortId> Cluster::way_inside(std::uint32_t from, std::uint32_t to) const {
@@ -589,9 +650,17 @@ std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(st
   return {group.ways.nics(gpus[gpu].local, index), group.ways.nearest(gpus[gpu].local, index)};
 }
 
-Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+Cluster::NicEnd Cluster::sending_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+  return nic_end(gpu, way.nic, way.ports);
+}
+
+Cluster::NicEnd Cluster::receiving_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+  return nic_end(gpu, way.nic, way.back);
+}
+
+Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, NodeId nic, const std::vector<PortId>& ports) const {
   const HostPlace& place = hosts[gpus[gpu].host];
-  NicEnd end{place.first_node + way.nic, way.ports};
+  NicEnd end{place.first_node + nic, ports};
   for (PortId& port : end.ports) port += place.first_port;
   return end;
 }
@@ -604,15 +673,23 @@ bool Cluster::joins(NodeId from, NodeId to) const {
   return next == to || !routes->next_hops(next, to).empty();
 }
 
-std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
+std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::first_nic_ways(std::uint32_t gpu) const {
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
   const auto first = std::find_if(joined.begin(), joined.end(),
                                   [this](std::uint32_t fabric) { return !fabrics[fabric].scale_up; });
+  return first == joined.end() ? std::pair(std::span<const HostWays::NicWay>(), 0U) : nic_ways(gpu, *first);
+}
+
+std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
+  const auto [ways, nearest] = first_nic_ways(gpu);
   std::vector<NodeId> found;
-  if (first == joined.end()) return found;
-  const auto [ways, nearest] = nic_ways(gpu, *first);
   for (std::uint32_t i = 0; i < nearest; ++i) found.push_back(hosts[gpus[gpu].host].first_node + ways[i].nic);
   return found;
+}
+
+std::uint32_t Cluster::links_to_nic(std::uint32_t gpu) const {
+  const auto [ways, nearest] = first_nic_ways(gpu);
+  return nearest == 0 ? 0 : static_cast<std::uint32_t>(ways.front().ports.size());
 }
 
 namespace {
@@ -693,17 +770,17 @@ Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, s
   if (end == nullptr) not_joined(from, to);
   const auto* begin =
       nearest(here, [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, *end)); });
-  return {nic_end(from, *begin), nic_end(to, *end)};
+  return {sending_end(from, *begin), receiving_end(to, *end)};
 }
 
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(from, to);
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
-  NicEnds ends{nic_end(from, here[lane % equal_here]), nic_end(to, there[lane % equal_there])};
+  NicEnds ends{sending_end(from, here[lane % equal_here]), receiving_end(to, there[lane % equal_there])};
   if (joins(ends.from.nic, ends.to.nic)) return ends;
   for (const HostWays::NicWay& way : here) {
-    ends.from = nic_end(from, way);
+    ends.from = sending_end(from, way);
     if (joins(ends.from.nic, ends.to.nic)) return ends;
   }
   return ends_elsewhere(from, to, fabric, lane);

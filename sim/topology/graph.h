@@ -93,6 +93,8 @@ class Graph {
   // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+  // Gives a link another rate, in both directions, before a network is made of the graph.
+  void set_rate(PortId id, BitRate rate) { ports_[id].link.rate = ports_[id ^ 1U].link.rate = rate; }
 
   // What a node or port is called where something is drawn at random or hashed for it: its id, or where the
   // graph falls into islands its number within its island, so that no island feels that there are others.

@@ -158,20 +158,87 @@ HostWays::GpuWay cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, Nod
   return {HostWayKind::pcie, pcie.way(gpu, nearest)};
 }
 
-// Those of the fabric's host ports that the GPU has a way to, the nearest first. A port of another GPU is its
-// own.
-std::vector<NodeId> joined_nodes(const HostBuild& host, const Search& pcie, std::uint32_t gpu,
-                                 std::uint32_t fabric) {
-  const NodeId at = host.gpus[gpu];
-  std::vector<NodeId> nodes;
-  for (const NodeId node : host.ports[fabric]) {
-    const bool of_gpu = std::find(host.gpus.begin(), host.gpus.end(), node) != host.gpus.end();
-    if (node == at || (!of_gpu && pcie.reaches(node))) nodes.push_back(node);
+// How the messages of a GPU get to a host port that its PCIe reaches. Less is nearer; the order of the kinds
+// is NCCL's (PATH_PXB, PATH_PXN, PATH_PHB).
+struct NicChoice {
+  enum class Kind : std::uint8_t { pcie, by_gpu, over_cpu };
+  NodeId node = 0;
+  Kind kind = Kind::pcie;
+  Cost cost = {};
+  std::vector<PortId> ports = {}, back = {};
+
+  bool operator<(const NicChoice& other) const {
+    return std::tuple(kind, cost.key()) < std::tuple(other.kind, other.cost.key());
   }
-  std::stable_sort(nodes.begin(), nodes.end(),
-                   [&](NodeId a, NodeId b) { return pcie.cost(a) < pcie.cost(b); });
-  return nodes;
-}
+  bool as_near_as(const NicChoice& other) const { return kind == other.kind && cost == other.cost; }
+};
+
+// The searches from all GPUs of a host, and what is asked of them.
+class NicSearch {
+ public:
+  NicSearch(const Graph& graph, const HostBuild& host, const std::vector<Search>& nvlink,
+            const std::vector<Search>& pcie)
+      : graph_(graph), host_(host), nvlink_(nvlink), pcie_(pcie) {}
+
+  // Returns the fabric's host ports that the GPU's PCIe reaches, the nearest first. A GPU that is a port
+  // itself is no port of others.
+  std::vector<NicChoice> choices(std::uint32_t gpu, std::uint32_t fabric) const {
+    std::vector<NicChoice> choices;
+    for (const NodeId node : host_.ports[fabric]) {
+      if (node == host_.gpus[gpu]) {
+        choices.push_back({.node = node});
+      } else if (!is_gpu(node) && pcie_[gpu].reaches(node)) {
+        choices.push_back(choice(gpu, node));
+      }
+    }
+    std::stable_sort(choices.begin(), choices.end());
+    return choices;
+  }
+
+ private:
+  bool is_gpu(NodeId node) const {
+    return std::find(host_.gpus.begin(), host_.gpus.end(), node) != host_.gpus.end();
+  }
+  bool passes_cpu(const std::vector<PortId>& ports) const {
+    return std::any_of(ports.begin(), ports.end(), [this](PortId port) {
+      return graph_.node(graph_.port(port).peer_node).kind == NodeKind::cpu;
+    });
+  }
+
+  NicChoice choice(std::uint32_t gpu, NodeId nic) const {
+    NicChoice direct{.node = nic, .cost = pcie_[gpu].cost(nic), .back = pcie_[gpu].way(host_.gpus[gpu], nic)};
+    direct.ports = direct.back;
+    if (passes_cpu(direct.ports)) direct.kind = NicChoice::Kind::over_cpu;
+    const std::uint32_t by = relay(gpu, direct);
+    if (by == kNoId) return direct;
+    const Cost nvlink = nvlink_[gpu].cost(host_.gpus[by]), pcie = pcie_[by].cost(nic);
+    return {.node = nic,
+            .kind = NicChoice::Kind::by_gpu,
+            .cost = {pcie.crossings, nvlink.links + pcie.links, std::min(nvlink.narrowest, pcie.narrowest)},
+            .ports =
+                joined(nvlink_[gpu].way(host_.gpus[gpu], host_.gpus[by]), pcie_[by].way(host_.gpus[by], nic)),
+            .back = direct.back};
+  }
+
+  // Returns the GPU nearest to the NIC if NVLink joins it and its own way is better. That way has no CPU on
+  // it, and the direct one passes a CPU or is narrower. kNoId: there is none.
+  std::uint32_t relay(std::uint32_t gpu, const NicChoice& direct) const {
+    std::uint32_t nearest = kNoId;
+    for (std::uint32_t other = 0; other < host_.gpus.size(); ++other) {
+      if (other == gpu || !nvlink_[gpu].reaches(host_.gpus[other]) || !pcie_[other].reaches(direct.node))
+        continue;
+      if (nearest == kNoId || pcie_[other].cost(direct.node) < pcie_[nearest].cost(direct.node))
+        nearest = other;
+    }
+    if (nearest == kNoId || passes_cpu(pcie_[nearest].way(host_.gpus[nearest], direct.node))) return kNoId;
+    const bool wider = pcie_[nearest].cost(direct.node).narrowest > direct.cost.narrowest;
+    return direct.kind == NicChoice::Kind::over_cpu || wider ? nearest : kNoId;
+  }
+
+  const Graph& graph_;
+  const HostBuild& host_;
+  const std::vector<Search>&nvlink_, &pcie_;
+};
 
 // Ways to the host ports that the GPU's PCIe does not reach, over NVLink to the GPU that is nearest to each.
 std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
@@ -188,7 +255,8 @@ std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
     }
     if (nearest == kNoId) continue;
     const NodeId middle = host.gpus[nearest];
-    ways.push_back({node, joined(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node))});
+    ways.push_back(
+        {node, joined(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node)), {}});
   }
   std::stable_sort(ways.begin(), ways.end(), [](const HostWays::NicWay& a, const HostWays::NicWay& b) {
     return a.ports.size() < b.ports.size();
@@ -204,9 +272,9 @@ std::uint32_t equally_short(const std::vector<HostWays::NicWay>& ways) {
   return static_cast<std::uint32_t>(std::count_if(ways.begin(), ways.end(), as_first));
 }
 
-std::uint32_t equally_near(const Search& pcie, const std::vector<NodeId>& nodes) {
-  const auto as_first = [&](NodeId node) { return pcie.cost(node) == pcie.cost(nodes.front()); };
-  return static_cast<std::uint32_t>(std::count_if(nodes.begin(), nodes.end(), as_first));
+std::uint32_t equally_near(const std::vector<NicChoice>& choices) {
+  const auto as_first = [&](const NicChoice& one) { return one.as_near_as(choices.front()); };
+  return static_cast<std::uint32_t>(std::count_if(choices.begin(), choices.end(), as_first));
 }
 
 }  // namespace
@@ -225,20 +293,24 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
       gpu_ways_.push_back(std::move(way));
     }
   }
+  const NicSearch nics(graph, host, nvlink, pcie);
   std::vector<std::uint32_t> turns(fabrics_ * (graph.node_count() - first_node), 0);
   for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
     for (std::uint32_t fabric = 0; fabric < fabrics_; ++fabric) {
-      std::vector<NodeId> near = joined_nodes(host, pcie[gpu], gpu, fabric);
-      const std::uint32_t equal = equally_near(pcie[gpu], near);
+      std::vector<NicChoice> near = nics.choices(gpu, fabric);
+      const std::uint32_t equal = equally_near(near);
       if (equal > 1) {
-        std::uint32_t& turn = turns[fabric + fabrics_ * (near.front() - first_node)];
+        std::uint32_t& turn = turns[fabric + fabrics_ * (near.front().node - first_node)];
         std::rotate(near.begin(), near.begin() + turn++ % equal, near.begin() + equal);
       }
       std::vector<NicWay>& ways = nic_ways_.emplace_back();
-      for (const NodeId node : near)
-        ways.push_back({node - first_node, counted_from(pcie[gpu].way(host.gpus[gpu], node), first_port)});
-      for (HostWays::NicWay& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
-        ways.push_back({way.nic - first_node, counted_from(std::move(way.ports), first_port)});
+      for (NicChoice& one : near) {
+        ways.push_back({one.node - first_node, counted_from(std::move(one.ports), first_port),
+                        counted_from(std::move(one.back), first_port)});
+      }
+      for (const HostWays::NicWay& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
+        ways.push_back(
+            {way.nic - first_node, counted_from(way.ports, first_port), counted_from(way.ports, first_port)});
       nearest_.push_back(equal != 0 ? equal : equally_short(ways));
     }
   }

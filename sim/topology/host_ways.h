@@ -8,6 +8,10 @@
 //  3. PCIe: switches and CPUs, the fewest crossings from CPU to CPU, then the fewest links, then the widest.
 // Where there is none of these, messages take NICs and a fabric.
 //
+// From GPU to NIC PCIe is taken, unless a CPU is on that way or it is narrower than a GPU's that is nearer to
+// the NIC. Then messages go over NVLink to that GPU and leave by its PCIe port: NCCL's PXN
+// (ncclTopoComputePaths in src/graph/paths.cc, since 2.12). From NIC to GPU PCIe alone is taken, as there.
+//
 // To its host's memory a GPU copies over PCIe to the nearest CPU, by the same order.
 //
 // Several NVLinks between the same two GPUs are one link with the sum of their rates. NCCL opens channels
@@ -37,6 +41,7 @@ class HostWays {
   struct NicWay {
     NodeId nic = 0;
     std::vector<PortId> ports;  // from the GPU to the NIC; none: they are one node
+    std::vector<PortId> back;   // received messages take these the other way round
   };
 
   HostWays() = default;
@@ -45,9 +50,10 @@ class HostWays {
 
   // From a GPU to itself: the way to its CPU, `none` where the host's graph has no CPU that it reaches.
   const GpuWay& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
-  // What joins the GPU to a fabric (by Host::fabrics()), in order of closeness: fewest crossings from CPU to
-  // CPU, fewest links, widest. Equal ones take turns in being the first one, from GPU to GPU. Last are those
-  // that only other GPUs' PCIe reaches, over NVLink and such a GPU: all that a GPU without NICs has.
+  // Returns the NICs of a fabric (by Host::fabrics()), the nearest first: without a CPU on the way, over
+  // NVLink and a GPU near the NIC, over CPUs. Then the fewest crossings from CPU to CPU, the fewest links and
+  // the widest count; equal ones take turns, from GPU to GPU. Last are NICs that only other GPUs' PCIe
+  // reaches, over NVLink and such a GPU: all that a GPU without NICs has.
   std::span<const NicWay> nics(std::uint32_t gpu, std::uint32_t fabric) const {
     return nic_ways_[gpu * fabrics_ + fabric];
   }

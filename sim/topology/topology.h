@@ -21,7 +21,7 @@ struct Gpu {
   NodeId node;          // its node in the graph
   std::uint32_t host;   // host number
   std::uint32_t local;  // number within the host
-  NodeId nic;           // the NIC that it uses by default (packet_nics() has all); `node` if it is one
+  NodeId nic;  // the NIC that it uses by default (nearest_nics() has all); `node` if it is one, or has none
   std::uint32_t domain = kNoId;  // GPUs of one number are joined by a scale-up fabric beyond their hosts
 };
 
@@ -41,6 +41,8 @@ struct HostBuild {
   // By Host::fabrics(): the nodes that it joins, in the order of its host ports: NICs, or where GPUs have
   // links of their own into it, GPUs. A NIC of several ports is a node for each, behind a PCIe switch.
   std::vector<std::vector<NodeId>> ports;
+  // By port of the first fabric: the most that its NIC sends or receives; 0, or empty: what its link carries.
+  std::vector<BitRate> nic_rates;
 };
 
 class Host {
@@ -61,6 +63,11 @@ class Host {
   // The compute model that its accelerators use unless the configuration says otherwise: "a100_80gb", ...; ""
   // = none.
   virtual std::string gpu_model() const = 0;
+  // Returns the least compute capability of its GPUs as NCCL writes it (`sm`: 90 for 9.0), where the host
+  // says it without a model; else 0.
+  virtual std::int64_t compute_capability() const { return 0; }
+  // Returns notes for the results: what its description says that has no effect.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // A NIC (or what else has the port) as the fabric that joins it sees it.
@@ -85,6 +92,8 @@ class Topology {
   virtual std::vector<std::int64_t> gpu_ranks() const { return {}; }
   // Adds switches and links; nics[i] is at host port i. nics.size() <= host_ports().
   virtual std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const = 0;
+  // Returns notes for the results: what its file says that has no effect.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // Hosts of one kind with the same parameters: what is known of them once for all.
@@ -96,6 +105,7 @@ struct HostGroup {
   std::uint32_t hosts = 0;
   std::vector<std::uint32_t> fabrics;  // by Host::fabrics(): which of the cluster's
   HostWays ways;
+  std::int64_t compute_capability = 0;  // Host::compute_capability
 };
 
 struct HostPlace {
@@ -141,6 +151,7 @@ struct Cluster {
   std::vector<std::uint32_t> gpu_numbers;  // empty: there is one island only
 
   std::vector<std::int64_t> gpu_ranks;  // Topology::gpu_ranks of the first packet fabric
+  std::vector<std::string> notes;       // for the results: what of the description does not act, and why
 
   std::uint32_t gpu_number(std::uint32_t gpu) const { return gpu_numbers.empty() ? gpu : gpu_numbers[gpu]; }
 
@@ -155,6 +166,7 @@ struct Cluster {
   std::vector<PortId> way_inside(std::uint32_t from, std::uint32_t to) const;
 
   // One end of a way of packets: the NIC, and the ports from the GPU to it (none: the GPU is its own NIC).
+  // What the receiver gets takes the reverse of its ports.
   struct NicEnd {
     NodeId nic;
     std::vector<PortId> ports;
@@ -177,6 +189,8 @@ struct Cluster {
   // The NICs that are equally near to a GPU, the nearest ones of the first packet fabric that its host goes
   // to; empty without such a fabric.
   std::vector<NodeId> nearest_nics(std::uint32_t gpu) const;
+  // Links from the GPU to those; 0: there are none, or it is its own NIC.
+  std::uint32_t links_to_nic(std::uint32_t gpu) const;
   // Of the NVLinks between two different GPUs of a host, without a switch; 0: there are none.
   BitRate direct_rate(std::uint32_t from, std::uint32_t to) const;
   // Of the links between two GPUs whose way is not WayKind::packets: those of their host, or into a scale-up
@@ -189,11 +203,17 @@ struct Cluster {
   bool is_beside_cpu(std::uint32_t gpu) const;
 
  private:
+  // Whether the GPU is a host port itself.
+  bool is_port(std::uint32_t gpu) const;
   [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
                                                                        std::uint32_t fabric) const;
-  NicEnd nic_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  // The same in the first packet fabric that its host goes to; none without such a fabric.
+  std::pair<std::span<const HostWays::NicWay>, std::uint32_t> first_nic_ways(std::uint32_t gpu) const;
+  NicEnd sending_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  NicEnd receiving_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  NicEnd nic_end(std::uint32_t gpu, NodeId nic, const std::vector<PortId>& ports) const;
   NicEnds ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
                          std::uint32_t lane) const;
   bool joins(NodeId from, NodeId to) const;

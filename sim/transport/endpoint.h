@@ -30,8 +30,11 @@ struct GpuSite {
   std::vector<std::uint32_t> nics;
   // Of its NVLinks, or without any of its PCIe link; and of each of those NICs to the fabric. 0: not known.
   BitRate local_rate = 0, nic_rate = 0;
-  std::string gpu_model;    // as of Host::gpu_model(); "": not known
-  bool beside_cpu = false;  // a link joins it with its CPU, without a PCIe switch between
+  std::string gpu_model;           // as of Host::gpu_model(); "": not known
+  bool beside_cpu = false;         // a link joins it with its CPU, without a PCIe switch between
+  std::uint32_t links_to_nic = 0;  // from the GPU to each of `nics`
+  // CUDA's compute capability, as NCCL writes it (`sm`: 90 for 9.0); 0: not known.
+  std::int64_t compute_capability = 0;
 };
 
 // GPUs that are joined through switches which copy and add up; the head may be one of the members. Either one

@@ -52,7 +52,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     const std::vector<NodeId> nics = cluster_.nearest_nics(gpu);
     return {cluster_.gpus[gpu].host,          nics,
             cluster_.local_rate(gpu),         nics.empty() ? 0 : cluster_.nic_rate(nics.front()),
-            cluster_.group_of(gpu).gpu_model, cluster_.is_beside_cpu(gpu)};
+            cluster_.group_of(gpu).gpu_model, cluster_.is_beside_cpu(gpu),
+            cluster_.links_to_nic(gpu),       cluster_.group_of(gpu).compute_capability};
   }
   Time delay_inside(std::uint32_t source, std::uint32_t destination) const override {
     return cluster_.delay_inside(source, destination);

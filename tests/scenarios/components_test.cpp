@@ -165,6 +165,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"v100_sxm2", "topologies/dgx_1v.yaml"},
       {"h200_sxm", "topologies/dgx_h200.yaml"},
       {"h800_sxm", "topologies/hgx_h800.yaml"},
+      {"h20_sxm", "topologies/hgx_h20.yaml"},
       {"b200", "topologies/dgx_b200.yaml"},
       {"mi300x", "topologies/full_mesh.yaml"},
       {"csv", "traffic/flows.csv"},

@@ -138,6 +138,38 @@ TEST(HostWays, AGpuWithoutANicUsesThatOfAnother) {
   EXPECT_EQ(ways.nearest(1, 0), 1u);
 }
 
+// Two GPUs and a NIC, each GPU at a switch of its own, the NIC at that of the first; both switches at a CPU.
+// What the second one sends goes over NVLink and leaves by the first one's port; what it receives takes PCIe
+// (ncclTopoComputePaths in src/graph/paths.cc: PXN in the direction from GPU to NIC).
+TEST(HostWays, AGpuSendsByTheOneThatIsNearTheNic) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic);
+  const NodeId one = h.add(NodeKind::pcie_switch), two = h.add(NodeKind::pcie_switch),
+               cpu = h.add(NodeKind::cpu);
+  h.graph.add_link(a, one, kPcie);
+  h.graph.add_link(nic, one, kPcie);
+  h.graph.add_link(b, two, kPcie);
+  h.graph.add_link(one, cpu, kPcie);
+  h.graph.add_link(two, cpu, kPcie);
+  EXPECT_THAT(h.through(h.ways().nics(1, 0)[0].ports), ElementsAre(two, cpu, one, nic));
+  h.graph.add_link(a, b, kNvlink);
+  const HostWays ways = h.ways();
+  EXPECT_THAT(h.through(ways.nics(0, 0)[0].ports), ElementsAre(one, nic));
+  EXPECT_THAT(h.through(ways.nics(1, 0)[0].ports), ElementsAre(a, one, nic));
+  EXPECT_THAT(h.through(ways.nics(1, 0)[0].back), ElementsAre(two, cpu, one, nic));
+  EXPECT_EQ(ways.nearest(1, 0), 1u);
+}
+
+// A NIC at a CPU is not near any GPU.
+TEST(HostWays, AGpuSendsOverItsOwnCpuWhereOthersAreNoNearer) {
+  SmallHost h;
+  const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic),
+               cpu = h.add(NodeKind::cpu);
+  for (const NodeId node : {a, b, nic}) h.graph.add_link(node, cpu, kPcie);
+  h.graph.add_link(a, b, kNvlink);
+  EXPECT_THAT(h.through(h.ways().nics(1, 0)[0].ports), ElementsAre(cpu, nic));
+}
+
 TEST(HostWays, GpusTakeTurnsAmongEquallyNearNics) {
   SmallHost h;
   const NodeId hub = h.add(NodeKind::pcie_switch);
@@ -203,8 +235,19 @@ RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
       RC_ASSERT(ways.between(to, from).ports.size() == way.ports.size());
     }
     RC_ASSERT(ways.nics(from, 0).size() == h.host.ports[0].size());
-    for (const HostWays::NicWay& way : ways.nics(from, 0))
-      expect_way(h, way.ports, h.host.gpus[from], h.first_node + way.nic, LinkKind::pcie);
+    for (const HostWays::NicWay& way : ways.nics(from, 0)) {
+      const NodeId nic = h.first_node + way.nic;
+      expect_way(h, way.back, h.host.gpus[from], nic, LinkKind::pcie);
+      // Messages to the NIC may go over NVLink to a GPU first.
+      const auto pcie = std::find_if(way.ports.begin(), way.ports.end(), [&](PortId port) {
+        return h.graph.port(h.first_port + port).link.kind == LinkKind::pcie;
+      });
+      RC_ASSERT(pcie != way.ports.end());
+      const NodeId middle = h.graph.port(h.first_port + *pcie).node;
+      RC_ASSERT(std::count(h.host.gpus.begin(), h.host.gpus.end(), middle) == 1);
+      expect_way(h, {way.ports.begin(), pcie}, h.host.gpus[from], middle, LinkKind::nvlink);
+      expect_way(h, {pcie, way.ports.end()}, middle, nic, LinkKind::pcie);
+    }
   }
 }
 

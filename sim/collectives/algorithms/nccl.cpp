@@ -22,7 +22,7 @@ struct NcclParameters {
   bool nvls = true;
   bool pat = true;
   bool collnet = true;
-  std::int64_t scale_out_channels = 2;
+  std::int64_t scale_out_channels = 0;
 };
 
 class Nccl final : public CollectiveAlgorithm {
@@ -49,7 +49,9 @@ class Nccl final : public CollectiveAlgorithm {
     }
     return suitable;
   }
-  std::uint32_t scale_out_channels() const override { return scale_out_channels_; }
+  std::uint32_t scale_out_channels() const override {
+    return scale_out_channels_ == 0 ? kChannelsOfSearch : scale_out_channels_;
+  }
   // Of the first one that does the kind: where neither size nor group is known.
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     return candidates(kind).front()->plan(kind, ranks, root);
@@ -77,9 +79,10 @@ const Registration<CollectiveAlgorithm> kRegistration{
               "PAT may be chosen for groups with one GPU a host; false: NCCL_PAT_ENABLE=0")
         .flag("collnet", &NcclParameters::collnet,
               "CollNet may be chosen where a fabric's switches add up; false: NCCL_COLLNET_ENABLE=0")
-        .integer("scale_out_channels", &NcclParameters::scale_out_channels, {1, 32},
-                 "channels on each ring or chain of a group on several hosts (ncclTopoPostset doubles those "
-                 "of the search)"),
+        .integer(
+            "scale_out_channels", &NcclParameters::scale_out_channels, {0, 32},
+            "channels on each ring or chain of a group on several hosts; 0: as NCCL has them, 2, and since "
+            "Hopper more where NICs are few (ncclTopoDupChannels, ncclTopoPostset)"),
     [](const NcclParameters& p, const ConfigNode&) { return std::make_unique<Nccl>(p); }};
 
 }  // namespace

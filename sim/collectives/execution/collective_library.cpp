@@ -45,7 +45,7 @@ void check_generations(const ConfigNode& section, const CollectiveLibrary& libra
   if (library.parameters.gpu_generation || !has_a_choice(library.parameters, library.algorithms)) return;
   for (std::uint32_t gpu = 0; gpu < library.endpoint.gpu_count(); ++gpu) {
     const GpuSite site = library.endpoint.site(gpu);
-    if (generation_of(site.gpu_model)) continue;
+    if (generation_of(site.gpu_model, site.compute_capability)) continue;
     section.fail(
         "NCCL's choice (protocol: auto, or the algorithm nccl) reads its tables by the generation of "
         "the GPUs, which host " +
@@ -76,7 +76,8 @@ void check_graph(const CollectiveLibrary& library) {
 // As given, or else as the hosts say.
 std::optional<GpuGeneration> generation_in(const CollectivesParameters& parameters,
                                            const CommunicatorLayout& layout) {
-  return parameters.gpu_generation ? parameters.gpu_generation : generation_of(layout.gpu_model);
+  return parameters.gpu_generation ? parameters.gpu_generation
+                                   : generation_of(layout.gpu_model, layout.compute_capability);
 }
 
 PeerChannels peer_channels_of(const CollectivesParameters& parameters, const CommunicatorLayout& layout,
@@ -139,12 +140,22 @@ class Chooser {
   // As the configuration has them: of a group in one host all, else those of a ring.
   std::size_t configured_channels() const {
     if (inside()) return static_cast<std::size_t>(library_.parameters.scale_up_channels);
+    if (has_channels_of_search()) {
+      const std::uint32_t given = layout_.given_rings.channels;
+      return of_search().library / std::max<std::size_t>(1, given > 0 ? given : layout_.rings.size());
+    }
     if (const std::uint32_t own = configured_.scale_out_channels(); own != 0) return own;
     if (configured_.sends_and_receives())
       return peer_channels_of(library_.parameters, layout_, ranks()).per_peer;
     return static_cast<std::size_t>(library_.parameters.scale_out_channels);
   }
+  bool has_channels_of_search() const {
+    return !inside() && configured_.scale_out_channels() == CollectiveAlgorithm::kChannelsOfSearch;
+  }
   bool inside() const { return layout_.farthest != Reach::scale_out; }
+  SearchChannels of_search() const {
+    return search_channels(layout_, generation_in(library_.parameters, layout_));
+  }
 
   std::uint32_t channels_of(const CollectiveAlgorithm& algorithm) const {
     const bool group = layout_.order(algorithm.order(), has_root(request_.kind)) == RankOrder::group;
@@ -338,7 +349,9 @@ class Chooser {
     one.generation = generation_in(library_.parameters, layout_).value();  // checked
     one.grace = layout_.gpu_model.rfind("gb", 0) == 0;
     one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
-    one.channels = by_switches(one.family) ? nvls_heads(layout_) : std::max(1U, channels_of(algorithm) / 2);
+    one.channels = by_switches(one.family)    ? nvls_heads(layout_)
+                   : has_channels_of_search() ? of_search().search
+                                              : std::max(1U, channels_of(algorithm) / 2);
     if (one.family == CostFamily::nvls_tree || one.family == CostFamily::nvls_collnet)
       one.bandwidth_between = nvls_tree_bandwidth_between(layout_, one.generation);
     const bool direct = one.family == CostFamily::collnet_direct;

@@ -19,10 +19,11 @@ struct Sites {
 
 // The members that are in one domain.
 struct Domain {
-  std::vector<std::uint32_t> places;                         // in the group
-  std::map<std::uint32_t, std::vector<std::uint32_t>> near;  // places by the NIC that they are nearest to
-  BitRate local_rate = 0;                                    // the least of its members
-  BitRate nic_rate = 0;                                      // of all those NICs
+  std::vector<std::uint32_t> places;  // in the group
+  // By NIC: the places whose messages it carries, and those of them by which rings and trees enter and leave.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> users, near;
+  BitRate local_rate = 0;  // the least of its members
+  BitRate nic_rate = 0;    // of all those NICs
 };
 
 Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
@@ -32,10 +33,36 @@ Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& end
   return farthest;
 }
 
+// Keeps the users with the fewest links to their NIC: NCCL's search begins a ring at the GPU that is nearest
+// to the NIC (ncclTopoSearchRecNet in src/graph/search.cc). NICs near the same GPUs share these in blocks.
+std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
+    const std::map<std::uint32_t, std::vector<std::uint32_t>>& users,
+    const std::map<std::uint32_t, std::uint32_t>& links_of_place) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> near = users;
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> nics;  // by their GPUs
+  for (auto& [nic, places] : near) {
+    std::uint32_t fewest = kNoIndex;
+    for (const std::uint32_t place : places) fewest = std::min(fewest, links_of_place.at(place));
+    std::erase_if(places, [&](std::uint32_t place) { return links_of_place.at(place) > fewest; });
+    nics[places].push_back(nic);
+  }
+  for (const auto& [places, sharing] : nics) {
+    if (places.size() < sharing.size()) continue;
+    for (std::size_t i = 0; i < sharing.size(); ++i) {
+      const auto block = [&](std::size_t at) {
+        return places.begin() + static_cast<std::ptrdiff_t>(at * places.size() / sharing.size());
+      };
+      near[sharing[i]] = {block(i), block(i + 1)};
+    }
+  }
+  return near;
+}
+
 // Hosts in the order of their first members; hosts behind each other that NVLink joins are one domain.
 std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
   std::vector<Domain> domains;
   std::map<std::uint32_t, std::size_t> of_host;
+  std::map<std::uint32_t, std::uint32_t> links_of_place;  // to its NICs
   for (std::uint32_t place = 0; place < members.size(); ++place) {
     const GpuSite site = endpoint.site(members[place]);
     const auto [known, fresh] = of_host.try_emplace(site.host, domains.size());
@@ -52,12 +79,14 @@ std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const 
     domain.local_rate =
         domain.places.empty() ? site.local_rate : std::min(domain.local_rate, site.local_rate);
     domain.places.push_back(place);
+    links_of_place.emplace(place, site.links_to_nic);
     for (const std::uint32_t nic : site.nics) {
-      std::vector<std::uint32_t>& near = domain.near[nic];
-      if (near.empty()) domain.nic_rate += site.nic_rate;
-      near.push_back(place);
+      std::vector<std::uint32_t>& users = domain.users[nic];
+      if (users.empty()) domain.nic_rate += site.nic_rate;
+      users.push_back(place);
     }
   }
+  for (Domain& domain : domains) domain.near = nearest_users(domain.users, links_of_place);
   return domains;
 }
 
@@ -282,11 +311,11 @@ std::vector<NcclGraph::Device> devices_of(const Domain& domain, const Sites& sit
   return devices;
 }
 
-// The numbers of NICs in the domain, from 0, that are nearest to a place.
+// The numbers of NICs in the domain, from 0, that carry a place's messages.
 std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place) {
   std::vector<std::uint32_t> nets;
   std::uint32_t net = 0;
-  for (const auto& [nic, places] : domain.near) {
+  for (const auto& [nic, places] : domain.users) {
     if (std::find(places.begin(), places.end(), place) != places.end()) nets.push_back(net);
     ++net;
   }
@@ -372,7 +401,7 @@ class Given {
 
 CommunicatorLayout::Given given_of(const NcclGraph::Graph& graph, std::size_t domains) {
   const auto channels = static_cast<std::uint32_t>(graph.channels.size());
-  return {channels, channels * (domains <= 2 ? graph.speed_intra : graph.speed_inter)};
+  return {channels, channels * (domains <= 2 ? graph.speed_intra : graph.speed_inter), graph.speed_intra};
 }
 
 // One order for what is the same on all channels, none for the order of the group.
@@ -512,6 +541,7 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   const GpuSite first = endpoint.site(members[0]);
   layout.rate_of_nic = first.nic_rate;
   layout.gpu_model = first.gpu_model;
+  layout.compute_capability = first.compute_capability;
   layout.nics_near = static_cast<std::uint32_t>(first.nics.size());
   layout.beside_cpu = first.beside_cpu;
   layout.direct_links = has_direct_links(domains.front(), members, endpoint);

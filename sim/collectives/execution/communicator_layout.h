@@ -4,11 +4,11 @@
 // A ring that visits one domain (what NVLink or PCIe joins: a host, a rack) after the other enters each by
 // one NIC and leaves it by another. One ring uses two of the NICs of a host; NCCL's search
 // (src/graph/search.cc) therefore finds as many as keep all NICs busy, each a channel or several. So does
-// this: with R NICs near the members of each domain there are R rings. Ring c enters the first domain near
-// NIC c and leaves it near its neighbour, c xor 1 (c + 1 mod R for odd R); it enters the next domain by that
-// same NIC, so that the hop stays on its rail, and leaves it near NIC c; and so on in turns. Then each NIC of
-// each domain carries one ring in and one out. With an odd number of domains the last hop changes rails. On
-// two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
+// this: with R NICs near the members of each domain there are R rings. Ring c enters the first domain by the
+// member that is nearest to NIC c. It leaves it near that NIC's neighbour, c xor 1 (c + 1 mod R for odd R).
+// It enters the next domain by that same NIC, so that the hop stays on its rail, and leaves it near NIC c,
+// and so on in turns. Then each NIC of each domain carries one ring in and one out. With an odd number of
+// domains the last hop changes rails. On two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
 //
 // Trees run along chains: chain c begins in each domain near NIC c, so that what goes between domains stays
 // on its rail.
@@ -63,7 +63,8 @@ struct CommunicatorLayout {
   // Switches of a fabric add up (Endpoint::aggregates()), and aggregation trees join the members of the same
   // number in all domains, which have as many of them and follow each other.
   bool aggregates = false, trees_join = false;
-  std::string gpu_model;  // of the first member; "": the endpoint does not say
+  std::string gpu_model;                // of the first member; "": the endpoint does not say
+  std::int64_t compute_capability = 0;  // GpuSite's, of the first member
   // Each the places of all members in the group, in the order of the ring. Empty: the order of the group is
   // as good as any, in a single domain without rings along links, or with a member a domain.
   std::vector<std::vector<std::uint32_t>> rings;
@@ -76,7 +77,8 @@ struct CommunicatorLayout {
   // What a graph of NCCL's said of rings, or trees; no channels: there was none for this group.
   struct Given {
     std::uint32_t channels = 0;
-    double bandwidth = 0;  // GB/s of all, as NCCL's cost model counts it
+    double bandwidth = 0;     // GB/s of all, as NCCL's cost model counts it
+    double speed_inside = 0;  // GB/s of a channel within a domain
   };
   Given given_rings, given_trees;
   // What `order` comes to here: of RankOrder::domains that of rings or of the group.

@@ -364,8 +364,8 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
            speed_of_search(std::min(local / (heads + 1), model_nics(layout) / heads), speeds_of(generation));
   }
   const double nics = model_nics(layout);
-  // Of the search's graph: its trees become two each, whose chains these are.
-  const auto channels = static_cast<double>(std::max<std::size_t>(1, layout.chains.size() / 2));
+  // Its trees become two each.
+  const double channels = search_channels(layout, generation).search;
   const auto raised = [&](double all, double there_is) {
     return channels * speed_inside(all / channels, there_is / channels, generation);
   };
@@ -442,16 +442,48 @@ std::uint32_t nvls_heads(const CommunicatorLayout& layout) {
   return std::min(kMostNvlsHeads, layout.sizes.front());
 }
 
-std::optional<GpuGeneration> generation_of(const std::string& gpu_model) {
+SearchChannels search_channels(const CommunicatorLayout& layout, std::optional<GpuGeneration> generation) {
+  constexpr std::uint32_t kMostOfSearch = 32;  // MAXCHANNELS / 2
+  constexpr double kFast = 25, kFastSinceHopper = 50, kTwiceAgain = 45;
+  constexpr std::uint32_t kFew = 4, kEnough = 16;
+  const CommunicatorLayout::Given& given = layout.given_rings;
+  SearchChannels channels;
+  const std::size_t rings = layout.rings.empty() ? layout.chains.size() / 2 : layout.rings.size();
+  channels.search = given.channels > 0
+                        ? given.channels
+                        : static_cast<std::uint32_t>(std::clamp<std::size_t>(rings, 1, kMostOfSearch));
+  channels.library = 2 * channels.search;
+  if (!generation || *generation < GpuGeneration::hopper || layout.domains == 1) return channels;
+  double speed = given.speed_inside;
+  if (given.channels == 0) {
+    const bool alone = layout.nearest == Reach::scale_out || layout.local_rate == 0;
+    const double nics = model_nics(layout), local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
+    speed = speed_of_search((alone ? nics : std::min(nics, local)) / channels.search, speeds_of(*generation));
+    if (speed >= kFast && (speed >= kFastSinceHopper || channels.search <= kFew)) {
+      const std::uint32_t doubled = std::min(2 * channels.search, kMostOfSearch);
+      speed /= (doubled + channels.search - 1) / channels.search;
+      channels.search = doubled;
+    }
+  }
+  channels.library = 2 * channels.search;
+  if (speed > kTwiceAgain && channels.library < kEnough) channels.library *= 2;
+  return channels;
+}
+
+std::optional<GpuGeneration> generation_of(const std::string& gpu_model, std::int64_t compute_capability) {
   static constexpr std::pair<std::string_view, GpuGeneration> kModels[] = {
-      {"v100", GpuGeneration::volta},      {"a100", GpuGeneration::ampere},
-      {"h100", GpuGeneration::hopper},     {"h200", GpuGeneration::hopper},
-      {"h800", GpuGeneration::hopper},     {"b200", GpuGeneration::blackwell},
-      {"gb200", GpuGeneration::blackwell}, {"b300", GpuGeneration::blackwell}};
+      {"v100", GpuGeneration::volta},     {"a100", GpuGeneration::ampere},
+      {"h100", GpuGeneration::hopper},    {"h200", GpuGeneration::hopper},
+      {"h20", GpuGeneration::hopper},     {"h800", GpuGeneration::hopper},
+      {"b200", GpuGeneration::blackwell}, {"gb200", GpuGeneration::blackwell},
+      {"b300", GpuGeneration::blackwell}};
   for (const auto& [name, generation] : kModels) {
     if (gpu_model.rfind(name, 0) == 0) return generation;
   }
-  return std::nullopt;
+  if (compute_capability >= 100) return GpuGeneration::blackwell;
+  if (compute_capability >= 90) return GpuGeneration::hopper;
+  if (compute_capability >= 80) return GpuGeneration::ampere;
+  return compute_capability > 0 ? std::optional(GpuGeneration::volta) : std::nullopt;  // as NCCL reads it
 }
 
 }  // namespace netsim

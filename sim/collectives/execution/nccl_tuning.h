@@ -95,7 +95,22 @@ struct CollnetGraph {
   double inside = 0, between = 0;  // GB/s of a channel
 };
 CollnetGraph collnet_direct_graph(const CommunicatorLayout& layout, GpuGeneration generation);
-// Of a GPU by its model's name in the configuration, such as a100_80gb; nothing if that is not known.
-std::optional<GpuGeneration> generation_of(const std::string& gpu_model);
+
+// The channels of a group over several domains.
+struct SearchChannels {
+  std::uint32_t search = 1;   // channels of NCCL's search, which its cost model counts
+  std::uint32_t library = 2;  // channels that run
+};
+// The search finds a channel for each ring. Where a channel has 25 GB/s and more it makes two of it, at half
+// the speed. Since Hopper it does so below 50 GB/s for up to four channels only (ncclTopoDupChannels in
+// src/graph/search.cc, 2.30). Before Hopper PCIe gives a channel less than 25 GB/s.
+// The library runs each channel twice. Since Hopper it doubles them again where a channel of the search has
+// more than 45 GB/s and fewer than 16 would run (ncclTopoPostset in src/graph/connect.cc).
+// The search does not double the channels of a graph that a file gives.
+SearchChannels search_channels(const CommunicatorLayout& layout, std::optional<GpuGeneration> generation);
+
+// Returns the generation of a GPU by its model's name in the configuration, such as a100_80gb. Where that is
+// not known, its compute capability decides (90: Hopper). Nothing: neither is known.
+std::optional<GpuGeneration> generation_of(const std::string& gpu_model, std::int64_t compute_capability = 0);
 
 }  // namespace netsim

@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "sim/collectives/execution/nccl_tuning.h"
+
 namespace netsim {
 namespace {
 
@@ -53,9 +55,8 @@ PeerChannels peer_channels(const CommunicatorLayout& layout, std::uint32_t ranks
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   if (layout.domains < ranks) least = inside_host(layout, generation);
   if (several) least = std::min(least, between_hosts(layout));
-  const auto rings = static_cast<std::uint32_t>(std::max<std::size_t>(1, layout.rings.size()));
   PeerChannels channels;
-  channels.all = std::bit_ceil(several ? 2 * rings : std::max(1U, inside));
+  channels.all = std::bit_ceil(several ? search_channels(layout, generation).library : std::max(1U, inside));
   channels.per_peer = std::bit_ceil(least);
   if (!several) {
     channels.per_peer = std::min(channels.all, channels.per_peer);

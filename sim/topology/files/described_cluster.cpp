@@ -180,10 +180,13 @@ class HostFinder {
 
   // What makes two hosts one kind.
   using Signature = std::tuple<std::string, bool, std::vector<std::uint32_t>, std::vector<Port>,
-                               std::vector<std::tuple<std::uint32_t, std::uint32_t, bool, BitRate, Time>>>;
+                               std::vector<std::tuple<std::uint32_t, std::uint32_t, bool, BitRate, Time>>,
+                               std::vector<std::pair<std::int64_t, BitRate>>>;
   Signature signature(const DescribedHosts& host, const DescribedCluster::Unit& u) const {
-    Signature result{u.kind, host.routers, host.xpus, host.ports, {}};
+    Signature result{u.kind, host.routers, host.xpus, host.ports, {}, {}};
     for (std::uint32_t node = u.first; node < u.first + u.nodes; ++node) {
+      std::get<5>(result).emplace_back(cluster_.nodes[node].compute_capability,
+                                       cluster_.nodes[node].nic_rate);
       for (const Link* link : links_.of(node)) {
         if (link->a != node || links_.leaves(*link)) continue;
         std::get<4>(result).emplace_back(node - u.first, link->b - u.first, link->scale_up,
@@ -472,6 +475,12 @@ class FileHost final : public Host {
   }
   std::int64_t acknowledge_every() const override { return host_.routers ? 1 : kConnectXAcknowledgeEvery; }
   std::string gpu_model() const override { return {}; }
+  std::int64_t compute_capability() const override {
+    std::int64_t least = INT64_MAX;
+    for (const std::uint32_t xpu : host_.xpus)
+      least = std::min(least, cluster_.nodes[first_ + xpu].compute_capability);
+    return least;
+  }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
@@ -489,6 +498,8 @@ class FileHost final : public Host {
       return result;
     }
     result.ports = {add_ports(graph, atom, host, numbers, nodes)};
+    for (const Port& port : host_.ports)
+      result.nic_rates.push_back(cluster_.nodes[first_ + port.node].nic_rate);
     for (std::uint32_t node = 0; node < nodes_; ++node) add_node(graph, atom, host, node, nodes);
     join_nics(graph, result.ports[0], nodes);
     add_links(graph, nodes);
@@ -581,6 +592,8 @@ class FileHost final : public Host {
                         : kind(node) == Kind::cpu ? NodeKind::cpu
                                                   : NodeKind::pcie_switch;
     nodes[node] = graph.add_node(as, atom, inner_name(host, node));
+    if (as == NodeKind::scale_up_switch)
+      graph.set_combining(nodes[node], {nvls_efficiency_of(compute_capability()), p_.nvls_piece});
   }
 
   // NICs that stand behind the node whose links they have; behind an xpu without taking time.

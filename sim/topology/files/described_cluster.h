@@ -9,6 +9,8 @@
 //   takes no time, because the file has none.
 // - NVLinks (links that scale up) are those between xpus and switches that carry them. Switches with links to
 //   the same xpus are one stage, because every transfer is spread over all of them (host_links.h).
+// - NVSwitches copy and add up (NVLS) where the file says of all xpus of the host that they are Hopper's or
+//   later.
 // - Xpus that are joined to xpus of other hosts, or in their own host over more than one xpu between them, as
 //   in a torus, pass on the packets of others: a router stands at each, and their links are the fabric's.
 //   Nothing else of such a host is built.
@@ -36,6 +38,10 @@ struct DescribedCluster {
     std::string name;  // of the whole cluster's
     std::uint32_t unit = 0;
     std::int64_t rank = -1;  // of an xpu, where the file gives it
+    // Compute capability of an xpu as NCCL writes it (`sm`: 90 for 9.0), and the rate of a NIC; 0: the file
+    // does not say.
+    std::int64_t compute_capability = 0;
+    BitRate nic_rate = 0;
   };
   struct Link {
     std::uint32_t a = 0, b = 0;  // nodes

@@ -14,8 +14,8 @@
 // As htsim wires it (fat_tree_topology.cpp): a switch of tier 0 is joined to every switch of tier 1 of its
 // pod, switch p of a pod's tier 1 to the switches p, p + n, p + 2n, ... of tier 2, n being the number of tier
 // 1 switches in a pod; `Bundle` of a tier is the number of parallel links down to each of its neighbours. A
-// switch's latency is added to the delay of the links that leave it. Queue sizes (Queue_Down, Queue_Up) are
-// not the topology's business here: see `network.switch`.
+// switch's latency is added to the delay of the links that leave it. Queue sizes (Queue_Down, Queue_Up) have
+// no effect, and a note says so: `network.switch` gives switches their buffers.
 #include <array>
 #include <memory>
 #include <string>
@@ -46,6 +46,7 @@ struct Tree {
   std::array<Tier, 3> tier;
   // Counts, worked out: switches of tiers 0 and 1 in a pod, of the top tier in all.
   std::uint32_t pods = 0, lower = 0, upper = 0, cores = 0;
+  bool has_queues = false;
 };
 
 std::string lower_case(std::string_view text) {
@@ -119,6 +120,7 @@ class TreeReader {
         reader_.fail(word, "'" + key + "' belongs in a tier: 'Tier 0' must come before it");
       const std::int64_t value = reader_.integer(word, key, entry.range);
       if (entry.member != nullptr) tier_->*entry.member = value;
+      if (key.starts_with("queue")) tree_.has_queues = true;
       return true;
     }
     return false;
@@ -237,16 +239,23 @@ class TreeBuilder {
 
 class HtsimTree final : public Topology {
  public:
-  explicit HtsimTree(LinkList list) : list_(std::move(list)) {}
+  HtsimTree(LinkList list, bool has_queues) : list_(std::move(list)), has_queues_(has_queues) {}
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     constexpr ChannelParameters kNone{.channels = 1};  // ways lead up, then down
     return list_.build(graph, nics, kNone);
   }
+  std::vector<std::string> notes() const override {
+    if (!has_queues_) return {};
+    return {
+        "the .topo file's Queue_Down and Queue_Up have no effect: `network.switch.buffer` is what a switch "
+        "holds"};
+  }
 
  private:
   LinkList list_;
+  bool has_queues_;
 };
 
 // Its keys, in whatever order and case.
@@ -275,7 +284,7 @@ const Registration<Topology> kRegistration{
     parameters(), [](const FileFabricParameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "htsim_topology");
       const TreeReader reader(input.text, input.path);
-      return std::make_unique<HtsimTree>(TreeBuilder(reader.tree(), p).take());
+      return std::make_unique<HtsimTree>(TreeBuilder(reader.tree(), p).take(), reader.tree().has_queues);
     }};
 
 }  // namespace

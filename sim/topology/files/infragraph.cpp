@@ -48,26 +48,61 @@ int number_after(std::string_view text, std::string_view word) {
   return 0;
 }
 
-// What all NVLinks of such a GPU carry each way, usable (GB/s: links x what NCCL counts for one); 0: unknown.
-BitRate nvlink_rate(std::string_view link, std::string_view xpu) {
-  constexpr std::array<double, 6> kByGeneration{0, 4 * 18.0, 6 * 20.0, 12 * 20.0, 18 * 20.6, 18 * 40.1};
-  constexpr std::array<std::pair<std::string_view, int>, 11> kByName{{{"p100", 1},
-                                                                      {"v100", 2},
-                                                                      {"a100", 3},
-                                                                      {"a800", 3},
-                                                                      {"h100", 4},
-                                                                      {"h200", 4},
-                                                                      {"h800", 4},
-                                                                      {"hopper", 4},
-                                                                      {"b200", 5},
-                                                                      {"b300", 5},
-                                                                      {"blackwell", 5}}};
-  int generation = number_after(link, "nvlink");
-  for (const auto& [name, of_name] : kByName) {
-    if (generation == 0 && xpu.find(name) != std::string_view::npos) generation = of_name;
+// By generation: what all NVLinks of such a GPU carry each way, usable (GB/s: links x what NCCL counts for
+// one), and its compute capability.
+struct Generation {
+  double nvlinks;
+  std::int64_t compute_capability;
+};
+constexpr std::array<Generation, 6> kGenerations{
+    {{0, 0}, {4 * 18.0, 60}, {6 * 20.0, 70}, {12 * 20.0, 80}, {18 * 20.6, 90}, {18 * 40.1, 100}}};
+
+// As an index of these; 0: unknown.
+std::size_t generation_of_xpu(std::string_view xpu) {
+  constexpr std::array<std::pair<std::string_view, std::size_t>, 12> kByName{{{"p100", 1},
+                                                                              {"v100", 2},
+                                                                              {"a100", 3},
+                                                                              {"a800", 3},
+                                                                              {"h100", 4},
+                                                                              {"h200", 4},
+                                                                              {"h800", 4},
+                                                                              {"h20", 4},
+                                                                              {"hopper", 4},
+                                                                              {"b200", 5},
+                                                                              {"b300", 5},
+                                                                              {"blackwell", 5}}};
+  for (const auto& [name, generation] : kByName) {
+    if (xpu.find(name) != std::string_view::npos) return generation;
   }
-  if (generation <= 0 || generation >= static_cast<int>(kByGeneration.size())) return 0;
-  return static_cast<BitRate>(kByGeneration[static_cast<std::size_t>(generation)] * 8e9 + 0.5);
+  return 0;
+}
+
+std::size_t generation_of_nvlink(std::string_view link) {
+  const int generation = number_after(link, "nvlink");
+  return generation < static_cast<int>(kGenerations.size()) ? static_cast<std::size_t>(generation) : 0;
+}
+
+BitRate giga_bytes(double rate) { return static_cast<BitRate>(rate * 8e9 + 0.5); }
+
+BitRate nvlink_rate(std::string_view link, std::string_view xpu) {  // 0: unknown
+  const bool numbered = number_after(link, "nvlink") > 0;
+  return giga_bytes(kGenerations[numbered ? generation_of_nvlink(link) : generation_of_xpu(xpu)].nvlinks);
+}
+
+// One xGMI link between two Instinct GPUs, usable, each way, as RCCL counts it (src/graph/topo.h: VEGA_,
+// MI200_ and GFX94X_XGMI_WIDTH); 0: unknown.
+BitRate xgmi_rate(std::string_view xpu) {
+  constexpr std::array<std::pair<std::string_view, double>, 7> kByName{{{"mi300", 48},
+                                                                        {"mi325", 48},
+                                                                        {"mi350", 48},
+                                                                        {"mi355", 48},
+                                                                        {"mi210", 36},
+                                                                        {"mi250", 36},
+                                                                        {"mi100", 24}}};
+  for (const auto& [name, rate] : kByName) {
+    if (xpu.find(name) != std::string_view::npos) return giga_bytes(rate);
+  }
+  return 0;
 }
 
 // Raw in whole Gb/s, as in host_links.h.
@@ -105,6 +140,10 @@ struct Part {
   std::string text;  // name and description
 };
 
+std::int64_t compute_capability_of(const Part& part) {
+  return part.kind == Kind::xpu ? kGenerations[generation_of_xpu(part.text)].compute_capability : 0;
+}
+
 bool is_pcie(std::string_view text) { return has_any(text, {"pci", "cxl"}); }
 
 bool is_scale_up(const Wire& wire, const Part& a, const Part& b) {
@@ -122,6 +161,17 @@ bool is_scale_up(const Wire& wire, const Part& a, const Part& b) {
   return a.kind == Kind::xpu || b.kind == Kind::xpu || carries(a.text) || carries(b.text);
 }
 
+// A link "nvlink_4" says the generation of xpus of which nothing else says it.
+void learn_generation(const DescribedCluster::Link& link, const Wire& wire, DescribedCluster& cluster) {
+  const std::size_t generation = link.scale_up ? generation_of_nvlink(wire.text) : 0;
+  if (generation == 0) return;
+  for (const std::uint32_t end : {link.a, link.b}) {
+    DescribedCluster::Node& node = cluster.nodes[end];
+    if (node.kind == Kind::xpu && node.compute_capability == 0)
+      node.compute_capability = kGenerations[generation].compute_capability;
+  }
+}
+
 DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const Wire& wire, const Part& a,
                                  const Part& b, bool inside, const Place& place) {
   DescribedCluster::Link link{at_a,       at_b, inside && is_scale_up(wire, a, b), wire.rate, {},
@@ -129,8 +179,11 @@ DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const W
   if (link.rate || !inside) return link;
   const bool of_xpu = a.kind == Kind::xpu || b.kind == Kind::xpu;
   if (link.scale_up) {
-    const BitRate together = nvlink_rate(wire.text, a.kind == Kind::xpu ? a.text : b.text);
+    const std::string& xpu = a.kind == Kind::xpu ? a.text : b.text;
+    const BitRate together = nvlink_rate(wire.text, xpu), each = xgmi_rate(xpu);
     if (together != 0) link.together = together;
+    const bool direct = a.kind == Kind::xpu && b.kind == Kind::xpu;
+    if (together == 0 && each != 0 && direct) link.rate = each;
   } else if (of_xpu && (a.kind == Kind::cpu || b.kind == Kind::cpu) && has_any(wire.text, {"c2c"})) {
     link.rate = 8 * 225 * kGbps;
   } else if (a.kind != Kind::cpu || b.kind != Kind::cpu) {
@@ -143,12 +196,20 @@ DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const W
   return link;
 }
 
+// Returns the kind of a component by its choice.
 Kind kind_of(std::string_view choice) {
   return choice == "xpu"      ? Kind::xpu
          : choice == "cpu"    ? Kind::cpu
          : choice == "nic"    ? Kind::nic
          : choice == "switch" ? Kind::network_switch
                               : Kind::other;
+}
+
+// InfraGraph's translator of NCCL's files writes NVSwitches as components of choice custom and type switch.
+Kind kind_of_custom(const std::string& type) {
+  const std::string lowered = lower(type);
+  if (lowered == "gpu" || lowered == "npu") return Kind::xpu;
+  return lowered.ends_with("switch") ? Kind::network_switch : kind_of(lowered);
 }
 
 // ---- Readings of the document
@@ -179,6 +240,18 @@ std::string name_in(const ConfigNode& map, const char* key = "name") {
   if (name.empty() || name.find_first_of(".[]: \t") != std::string::npos)
     node.fail("'" + name + "' is no name: some text without '.', ':', brackets and blanks is expected");
   return name;
+}
+
+// Nothing refers to a link by a path, so that its name may be any text ("AMD Infinity Fabric").
+std::string link_name_in(const ConfigNode& map) {
+  const ConfigNode& node = needed(map, "name");
+  std::string name = read_text(node);
+  if (name.empty()) node.fail("a link's name is some text");
+  return name;
+}
+
+[[noreturn]] void fail_as_old(const ConfigNode& at, const char* expected) {
+  at.fail(std::string("this is InfraGraph before its version 1.0; `") + expected + "` are expected");
 }
 
 std::uint32_t count_in(const ConfigNode& map) {
@@ -259,7 +332,8 @@ using Wires = std::map<std::string, Wire>;
 Wires wires_of(const ConfigNode& owner) {
   Wires wires;
   for (const ConfigNode& item : list_in(owner, "links")) {
-    const std::string name = name_in(item);
+    const std::string name = link_name_in(item);
+    if (const ConfigNode* old = item.find("bandwidth")) fail_as_old(*old, "physical properties");
     item.allow_keys({"name", "description", "physical"});
     Wire wire;
     wire.text = lower(name + " " + text_in(item, "description"));
@@ -477,8 +551,7 @@ class Devices {
 
  private:
   void read(const ConfigNode& node, Device& device) {
-    if (node.find("connections") != nullptr)
-      node.find("connections")->fail("this is InfraGraph before its version 1.0; `edges` are expected");
+    if (const ConfigNode* old = node.find("connections")) fail_as_old(*old, "edges");
     node.allow_keys({"name", "description", "components", "links", "edges"});
     for (const ConfigNode& item : list_in(node, "components")) add_component(item, device);
     device.wires = wires_of(node);
@@ -487,6 +560,8 @@ class Devices {
 
   void add_component(const ConfigNode& item, Device& device) {
     const std::string name = name_in(item);
+    const ConfigNode* old = item.find("type");
+    if (old != nullptr && item.find("choice") == nullptr) fail_as_old(*old, "components with a choice");
     item.allow_keys({"name", "description", "count", "choice", "custom", "device", "cpu", "xpu", "nic",
                      "memory", "port", "switch"});
     Component component;
@@ -501,7 +576,10 @@ class Devices {
       choice.fail("'" + chosen + "' is none of custom, device, cpu, xpu, nic, memory, port, switch");
     if (std::uint64_t{component.count} * component.size() + device.parts.size() > kMostNodes)
       item.fail("more than " + std::to_string(kMostNodes) + " components");
-    const Part part{kind_of(chosen), lower(name + " " + text_in(item, "description"))};
+    const ConfigNode* custom = chosen == "custom" ? item.find("custom") : nullptr;
+    const std::string type = custom != nullptr && custom->is_map() ? text_in(*custom, "type") : "";
+    const Part part{type.empty() ? kind_of(chosen) : kind_of_custom(type),
+                    lower(name + " " + text_in(item, "description") + (type.empty() ? "" : " " + type))};
     for (std::uint32_t i = 0; i < component.count; ++i) {
       const std::string numbered = name + "." + std::to_string(i);
       if (component.device == nullptr) {
@@ -588,7 +666,10 @@ class InfrastructureReader {
     const auto base = static_cast<std::uint32_t>(cluster_.nodes.size());
     cluster_.units.push_back({name, kind, base, static_cast<std::uint32_t>(device.parts.size())});
     for (std::size_t i = 0; i < device.parts.size(); ++i) {
-      cluster_.nodes.push_back({device.parts[i].kind, name + "." + device.names[i], unit, -1});
+      cluster_.nodes.push_back({.kind = device.parts[i].kind,
+                                .name = name + "." + device.names[i],
+                                .unit = unit,
+                                .compute_capability = compute_capability_of(device.parts[i])});
       parts_.push_back(&device.parts[i]);
     }
     for (const Edge& edge : device.edges.edges())
@@ -631,6 +712,7 @@ class InfrastructureReader {
       const bool inside = cluster_.nodes[edge.a].unit == cluster_.nodes[edge.b].unit;
       cluster_.links.push_back(
           described(edge.a, edge.b, *edge.wire, *parts_[edge.a], *parts_[edge.b], inside, edge.place));
+      learn_generation(cluster_.links.back(), *edge.wire, cluster_);
     }
   }
 
@@ -649,7 +731,21 @@ std::int64_t rank_of(const ConfigNode& node) {
   return rank;
 }
 
-void read_ranks(const ConfigNode& annotations, DescribedCluster& cluster) {
+// NVLinks of which neither figures nor names tell the rate have what a GPU of this capability has.
+void rate_by_capability(DescribedCluster& cluster) {
+  for (DescribedCluster::Link& link : cluster.links) {
+    if (!link.scale_up || link.rate || link.together) continue;
+    const DescribedCluster::Node &a = cluster.nodes[link.a], &b = cluster.nodes[link.b];
+    const std::int64_t capability = a.kind == Kind::xpu ? a.compute_capability : b.compute_capability;
+    const auto known = std::find_if(kGenerations.rbegin(), kGenerations.rend(), [&](const Generation& one) {
+      return one.compute_capability <= capability;
+    });
+    if (known->nvlinks > 0) link.together = giga_bytes(known->nvlinks);
+  }
+}
+
+// `rank` and `sm` of xpus, and `speed` of NICs (Mb/s), as the translator of NCCL's files writes them.
+void read_annotations(const ConfigNode& annotations, DescribedCluster& cluster) {
   std::map<std::string, DescribedCluster::Node*> by_name;
   for (DescribedCluster::Node& node : cluster.nodes) by_name.emplace(node.name, &node);
   for (const ConfigNode& item : list_in(annotations, "nodes")) {
@@ -657,7 +753,19 @@ void read_ranks(const ConfigNode& annotations, DescribedCluster& cluster) {
     const auto node = by_name.find(read_text(name));
     if (node == by_name.end()) name.fail("'" + read_text(name) + "' is no node of the infrastructure");
     for (const ConfigNode& attribute : list_in(item, "attributes")) {
-      if (text_in(attribute, "attribute") == "rank") node->second->rank = rank_of(needed(attribute, "value"));
+      const std::string what = text_in(attribute, "attribute");
+      DescribedCluster::Node& annotated = *node->second;
+      if (what == "rank") annotated.rank = rank_of(needed(attribute, "value"));
+      if (what == "sm" && annotated.kind == Kind::xpu) {
+        const ConfigNode& value = needed(attribute, "value");
+        annotated.compute_capability = read_integer(value);
+        if (annotated.compute_capability < 1 || annotated.compute_capability > 100'000)
+          out_of_range(value, "1", "100000");
+      }
+      if (what == "speed" && annotated.kind == Kind::nic) {
+        const ConfigNode& value = needed(attribute, "value");
+        annotated.nic_rate = rate_of(value, static_cast<double>(read_integer(value)) * 1e6);
+      }
     }
   }
 }
@@ -731,10 +839,14 @@ class NodeLinkReader {
       unit.first = number;
       unit.kind = text_in(item, "device");
     }
-    cluster_.nodes.push_back({kind_of(text_in(item, "type")), name, unit_of_[number], -1});
+    const Part part{kind_of_custom(text_in(item, "type")), lower(name.substr(unit.name.size() + 1))};
+    cluster_.nodes.push_back({.kind = part.kind,
+                              .name = name,
+                              .unit = unit_of_[number],
+                              .compute_capability = compute_capability_of(part)});
+    parts_.push_back(part);
     if (const ConfigNode* rank = item.find("rank"); rank != nullptr && !rank->is_null())
       cluster_.nodes.back().rank = rank_of(*rank);
-    parts_.push_back({cluster_.nodes.back().kind, lower(name.substr(unit.name.size() + 1))});
     if (!by_name_.emplace(name, number).second) item.fail("a second node '" + name + "'");
   }
 
@@ -768,6 +880,7 @@ class NodeLinkReader {
     if (!joined_.emplace(key, 0).second) item.fail("a second edge between these nodes");
     const bool inside = unit_of_[a] == unit_of_[b];
     cluster_.links.push_back(described(a, b, wire, parts_[a], parts_[b], inside, item.place()));
+    learn_generation(cluster_.links.back(), wire, cluster_);
   }
 
   std::map<std::string, std::size_t> units_;
@@ -784,15 +897,14 @@ class NodeLinkReader {
 DescribedCluster read_infragraph(const ConfigNode& document, const std::string& file) {
   const ConfigNode* inner = document.find("infrastructure");
   const ConfigNode& root = inner != nullptr ? *inner : document;
-  if (root.find("connections") != nullptr)
-    root.find("connections")->fail("this is InfraGraph before its version 1.0; `edges` are expected");
-  if (document.find("device") != nullptr)
-    document.find("device")->fail("this is InfraGraph before its version 1.0; `devices` are expected");
+  if (const ConfigNode* old = root.find("connections")) fail_as_old(*old, "edges");
+  if (const ConfigNode* old = document.find("device")) fail_as_old(*old, "devices");
   if (inner != nullptr) {
     document.allow_keys({"infrastructure", "annotations"});
     DescribedCluster cluster = InfrastructureReader(*inner, file).take();
     if (const ConfigNode* notes = document.find("annotations"); notes != nullptr && !notes->is_null())
-      read_ranks(*notes, cluster);
+      read_annotations(*notes, cluster);
+    rate_by_capability(cluster);
     return cluster;
   }
   if (document.find("components") != nullptr) return read_device(document, file);

@@ -1,6 +1,7 @@
 // InfraGraph (github.com/Keysight/infragraph, schema 2.x): infrastructures of devices, instances and edges,
 // as YAML, JSON or protobuf: an Infrastructure, a bare Device (one instance of it), what get_graph of the
-// reference service gives ({infrastructure, annotations}; the annotation `rank` of nodes orders them), or its
+// reference service gives ({infrastructure, annotations}; of these `rank` orders nodes, `sm` says an xpu's
+// compute capability and `speed` a NIC's rate in Mb/s), or its
 // networkx graph (nodes, edges).
 //
 // - An index is all, `[3]` or a slice `[a:b:c]`, the end excluded; none may be beyond the count. Of an
@@ -13,10 +14,11 @@
 //   NVLinks unless they, or the switch, are called PCI Express; all others in hosts are PCIe's kind.
 //   "nvlink_4", else the xpu's "H100", gives the generation, whose rate is what NCCL counts for all NVLinks
 //   of such a GPU (host_links.h; 4 x NVLink1, 6 x 2, 12 x 3, 18 x 4, 18 x 5); a GPU's edges share it alike.
-//   "PCIE_GEN5 x16" gives generation and lanes, 16 where they are missing, as for figures in GT/s: 8 of 10
-//   bits are data up to Gen2, 128 of 130 up to Gen5, 236 of 256 bytes in Gen6 (PCI Express Base
-//   Specification), and of those what is left beside TLP headers. "c2c" between an xpu and a CPU is
-//   NVLink-C2C: 225 GB/s for a GPU (hosts/gb200.cpp). Other figures are taken as they are.
+//   It also says whether NVSwitches add up, and which of NCCL's tables count. An "MI300X" has what RCCL
+//   counts for each xGMI link. "PCIE_GEN5 x16" gives generation and lanes, 16 where they are missing, as for
+//   figures in GT/s: 8 of 10 bits are data up to Gen2, 128 of 130 up to Gen5, 236 of 256 bytes in Gen6 (PCI
+//   Express Base Specification), and of those what is left beside TLP headers. "c2c" between an xpu and a CPU
+//   is NVLink-C2C: 225 GB/s for a GPU (hosts/gb200.cpp). Other figures are taken as they are.
 #pragma once
 
 #include <string>

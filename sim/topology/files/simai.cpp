@@ -3,7 +3,9 @@
 #include "sim/topology/files/simai.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/registry.h"
@@ -41,12 +43,38 @@ class SimaiReader {
     nvswitches_ = number("the number of NVSwitches", 0, nodes_ - 1);
     switches_ = number("the number of switches", 0, nodes_ - 1 - nvswitches_);
     links_ = number("the number of links", 0, 1 << 24);
-    reader_.next("the GPUs' type");
+    read_type(reader_.next("the GPUs' type"));
     const std::int64_t gpus = nodes_ - nvswitches_ - switches_;
     if (gpus % per_server_ != 0) {
       reader_.fail(size, std::to_string(gpus) + " GPUs (nodes without switches) make no whole servers of " +
                              std::to_string(per_server_));
     }
+  }
+
+  // NONE is what the tool makes of a type that it does not know.
+  void read_type(const Word& word) {
+    constexpr std::array<std::pair<std::string_view, std::int64_t>, 12> kTypes{{{"NONE", 0},
+                                                                                {"V100", 70},
+                                                                                {"A100", 80},
+                                                                                {"A800", 80},
+                                                                                {"H100", 90},
+                                                                                {"H200", 90},
+                                                                                {"H800", 90},
+                                                                                {"H20", 90},
+                                                                                {"B200", 100},
+                                                                                {"GB200", 100},
+                                                                                {"B300", 103},
+                                                                                {"GB300", 103}}};
+    std::string allowed;
+    for (const auto& [type, capability] : kTypes) {
+      if (word.text == type) {
+        compute_capability_ = capability;
+        return;
+      }
+      allowed += (allowed.empty() ? "" : ", ") + std::string(type);
+    }
+    reader_.fail(word,
+                 "the GPUs' type is '" + std::string(word.text.substr(0, 40)) + "'; allowed: " + allowed);
   }
 
   void read_switches() {
@@ -124,7 +152,10 @@ class SimaiReader {
                                 : role_[node] == Role::nvswitch ? "nvswitch"
                                                                 : "node") +
                                std::to_string(node);
-      cluster_.nodes.push_back({gpu ? Kind::xpu : Kind::network_switch, name, unit_[node], -1});
+      cluster_.nodes.push_back({.kind = gpu ? Kind::xpu : Kind::network_switch,
+                                .name = name,
+                                .unit = unit_[node],
+                                .compute_capability = gpu ? compute_capability_ : 0});
     }
     for (DescribedCluster::Link& link : cluster_.links) {
       link.a = place[link.a];
@@ -135,7 +166,7 @@ class SimaiReader {
   TextReader reader_;
   bool ignore_error_rates_;
   std::uint32_t nodes_ = 0, per_server_ = 0;
-  std::int64_t nvswitches_ = 0, switches_ = 0, links_ = 0;
+  std::int64_t nvswitches_ = 0, switches_ = 0, links_ = 0, compute_capability_ = 0;
   std::vector<Role> role_;           // by node
   std::vector<std::uint32_t> unit_;  // likewise; kNoId: an NVSwitch without links
   DescribedCluster cluster_;

@@ -4,7 +4,8 @@
 // row.
 //
 // The tool has no PCIe, no CPUs and no NICs: a GPU's links to switches are its NICs. Rates and delays are the
-// file's; NVLinks have what is usable of them (2880 Gbps = 360 GB/s of an H100's 450).
+// file's; NVLinks have what is usable of them (2880 Gbps = 360 GB/s of an H100's 450). The type says the
+// GPUs' generation: NVSwitches of Hopper's and later copy and add up (NVLS), and NCCL's tables are theirs.
 #pragma once
 
 #include <string>

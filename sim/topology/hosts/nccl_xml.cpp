@@ -12,11 +12,15 @@
 // - gpu: in the order of `dev`, else of the file. nvlink and xgmi: `count` links to the GPU `target`, each at
 //   what NCCL counts for the GPU's `sm` (`gcn`); to an NVSwitch (tclass 0x0680) they are one port into one
 //   switch stage. Links to what is not in the file lead nowhere, as in NCCL. c2c: to the GPU's CPU.
-// - net: a host port of the fabric, whose rate is that of the fabric's link. Of several speeds only the
-// fastest
-//   nets count; the ports of one NIC share its PCIe link. A NIC without nets has one port.
+// - net: a host port of the fabric, whose link has the net's `speed` (Mb/s) where the fabric gives it more.
+// Of
+//   several speeds only the fastest nets count; the ports of one NIC share its PCIe link. A NIC without nets
+//   has one port.
+// - sm of the GPUs, the least, says their generation to NCCL's tables. NVSwitches copy and add up (NVLS) from
+//   90 on, as in ncclTopoCompute (src/graph/search.cc).
 //
-// Rates are what NCCL takes for usable. Delays and pieces are the host kinds' own (host_links.h).
+// Rates are what NCCL takes for usable. Delays and pieces are the host kinds' own (host_links.h). Notes tell
+// what a file says that has no effect: gdr="0", the latency of nets, ranks in another order than `dev`.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -37,6 +41,7 @@ namespace netsim {
 namespace {
 
 constexpr std::int64_t kMostDevices = 4096;
+constexpr std::int64_t kMostSpeed = kLinkRates.maximum / kMbps;
 
 struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
   std::string file;
@@ -70,7 +75,9 @@ struct Device {
   std::uint32_t parent = kNoId;  // device; kNoId: a CPU
   BitRate rate = 0;              // of the link to it
   std::int64_t order = 0;        // GPUs and nets: `dev`
-  std::int64_t speed = 0;        // nets
+  bool is_net = false;
+  std::int64_t speed = 0;  // nets: Mb/s; 0: the file does not say
+  std::int64_t rank = -1;  // GPUs; -1: the file does not say
   std::int64_t sm = 0;
   std::string gcn;
   BitRate cpu_rate = 0;  // CPUs: to others
@@ -87,6 +94,7 @@ struct Described {
   std::vector<Device> devices;  // parents before their children
   std::vector<Joint> nvlinks;
   std::vector<std::pair<std::uint32_t, BitRate>> c2c;  // GPUs with links to their CPU
+  std::vector<std::string> notes;                      // Host::notes
 };
 
 constexpr BitRate giga_bytes(double rate) { return static_cast<BitRate>(rate * 8e9 + 0.5); }
@@ -121,6 +129,7 @@ class TopologyReader {
     for (const XmlElement& cpu : root.children("cpu")) add_cpu(cpu);
     if (result_.devices.empty()) root.fail("a system without CPUs");
     keep_fastest_nets();
+    note_ranks();
     const auto is_gpu = [](const Device& device) { return device.kind == Device::Kind::gpu; };
     if (std::none_of(result_.devices.begin(), result_.devices.end(), is_gpu))
       root.fail("a system without GPUs");
@@ -185,6 +194,8 @@ class TopologyReader {
     device.order = gpu.integer("dev", {0, 1 << 20}, static_cast<std::int64_t>(result_.devices.size()));
     device.sm = gpu.integer("sm", {1, 100'000}, p_.sm);
     device.gcn = gpu.text("gcn");
+    device.rank = gpu.integer("rank", {-1, 1 << 20}, -1);
+    note_gdr(gpu, "gpu");
     const std::uint32_t index = add(node, std::move(device));
     for (const char* kind : {"nvlink", "xgmi"}) {
       for (const XmlElement& link : gpu.children(kind)) add_nvlink(link, index, bus_id);
@@ -217,13 +228,50 @@ class TopologyReader {
     for (const XmlElement& net : nets) {
       Device port;
       port.kind = Device::Kind::nic;
+      port.is_net = true;
       port.bus_id = bus_id;
       port.parent = at;
       port.rate = rate;
+      note_gdr(net, "net");
+      note_latency(net);
       port.order = net.integer("dev", {0, 1 << 20}, 0);
-      port.speed = net.integer("speed", {INT32_MIN, 1LL << 40}, 0);
-      if (port.speed <= 0) port.speed = 10'000;
+      port.speed = std::max<std::int64_t>(net.integer("speed", {INT32_MIN, kMostSpeed}, 0), 0);
       add(net, std::move(port));
+    }
+  }
+
+  void note(const std::string& text) {
+    if (std::find(result_.notes.begin(), result_.notes.end(), text) == result_.notes.end())
+      result_.notes.push_back(text);
+  }
+  void note_gdr(const XmlElement& element, const char* name) {
+    if (element.text("gdr") == "0") {
+      note(
+          std::string("its file has gdr=\"0\" for a ") + name +
+          ", which says that NICs do not reach the GPU's memory; here they do, without a copy in the host's");
+    }
+  }
+  void note_latency(const XmlElement& net) {
+    const std::string latency = net.text("latency");
+    if (std::strtod(latency.c_str(), nullptr) > 0) {
+      note("its file gives a net the latency " + latency +
+           " us, which NCCL's cost model adds; here collectives.plugin_latency says it");
+    }
+  }
+  // Ranks are placed on GPUs in the order of `dev`.
+  void note_ranks() {
+    std::vector<const Device*> gpus;
+    for (const Device& device : result_.devices) {
+      if (device.kind == Device::Kind::gpu && device.rank >= 0) gpus.push_back(&device);
+    }
+    std::stable_sort(gpus.begin(), gpus.end(),
+                     [](const Device* a, const Device* b) { return a->order < b->order; });
+    const auto before = [](const Device* a, const Device* b) { return a->rank < b->rank; };
+    if (!std::is_sorted(gpus.begin(), gpus.end(), before)) {
+      note(
+          "its file gives GPUs ranks in another order than `dev`; ranks are placed in the order of `dev`, "
+          "and "
+          "`placement` changes that");
     }
   }
 
@@ -246,11 +294,14 @@ class TopologyReader {
 
   // NCCL's channels use the fastest; a management port would be a host port of the fabric.
   void keep_fastest_nets() {
+    constexpr std::int64_t kUnknown = 10'000;  // what NCCL takes where the file says nothing
+    const auto speed = [](const Device& net) { return net.speed == 0 ? kUnknown : net.speed; };
     std::int64_t fastest = 0;
-    for (const Device& device : result_.devices) fastest = std::max(fastest, device.speed);
+    for (const Device& device : result_.devices) {
+      if (device.is_net) fastest = std::max(fastest, speed(device));
+    }
     for (Device& device : result_.devices) {
-      if (device.kind == Device::Kind::nic && device.speed != 0 && device.speed < fastest)
-        device.kind = Device::Kind::nic_ports;  // a dead end
+      if (device.is_net && speed(device) < fastest) device.kind = Device::Kind::nic_ports;  // a dead end
     }
   }
 
@@ -312,6 +363,13 @@ class NcclXml final : public Host {
   }
   std::int64_t acknowledge_every() const override { return p_.acknowledge_every; }
   std::string gpu_model() const override { return {}; }
+  std::int64_t compute_capability() const override {
+    std::int64_t least = INT64_MAX;
+    for (const std::uint32_t gpu : gpus_)
+      least = std::min(least, host_.devices[gpu].gcn.empty() ? host_.devices[gpu].sm : 0);
+    return least;
+  }
+  std::vector<std::string> notes() const override { return host_.notes; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
@@ -327,6 +385,7 @@ class NcclXml final : public Host {
     for (std::size_t i = 0; i < nics_.size(); ++i) {
       nodes[nics_[i]] = graph.add_node(NodeKind::nic, atom, nic_name(host, i, numbers));
       nics.push_back(nodes[nics_[i]]);
+      result.nic_rates.push_back(host_.devices[nics_[i]].speed * kMbps);
     }
     add_pcie(graph, atom, host, nodes);
     add_nvlinks(graph, atom, host, nodes);
@@ -404,6 +463,7 @@ class NcclXml final : public Host {
       graph.add_link(nodes[pair.first], nodes[pair.second], at(p_.nvlink(), rate));
     if (to_switch.empty()) return;
     const NodeId stage = graph.add_node(NodeKind::scale_up_switch, atom, host + "/nvswitch");
+    graph.set_combining(stage, {nvls_efficiency_of(compute_capability()), p_.nvls_piece});
     const BitRate widest =
         std::max_element(to_switch.begin(), to_switch.end(), [](const auto& a, const auto& b) {
           return a.second < b.second;

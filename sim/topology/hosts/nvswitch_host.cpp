@@ -11,6 +11,8 @@
 // - hgx_h800: a DGX H100 with 8 of the 18 NVLinks of a GPU, 400 GB/s of both directions (DeepSeek, "Insights
 //   into DeepSeek-V3", ISCA 2025, section 2: 200 GB/s each way, about 160 of them usable; the NICs, one of
 //   400 Gb/s a GPU, in figure 3).
+// - hgx_h20: an HGX H100 with other GPUs, of 18 NVLink4 each, 900 GB/s of both directions (SemiAnalysis, 9
+//   November 2023, prints the H20's data sheet). One NIC of 400 Gb/s a GPU is an assumption.
 // - dgx_b200: 8 B200, 18 NVLink5 of 50 GB/s over 2 NVSwitches, 8 ConnectX-7, PCIe Gen5 (NVIDIA DGX B200 user
 //   guide).
 // - dgx_2: 16 V100, 6 NVLink2 of 25 GB/s: one into each of the 6 NVSwitches of its board of 8 GPUs; the
@@ -31,6 +33,11 @@
 // sends to its other NIC do not share its PCIe link: with 400 Gb/s NICs at Gen5 x16 (504 Gb/s), and a storage
 // NIC for four GPUs, they have room beside each other.
 //
+// `nics` says how many NICs there are instead. With fewer NICs than GPUs two GPUs are at a PCIe switch, as on
+// HGX boards with four of them (Dell PowerEdge XE9680). The NICs are dealt out to the switches in blocks. A
+// GPU whose switch has none uses another one's over NVLink (host_ways.h). With more
+// NICs than GPUs each GPU has a switch with several.
+//
 // CPUs are left out unless asked for (cpus), because nothing but copies to the host's memory needs them: two
 // in each of these servers. GPUs and their NIC are then at a PCIe switch, which has a link of the same width
 // to its CPU, half of the switches near each (nvidia-smi topo -m). How many switches share a way to a CPU
@@ -48,6 +55,7 @@ namespace netsim {
 namespace {
 
 struct NvswitchHostParameters : NvlinkParameters, PcieTreeParameters {
+  std::int64_t nics = 0;  // of the default: the preset's
   std::int64_t storage_nics = 0;
   std::int64_t cpus = 0;
 };
@@ -55,8 +63,8 @@ struct NvswitchHostParameters : NvlinkParameters, PcieTreeParameters {
 // What is not a parameter.
 struct Preset {
   std::uint32_t gpus = 8;
-  std::uint32_t boards = 1;        // with an NVSwitch stage each
-  std::uint32_t gpus_per_nic = 1;  // more: they and the NIC are at one PCIe switch
+  std::uint32_t boards = 1;  // with an NVSwitch stage each
+  std::uint32_t nics = 8;
   const char* gpu_model = "";
   std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
   bool storage = false;  // whether there may be NICs for it
@@ -81,18 +89,17 @@ constexpr Preset kDgxH100{.gpu_model = "h100_sxm",
 constexpr Preset kDgxH200{.gpu_model = "h200_sxm", .storage = true, .defaults = kDgxH100.defaults};
 constexpr Preset kHgxH800{.gpu_model = "h800_sxm",
                           .defaults = figures(8 * 25 * kGBps, kNvlink4, kPcieGen5x16, kNvlsHopper)};
+constexpr Preset kHgxH20{.gpu_model = "h20_sxm", .defaults = kDgxH100.defaults};
 constexpr Preset kDgxB200{.gpu_model = "b200",
                           .storage = true,
                           .defaults = figures(18 * 50 * kGBps, kNvlink5, kPcieGen5x16, kNvlsBlackwell)};
 constexpr Preset kDgx2{.gpus = 16,
                        .boards = 2,
-                       .gpus_per_nic = 2,
                        .gpu_model = "v100_sxm2",
                        .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
 // EFA's protocol acknowledges on its own (SRD); nothing is published. Assumed: as ConnectX.
-constexpr Preset kAwsP4de{.gpus_per_nic = 2,
-                          .gpu_model = "a100_80gb",
-                          .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen3x16)};
+constexpr Preset kAwsP4de{
+    .nics = 4, .gpu_model = "a100_80gb", .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen3x16)};
 
 class NvswitchHost final : public Host {
  public:
@@ -103,6 +110,7 @@ class NvswitchHost final : public Host {
         trunk_(p.into_nvswitch(preset.gpus / preset.boards)),
         pcie_(p.pcie()),
         combining_(p.combining()),
+        nics_(static_cast<std::uint32_t>(p.nics)),
         storage_nics_(static_cast<std::uint32_t>(p.storage_nics)),
         cpus_(static_cast<std::uint32_t>(p.cpus)),
         pcie_half_(p.pcie_link()),
@@ -110,7 +118,7 @@ class NvswitchHost final : public Host {
 
   std::uint32_t gpus() const override { return preset_.gpus; }
   std::vector<HostFabric> fabrics() const override {
-    std::vector<HostFabric> fabrics{{kScaleOut, preset_.gpus / preset_.gpus_per_nic}};
+    std::vector<HostFabric> fabrics{{kScaleOut, nics_}};
     if (storage_nics_ > 0) fabrics.push_back({kStorage, storage_nics_});
     return fabrics;
   }
@@ -125,7 +133,7 @@ class NvswitchHost final : public Host {
     std::vector<NodeId>& nics = result.ports.emplace_back();
     for (std::uint32_t g = 0; g < preset_.gpus; ++g) {
       result.gpus.push_back(graph.add_node(NodeKind::gpu, atom, host + "/gpu" + std::to_string(g)));
-      if (g % preset_.gpus_per_nic == 0)
+      while (nics.size() < nics_ && nics.size() * preset_.gpus / nics_ == g)
         nics.push_back(graph.add_node(NodeKind::nic, atom, nic_name(host, nics.size(), numbers)));
     }
     const std::vector<NodeId> stages = add_stages(graph, atom, host);
@@ -133,7 +141,7 @@ class NvswitchHost final : public Host {
     add_cpus(graph, atom, host, ends);
     for (std::uint32_t g = 0; g < preset_.gpus; ++g) {
       graph.add_link(result.gpus[g], stages[g * preset_.boards / preset_.gpus], to_switch_, from_switch_);
-      graph.add_link(result.gpus[g], ends[g / preset_.gpus_per_nic], gpu_pcie());
+      graph.add_link(result.gpus[g], ends[g * ends.size() / preset_.gpus], gpu_pcie());
     }
     if (storage_nics_ > 0) add_storage(graph, atom, host, result);
     return result;
@@ -145,9 +153,10 @@ class NvswitchHost final : public Host {
     const std::uint32_t cpus = std::min(storage_nics_, 2U);
     LinkSpec link = pcie_;
     link.delay /= 2;
+    const std::string root_name = host + (has_switches() ? "/storage_pcie" : "/pcie");
     std::vector<NodeId> roots, nics;
     for (std::uint32_t i = 0; i < cpus; ++i)
-      roots.push_back(graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + std::to_string(i)));
+      roots.push_back(graph.add_node(NodeKind::pcie_switch, atom, root_name + std::to_string(i)));
     for (std::uint32_t i = 0; i < storage_nics_; ++i) {
       nics.push_back(graph.add_node(NodeKind::nic, atom, host + "/storage_nic" + std::to_string(i)));
       graph.add_link(roots[i * cpus / storage_nics_], nics.back(), link);
@@ -180,16 +189,16 @@ class NvswitchHost final : public Host {
       graph.add_link(switches[i], cpus[i * cpus_ / switches.size()], pcie_half_);
   }
 
-  // What the GPUs' PCIe leads to: the NIC of one GPU, or the PCIe switch of several with the NIC behind, or
-  // of one where a CPU is behind it, too.
+  // Returns the ends of the GPUs' PCIe: the NIC of one GPU, or a PCIe switch with its NICs behind.
   std::vector<NodeId> pcie_ends(Graph& graph, AtomId atom, const std::string& host,
                                 const std::vector<NodeId>& nics) const {
     if (!has_switches()) return nics;
+    const std::size_t count = nics_ < preset_.gpus ? preset_.gpus / 2 : preset_.gpus;
     std::vector<NodeId> switches;
-    for (const NodeId nic : nics) {
-      const std::string number = std::to_string(switches.size());
-      switches.push_back(graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + number));
-      graph.add_link(switches.back(), nic, gpu_pcie());
+    for (std::size_t i = 0, nic = 0; i < count; ++i) {
+      switches.push_back(graph.add_node(NodeKind::pcie_switch, atom, host + "/pcie" + std::to_string(i)));
+      for (; nic < nics.size() && nic * count / nics.size() == i; ++nic)
+        graph.add_link(switches.back(), nics[nic], gpu_pcie());
     }
     return switches;
   }
@@ -201,19 +210,19 @@ class NvswitchHost final : public Host {
     if (has_switches()) link.delay /= 2;
     return link;
   }
-  bool has_switches() const { return preset_.gpus_per_nic > 1 || cpus_ > 0; }
+  bool has_switches() const { return nics_ != preset_.gpus || cpus_ > 0; }
 
   Preset preset_;
   LinkSpec to_switch_, from_switch_, trunk_, pcie_;
   Combining combining_;
-  std::uint32_t storage_nics_, cpus_;
+  std::uint32_t nics_, storage_nics_, cpus_;
   LinkSpec pcie_half_, cpu_link_;
 };
 
 // The parameters with the preset's values as defaults.
 template <const Preset& preset>
 struct PresetParameters : NvswitchHostParameters {
-  PresetParameters() : NvswitchHostParameters(preset.defaults) {}
+  PresetParameters() : NvswitchHostParameters(preset.defaults) { nics = preset.nics; }
 };
 
 template <const Preset& preset>
@@ -221,6 +230,8 @@ Parameters<PresetParameters<preset>> parameters() {
   using P = PresetParameters<preset>;
   auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
   auto all = preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
+  all.integer("nics", static_cast<std::int64_t P::*>(&P::nics), {1, 64},
+              "in the fabric that the hosts are joined by, dealt out to the GPUs' PCIe switches");
   all.integer(
       "cpus", static_cast<std::int64_t P::*>(&P::cpus), {0, 8},
       "whose memory GPUs copy to and from over their PCIe switches (2 in these servers); 0: left out");
@@ -247,6 +258,7 @@ const Registration<Host> kRegistrations[] = {
                            "DGX H100: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgxH200>("dgx_h200", "DGX H200: the links of a DGX H100"),
     registration<kHgxH800>("hgx_h800", "HGX H800: a DGX H100 with 8 NVLinks a GPU instead of 18"),
+    registration<kHgxH20>("hgx_h20", "HGX H20: the links of a DGX H100"),
     registration<kDgxB200>("dgx_b200",
                            "DGX B200: 8 GPUs on one NVSwitch stage, each with a NIC of its own behind PCIe"),
     registration<kDgx2>("dgx_2",

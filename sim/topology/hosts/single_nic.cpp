@@ -24,7 +24,7 @@ class SingleNic final : public Host {
                   std::span<const std::uint32_t> numbers) const override {
     const std::uint32_t number = numbers.empty() ? host_index : numbers.front();
     const NodeId node = graph.add_node(NodeKind::nic, graph.add_atom(), "host" + std::to_string(number));
-    return {.gpus = {node}, .ports = {{node}}};
+    return {.gpus = {node}, .ports = {{node}}, .nic_rates = {}};
   }
 };
 

@@ -57,6 +57,18 @@ constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwid
   return gpu;
 }
 constexpr RooflineParameters kH200 = with_memory(kH100, 4800 * kGBps, 141 * kGibibyte);
+// NVIDIA H20, SXM5: its data sheet as SemiAnalysis printed it (9 November 2023). MegaScale-Infer (Zhu et al.,
+// SIGCOMM 2025, table 3) has the same rate and memory. Geekbench reports 78 SMs. Nobody published what its
+// GEMMs sustain; assumed are the H100's shares.
+constexpr RooflineParameters kH20{.peak_tflops = 148,
+                                  .fp32_tflops = 44,
+                                  .tf32_tflops = 74,
+                                  .fp8_tflops = 296,
+                                  .multiprocessors = 78,
+                                  .sustained = 794.5 / 989.4,
+                                  .fp8_sustained = 1402.6 / 1978.9,
+                                  .hbm_bandwidth = 4000 * kGBps,
+                                  .memory = 96 * kGibibyte};
 // NVIDIA Blackwell data sheet, HGX B200; 148 SMs on two dies. MAMF 1745 and 3432.5 TFLOP/s.
 constexpr RooflineParameters kB200{.peak_tflops = 2250,
                                    .fp32_tflops = 75,
@@ -111,6 +123,7 @@ const Registration<ComputeModel> kRegistrations[] = {
     registration<kH100>("h100_sxm", "NVIDIA H100 SXM5: the roofline model with its data sheet"),
     registration<kH800>("h800_sxm", "NVIDIA H800 SXM5: the roofline model with the H100's data sheet"),
     registration<kH200>("h200_sxm", "NVIDIA H200 SXM5: the roofline model with its data sheet"),
+    registration<kH20>("h20_sxm", "NVIDIA H20 SXM5: the roofline model with its published figures"),
     registration<kB200>("b200", "NVIDIA B200 (HGX): the roofline model with its data sheet"),
     registration<kGb200>("gb200", "a GPU of NVIDIA's GB200: the roofline model with its data sheet"),
     registration<kMi300x>("mi300x", "AMD MI300X: the roofline model with its data sheet")};

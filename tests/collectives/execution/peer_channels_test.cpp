@@ -53,7 +53,7 @@ TEST(PeerChannels, AreThoseThatNcclDerives) {
                                 every(1, 128))),
             Numbers(16, 1));
   // A lone pair on two hosts.
-  EXPECT_EQ(numbers(channels_of(star("dgx_h100", 2), {3, 12})), Numbers(2, 2));
+  EXPECT_EQ(numbers(channels_of(star("dgx_h100", 2), {3, 12})), Numbers(4, 2));
 }
 
 // Beside Grace, without a PCIe switch: a channel for each 14 GB/s of the NIC's 50.
@@ -61,7 +61,7 @@ TEST(PeerChannels, CountNicsOfGpusBesideTheirCpus) {
   const std::string racks =
       "fabrics:\n  rack: {kind: nvl_rack, racks: 2}\n  scale_out: {kind: star, hosts: 144, rate: 400 Gbps}\n"
       "host: gb200\nhosts: 36\n";
-  EXPECT_EQ(numbers(channels_of(racks, {0, 1, 72, 73})), Numbers(4, 4));
+  EXPECT_EQ(numbers(channels_of(racks, {0, 1, 72, 73})), Numbers(8, 8));
 }
 
 // ---- By another GPU

@@ -254,6 +254,12 @@ TEST(InfraGraph, NamesAndDescriptionsTellRates) {
       "{name: a, choice: xpu, count: 1}, {name: b, choice: switch, count: 1, description: PCI Express Gen4}";
   EXPECT_FALSE(link_of(pcie_switch, "{name: l}").scale_up);
   EXPECT_EQ(link_of(pcie_switch, "{name: l}").rate, gen5 / 2);
+  // RCCL's GFX94X_XGMI_WIDTH, as the host full_mesh has it.
+  const std::string instinct =
+      "{name: a, choice: xpu, count: 1, description: AMD INSTINCT MI300X OAM}, {name: b, choice: xpu, count: "
+      "1, "
+      "description: AMD INSTINCT MI300X OAM}";
+  EXPECT_EQ(link_of(instinct, "{name: infinity_fabric}").rate, 48 * kGBps);
   const std::string cpu = "{name: a, choice: xpu, count: 1}, {name: b, choice: cpu, count: 1}";
   EXPECT_EQ(link_of(cpu, "{name: c2c_link}").rate, 225 * kGBps);
 }
@@ -281,7 +287,9 @@ class InfraGraphFiles : public test::NetsimProgram {
 BitRate rate_between(const Cluster& cluster, const std::string& a, const std::string& b) {
   BitRate sum = 0;
   for (PortId port = 0; port < cluster.graph.port_count(); ++port) {
-    if (cluster.graph.port_name(port) == a + "->" + b) sum += cluster.graph.port(port).link.rate;
+    const PortSpec& spec = cluster.graph.port(port);
+    if (cluster.graph.node(spec.node).name == a && cluster.graph.node(spec.peer_node).name == b)
+      sum += spec.link.rate;
   }
   return sum;
 }
@@ -301,6 +309,71 @@ TEST_F(InfraGraphFiles, TheShippedOneIsWhatItSays) {
   EXPECT_EQ(cluster.way(0, 3), WayKind::nvlink);
   EXPECT_EQ(cluster.way(0, 4), WayKind::packets);
   expect_shortest_paths(cluster);
+}
+
+// As InfraGraph's translator of NCCL's files writes NVSwitches, PCIe bridges and links (nccl_translator.py).
+TEST_F(InfraGraphFiles, CustomComponentsAreWhatTheirTypeSays) {
+  const std::string text = document(
+      "{name: xpu, choice: xpu, count: 2, description: NVIDIA H100 80GB}, {name: nvsw, choice: custom, "
+      "count: 4, "
+      "custom: {type: switch}, description: NVSwitch}, {name: cpu, choice: cpu, count: 2}, {name: "
+      "pci_bridge, "
+      "choice: custom, count: 1, custom: {type: pci_bridge}}",
+      edge("xpu", "nvsw", "many2many") +
+          ", {ep1: {component: cpu}, ep2: {component: cpu}, scheme: many2many, link: AMD Infinity Fabric}, "
+          "{ep1: {component: pci_bridge}, ep2: {component: 'cpu[0]'}, scheme: one2one, link: pci}, "
+          "{ep1: {component: pci_bridge}, ep2: {component: xpu}, scheme: many2many, link: pci}",
+      "{name: l, description: NVLink NVSwitch}, {name: pci}, {name: AMD Infinity Fabric}");
+  const Cluster cluster = build(text);
+  EXPECT_EQ(cluster.way(0, 1), WayKind::nvlink);
+  EXPECT_EQ(rate_between(cluster, "host0/gpu0", "host0/nvsw.0"), 18 * 206 * kGBps / 10);
+  EXPECT_EQ(cluster.groups[0].compute_capability, 90);
+  const PortId up = cluster.way_inside(0, 1)[0];
+  EXPECT_EQ(cluster.graph.node(cluster.graph.port(up).peer_node).combining.efficiency, 0.85);
+}
+
+// Xpus at a component of which nothing is known: PCIe.
+TEST_F(InfraGraphFiles, XpusMayHangOnAnyComponent) {
+  const std::string text = document("{name: x, choice: xpu, count: 2}, {name: box, choice: custom, count: 1}",
+                                    edge("x", "box", "many2many"));
+  write("box.yaml", text);
+  write("sum.yaml", "kind: collective\ncollective: all_reduce\nbytes: 1 MB\n");
+  const test::Ended ended = run("--config box.yaml --workload sum.yaml --quiet --json -");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(build(text).way(0, 1), WayKind::pcie);
+}
+
+// `sm` and `speed` of the annotations that the translator writes.
+TEST_F(InfraGraphFiles, AnnotationsTellGpusAndNics) {
+  const std::string graph =
+      "infrastructure:\n"
+      "  devices:\n"
+      "  - name: d\n"
+      "    components: [{name: x, choice: xpu, count: 2}, {name: n, choice: nic, count: 1}, {name: s, "
+      "choice: "
+      "switch, count: 1}]\n"
+      "    links: [{name: nvlink}, {name: pci}]\n"
+      "    edges: [{ep1: {component: x}, ep2: {component: s}, scheme: many2many, link: nvlink}, {ep1: "
+      "{component: x}, ep2: {component: n}, scheme: many2many, link: pci}]\n"
+      "  - {name: leaf, components: [{name: port, choice: port, count: 2}]}\n"
+      "  instances: [{name: i, device: d, count: 2}, {name: leaf, device: leaf, count: 1}]\n"
+      "  links: [{name: eth}]\n"
+      "  edges: [{ep1: {instance: i, component: n}, ep2: {instance: leaf, component: port}, scheme: one2one, "
+      "link: eth}]\n"
+      "annotations: {nodes: [";
+  std::string nodes;
+  for (const char* host : {"0", "1"}) {
+    for (const char* xpu : {"0", "1"}) {
+      nodes +=
+          std::string("{name: i.") + host + ".x." + xpu + ", attributes: [{attribute: sm, value: '90'}]}, ";
+    }
+    nodes += std::string("{name: i.") + host + ".n.0, attributes: [{attribute: speed, value: '100000'}]}, ";
+  }
+  const Cluster cluster = build(graph + nodes + "]}\n", "", ", rate: 400 Gbps");
+  EXPECT_EQ(cluster.groups[0].compute_capability, 90);
+  EXPECT_EQ(cluster.local_rate(0), 18 * 206 * kGBps / 10);
+  EXPECT_EQ(cluster.nic_rate(cluster.nics[0].nic), 100 * kGbps);
+  EXPECT_EQ(cluster.notes.size(), 1u);
 }
 
 TEST_F(InfraGraphFiles, SwitchesOfTheSameXpusAreOneStage) {
@@ -626,6 +699,10 @@ TEST(InfraGraph, SaysWhereItIsWrong) {
                                           "component: x}, scheme: one2one, link: l}]\nlinks: [{name: l}]\n"),
               AllOf(StartsWith("infra.yaml:7:26: "), HasSubstr("'j' is no instance (there are: i)")));
   EXPECT_THAT(error(document(kXpus, "") + "connections: [i.0.x.0.l.i.0.n.0]\n"),
+              HasSubstr("before its version 1.0"));
+  EXPECT_THAT(error("devices:\n- name: d\n  components:\n  - {name: x, type: xpu, count: 8}\n"),
+              AllOf(StartsWith("infra.yaml:4:"), HasSubstr("before its version 1.0")));
+  EXPECT_THAT(error(document(kXpus, "", "{name: l, bandwidth: {gigabytes_per_second: 32}}")),
               HasSubstr("before its version 1.0"));
 }
 

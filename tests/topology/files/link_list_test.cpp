@@ -303,6 +303,13 @@ TEST_F(FileTopology, HtsimIsAFatTreeWithBundles) {
   EXPECT_EQ(delay("agg0", "tor2"), -1);
 }
 
+TEST_F(FileTopology, HtsimNotesItsQueues) {
+  EXPECT_TRUE(build("htsim", kTopo).notes.empty());
+  const Cluster cluster = build("htsim", std::string(kTopo) + "Queue_Up 100\n");
+  ASSERT_EQ(cluster.notes.size(), 1u);
+  EXPECT_THAT(cluster.notes[0], HasSubstr("network.switch.buffer"));
+}
+
 TEST_F(FileTopology, HtsimSaysWhatIsWrong) {
   const auto with = [](std::string text, const std::string& from, const std::string& to) {
     text.replace(text.find(from), from.size(), to);

@@ -104,6 +104,33 @@ TEST(Simai, TheSamplesHaveTheCountsOfTheirHeadersAndCarryTraffic) {
 const char* const kHeader = "4 2 1 1 4 A100\n2 3\n";
 const char* const kLinks = "0 2 100Gbps 25ns 0\n1 2 100Gbps 25ns 0\n0 3 10Gbps 1us 0\n1 3 10Gbps 1us 0\n";
 
+// The GPUs' type: Hopper's NVSwitches add up, Ampere's do not, and another type than the tool and its users
+// have is refused.
+TEST(Simai, UsesTheTypeOfItsGpus) {
+  test::Directory directory;
+  const auto of_type = [&](const std::string& type) {
+    std::string text = shipped();
+    const std::size_t end = text.find('\n'), begin = text.rfind(' ', end) + 1;
+    std::ofstream(directory.path() + "/servers") << text.replace(begin, end - begin, type);
+    return cluster_of_file(directory.path() + "/servers");
+  };
+  const auto nvls = [](const Cluster& cluster) {
+    const PortId up = cluster.way_inside(0, 1)[0];
+    return cluster.graph.node(cluster.graph.port(up).peer_node).combining.efficiency;
+  };
+  for (const auto& [type, capability, efficiency] : {std::tuple{"A100", 80, 0.0},
+                                                     {"H100", 90, 0.85},
+                                                     {"H20", 90, 0.85},
+                                                     {"B200", 100, 0.74},
+                                                     {"NONE", 0, 0.0}}) {
+    const Cluster cluster = of_type(type);
+    EXPECT_EQ(cluster.groups[0].compute_capability, capability) << type;
+    EXPECT_EQ(nvls(cluster), efficiency) << type;
+  }
+  EXPECT_THAT(error("2 1 0 1 2 nonsense\n1\n"),
+              AllOf(StartsWith("file:1:"), HasSubstr("'nonsense'; allowed: NONE, V100, A100, A800, H100")));
+}
+
 TEST(Simai, SaysWhereItIsWrong) {
   const std::string header = kHeader;
   EXPECT_EQ(error(header + kLinks), "");

@@ -74,9 +74,38 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Nvswitched{"dgx_a100", 8, 8, 1, 240 * kGBps, 252 * kGbps},
                       Nvswitched{"dgx_h100", 8, 8, 1, 18 * 206 * kGBps / 10, 504 * kGbps},
                       Nvswitched{"dgx_h200", 8, 8, 1, 18 * 206 * kGBps / 10, 504 * kGbps},
+                      Nvswitched{"hgx_h20", 8, 8, 1, 18 * 206 * kGBps / 10, 504 * kGbps},
+                      Nvswitched{"{kind: dgx_h100, nics: 4}", 8, 4, 1, 18 * 206 * kGBps / 10, 504 * kGbps},
                       Nvswitched{"dgx_b200", 8, 8, 1, 18 * 401 * kGBps / 10, 504 * kGbps},
                       Nvswitched{"dgx_2", 16, 8, 2, 120 * kGBps, 126 * kGbps},
                       Nvswitched{"aws_p4de", 8, 4, 1, 240 * kGBps, 126 * kGbps}));
+
+// NICs are dealt out to four PCIe switches with two GPUs each. A GPU whose switch has none uses the others'
+// in turns, over NVLink to a GPU there. With two NICs a GPU both are at its switch.
+TEST(Nics, AreAsManyAsAsked) {
+  const Cluster two = one("{kind: dgx_h100, nics: 2}");
+  ASSERT_EQ(two.nics.size(), 2u);
+  EXPECT_EQ(two.nearest_nics(1), (std::vector<NodeId>{two.nics[0].nic}));
+  EXPECT_EQ(two.nearest_nics(4), (std::vector<NodeId>{two.nics[1].nic}));
+  EXPECT_EQ(two.nearest_nics(2).size(), 2u);
+  EXPECT_EQ(two.links_to_nic(1), 2u);
+  EXPECT_EQ(two.links_to_nic(2), 4u);
+  const Cluster sixteen = one("{kind: dgx_h100, nics: 16}");
+  EXPECT_EQ(sixteen.nearest_nics(3), (std::vector<NodeId>{sixteen.nics[6].nic, sixteen.nics[7].nic}));
+  EXPECT_THAT(cluster_error("topology: {kind: star, hosts: 64}\nhost: {kind: dgx_h100, nics: 0}\n"),
+              testing::HasSubstr("1 to 64"));
+}
+
+// With CPUs a GPU's PCIe reaches all NICs, but it sends by a GPU that is near one.
+TEST(Nics, AreReachedOverNvlinkRatherThanCpus) {
+  const Cluster cluster =
+      cluster_of("topology: {kind: star, hosts: 64}\nhosts: 2\nhost: {kind: dgx_h100, nics: 1, cpus: 2}\n");
+  const auto ends = cluster.nic_ends(7, 15, 0);
+  ASSERT_EQ(ends.from.ports.size(), 4u);
+  EXPECT_EQ(cluster.graph.port(ends.from.ports[0]).link.kind, LinkKind::nvlink);
+  EXPECT_EQ(cluster.graph.port(ends.from.ports[1]).peer_node, cluster.gpus[0].node);
+  for (const PortId port : ends.to.ports) EXPECT_EQ(cluster.graph.port(port).link.kind, LinkKind::pcie);
+}
 
 // 48 trunks of NVLink2, as many as the GPUs of a board have: 2.4 TB/s both ways, raw.
 TEST(Dgx2, HasHalfOfItsBandwidthBetweenTheBoards) {

@@ -100,6 +100,70 @@ TEST_F(NcclXml, TakesTheFastestNetsAndThePortsOfOneNic) {
   EXPECT_EQ(cluster.groups[0].ways.nearest(0, 0), 2u);
 }
 
+// Two GPUs at NVSwitches and a NIC.
+std::string hopper(const std::string& sm, const std::string& net = "speed=\"100000\"") {
+  std::string gpus;
+  for (const char* number : {"1", "2"}) {
+    gpus += std::string("<pci busid=\"0:0:") + number + ".0\" class=\"0x030200\"><gpu dev=\"" + number +
+            "\" sm=\"" + sm + "\"><nvlink target=\"a\" count=\"18\" tclass=\"0x068000\"/></gpu></pci>";
+  }
+  return "<system><cpu>" + gpus + "<pci busid=\"0:0:9.0\" class=\"0x020000\"><nic><net dev=\"0\" " + net +
+         "/></nic></pci></cpu></system>";
+}
+
+// NVSwitches add up for Hopper and later (ncclTopoCompute: ccMin < 90 has no NVLS), and the capability is
+// what NCCL's tables are read by.
+TEST_F(NcclXml, UsesTheCapabilityOfItsGpus) {
+  const auto efficiency = [](const Cluster& cluster) {
+    double found = -1;
+    for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
+      if (cluster.graph.node(node).kind == NodeKind::scale_up_switch)
+        found = cluster.graph.node(node).combining.efficiency;
+    }
+    return found;
+  };
+  for (const auto& [sm, nvls] : {std::pair{80, 0.0}, {90, 0.85}, {100, 0.74}}) {
+    const Cluster cluster = of_text(hopper(std::to_string(sm)));
+    EXPECT_EQ(cluster.groups[0].compute_capability, sm);
+    EXPECT_EQ(efficiency(cluster), nvls) << sm;
+  }
+}
+
+// A net of 100 Gb/s at a link of 100 Gb/s, and where the fabric gives it 400.
+TEST_F(NcclXml, LimitsLinksToTheSpeedOfNets) {
+  const auto built = [&](const std::string& net, const char* rate) {
+    std::ofstream(directory_.path() + "/host.xml") << hopper("90", net);
+    return cluster_of(std::string("topology: {kind: star, hosts: 4, rate: ") + rate +
+                      "}\nhosts: 2\nhost: {kind: nccl_xml, file: " + directory_.path() + "/host.xml}\n");
+  };
+  const Cluster limited = built("speed=\"100000\"", "400 Gbps");
+  for (const HostPort& nic : limited.nics) {
+    EXPECT_EQ(limited.nic_rate(nic.nic), 100 * kGbps);
+    const PortId out = limited.graph.ports_of(nic.nic).back();
+    EXPECT_EQ(limited.graph.port(out ^ 1U).link.rate, 100 * kGbps);
+  }
+  ASSERT_EQ(limited.notes.size(), 1u);
+  EXPECT_THAT(limited.notes[0], AllOf(HasSubstr("100 Gbps"), HasSubstr("400 Gbps")));
+  EXPECT_TRUE(built("speed=\"400000\"", "400 Gbps").notes.empty());
+  EXPECT_EQ(built("speed=\"800000\"", "400 Gbps").nic_rate(limited.nics[0].nic), 400 * kGbps);
+  EXPECT_EQ(built("speed=\"-1\"", "400 Gbps").nic_rate(limited.nics[0].nic), 400 * kGbps);
+}
+
+TEST_F(NcclXml, NotesWhatHasNoEffect) {
+  const auto notes = [&](const std::string& xml) {
+    std::string all;
+    for (const std::string& note : of_text(xml).notes) all += note + "\n";
+    return all;
+  };
+  EXPECT_EQ(notes(hopper("90")), "");
+  EXPECT_THAT(notes(hopper("90", "gdr=\"0\"")), HasSubstr("gdr=\"0\" for a net"));
+  EXPECT_THAT(notes(hopper("90", "latency=\"75\"")), HasSubstr("collectives.plugin_latency"));
+  std::string swapped = hopper("90");
+  swapped.replace(swapped.find("dev=\"1\""), 7, "dev=\"1\" rank=\"5\"");
+  swapped.replace(swapped.find("dev=\"2\""), 7, "dev=\"2\" rank=\"3\"");
+  EXPECT_THAT(notes(swapped), HasSubstr("ranks in another order"));
+}
+
 TEST_F(NcclXml, RefusesBrokenFilesWithTheirPlace) {
   EXPECT_THAT(error("<system>\n  <cpu>\n  </pci>\n</system>"),
               AllOf(HasSubstr("host.xml:3:"), HasSubstr("ismatch")));

@@ -222,9 +222,9 @@ TEST(Gpus, TheClockOfATrainingJobScalesArithmetic) {
 
 // Data sheets; what the user gives is his own.
 TEST(GpuMemorySize, IsThatOfItsDataSheet) {
-  const std::pair<const char*, Bytes> all[] = {{"a100_80gb", 80}, {"a100_40gb", 40}, {"v100_sxm2", 32},
-                                               {"h100_sxm", 80},  {"h800_sxm", 80},  {"h200_sxm", 141},
-                                               {"b200", 180},     {"gb200", 186},    {"mi300x", 192}};
+  const std::pair<const char*, Bytes> all[] = {
+      {"a100_80gb", 80}, {"a100_40gb", 40}, {"v100_sxm2", 32}, {"h100_sxm", 80}, {"h800_sxm", 80},
+      {"h200_sxm", 141}, {"h20_sxm", 96},   {"b200", 180},     {"gb200", 186},   {"mi300x", 192}};
   for (const auto& [name, memory] : all) EXPECT_EQ(gpu(name)->memory(), memory * kGibibyte) << name;
   EXPECT_EQ(gpu("{kind: a100_80gb, memory: 40 GiB}")->memory(), 40 * kGibibyte);
 }
