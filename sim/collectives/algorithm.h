@@ -89,7 +89,9 @@ struct OwnKernels {
   Time hop_latency_net = 0;  // of one between hosts
   std::uint32_t channels = 1;
   bool apart = false;  // each channel has messages of its own; else they are timed together
-  Bytes chunk = 0;     // of a channel at most
+  // NCCL's channels, each a thread block, where these are known and more than `channels`; 0: they are not.
+  std::uint32_t thread_blocks = 0;
+  Bytes chunk = 0;  // of a channel at most
   // Messages of a chunk, by which what comes goes on before all of it is there, as in a loop over its lines.
   std::uint32_t messages = 1;
   std::uint32_t slots = 0;  // chunks

@@ -19,8 +19,9 @@
 
 namespace netsim {
 
-// Volume counts what a run has to do, or has done. A prediction is exact where nothing is lost, no link is down and packets
-// go straight. Packets that always make a detour by chance (valiant) cross links as many as on average.
+// Volume counts what a run has to do, or has done. A prediction is exact where nothing is lost, no link is
+// down and packets go straight. Packets that always make a detour by chance (valiant) cross links as many as
+// on average.
 struct Volume {
   bool known = true;  // predicted: false where only playing the workload tells what it does
   std::uint64_t tasks = 0;

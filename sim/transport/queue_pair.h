@@ -103,18 +103,12 @@ struct Outstanding {
   bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
 };
 
-// How fast a message may leave (TransferTraits).
-struct MessageLimits {
-  BitRate rate = kNoRateLimit;
-  Time gap = 0;  // after its last packet
-  bool operator==(const MessageLimits&) const = default;
-};
-
-// Of a queue pair some message of which has had limits.
+// State of a queue pair some message of which had a rate limit or a gap (TransferTraits).
 struct alignas(32) PaceLimits {
-  MessageLimits
-      current;  // of the current segment's message, here so that making a packet need not look at it
-  BitRate paced_at_most = kNoRateLimit;  // the rate limit of the packet that was made last
+  BitRate current = kNoRateLimit;        // rate limit of the current segment's message
+  BitRate paced_at_most = kNoRateLimit;  // rate limit of the packet that was made last
+  std::uint32_t ended = kNone;  // message whose last packet was made last; kNone: there was more of it
+  std::uint32_t rests = kNone;  // first of its connections that rest (SendQueues)
 };
 
 // Who a queue pair is.

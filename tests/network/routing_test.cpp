@@ -291,7 +291,7 @@ TEST(Static, AWayMayLeadBack) {
   }
 }
 
-// Of two cables between two switches the way takes the first, or the one that it names.
+// Where two cables join two switches the way takes the first, or the one that it names.
 TEST(Static, AWayMayNameOneCableOfABundle) {
   for (const char* through : {"[a, b]", "[a, 'b#2']"}) {
     PacketFixture f(
@@ -306,8 +306,11 @@ TEST(Static, AWayMayNameOneCableOfABundle) {
     for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
       const std::string name = f.cluster.graph.port_name(port);
       const std::uint64_t packets = f.network->port_counters(port).data_packets;
-      if (name == "a->b#1") EXPECT_EQ(packets, 10 - second);
-      if (name == "a->b#2") EXPECT_EQ(packets, second);
+      if (name == "a->b#1") {
+        EXPECT_EQ(packets, 10 - second);
+      } else if (name == "a->b#2") {
+        EXPECT_EQ(packets, second);
+      }
     }
   }
 }

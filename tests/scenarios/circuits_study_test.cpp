@@ -23,6 +23,8 @@ class CircuitsStudy : public ::testing::Test {
     SimulationSetup setup;
     setup.config = load_config(directory + "opposite.yaml");
     overlay_config(setup.config, "network.circuits.reconfiguration=" + reconfiguration);
+    // Acknowledgements wait while circuits change; after the default of 67 ms data would be sent again.
+    overlay_config(setup.config, "transport.retransmission_timeout=1 s");
     setup.workload = directory + (asks ? "phases_that_ask.yaml" : "phases.yaml");
     const Results results = Simulation(std::move(setup)).run({});
     EXPECT_EQ(results.outcome, Outcome::done);

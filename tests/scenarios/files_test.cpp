@@ -31,7 +31,7 @@ class Files : public NetsimProgram {
  protected:
   static constexpr const char* kRun = "--config star.yaml --workload incast.yaml --quiet --threads 1 ";
 
-  // What everything below the directory is, and holds: by name.
+  // Returns what everything below the directory is, and a hash of what it holds, by name.
   std::map<std::string, std::string> state() const {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(directory_.path())) {
@@ -47,18 +47,20 @@ class Files : public NetsimProgram {
     }
     return found;
   }
-  // The command is refused because of files, with these words, and changes nothing.
+  // Expects that the command is refused with these words and changes nothing.
   void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) const {
     const auto before = state();
     expect_error(arguments, ExitCode::io, parts);
     EXPECT_EQ(state(), before) << arguments;
   }
-  // Puts something under a name; what it is goes round.
+  // Puts a file, a link, a pipe or a directory under a name, by `kind`.
   void occupy(const std::string& name, std::size_t kind) const {
     fs::remove_all(path(name));
     if (kind % 5 == 0) write(name, "mine\n");
     if (kind % 5 == 1) fs::create_symlink("../target.csv", path(name));
-    if (kind % 5 == 2) ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
+    if (kind % 5 == 2) {
+      ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
+    }
     if (kind % 5 == 3) fs::create_directory(path(name));
     if (kind % 5 == 4) fs::create_symlink("nowhere", path(name));
   }
@@ -77,7 +79,7 @@ TEST_F(Files, OfOthersAreNeverReplacedByARun) {
   expect_refused(std::string(kRun) + "--out results", {"is not replaced"});
 }
 
-// Those that lie beside a manifest that names others.
+// A manifest protects nothing but the files that it names.
 TEST_F(Files, OfOthersBesideTheFilesOfARunStay) {
   ASSERT_EQ(run(std::string(kRun) + "--out results").code, 0);
   write("results/memory.csv", "mine\n");
@@ -88,7 +90,7 @@ TEST_F(Files, OfOthersBesideTheFilesOfARunStay) {
   expect_refused(std::string(kRun) + "--out results", {"jobs.csv", "did not write it as it is"});
 }
 
-// Manifests named no files until now.
+// Manifests of older versions name no files, so all names count as theirs.
 TEST_F(Files, OfAnOlderRunAreReplaced) {
   ASSERT_EQ(run(std::string(kRun) + "--out results").code, 0);
   json manifest = json::parse(directory_.text("results/manifest.json"));
@@ -134,7 +136,7 @@ TEST_F(Files, ThatACommandReadsAreNotReplaced) {
   EXPECT_NE(directory_.text("other.pb"), "mine");
 }
 
-// Nothing of a run goes to a table because a standard descriptor was closed.
+// A closed standard descriptor does not become a table that gets the log.
 TEST_F(Files, AreNotMixedWithClosedDescriptors) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --threads 1 --log info --out open").code, 0);
   const std::string shut = "cd '" + directory_.path() + "' && '" + netsim_binary() +
@@ -159,14 +161,16 @@ TEST_F(Files, TooLargeOnesAreAnErrorAndLeaveNothing) {
   EXPECT_EQ(run("--schema", "ulimit -f 1").code, static_cast<int>(ExitCode::io));
 }
 
-// Memory for the message is set aside; whoever has less than the program itself needs is told too.
+// Want of memory has exit code 4 at any limit, also where the program itself does not fit.
 TEST_F(Files, WantOfMemoryIsTold) {
   for (int megabytes = 4; megabytes <= 64; megabytes += 4) {
     const Ended ended = run(kRun, "ulimit -v " + std::to_string(megabytes * 1024));
     if (ended.code == 127) continue;  // the system could not load it
     EXPECT_TRUE(ended.code == 0 || ended.code == static_cast<int>(ExitCode::io))
         << megabytes << " MB: " << ended.code;
-    if (ended.code != 0) EXPECT_THAT(ended.err, ::testing::StartsWith("netsim: error: ")) << megabytes;
+    if (ended.code != 0) {
+      EXPECT_THAT(ended.err, ::testing::StartsWith("netsim: error: ")) << megabytes;
+    }
   }
 }
 
@@ -189,7 +193,7 @@ TEST_F(Files, SimulationsOfMoreThan40DaysAreRefused) {
         "transport: {congestion_control: none, mtu: 64 KiB, retransmission_timeout: 100 s}\n");
   write("phases.yaml", "kind: phases\niterations: 1000\nphases: [{compute: 10000 s}]\n");
   const std::string words = "--config slow.yaml --threads 1 --quiet --workload ";
-  for (const char* how : {"", " --dry-run", " --until 3456001s"})
+  for (const char* how : {"", " --dry-run", " --until 3470000s"})
     expect_error(words + "phases.yaml" + how, ExitCode::input, {"phases.yaml: ", "longer than 40 days"});
   EXPECT_EQ(run(words + "phases.yaml --until 3456000s").code, 6);
 }

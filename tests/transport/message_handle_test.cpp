@@ -348,6 +348,34 @@ TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
   expect_whole(run, next, line.put(kMtu));
 }
 
+// Channels 0 and 4 share a queue pair. A gap holds only data of its channel and communication: the thread
+// block of that connection makes it (src/device/prims_simple.h in NCCL). Credits are its receiver's.
+TEST(MessageHandle, AGapHoldsItsConnectionAlone) {
+  ScriptedMessages run(kPlain);
+  SendRequest first = message_of(2 * kMtu);
+  first.traits.gap = 50 * kMicrosecond;
+  SendRequest other_channel = first, other_communication = first, credit = message_of(64);
+  other_channel.traits.channel = 4;
+  other_communication.communication = 1;
+  credit.credit = true;
+  const std::size_t spaced = run.send(0, first), next = run.send(0, first),
+                    channel = run.send(0, other_channel), communication = run.send(0, other_communication),
+                    back = run.send(0, credit), late = run.send(70 * kMicrosecond, first);
+  run.run();
+  Wire line;
+  const auto two = [&](Time from) {
+    line.put(kMtu, true, from);
+    return line.put(kMtu);
+  };
+  const Time last = wire(kMtu + kHeader + kFirstHeader) + kFull;  // the first message is through
+  expect_whole(run, spaced, two(0));
+  expect_whole(run, channel, two(0));
+  expect_whole(run, communication, two(0));
+  expect_whole(run, back, line.put(64, true));
+  expect_whole(run, next, two(50 * kMicrosecond + last));
+  expect_whole(run, late, two(2 * (50 * kMicrosecond + last)));
+}
+
 // Within a host, where no event keeps the gap unless somebody waits for it.
 TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
   const std::string dgx = "topology: {kind: star, hosts: 8}\nhost: dgx_a100\nhosts: 1\n";

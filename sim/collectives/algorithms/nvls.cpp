@@ -130,7 +130,12 @@ class Nvls final : public CollectiveAlgorithm {
     static constexpr NvlsChunkLimit kLimits[] = {
         {64, 64 * kKibibyte}, {8, 32 * kKibibyte}, {2, 16 * kKibibyte}};
     const std::uint32_t heads = nvls_heads(load.kind, load.ranks);
-    return nvls_kernels(p_, load, {1, heads, nvls_scatters(heads), p_.chunk, kLimits});
+    return nvls_kernels(p_, load,
+                        {.heads = heads,
+                         .scatters = nvls_scatters(heads),
+                         .copy_rate = nvls_copy_rate(load.generation),
+                         .chunk = p_.chunk,
+                         .limits = kLimits});
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "sim/collectives/algorithms/nvls_kernels.h"
 
+#include <algorithm>
+
 namespace netsim {
 namespace {
 
@@ -18,10 +20,13 @@ OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgori
                         const NvlsShape& shape) {
   const std::uint32_t channels = parameters.channels > 0 ? static_cast<std::uint32_t>(parameters.channels)
                                                          : nvls_channels(load.generation, shape.domains);
-  const BitRate copies = parameters.copies ? nvls_copy_rate(load.generation) : 0;
+  // One pass through the plan is a channel of each tree.
+  const std::uint32_t passes = std::max(1U, channels / shape.trees);
+  const BitRate copies = parameters.copies ? shape.copy_rate * shape.trees : 0;
   return OwnKernels{.base_latency = parameters.base_latency,
                     .hop_latency = parameters.hop_latency,
-                    .channels = channels,
+                    .channels = passes,
+                    .thread_blocks = channels,
                     .chunk = chunk_of(shape, load.bytes, Bytes{channels} * shape.heads),
                     .messages = kNvlsMessages,
                     .slots = static_cast<std::uint32_t>(parameters.slots),

@@ -17,12 +17,15 @@
 //   in all three: as much each. On one node such a block writes into other GPUs, on two it also copies within
 //   its own memory for the NIC, as all do here: the lesser of both figures, 38.7 GB/s on Hopper and 42.8 on
 //   Blackwell.
+// - copies over several hosts: wherever a tree goes on up, five of a block's 20 warps reduce and four pass
+// the
+//   result down. Six are left to scatter and five to gather (all_reduce.h, NVLS_TREE). So five copy, which
+//   limits two hosts: nvls_tree_copy_rate().
 // - ports: NCCL counts its efficiency (topology/host_links.h) of what its search finds for heads, at speeds
 //   that it knows. Where each GPU is a head, five to eight H100 get the same of their ports within 1 %
 //   (NCCL's issue 1455: 258, 265, 270 and 273 GB/s, times 1 + 1/n), whatever those speeds are. Where 64 or 72
 //   GPUs have 32 heads they get what the search counts, 33 speeds of 20 GB/s, and not the 721.8 GB/s that
-//   there are (docs/validation.md), and over several hosts what NCCL's tables have for a head: nvls_share in
-//   execution/nccl_tuning.h.
+//   there are (docs/validation.md): nvls_share in execution/nccl_tuning.h.
 // - pause: a group copies the chunks of all heads, meets at a barrier, and only then are the flags set and
 //   those of the next round waited for (prims_simple.h, ScatterGatherOp). So protocol Simple costs a copying
 //   group what it costs every thread block between two slices (execution/latency_model.h): a hop's latency.
@@ -51,10 +54,21 @@ constexpr std::uint32_t nvls_channels(std::optional<GpuGeneration> generation, s
 // one loop), and here in so many messages of a chunk.
 inline constexpr std::uint32_t kNvlsMessages = 4;
 
-// Of each group of warps that copies, on one channel.
+// Returns what each group of warps copies on one channel, within one domain.
 constexpr BitRate nvls_copy_rate(std::optional<GpuGeneration> generation) {
   constexpr BitRate kHopper = 38'700'000'000 * 8 / 2, kBlackwell = 42'800'000'000 * 8 / 2;
   return generation == GpuGeneration::blackwell ? kBlackwell : kHopper;
+}
+
+// Returns what five warps copy on one channel of an NVLS tree, on any number of nodes. NCCL's tables have
+// 57.7 GB/s of bus bandwidth for a head on two nodes of Hopper (perChMaxNVLSTreeBws). With eight heads and 16
+// channels that is 15.4 GB/s of data a channel, or 68.1 us for all heads' chunks of 128 KiB. Without the
+// pause of 3.7 us it is 16.27 GB/s.
+//
+// Blackwell's 96 GB/s are those of its NICs. There it is five of the seven warps that copy within a domain.
+constexpr BitRate nvls_tree_copy_rate(std::optional<GpuGeneration> generation) {
+  constexpr BitRate kHopper = 16'270'000'000 * 8;
+  return generation == GpuGeneration::blackwell ? nvls_copy_rate(generation) / 7 * 5 : kHopper;
 }
 
 // What can be configured of them.
@@ -81,6 +95,8 @@ struct NvlsShape {
   std::uint32_t domains = 1;
   std::uint32_t heads = 1;                 // of a domain
   std::uint32_t scatters = 1;              // thread blocks of a rank that copy into buffers
+  std::uint32_t trees = 1;                 // each has as many of the channels
+  BitRate copy_rate = 0;                   // of a group of warps that copies, on one channel
   Bytes chunk = 0;                         // at most...
   std::span<const NvlsChunkLimit> limits;  // ... and by each of these in turn
 };

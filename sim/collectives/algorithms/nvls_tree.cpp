@@ -54,6 +54,7 @@ class NvlsTreePlan final : public RegularPlan {
       : RegularPlan("nvls_tree", CollectiveKind::all_reduce, ranks),
         group_(group),
         scatters_(scatters_of(group)) {}
+  static constexpr std::uint32_t kTrees = 2;
   // Thread blocks that give heads what they have, of a host of `group`.
   static std::uint32_t scatters_of(std::uint32_t group) { return std::min(kTrees * group, kMostScatters); }
   // Of each head one for each tree.
@@ -100,7 +101,7 @@ class NvlsTreePlan final : public RegularPlan {
   }
 
  private:
-  static constexpr std::uint32_t kTrees = 2, kMostScatters = 16;
+  static constexpr std::uint32_t kMostScatters = 16;
   std::uint32_t up(std::uint32_t tree) const { return scatters_ + 2 * tree; }
   std::uint32_t down(std::uint32_t tree) const { return up(tree) + 1; }
   std::uint32_t tree_of(std::uint32_t block) const { return (block - scatters_) / 2; }
@@ -182,8 +183,14 @@ class NvlsTree final : public CollectiveAlgorithm {
         {32, 256 * kKibibyte}, {16, 128 * kKibibyte}, {4, 64 * kKibibyte}, {1, 32 * kKibibyte}};
     const std::uint32_t heads = p_.group_size(load), hosts = load.ranks / heads;
     const Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
-    OwnKernels kernels = nvls_kernels(
-        p_, load, {std::max(load.domains, 2U), heads, NvlsTreePlan::scatters_of(heads), chunk, kLimits});
+    OwnKernels kernels = nvls_kernels(p_, load,
+                                      {.domains = std::max(load.domains, 2U),
+                                       .heads = heads,
+                                       .scatters = NvlsTreePlan::scatters_of(heads),
+                                       .trees = NvlsTreePlan::kTrees,
+                                       .copy_rate = nvls_tree_copy_rate(load.generation),
+                                       .chunk = chunk,
+                                       .limits = kLimits});
     kernels.hop_latency_net = p_.hop_latency_net;
     return kernels;
   }

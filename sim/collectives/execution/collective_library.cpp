@@ -381,7 +381,7 @@ class Chooser {
 void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneration> generation,
                const CommunicatorLayout& layout, std::uint32_t channels) {
   if (!generation || layout.farthest == Reach::ideal || by_switches(family)) return;
-  const BitRate each = thread_block_rate(family, chunking.protocol, *generation, layout.domains);
+  const BitRate each = thread_block_rate(family, chunking.protocol, *generation);
   constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
   chunking.block_rate = on_wire * (channels / chunking.channels);
@@ -390,6 +390,11 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   chunking.local_rate =
       layout.farthest == Reach::scale_out ? layout.local_rate : layout.local_rate / chunking.channels;
   chunking.nic_rate = layout.rate_of_nic;
+}
+
+// NCCL's channels; one where the buffer is one message.
+std::uint32_t thread_blocks_of(const Chunking& chunking, const Cutting& cutting) {
+  return chunking.slice == 0 ? chunking.channels : cutting.channels;
 }
 
 // From here on channels that are timed together are one.
@@ -509,7 +514,7 @@ Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
     if (algorithm.uses_pxn()) course.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
   }
   course.chunking = chunking_of(request, parameters, cutting);
-  course.channels = cutting.channels;
+  course.channels = thread_blocks_of(course.chunking, cutting);
   return course;
 }
 
@@ -551,7 +556,7 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
                                 has_root(request.kind) ? request.root : kNoIndex);
   cutting.rings = course.orders.count();
   course.chunking = chunking_of(request, library_.parameters, cutting);
-  course.channels = cutting.channels;
+  course.channels = thread_blocks_of(course.chunking, cutting);
   const std::optional<GpuGeneration> generation = generation_in(library_.parameters, layout);
   set_rates(course.chunking, course.family, generation, layout, cutting.channels);
   check_host(*course.plan, request);
@@ -560,9 +565,9 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
                                                   layout.farthest == Reach::scale_out, layout.domains, token,
                                                   generation, layout.local_rate});
   if (!course.kernels || layout.farthest == Reach::ideal) return course;
+  if (course.kernels->thread_blocks > 0) course.channels = course.kernels->thread_blocks;
   use(*course.kernels, course.chunking);
-  if (by_switches(course.family) && generation)
-    course.fan_share = nvls_share(layout, course.family, cutting.ranks, *generation);
+  if (by_switches(course.family) && generation) course.fan_share = nvls_share(layout, *generation);
   return course;
 }
 

@@ -44,7 +44,7 @@ class ScheduleExecutor final : public Executor {
                                                     : LibraryChoice::Help::none;
     return {plan.algorithm(),
             course.chunking.protocol,
-            course.chunking.channels * plan.channels(),
+            course.channels * plan.channels(),
             text_of(course.reason),
             request.algorithm != nullptr ? request.algorithm->name : "",
             help};

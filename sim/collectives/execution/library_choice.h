@@ -11,7 +11,7 @@ namespace netsim {
 struct LibraryChoice {
   std::string algorithm;  // as Plan::algorithm()
   Protocol protocol = Protocol::simple;
-  std::uint32_t channels = 1;  // as the network sees them: those that are timed together are one
+  std::uint32_t channels = 1;  // the library's, each a thread block on every GPU
   // Who chose algorithm and protocol, in words: "default", "configured", a rule of a tuner's file, or NCCL's
   // cost model, with its estimate and that of the next best.
   std::string why;

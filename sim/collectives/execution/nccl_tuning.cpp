@@ -38,6 +38,12 @@ double tree_correction(Bytes size, Protocol protocol) {
   return kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(index)];
 }
 
+constexpr double highest(const Caps& caps, GpuGeneration generation) {
+  double found = 0;
+  for (const double one : caps[static_cast<std::size_t>(generation)]) found = std::max(found, one);
+  return found;
+}
+
 double cap(const Caps& caps, const TuningCase& one) {
   return caps[static_cast<std::size_t>(one.generation)][std::min<std::size_t>(one.nodes, 3) - 1];
 }
@@ -329,24 +335,26 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
 
 // A channel of the search is two of the library (ncclTopoPostset in src/graph/connect.cc), and a byte of a
 // tree passes its thread block twice.
-BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
-                          std::uint32_t nodes) {
-  TuningCase one;
-  one.generation = generation;
-  one.nodes = nodes;
+BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation) {
   const auto bits = [](double gigabytes) { return static_cast<BitRate>(gigabytes * 8e9); };
-  const double tree = cap(kMaxTree, one);
+  const double by_ll = kMaxTree[static_cast<std::size_t>(generation)].front();
   if (family != CostFamily::tree) {
-    if (protocol == Protocol::ll128) return bits(cap(kMaxRingLl128, one) / 2);
-    return bits(protocol == Protocol::ll ? tree / 2 : tree);
+    if (protocol == Protocol::ll128) return bits(highest(kMaxRingLl128, generation) / 2);
+    return bits(protocol == Protocol::ll ? by_ll / 2 : highest(kMaxTree, generation));
   }
-  if (protocol == Protocol::ll128) return bits(cap(kMaxTreeLl128, one) / 4);
-  if (protocol == Protocol::ll) return bits(tree / 3.8 / 4);
+  if (protocol == Protocol::ll128) return bits(highest(kMaxTreeLl128, generation) / 4);
+  if (protocol == Protocol::ll) return bits(by_ll / 3.8 / 4);
   const ProtocolParameters costs = nccl_parameters(protocol);
   const Bytes chunk = costs.slice * costs.slots / kBufferSteps;
-  const double fence = microseconds(nodes == 1 ? costs.hop_latency_nvlink_tree : costs.hop_latency_net_tree);
   const double kilobytes = static_cast<double>(chunk) / 1e3;  // GB/s x us
-  return bits(kilobytes / (kilobytes / (tree / 4) - fence));
+  double most = 0;
+  for (std::uint32_t nodes = 1; nodes <= 3; ++nodes) {
+    const double with_fence = kMaxTree[static_cast<std::size_t>(generation)][nodes - 1] / 4;
+    const double fence =
+        microseconds(nodes == 1 ? costs.hop_latency_nvlink_tree : costs.hop_latency_net_tree);
+    most = std::max(most, kilobytes / (kilobytes / with_fence - fence));
+  }
+  return bits(most);
 }
 
 BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation) {
@@ -417,25 +425,13 @@ double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGenerati
   return std::max(inside, heads * speed_of_search(most / heads, speeds_of(generation)));
 }
 
-double nvls_share(const CommunicatorLayout& layout, CostFamily family, std::uint32_t ranks,
-                  GpuGeneration generation) {
+double nvls_share(const CommunicatorLayout& layout, GpuGeneration generation) {
   const double local = static_cast<double>(layout.local_rate) / kBitsPerGigabyte;
-  if (local == 0) return 1;
   const std::uint32_t heads = nvls_heads(layout);
-  double share = 1;
-  if (layout.sizes.front() > heads) {
-    const double speed = speed_of_head(local, heads, generation);
-    if (speed != 0 && speed != speeds_inside(generation).front()) share = speed * (heads + 1) / local;
-  }
-  TuningCase one;
-  one.generation = generation;
-  one.nodes = layout.domains;
-  const double most = cap(kMaxNvlsTree, one);  // 0: the table has none
-  if (family != CostFamily::nvls_tree || most == 0) return share;
-  // Of the buffer, whose bytes cross a port once and a head's part of them once more.
-  const double buffer = heads * most * ranks / (2.0 * (ranks - 1));
-  const double there_is = local * kNvlsEfficiency[static_cast<std::size_t>(generation)];
-  return std::min(share, buffer * (1 + 1.0 / heads) / there_is);
+  if (local == 0 || layout.sizes.front() <= heads) return 1;
+  const double speed = speed_of_head(local, heads, generation);
+  if (speed == 0 || speed == speeds_inside(generation).front()) return 1;
+  return speed * (heads + 1) / local;
 }
 
 std::uint32_t nvls_heads(const CommunicatorLayout& layout) {

@@ -3,7 +3,8 @@
 // `collectives`, the bandwidths the tables' own.
 //
 // It is a choice and no timing: what the chosen protocol takes is simulated. So the model's caps on bandwidth
-// (llMaxBws, perChMaxRingLL128Bws, ...) decide where protocols change and slow nothing down.
+// (llMaxBws, perChMaxRingLL128Bws, perChMaxNVLSTreeBws, ...) decide where protocols change and slow nothing
+// down. Only thread_block_rate() takes from them what a multiprocessor was seen to do.
 #pragma once
 
 #include <optional>
@@ -51,14 +52,16 @@ std::optional<Estimate> best_estimate(const TuningCase& one, std::span<const Pro
 // channel has something to do (src/enqueue.cc: threadThresholds, MinTrafficPerChannel).
 std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint32_t channels);
 
-// What a thread block moves, of data: NCCL's tables of what a channel of its search gives at most
-// (perChMaxTreeBws, perChMaxRingLL128Bws, perChMaxTreeLL128Bws), which two thread blocks run; in trees half
-// of that, because bytes pass a thread block twice, up and down. By Simple the fence between two chunks
-// (LatencyModel) is in the table's figure, of a chunk of 512 KiB as NCCL's 4 MiB of buffer have it: it is
-// taken out. For rings by Simple and LL there is no such table; assumed: on the wire as much as a tree's has
-// for both its blocks and ways.
-BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation,
-                          std::uint32_t nodes);
+// Returns what a thread block moves of data, which is a property of the multiprocessor. NCCL's tables have
+// what a channel of its search, run by two thread blocks, reached on one node, two and more (perChMaxTreeBws,
+// perChMaxRingLL128Bws, perChMaxTreeLL128Bws). The highest of the three counts: what is less is the links'
+// doing, which are simulated. In trees it is half, because bytes pass a thread block twice, up and down.
+//
+// By Simple the tables' figures have the fence between two chunks of 512 KiB (LatencyModel) in them, as
+// NCCL's 4 MiB of buffer have it. It is taken out. Rings by Simple and LL have no such table. They are
+// assumed to move as much on the wire as a tree does with both its blocks and ways. By LL the figure of one
+// node counts, where blocks store into other GPUs.
+BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation);
 
 // What all thread blocks of a GPU store into the memories of others, on the wire, of what its links carry; in
 // trees half of that each, up and down. 0: as much as these. On A100 lines of LL128, which the sender always
@@ -80,9 +83,8 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
 double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation);
 // Part of what ports give to such traffic (topology/host_links.h, nvls_efficiency) that NVLS gets in a group
 // with GPUs that are no heads: of the links, what the search has found for heads, whose own carry one more
-// than there are. Over nodes it is at most what the tables have for a head there (perChMaxNVLSTreeBws).
-double nvls_share(const CommunicatorLayout& layout, CostFamily family, std::uint32_t ranks,
-                  GpuGeneration generation);
+// than there are.
+double nvls_share(const CommunicatorLayout& layout, GpuGeneration generation);
 // Channels of all of them.
 std::uint32_t nvls_heads(const CommunicatorLayout& layout);
 

@@ -16,7 +16,104 @@ void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
 // What is made next is a packet of this message.
 void SendQueues::note_limits(std::uint32_t message) {
   const Message& m = messages_[message];
-  limits_[m.queue_pair].current = m.limits();
+  limits_[m.queue_pair].current = m.rate_limit();
+}
+
+// ---- Rests
+
+// Returns the rest that the message has to wait for; its queue pair has limits. Forgets those that are over
+// and that nothing waits for.
+std::uint32_t SendQueues::find_rest(const Message& m, Time now) {
+  std::uint32_t* link = &limits_[m.queue_pair].rests;
+  while (*link != kNone) {
+    const std::uint32_t index = *link;
+    Rest& rest = rests_[index];
+    if (rest.until <= now && rest.first == kNone) {
+      *link = rest.next;
+      rests_.release(index);
+      continue;
+    }
+    if (rest.is_of(m.request)) return index;
+    link = &rest.next;
+  }
+  return kNone;
+}
+
+void SendQueues::await_rest(std::uint32_t message, std::uint32_t rest) {
+  Message& m = messages_[message];
+  Rest& r = rests_[rest];
+  m.rest = rest;
+  m.before = r.last;
+  m.next = kNone;
+  (r.last == kNone ? r.first : messages_[r.last].next) = message;
+  r.last = message;
+}
+
+void SendQueues::leave_rest(std::uint32_t message) {
+  Message& m = messages_[message];
+  Rest& r = rests_[m.rest];
+  (m.before == kNone ? r.first : messages_[m.before].next) = m.next;
+  (m.next == kNone ? r.last : messages_[m.next].before) = m.before;
+  m.rest = kNone;
+}
+
+void SendQueues::begin_rest(SenderState& s, std::uint32_t message, Time now, Time until) {
+  const Message& ended = messages_[message];
+  std::uint32_t index = find_rest(ended, now);
+  if (index == kNone) {
+    std::uint32_t& first = limits_[ended.queue_pair].rests;
+    Rest rest;
+    rest.communication = ended.request.communication;
+    rest.channel = ended.request.traits.channel;
+    rest.next = first;
+    first = index = rests_.add(rest);
+  }
+  rests_[index].until = until;
+  rests_[index].told = false;
+  for (std::uint32_t at = s.waiting; at != kNone;) {
+    const std::uint32_t next = messages_[at].next;
+    if (rests_[index].is_of(messages_[at].request)) {
+      leave(s, at);
+      await_rest(at, index);
+    }
+    at = next;
+  }
+  serve_first(s);
+}
+
+Time SendQueues::next_rest(std::uint32_t queue_pair) {
+  std::uint32_t found = kNone;
+  for (std::uint32_t index = limits_[queue_pair].rests; index != kNone; index = rests_[index].next) {
+    const Rest& rest = rests_[index];
+    if (rest.first == kNone || rest.told) continue;
+    if (found == kNone || rest.until < rests_[found].until) found = index;
+  }
+  if (found == kNone) return kNever;
+  rests_[found].told = true;
+  return rests_[found].until;
+}
+
+void SendQueues::end_rests(SenderState& s, std::uint32_t queue_pair, Time now) {
+  std::uint32_t* link = &limits_[queue_pair].rests;
+  while (*link != kNone) {
+    const std::uint32_t index = *link;
+    const Rest rest = rests_[index];
+    if (rest.until > now) {
+      link = &rests_[index].next;
+      continue;
+    }
+    for (std::uint32_t at = rest.first; at != kNone;) {
+      Message& m = messages_[at];
+      const std::uint32_t message = at;
+      at = m.next;
+      m.rest = kNone;
+      m.number = s.messages++;
+      if (!m.held) join(s, message);
+    }
+    *link = rest.next;
+    rests_.release(index);
+  }
+  serve_first(s);
 }
 
 // ---- Which message is served
@@ -71,29 +168,35 @@ void SendQueues::set_end(SenderState& s, std::uint32_t segment, std::uint32_t en
 void SendQueues::hold(SenderState& s, std::uint32_t message) {
   if (messages_[message].held) return;
   messages_[message].held = true;
+  if (messages_[message].rest != kNone) return;
   leave(s, message);
   serve_first(s);
 }
 
-void SendQueues::release(SenderState& s, std::uint32_t message) {
-  if (!messages_[message].held) return;
-  messages_[message].held = false;
+void SendQueues::release(SenderState& s, std::uint32_t message, Time now) {
+  Message& m = messages_[message];
+  if (!m.held) return;
+  m.held = false;
+  if (m.rest != kNone) return;
+  const std::uint32_t rest = s.limited ? find_rest(m, now) : kNone;
+  if (rest != kNone) return await_rest(message, rest);
   join(s, message);
   serve_first(s);
 }
 
 void SendQueues::set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority) {
   Message& m = messages_[message];
-  if (!m.held) leave(s, message);
+  if (waits(m)) leave(s, message);
   m.priority = m.request.traits.priority = priority;
-  if (!m.held) join(s, message);
+  if (waits(m)) join(s, message);
   serve_first(s);
 }
 
 Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
   Message& m = messages_[message];
   const bool is_open = has_open(s) && segments_[s.newest].message == message;
-  if (!m.held) leave(s, message);
+  if (waits(m)) leave(s, message);
+  if (m.rest != kNone) leave_rest(message);
   if (is_open) close(s);
   m.generation = 0;
   const Bytes bytes = m.request.bytes, carried = static_cast<Bytes>(m.made) * s.mtu;
@@ -119,10 +222,16 @@ std::uint32_t SendQueues::segment_of(const SenderState& s, std::uint32_t psn) co
   return index;
 }
 
-std::uint64_t SendQueues::unmade_packets(const SenderState& s) const {
+std::uint64_t SendQueues::unmade_packets(const SenderState& s, std::uint32_t queue_pair) const {
   std::uint64_t packets = 0;
-  for (std::uint32_t index = s.waiting; index != kNone; index = messages_[index].next)
-    packets += messages_[index].packets - messages_[index].made;
+  const auto add = [&](std::uint32_t first) {
+    for (std::uint32_t index = first; index != kNone; index = messages_[index].next)
+      packets += messages_[index].held ? 0 : messages_[index].packets - messages_[index].made;
+  };
+  add(s.waiting);
+  for (std::uint32_t rest = s.limited ? limits_[queue_pair].rests : kNone; rest != kNone;
+       rest = rests_[rest].next)
+    add(rests_[rest].first);
   if (has_open(s)) packets -= s.sent_end - segments_[s.newest].first;
   return packets;
 }

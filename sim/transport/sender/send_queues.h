@@ -7,6 +7,9 @@
 // first one that is not acknowledged on; nearly always a message is one segment. Only the newest segment may
 // be open: it ends where its message would, as far as one knows, and the packets up to there have yet to be
 // made.
+//
+// A connection rests after a message with a gap (TransferTraits::gap). Its messages leave the list meanwhile.
+// When the rest is over they join it behind what was sent until then.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +33,11 @@ struct Message {
   std::uint32_t packets = 0;
   std::uint32_t made = 0;                      // of them, without those of the open segment
   std::uint32_t before = kNone, next = kNone;  // among those that wait
+  std::uint32_t rest = kNone;                  // its connection's, which it waits for instead
   std::uint8_t priority = 0;                   // the request's; of one that was cancelled, the highest
   bool held = false;                           // does not wait
-  MessageLimits limits() const {
-    const TransferTraits& traits = request.traits;
-    return {traits.rate_limit == 0 ? kNoRateLimit : traits.rate_limit, traits.gap};
+  BitRate rate_limit() const {
+    return request.traits.rate_limit == 0 ? kNoRateLimit : request.traits.rate_limit;
   }
 };
 
@@ -61,7 +64,7 @@ class SendQueues {
 
   // Of messages that find() found.
   void hold(SenderState& s, std::uint32_t message);
-  void release(SenderState& s, std::uint32_t message);
+  void release(SenderState& s, std::uint32_t message, Time now);
   void set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority);
   // Returns the bytes that will not be sent. Afterwards the message has vanished, or one packet of it is
   // left, without payload.
@@ -81,10 +84,17 @@ class SendQueues {
   // The number of the segment to which a psn belongs that was sent and is not acknowledged.
   std::uint32_t segment_of(const SenderState& s, std::uint32_t psn) const;
   // Packets of the queue pair that have yet to be made, without those of messages that are held.
-  std::uint64_t unmade_packets(const SenderState& s) const;
+  std::uint64_t unmade_packets(const SenderState& s, std::uint32_t queue_pair) const;
 
   // The last packet of the message that is served has been made: the next one begins.
   void end_message(SenderState& s);
+  // The last packet of this message, which had a gap, is made: its connection rests from `now` until `until`.
+  void begin_rest(SenderState& s, std::uint32_t message, Time now, Time until);
+  // Returns when the first rest is over that messages of the queue pair wait for and that was not returned
+  // before; kNever: there is none. The caller then calls end_rests() at that time.
+  Time next_rest(std::uint32_t queue_pair);
+  // Serves again the messages whose connections have rested until `now`.
+  void end_rests(SenderState& s, std::uint32_t queue_pair, Time now);
   // The next psn is the one behind the current segment.
   void leave_segment(SenderState& s) { set_current(s, segments_[s.current].next); }
   // The next psn is the first one not acknowledged.
@@ -106,6 +116,22 @@ class SendQueues {
   bool has_open(const SenderState& s) const {
     return s.newest != kNone && segments_[s.newest].end != s.sent_end;
   }
+  // A connection of a queue pair after a message with a gap.
+  struct Rest {
+    std::uint64_t communication = 0;
+    std::uint32_t channel = 0;
+    bool told = false;  // by next_rest()
+    Time until = 0;
+    std::uint32_t first = kNone, last = kNone;  // messages that wait for it, linked as those that wait
+    std::uint32_t next = kNone;                 // of the queue pair's
+    bool is_of(const SendRequest& request) const {
+      return !request.credit && request.traits.channel == channel && request.communication == communication;
+    }
+  };
+  static bool waits(const Message& m) { return !m.held && m.rest == kNone; }
+  std::uint32_t find_rest(const Message& m, Time now);
+  void await_rest(std::uint32_t message, std::uint32_t rest);
+  void leave_rest(std::uint32_t message);
   void join(SenderState& s, std::uint32_t message);
   void leave(SenderState& s, std::uint32_t message);
   void serve_first(SenderState& s);
@@ -120,6 +146,7 @@ class SendQueues {
   void set_oldest(SenderState& s, std::uint32_t segment);
 
   ReservedArray<PaceLimits>& limits_;
+  Arena<Rest> rests_;
   Arena<Message> messages_;
   Arena<Segment> segments_;
   std::uint64_t generations_ = 0;
@@ -173,17 +200,24 @@ inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, c
   const std::uint32_t index = messages_.take();
   Message& m = messages_[index];
   m.request = request;
-  if (!s.limited && m.limits() != MessageLimits{}) [[unlikely]]
+  if (!s.limited && (request.traits.rate_limit != 0 || request.traits.gap != 0)) [[unlikely]]
     begin_limits(s, queue_pair);
   m.request.truncated = false;
   m.start = now;
   m.generation = ++generations_;
   m.queue_pair = queue_pair;
-  m.number = s.messages++;
   m.packets = static_cast<std::uint32_t>((request.bytes + s.mtu - 1) / s.mtu);
   m.made = 0;
+  m.rest = kNone;
   m.priority = request.traits.priority;
   m.held = false;
+  if (s.limited) [[unlikely]] {
+    if (const std::uint32_t rest = find_rest(m, now); rest != kNone) {
+      await_rest(index, rest);
+      return index;
+    }
+  }
+  m.number = s.messages++;
   join(s, index);
   if (s.waiting == index) {
     if (s.last_waiting == index) {

@@ -43,6 +43,8 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
   const MessageHandle handle{request.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
+  if (s.limited) [[unlikely]]
+    await_rests(id);
   if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in a tree
     if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
@@ -65,7 +67,8 @@ bool Sender::release(const MessageHandle& handle) {
   if (message == kNone) return false;
   const std::uint32_t id = queues_.message(message).queue_pair;
   if (queues_.message(message).held) --state_.records[id].held;
-  queues_.release(senders_[id], message);
+  queues_.release(senders_[id], message, loop_.now());
+  if (senders_[id].limited) await_rests(id);
   make_ready(id);
   return true;
 }
@@ -141,13 +144,12 @@ void Sender::make_ready(std::uint32_t id) {
     if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
-    const MessageLimits limits = next_limits(id);
+    const BitRate rate_limit = next_rate_limit(id);
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
-    const bool last = fabric_.packets()[packet].last;
     injectors_.fill(in, bytes);
     fabric_.transmit(in.port, packet);
-    pace(id, bytes + senders_[id].overhead, limits, last);
+    pace(id, bytes + senders_[id].overhead, rate_limit);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
     return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
@@ -195,14 +197,14 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
 }
 
-// Those of the message whose packet next_packet() would make.
-[[gnu::always_inline]] inline MessageLimits Sender::next_limits(std::uint32_t id) const {
+// Returns the rate limit of the message whose packet next_packet() would make.
+[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
-    return {};
+    return kNoRateLimit;
   if (!has_gap(id, s)) return limits_[id].current;
   const Segment& segment = queues_.segment(queues_.segment_of(s, repeated_[id].repeat_next));
-  return queues_.message(segment.message).limits();
+  return queues_.message(segment.message).rate_limit();
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -230,8 +232,10 @@ bool Sender::end_segment(std::uint32_t id, bool fresh) {
     if (!s.scale_up) announce(id, queues_.message(segment.message));
     if (last && queues_.message(segment.message).request.tell_left) [[unlikely]] {
       loop_.schedule(loop_.now(), fabric_.origin(injectors_[s.injector].port), EventKind::pace, id,
-                     std::uint64_t{segment.message} + 1);
+                     kMessageLeft + segment.message);
     }
+    if (s.limited) [[unlikely]]
+      limits_[id].ended = segment.message;
     queues_.end_message(s);
   }
   queues_.leave_segment(s);
@@ -330,40 +334,64 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 // ---- Pacing
 
 // Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was one
-// of a message with these limits, the last one or not.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last) {
+// of a message with this rate limit.
+void Sender::pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
   if (needs.sent_bytes && !s.scale_up) {
     control(id, [&](const CongestionControl& by, CongestionContext& c) { by.on_sent(c, wire_bytes); });
   }
   if (s.limited) [[unlikely]]
-    return pace_limited(id, wire_bytes, limits, last);
+    return pace_limited(id, wire_bytes, rate_limit);
   if (s.scale_up || (s.rate >= s.line_rate && !needs.pace_again)) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, s.rate, 0);
+  wait_for_pace(id, wire_bytes, s.rate);
 }
 
-// The same by the message's limits too.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last) {
+// The same for a queue pair with limits. A message that has ended may make its connection rest.
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   const SenderState& s = senders_[id];
-  limits_[id].paced_at_most = limits.rate;
-  const BitRate rate = std::min(s.rate, limits.rate);
-  const Time gap = last ? limits.gap : 0;
-  if (rate >= s.line_rate && gap == 0 && (s.scale_up || !of(s).needs.pace_again)) {
+  PaceLimits& limits = limits_[id];
+  limits.paced_at_most = rate_limit;
+  const BitRate rate = std::min(s.rate, rate_limit);
+  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone)
+    begin_rest(id, ended, fabric_.serialisation(paced_bytes(s, wire_bytes), rate));
+  if (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, rate, gap);
+  wait_for_pace(id, wire_bytes, rate);
+}
+
+// The connection of the message rests for its gap, from the end of its last packet on.
+void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time packet) {
+  const Time gap = queues_.message(message).request.traits.gap, now = loop_.now();
+  if (gap == 0) return;
+  queues_.begin_rest(senders_[id], message, now, now + packet + gap);
+  await_rests(id);
+}
+
+// Only rests that messages wait for need an event.
+void Sender::await_rests(std::uint32_t id) {
+  for (;;) {
+    const Time until = queues_.next_rest(id);
+    if (until == kNever) return;
+    schedule_timer(id, until, EventKind::pace, kRestOver);
+  }
+}
+
+// Returns the bytes that a wait between packets is for.
+std::uint32_t Sender::paced_bytes(const SenderState& s, Bytes wire_bytes) const {
+  return of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
 }
 
 // Where nothing is to be sent, the wait of a queue pair of constant rate needs no event: see make_ready().
-void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap) {
+void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
   SenderState& s = senders_[id];
-  s.last_paced = of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
-  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate) + gap;
+  s.last_paced = paced_bytes(s, wire_bytes);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
   if (s.scale_up && !has_work(id)) return;
   s.pacing = true;  // also after the last packet: a following message must not overtake its rate
   schedule_timer(id, s.pace_at, EventKind::pace);
@@ -384,11 +412,16 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
 void Sender::on_pace(const Event& event) {
   SenderState& s = senders_[event.target];
   s.digest = FabricPart::digest(s.digest, event);
-  if (event.argument != 0) [[unlikely]] {  // the message of this number has left
-    const SendRequest request = queues_.message(static_cast<std::uint32_t>(event.argument - 1)).request;
+  if (event.argument >= kMessageLeft) [[unlikely]] {
+    const auto message = static_cast<std::uint32_t>(event.argument - kMessageLeft);
+    const SendRequest request = queues_.message(message).request;
     return state_.listener->message_left(request);
   }
   timer_ended(event.target);
+  if (event.argument == kRestOver) [[unlikely]] {
+    queues_.end_rests(s, event.target, loop_.now());
+    return make_ready(event.target);
+  }
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved
   s.pacing = false;
   make_ready(event.target);

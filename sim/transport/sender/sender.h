@@ -85,7 +85,7 @@ class Sender final : public PacketSource {
   Bytes acknowledged_payload(std::uint32_t id) const;
   // Packets that were made or wait to be, without those of messages that are held.
   std::uint64_t packets_known(std::uint32_t id) const {
-    return senders_[id].sent_end + queues_.unmade_packets(senders_[id]);
+    return senders_[id].sent_end + queues_.unmade_packets(senders_[id], id);
   }
   // Of this set's queue pairs of each transport (TransportState::transports), the worst.
   const std::vector<PathObjection>& objections() const { return objections_; }
@@ -136,10 +136,16 @@ class Sender final : public PacketSource {
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
-  MessageLimits next_limits(std::uint32_t id) const;
-  void pace(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last);
-  void pace_limited(std::uint32_t id, Bytes wire_bytes, const MessageLimits& limits, bool last);
-  void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time gap);
+  // Arguments of EventKind::pace other than 0: connections of the queue pair have rested long enough, or the
+  // message of number `argument - kMessageLeft` has left.
+  static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
+  BitRate next_rate_limit(std::uint32_t id) const;
+  void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
+  void begin_rest(std::uint32_t id, std::uint32_t message, Time packet);
+  void await_rests(std::uint32_t id);
+  std::uint32_t paced_bytes(const SenderState& s, Bytes wire_bytes) const;
+  void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
   void move_pace(std::uint32_t id, BitRate before);
 
   CongestionContext congestion_context(std::uint32_t id);

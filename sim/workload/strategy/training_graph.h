@@ -74,7 +74,7 @@ struct GraphNode {
   bool core = false;             // of the attention's core, or communication for it
   // ChunkGraph::reductions: only behind the backward that completes the layer's gradients.
   bool of_complete_gradients = false;
-  TaskMemory memory;             // where TrainingGraph::layer_memory says what memory is needed
+  TaskMemory memory;  // where TrainingGraph::layer_memory says what memory is needed
 };
 using Chain = std::vector<GraphNode>;
 // Sums and exchanges that no strategy has made a collective of do nothing.

@@ -1,5 +1,5 @@
-// Do rings take the links of a fabric that joins the ranks directly, and does an all-reduce on d links of
-// rate B come near to a bus bandwidth of d B?
+// Do rings take the links of a fabric that joins the ranks directly? Does an all-reduce on d links of rate B
+// come near to a bus bandwidth of d B?
 #include "sim/collectives/execution/link_jumps.h"
 
 #include <gmock/gmock.h>
@@ -44,12 +44,13 @@ TEST(LinkJumps, ThereAreNoneWithoutALinkFromEveryMember) {
 // all d B. What is missing are headers and the latencies of the steps.
 TEST(Topoopt, AnAllReduceOnRingsAlongItsLinksReachesAllOfThem) {
   for (const int degree : {2, 4, 6}) {
-    for (const std::string rings : {"", ", rings: " + std::to_string(degree)}) {
-      PacketCollectives servers("topology: {kind: topoopt, servers: 16, degree: " + std::to_string(degree) +
-                                ", rate: 100 Gbps, delay: 500 ns}\nhost: single_nic\n"
-                                "network: {deadlock_check: off, switch: {marker: none}}\ntransport: {congestion_control: none}\n"
-                                "collectives: {all_reduce: {kind: multi_ring" +
-                                rings + "}}\n");
+    for (const std::string& rings : {std::string(), ", rings: " + std::to_string(degree)}) {
+      PacketCollectives servers(
+          "topology: {kind: topoopt, servers: 16, degree: " + std::to_string(degree) +
+          ", rate: 100 Gbps, delay: 500 ns}\nhost: single_nic\n"
+          "network: {deadlock_check: off, switch: {marker: none}}\ntransport: {congestion_control: none}\n"
+          "collectives: {all_reduce: {kind: multi_ring" +
+          rings + "}}\n");
       const auto members = every(1, 16);
       const Bytes bytes = 256 * kMegabyte;
       const Time end = servers.run(request_of(CollectiveKind::all_reduce, members, bytes));

@@ -41,7 +41,7 @@ TEST_P(DirectHosts, ARingAllReduceUsesAllNvlinksAlike) {
   PacketCollectives hosts(two_of(one.host));
   const Bytes bytes = kGibibyte;
   const auto request = request_of(CollectiveKind::all_reduce, members, bytes);
-  EXPECT_EQ(hosts.executor->choice(request).channels, one.rings);
+  EXPECT_EQ(hosts.executor->choice(request).channels % one.rings, 0U);  // each ring has as many
   const Time end = hosts.run(request);
   const double bus = bus_bandwidth(one.gpus, bytes, end);
   EXPECT_LT(bus, one.bandwidth);
@@ -132,7 +132,7 @@ TEST(RingsAlongLinks, CarryWhatThePredictionCounts) {
         promised += batch.bytes * static_cast<Bytes>(batch.count);
       });
     }
-    EXPECT_EQ(hosts.executor->choice(request).channels, 6U);
+    EXPECT_EQ(hosts.executor->choice(request).channels, 24U);
     hosts.run(request);
     const Graph& graph = hosts.packets.cluster.graph;
     for (PortId port = 0; port < graph.port_count(); ++port) {

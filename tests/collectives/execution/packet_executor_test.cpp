@@ -46,7 +46,8 @@ TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n";
 
-// Of a group in one host NCCL's 24, which are timed together; between hosts those that the network sees.
+// A group in one host has NCCL's 24, also where they are timed together; between hosts it has those of the
+// network.
 TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
   const auto eight = every(1, 8), sixteen = every(1, 16);
   const std::vector<std::uint32_t> rail{0, 8}, alone{3};
@@ -57,7 +58,7 @@ TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
     return std::pair(dgx.executor->start(members[0], request),
                      members.size() > 1 ? dgx.executor->choice(request).channels : 0);
   };
-  EXPECT_EQ(started(eight, 1), std::pair(24U, 1U));
+  EXPECT_EQ(started(eight, 1), std::pair(24U, 24U));
   const auto [over_all_nics, as_seen] = started(sixteen, 2);
   EXPECT_GT(over_all_nics, 4U);
   EXPECT_EQ(over_all_nics, as_seen);

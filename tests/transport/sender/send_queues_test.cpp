@@ -18,21 +18,18 @@ class Compared {
  public:
   Compared() { state_.mtu = static_cast<std::uint32_t>(kMtu); }
 
-  void send(Bytes bytes, std::uint8_t priority, BitRate rate_limit, Time gap) {
-    SendRequest request;
-    request.bytes = bytes;
-    request.traits.priority = priority;
-    request.traits.rate_limit = rate_limit;
-    request.traits.gap = gap;
-    const std::uint32_t index = queues_.add(state_, kQueuePair, request, 0);
-    limited_ = limited_ || rate_limit != 0 || gap != 0;
+  void send(const SendRequest& request) {
+    const std::uint32_t index = queues_.add(state_, kQueuePair, request, now_);
+    const BitRate rate_limit = request.traits.rate_limit;
+    limited_ = limited_ || rate_limit != 0 || request.traits.gap != 0;
     RC_ASSERT(state_.limited == limited_);
     messages_.push_back({{0, index, queues_.message(index).generation},
-                         bytes,
-                         priority,
-                         static_cast<std::uint32_t>((bytes + kMtu - 1) / kMtu),
+                         request.bytes,
+                         request.traits.priority,
+                         static_cast<std::uint32_t>((request.bytes + kMtu - 1) / kMtu),
                          rate_limit == 0 ? kNoRateLimit : rate_limit,
-                         gap});
+                         request});
+    enter(messages_.back());
   }
   // False if there is nothing to send.
   bool make() {
@@ -54,15 +51,36 @@ class Compared {
     RC_ASSERT(psn - state_.current_first == made_[psn].number);
     RC_ASSERT(segment.message == made_[psn].message->handle.slot);
     if (limited_) {
-      RC_ASSERT(limits_[kQueuePair].current.rate == made_[psn].message->rate_limit);
-      RC_ASSERT(limits_[kQueuePair].current.gap == made_[psn].message->gap);
+      RC_ASSERT(limits_[kQueuePair].current == made_[psn].message->rate_limit);
     }
     if (state_.next_psn == state_.current_end) {
       RC_ASSERT(queues_.ends_message(segment) == (made_[psn].number + 1 == made_[psn].message->packets));
       if (fresh) queues_.end_message(state_);
       queues_.leave_segment(state_);
+      const Reference& ended = *made_[psn].message;
+      const Time gap = ended.request.traits.gap;
+      if (fresh && gap > 0) {
+        begin_rest(ended, now_ + gap);
+        queues_.begin_rest(state_, segment.message, now_, now_ + gap);
+      }
     }
     return true;
+  }
+  // Time goes on, and rests that are over end.
+  void tick() {
+    ++now_;
+    if (limited_) queues_.end_rests(state_, kQueuePair, now_);
+    for (std::size_t i = 0; i < rests_.size();) {
+      if (rests_[i].until > now_) {
+        ++i;
+        continue;
+      }
+      for (Reference* m : rests_[i].waits) {
+        m->rests = false;
+        m->place = places_++;
+      }
+      rests_.erase(rests_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
   void act(int kind, std::size_t which, std::uint8_t priority) {
     if (messages_.empty()) return;
@@ -74,7 +92,8 @@ class Compared {
       queues_.hold(state_, index);
       m.held = true;
     } else if (kind == 1) {
-      queues_.release(state_, index);
+      queues_.release(state_, index, now_);
+      if (m.held && !m.rests) enter(m, m.place);
       m.held = false;
     } else if (kind == 2) {
       queues_.set_priority(state_, index, priority);
@@ -83,6 +102,7 @@ class Compared {
       RC_ASSERT(queues_.cancel(state_, index) == m.bytes - m.made * kMtu);
       m.cancelled = true;
       m.held = false;
+      leave_rest(m);
       m.priority = UINT8_MAX;
       m.bytes = m.made * kMtu;
       m.packets = m.made == 0 ? 0 : m.made + 1;
@@ -108,7 +128,10 @@ class Compared {
   // All of it to the end.
   void finish() {
     for (std::size_t i = 0; i < messages_.size(); ++i) act(1, i, 0);
-    while (make()) continue;
+    do {
+      while (make()) continue;
+      tick();
+    } while (queues_.unmade_packets(state_, kQueuePair) > 0 || state_.current != kNone);
     acknowledge(UINT32_MAX);
     Bytes bytes = 0;
     std::size_t whole = 0;
@@ -120,7 +143,7 @@ class Compared {
     RC_ASSERT(acknowledged_ == bytes);
     RC_ASSERT(ended_ == whole);
     RC_ASSERT(state_.oldest == kNone);
-    RC_ASSERT(queues_.unmade_packets(state_) == 0);
+    RC_ASSERT(queues_.unmade_packets(state_, kQueuePair) == 0);
   }
 
  private:
@@ -130,21 +153,67 @@ class Compared {
     std::uint8_t priority;
     std::uint32_t packets;
     BitRate rate_limit;
-    Time gap;
+    SendRequest request;
+    std::uint64_t place = 0;  // in order of send(), or of the end of a rest
     std::uint32_t made = 0;
-    bool held = false, cancelled = false;
+    bool held = false, cancelled = false, rests = false;
+    bool is_of(const Reference& other) const {
+      return !request.credit && request.traits.channel == other.request.traits.channel &&
+             request.communication == other.request.communication;
+    }
+  };
+  // The connection of a message with a gap, until a time; newest first.
+  struct Rest {
+    const Reference* after;
+    Time until;
+    std::vector<Reference*> waits;
   };
   struct Made {
     Reference* message;
     std::uint32_t number;
   };
+  bool goes_first(const Reference& a, const Reference& b) const {
+    return a.priority != b.priority ? a.priority > b.priority : a.place < b.place;
+  }
   Reference* next() {
     Reference* best = nullptr;
     for (Reference& m : messages_) {
-      if (m.held || m.made == m.packets) continue;
-      if (best == nullptr || m.priority > best->priority) best = &m;
+      if (m.held || m.rests || m.made == m.packets) continue;
+      if (best == nullptr || goes_first(m, *best)) best = &m;
     }
     return best;
+  }
+  Rest* rest_of(const Reference& m) {
+    const auto found =
+        std::find_if(rests_.begin(), rests_.end(), [&](const Rest& rest) { return m.is_of(*rest.after); });
+    return found == rests_.end() ? nullptr : &*found;
+  }
+  void enter(Reference& m) { enter(m, rest_of(m) != nullptr ? 0 : places_++); }
+  void enter(Reference& m, std::uint64_t place) {
+    m.place = place;
+    Rest* rest = rest_of(m);
+    m.rests = rest != nullptr;
+    if (rest != nullptr) rest->waits.push_back(&m);
+  }
+  void leave_rest(Reference& m) {
+    m.rests = false;
+    for (Rest& rest : rests_)
+      rest.waits.erase(std::remove(rest.waits.begin(), rest.waits.end(), &m), rest.waits.end());
+  }
+  void begin_rest(const Reference& ended, Time until) {
+    Rest* rest = rest_of(ended);
+    if (rest == nullptr) rest = &*rests_.insert(rests_.begin(), Rest{&ended, until, {}});
+    rest->until = until;
+    std::vector<Reference*> waiting;
+    for (Reference& m : messages_) {
+      if (!m.held && !m.rests && m.made < m.packets && m.is_of(ended)) waiting.push_back(&m);
+    }
+    std::sort(waiting.begin(), waiting.end(),
+              [&](const Reference* a, const Reference* b) { return goes_first(*a, *b); });
+    for (Reference* m : waiting) {
+      m->rests = true;
+      rest->waits.push_back(m);
+    }
   }
 
   static constexpr std::uint32_t kQueuePair = 5;
@@ -152,6 +221,9 @@ class Compared {
   ReservedArray<PaceLimits> limits_{kQueuePair + 1};
   SendQueues queues_{limits_};
   bool limited_ = false;
+  Time now_ = 0;
+  std::uint64_t places_ = 0;
+  std::vector<Rest> rests_;
   std::deque<Reference> messages_;  // in order of send()
   std::vector<Made> made_;          // by psn
   Bytes acknowledged_ = 0;
@@ -162,15 +234,24 @@ TEST(SendQueues, ServesByPriorityAndOrderAndKnowsWhosePacketsAre) {
   EXPECT_TRUE(rc::check([] {
     Compared both;
     for (int steps = *rc::gen::inRange(1, 400); steps > 0; --steps) {
-      const int what = *rc::gen::inRange(0, 20);
-      if (what < 3)
-        both.send(*rc::gen::inRange<Bytes>(1, 8 * kMtu), *rc::gen::inRange<std::uint8_t>(0, 3),
-                  *rc::gen::inRange<BitRate>(0, 3), *rc::gen::inRange<Time>(0, 2));
+      const int what = *rc::gen::inRange(0, 21);
+      if (what < 3) {
+        SendRequest request;
+        request.bytes = *rc::gen::inRange<Bytes>(1, 8 * kMtu);
+        request.traits.priority = *rc::gen::inRange<std::uint8_t>(0, 3);
+        request.traits.rate_limit = *rc::gen::inRange<BitRate>(0, 3);
+        request.traits.channel = *rc::gen::inRange<std::uint32_t>(0, 2);
+        request.communication = *rc::gen::inRange<std::uint64_t>(0, 2);
+        request.credit = *rc::gen::inRange(0, 4) == 0;
+        if (!request.credit) request.traits.gap = *rc::gen::inRange<Time>(0, 4);
+        both.send(request);
+      }
       if (what >= 3 && what < 12) both.make();
       if (what >= 12 && what < 16)
         both.act(what - 12, *rc::gen::inRange<std::size_t>(0, 100), *rc::gen::inRange<std::uint8_t>(0, 3));
       if (what == 16) both.go_back();
-      if (what > 16) both.acknowledge(*rc::gen::inRange<std::uint32_t>(0, 6));
+      if (what == 20) both.tick();
+      if (what > 16 && what < 20) both.acknowledge(*rc::gen::inRange<std::uint32_t>(0, 6));
     }
     both.finish();
   }));
