@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Looks at the source as a reviewer would. clang-format runs on every file of ours. clang-tidy (.clang-tidy) runs on the
-# .cpp files that changed and on the headers that they include. scripts/words.py reads comments and pages that changed.
+# .cpp files that changed and on the headers that they include. scripts/words.py reads the comments that changed.
 #   scripts/lint.sh              since origin/main, or the last commits where that is this commit or is not known
 #   scripts/lint.sh FILE...      these files
 # clang-tidy reads how files are compiled from build/release, so that has to be configured. At most LINT_FILES files
@@ -59,11 +59,11 @@ tidy() {
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error --extra-arg=-Wno-unused-command-line-argument 2>/dev/null
 }
 
-# Reads the comments and sentences that were added or changed, or those of the files given.
+# Reads the comments that were added or changed, or all of the files given.
 read_words() {
-  command -v python3 >/dev/null || { say "lint: no python3, comments and pages are not read"; return; }
-  say "lint: comments and pages"
-  if [[ $# -gt 0 ]]; then scripts/words.py "$@"; else scripts/words.py --since "$(base)"; fi
+  command -v python3 >/dev/null || { say "lint: no python3, comments are not read"; return; }
+  say "lint: comments"
+  if [[ $# -gt 0 ]]; then scripts/words.py "$@"; else scripts/words.py --sources --since "$(base)"; fi
 }
 
 status=0

@@ -2,7 +2,7 @@
 """Checks that comments and pages are written as a colleague can read them at once.
 
     scripts/words.py FILE...           every comment block and paragraph of these files
-    scripts/words.py --since COMMIT    those that were added or changed since a commit
+    scripts/words.py --since COMMIT    those that were added or changed since a commit; --sources leaves pages out
     scripts/words.py --count           how many findings each tracked file has, the largest number first
 
 The rules: a comment block is made of whole sentences and does not begin as a fragment; a sentence has at most 25 words;
@@ -75,6 +75,8 @@ def comment_of(line, mark):
     if at < 0 or (at > 0 and not blanked[at - 1].isspace()):
         return None
     text = line[at + len(mark):]
+    if text.startswith("   "):  # an example of code or of a file
+        text = ""
     if text.startswith("!") or (text and not text[0].isspace()):  # a shebang, or a divider such as ////
         return None
     return Comment(blanked[:at].strip() != "", at, text.strip())
@@ -194,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--since", metavar="COMMIT")
+    parser.add_argument("--sources", action="store_true", help="leave pages out")
     parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
     if sum([bool(options.files), options.since is not None, options.count]) != 1:
@@ -210,6 +213,8 @@ def main():
     findings = []
     if options.since is not None:
         for path, lines in added_lines(options.since).items():
+            if options.sources and path.endswith(".md"):
+                continue
             findings += check(pathlib.Path(path), read(path), lines)
     for name in options.files:
         path = pathlib.Path(name).resolve()

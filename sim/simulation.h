@@ -62,7 +62,7 @@ class System {
   std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
   // Null: there is none for this GPU.
   const ComputeModel* compute(std::uint32_t gpu) const { return compute_of_group(group_of(gpu)); }
-  // Of a group of hosts.
+  // Returns the compute model of a group of hosts.
   const ComputeModel* compute_of_group(std::uint32_t group) const { return compute_[group].get(); }
   // Without samples for `network: ideal`, where there is nothing to look at.
   const OutputParameters& output() const { return output_; }

@@ -169,9 +169,9 @@ class Plan {
   // for as many sums as it has slots and one more, and sends no more before the first one was taken: so
   // nothing waits for room in the network.
   virtual bool in_switch(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
-  // Whether a rank sends to one rank at a time on each channel, as a process of MPI does that calls blocking
-  // sends: a message to another rank takes the wire only when all of those before it have left. Otherwise
-  // messages to several ranks share the wire.
+  // Returns whether a rank sends to one rank at a time on each channel, as a process of MPI with blocking
+  // sends does. A message to another rank takes the wire only when all messages before it have left.
+  // Otherwise messages to several ranks share the wire.
   virtual bool serial_sends() const { return false; }
   // Whether steps may wait for those of other thread blocks (Step::after_block), or switches do some; false:
   // none does.

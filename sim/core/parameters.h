@@ -36,9 +36,8 @@ struct Range {
 // ParameterInfo: the description of one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
-  // One of bool, integer, real, time, bytes, rate, text, choice, names, component, section, list; or
-  // `components` and `sections`, maps by name; or `groups`, a number or a list of components with a `count`
-  // each.
+  // One of bool, integer, real, time, bytes, rate, text, choice, names, component, section, list. Maps by
+  // name are `components` and `sections`. `groups` is a number or a list of components with a `count` each.
   std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
   std::string computed;      // how the default follows from other values, in words: "by profile"

@@ -42,8 +42,8 @@ class Excerpt {
   std::vector<std::string_view> words(std::size_t line) const;
   std::vector<std::string_view> cells(std::size_t line, char separator) const;
 
-  // For text: the keys of a JSON object (the first one of a JSON list), or of a YAML map in several lines or
-  // in one ({...}).
+  // For text: the keys of a JSON object (the first one of a JSON list), or of a YAML map in block or flow
+  // notation.
   bool has_key(std::string_view key) const;
   bool has_keys(std::initializer_list<std::string_view> keys) const;
   bool has_any_key(std::initializer_list<std::string_view> keys) const;

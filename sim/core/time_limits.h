@@ -1,8 +1,8 @@
 // The latest time that a simulation reaches, and durations that are bounded for it.
 //
 // The engine executes nothing later than kLastTime and ends the run with an error instead. A value of a file
-// is at most 10^6 s; what is computed from several is bounded by kTooLong. So a time of the simulation, a
-// computed duration and a value of a file can be added without a check: the sum does not overflow.
+// is at most 10^6 s; what is computed from several is bounded by kTooLong. So the sum of a simulated
+// time, a computed duration and a value of a file does not overflow and needs no check.
 #pragma once
 
 #include "sim/core/units.h"

@@ -22,8 +22,8 @@
 // A FabricPart for each set of atoms does all that happens in events; the Fabric builds and joins them and
 // does what concerns the whole, between events: faults, the search for deadlocks, reports.
 //
-// Where to look: fabric_part.h (what happens in events, and by which object), fabric_state.h (the arrays they
-// work on), buffer_plan.h (how large buffers are), link_faults.h, deadlock_search.h, ideal_time.h,
+// Read on in fabric_part.h (what happens in events, and by which object) and fabric_state.h (the arrays they
+// work on). Others are buffer_plan.h (sizes of buffers), link_faults.h, deadlock_search.h, ideal_time.h and
 // spread_time.h.
 #pragma once
 

@@ -14,10 +14,10 @@ class LinkState {
   BitRate rate(PortId port) const { return links_[port].rate; }
   Time delay(PortId port) const { return links_[port].delay; }
   Time header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
-  // Whether a packet whose transmission on a link of the fault plan, or a circuit that nobody drains, begins
-  // now is lost there; counted, if so. `wire`: its bytes on the wire.
-  // The plan is known, so a packet that would still be on the link at `arrival`, after it went down, is lost
-  // already: no arrival has to look.
+  // Returns whether a packet is lost whose transmission begins now, and counts it if so. The link is one of
+  // the fault schedule or a circuit that nobody drains. `wire` is the packet's bytes on the wire.
+  // The schedule is known, so a packet that would be on the link when it goes down, before `arrival`, is
+  // already lost here.
   bool loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival);
 
  private:

@@ -1,9 +1,8 @@
 // Prediction: how big a run will be, before it is done: for --dry-run and for the progress display.
 //
-// Packets and hops are counted from the tasks: every message's packets, on the way that its queue pair gets
-// in the idle network, or through the switches that copy and add up. Time and memory are extrapolated from a
-// piece of the run itself (Calibration): so many units of work in so many seconds, and what memory it has
-// come to; nothing is known of the machine beforehand.
+// Packets and hops are counted from the tasks. Every message's packets take the way that its queue pair gets
+// in the idle network, or the switches that copy and add up. Time and memory are extrapolated from a piece
+// of the run itself (Calibration), because nothing is known of the machine beforehand.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +30,8 @@ struct Volume {
   std::uint64_t queue_pairs = 0;   // within hosts too; predicted: those that more than one message uses
   std::uint64_t single_flows = 0;  // predicted: flows on a queue pair of their own, which is used again
   HopCounts packet_hops{};
-  // Predicted: what packet_hops would be if all packets made a detour, where each decides by the queues that
-  // it meets (ugal); the same as packet_hops otherwise.
+  // Prediction of packet_hops if all packets made a detour, where each packet decides by the queues that it
+  // meets (ugal). Equal to packet_hops otherwise.
   HopCounts most_hops{};
 
   std::uint64_t hops() const;

@@ -8,9 +8,9 @@
 //  3. PCIe: switches and CPUs, the fewest crossings from CPU to CPU, then the fewest links, then the widest.
 // Where there is none of these, messages take NICs and a fabric.
 //
-// From GPU to NIC PCIe is taken, unless a CPU is on that way or it is narrower than a GPU's that is nearer to
-// the NIC. Then messages go over NVLink to that GPU and leave by its PCIe port: NCCL's PXN
-// (ncclTopoComputePaths in src/graph/paths.cc, since 2.12). From NIC to GPU PCIe alone is taken, as there.
+// From GPU to NIC PCIe is taken, unless it passes a CPU or is narrower than that of a GPU nearer to the NIC.
+// Then messages go over NVLink to that GPU and leave by its PCIe port: NCCL's PXN (ncclTopoComputePaths in
+// src/graph/paths.cc, since 2.12). From NIC to GPU PCIe alone is taken, as there.
 //
 // To its host's memory a GPU copies over PCIe to the nearest CPU, by the same order.
 //
@@ -50,10 +50,10 @@ class HostWays {
 
   // From a GPU to itself: the way to its CPU, `none` where the host's graph has no CPU that it reaches.
   const GpuWay& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
-  // Returns the NICs of a fabric (by Host::fabrics()), the nearest first: without a CPU on the way, over
-  // NVLink and a GPU near the NIC, over CPUs. Then the fewest crossings from CPU to CPU, the fewest links and
-  // the widest count; equal ones take turns, from GPU to GPU. Last are NICs that only other GPUs' PCIe
-  // reaches, over NVLink and such a GPU: all that a GPU without NICs has.
+  // Returns the NICs of a fabric (by Host::fabrics()), the nearest first. NICs by PCIe without a CPU come
+  // first, then those by NVLink and a GPU near the NIC, then those by CPUs. Among these the order is: fewest
+  // crossings from CPU to CPU, fewest links, widest; equal ones take turns from GPU to GPU. Last are NICs
+  // that only the PCIe of other GPUs reaches, over NVLink, which is all that a GPU without NICs has.
   std::span<const NicWay> nics(std::uint32_t gpu, std::uint32_t fabric) const {
     return nic_ways_[gpu * fabrics_ + fabric];
   }

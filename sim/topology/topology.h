@@ -63,8 +63,8 @@ class Host {
   // The compute model that its accelerators use unless the configuration says otherwise: "a100_80gb", ...; ""
   // = none.
   virtual std::string gpu_model() const = 0;
-  // Returns the least compute capability of its GPUs as NCCL writes it (`sm`: 90 for 9.0), where the host
-  // says it without a model; else 0.
+  // Returns the least compute capability of its GPUs as NCCL writes it (`sm`: 90 for 9.0). It is 0 where the
+  // host does not say it or names a model.
   virtual std::int64_t compute_capability() const { return 0; }
   // Returns notes for the results: what its description says that has no effect.
   virtual std::vector<std::string> notes() const { return {}; }

@@ -133,8 +133,8 @@ class Endpoint {
     return "this network has no switches that copy and add up";
   }
 
-  // Queue pairs of the GPU's messages of this job, which have nothing on their way, forget what congestion
-  // control has learned: they go on as new ones. Called from events of the GPU's set.
+  // Resets the congestion control of the queue pairs that the GPU has for this job, which must have nothing
+  // in flight. Called from events of the GPU's set.
   virtual void begin_anew(std::uint32_t /*source*/, std::uint32_t /*job*/) {}
 
   // hold, release, set_priority and cancel act on the part of a message that has not left yet. What has left
@@ -155,8 +155,8 @@ class Endpoint {
 
   // From now on message_delivered() is told SendRequest::delays. Before the first message.
   virtual void tell_delays() = 0;
-  // Whether messages between two GPUs may cross different links by their channel: NICs are equally near to a
-  // GPU, or the routing policy leads flows over different numbers of links.
+  // Returns whether messages between two GPUs may cross different links by their channel. That is so where
+  // NICs are equally near to a GPU, or where routing leads flows over different numbers of links.
   virtual bool ways_differ() const { return false; }
   virtual Reach reach(std::uint32_t source, std::uint32_t destination) const = 0;
   // How long a bit takes over the links between two different GPUs whose reach is scale_up or pcie.

@@ -35,8 +35,9 @@ struct TransferTraits {
   // After a packet of the message its queue pair waits as long as the packet takes at this rate, headers
   // included, if that is less than what congestion control allows; 0: no limit.
   BitRate rate_limit = 0;
-  // Time from the end of the message's last packet to the next message of its connection, which is the
-  // messages of this channel and communication without their credits. Other messages of the queue pair go on.
+  // Time from the end of the message's last packet to the next message of its connection. A connection is
+  // the messages of one channel and communication without their credits. Other messages of the queue pair
+  // go on.
   Time gap = 0;
 
   bool operator==(const TransferTraits&) const = default;

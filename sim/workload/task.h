@@ -167,8 +167,8 @@ struct RankAxis {
 };
 
 // TaskSource: a workload as a stream of tasks. The job asks for a rank's tasks as they become ready, and can
-// see all of them only where the source allows it. A program of a few blocks, a trace that is read while it
-// is played and a generator that decides during the run are all sources.
+// see all of them only where the source allows it. A program of a few blocks, a trace that is read
+// during the run and a generator that decides during it are all sources.
 //
 // Different threads may call it for different ranks at the same time, but never for one rank. The state that
 // changes during the run belongs to one rank each. State that ranks share is constant from the first start()

@@ -217,7 +217,7 @@ std::string dragonfly(const char* routing) {
          "}}\ntransport: {reliability: {kind: irn, reorder_tolerance: 1000000}, congestion_control: none}\n";
 }
 
-// Which intermediate a packet draws is chance; on average each comes as often.
+// A packet draws its intermediate at random. On average each is drawn equally often.
 TEST(PredictedVolume, CountsDetoursAsOnAverage) {
   const char* all = "kind: all_to_all\nbytes: 100 KB\nranks: 32\n";
   const Prediction always = predict({"", dragonfly("valiant"), all});

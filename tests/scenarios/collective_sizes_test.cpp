@@ -78,9 +78,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EachSize,
                                            "all_gather", "reduce_scatter", "all_to_all"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-// Congestion control forgets between sizes what it has learned: the incast of one gather cuts rates, and the
-// next gather takes what it takes alone (with DCQCN it took 3.1 times as long, and a ring behind a tree of
-// NVLink SHARP on four DGX B200 took 1.27 times). Marks come from a threshold, so that no draw differs.
+// Congestion control forgets between sizes what it has learned. The incast of one gather cuts rates, and the
+// next gather takes what it takes alone. With DCQCN it took 3.1 times as long, and a ring behind a tree of
+// NVLink SHARP on four DGX B200 took 1.27 times. Marks come from a threshold, so that no draw differs.
 class EachCongestionControl : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EachCongestionControl, IsAsNewForEachSizeAndAlgorithm) {

@@ -125,8 +125,8 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
   }
 }
 
-// ---- Sends one after the other (Plan::serial_sends()): forms of MPI's algorithms, which send to one rank at
-// a time (Thakur, Rabenseifner, Gropp 2005, section 4; Hoefler & Moor 2014, section 3)
+// ---- Serial sends (Plan::serial_sends()): MPI's algorithms send to one rank at a time (Thakur,
+// Rabenseifner, Gropp 2005, section 4; Hoefler & Moor 2014, section 3)
 
 // One message a step, however large.
 Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, Bytes bytes) {
@@ -201,7 +201,7 @@ TEST(SerialSends, BinaryTreesTakeTheirForm) {
       EXPECT_EQ(time_of("binary_tree", CollectiveKind::broadcast, (2U << levels) - 1, n), form) << n;
     }
   }
-  // Of four ranks the last one is below the first child.
+  // With four ranks the last one is below the first child.
   EXPECT_EQ(time_of("binary_tree", CollectiveKind::broadcast, 4, kMebibyte),
             in_a_row({kMebibyte, kMebibyte}));
 }
@@ -224,8 +224,8 @@ TEST(SerialSends, ExchangesTakeTheirForms) {
   }
 }
 
-// Sends that the source has at once share the link packet by packet, and end together (Thakur et al., 4.3):
-// the last packet follows those of all others.
+// Sends that the source has at once share the link packet by packet (Thakur et al., 4.3). They end together,
+// because the last packet follows those of all others.
 TEST(SerialSends, OthersShareTheLink) {
   for (const std::uint32_t p : {4U, 8U}) {
     const Bytes block = 64 * kKibibyte;

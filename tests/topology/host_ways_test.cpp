@@ -139,8 +139,8 @@ TEST(HostWays, AGpuWithoutANicUsesThatOfAnother) {
 }
 
 // Two GPUs and a NIC, each GPU at a switch of its own, the NIC at that of the first; both switches at a CPU.
-// What the second one sends goes over NVLink and leaves by the first one's port; what it receives takes PCIe
-// (ncclTopoComputePaths in src/graph/paths.cc: PXN in the direction from GPU to NIC).
+// Messages of the second one go over NVLink and leave by the first one's port. Those to it take PCIe
+// (ncclTopoComputePaths in src/graph/paths.cc, PXN from GPU to NIC).
 TEST(HostWays, AGpuSendsByTheOneThatIsNearTheNic) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic);

@@ -1,8 +1,8 @@
-// Binomial tree (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005,
-// section 4): place i, counted from the root, has the parent i without its lowest bit, and the children
-// i + 1, i + 2, i + 4, ... below that bit. ceil(log2 p) steps; of n bytes in a broadcast and a reduce, of
-// what a subtree has in a gather and a scatter; an all-reduce is a reduce and a broadcast. Sends are MPI's
-// blocking ones: a rank sends to one child after the other.
+// Binomial tree (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005).
+// Section 4 has the tree. Place i, counted from the root, has the parent i without its lowest bit, and the
+// children i + 1, i + 2, i + 4, ... below that bit. It takes ceil(log2 p) steps. A step moves n bytes in a
+// broadcast and a reduce, and a subtree's bytes in a gather and a scatter. An all-reduce is a reduce and a
+// broadcast. Sends are MPI's blocking ones: a rank sends to one child after the other.
 //
 // Gather and scatter: the subtree of place i is the places from i to i + its lowest bit, so its ranks follow
 // each other, but for the end of the numbers. A rank collects them in its scratch, at the number that the

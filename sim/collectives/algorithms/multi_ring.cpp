@@ -1,7 +1,7 @@
 // Multi-ring: the buffer in equal slices around several rings at once, none of which uses another's links.
 // Ring i goes from rank r to r + h_i. Where a fabric joins the ranks directly, as `topoopt` does, the h_i are
-// the jumps of its links, in both directions. Further rings, and those of other groups, take the numbers that
-// have no common divisor with p, in rising order (p = 5: 1, 2, 3, 4). These are the permutations of Wang et
+// the jumps of its links, in both directions. Further rings, and those of other groups, take the numbers
+// without a common divisor with p, in rising order (p = 5: 1, 2, 3, 4). These are the permutations of Wang et
 // al., TopoOpt, NSDI 2023.
 #include <algorithm>
 #include <map>

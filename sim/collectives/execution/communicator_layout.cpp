@@ -33,7 +33,7 @@ Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& end
   return farthest;
 }
 
-// Keeps the users with the fewest links to their NIC: NCCL's search begins a ring at the GPU that is nearest
+// Keeps the users with the fewest links to their NIC. NCCL's search begins a ring at the GPU that is nearest
 // to the NIC (ncclTopoSearchRecNet in src/graph/search.cc). NICs near the same GPUs share these in blocks.
 std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
     const std::map<std::uint32_t, std::vector<std::uint32_t>>& users,

@@ -6,9 +6,9 @@
 // (src/graph/search.cc) therefore finds as many as keep all NICs busy, each a channel or several. So does
 // this: with R NICs near the members of each domain there are R rings. Ring c enters the first domain by the
 // member that is nearest to NIC c. It leaves it near that NIC's neighbour, c xor 1 (c + 1 mod R for odd R).
-// It enters the next domain by that same NIC, so that the hop stays on its rail, and leaves it near NIC c,
-// and so on in turns. Then each NIC of each domain carries one ring in and one out. With an odd number of
-// domains the last hop changes rails. On two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
+// It enters the next domain by that same NIC, so that the hop stays on its rail, and leaves it near NIC c.
+// Then each NIC of each domain carries one ring in and one out. With an odd number of domains the last hop
+// changes rails. On two DGX A100 ring 0 is the one that NCCL prints: 0 ... 1, 9 ... 8.
 //
 // Trees run along chains: chain c begins in each domain near NIC c, so that what goes between domains stays
 // on its rail.

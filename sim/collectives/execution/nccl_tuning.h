@@ -81,9 +81,9 @@ BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, Gpu
 double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuGeneration generation);
 // ... and this between nodes: as much as its NICs give, but at most twice what it has within one.
 double nvls_tree_bandwidth_between(const CommunicatorLayout& layout, GpuGeneration generation);
-// Part of what ports give to such traffic (topology/host_links.h, nvls_efficiency) that NVLS gets in a group
-// with GPUs that are no heads: of the links, what the search has found for heads, whose own carry one more
-// than there are.
+// Returns the share that NVLS gets of its ports' efficiency (topology/host_links.h, nvls_efficiency) in a
+// group with GPUs that are no heads. It is the part of the links that the search has found for heads, whose
+// own links carry one more than there are.
 double nvls_share(const CommunicatorLayout& layout, GpuGeneration generation);
 // Channels of all of them.
 std::uint32_t nvls_heads(const CommunicatorLayout& layout);
@@ -106,8 +106,8 @@ struct SearchChannels {
 // The search finds a channel for each ring. Where a channel has 25 GB/s and more it makes two of it, at half
 // the speed. Since Hopper it does so below 50 GB/s for up to four channels only (ncclTopoDupChannels in
 // src/graph/search.cc, 2.30). Before Hopper PCIe gives a channel less than 25 GB/s.
-// The library runs each channel twice. Since Hopper it doubles them again where a channel of the search has
-// more than 45 GB/s and fewer than 16 would run (ncclTopoPostset in src/graph/connect.cc).
+// The library runs each channel twice. Since Hopper it doubles them again where a channel has more
+// than 45 GB/s and fewer than 16 would run (ncclTopoPostset in src/graph/connect.cc).
 // The search does not double the channels of a graph that a file gives.
 SearchChannels search_channels(const CommunicatorLayout& layout, std::optional<GpuGeneration> generation);
 

@@ -264,7 +264,7 @@ class AlgorithmReader {
     schedule_.place = root_.place();
   }
 
-  // The maps are sets: chunks of a buffer follow each other by address, in whatever order the file has them
+  // The maps are sets. Chunks of a buffer follow each other by address, whatever the file's order is
   // (sorted(algorithm.input_map[rank]) in sccl/ncclize.py of msccl and TACCL).
   std::vector<std::vector<std::uint32_t>> addresses(const char* map) const {
     std::vector<std::vector<std::uint32_t>> result(ranks_);

@@ -1,8 +1,7 @@
 // InfraGraph (github.com/Keysight/infragraph, schema 2.x): infrastructures of devices, instances and edges,
-// as YAML, JSON or protobuf: an Infrastructure, a bare Device (one instance of it), what get_graph of the
-// reference service gives ({infrastructure, annotations}; of these `rank` orders nodes, `sm` says an xpu's
-// compute capability and `speed` a NIC's rate in Mb/s), or its
-// networkx graph (nodes, edges).
+// as YAML, JSON or protobuf. A file is an Infrastructure, a bare Device (one instance of it), a result of
+// the reference service's get_graph ({infrastructure, annotations}) or its networkx graph.
+// The annotation `rank` orders nodes, `sm` is an xpu's compute capability, `speed` a NIC's rate in Mb/s.
 //
 // - An index is all, `[3]` or a slice `[a:b:c]`, the end excluded; none may be beyond the count. Of an
 //   instance's and a component's indices the instance's vary slowest. Components of choice `device` hold the
@@ -16,8 +15,8 @@
 //   of such a GPU (host_links.h; 4 x NVLink1, 6 x 2, 12 x 3, 18 x 4, 18 x 5); a GPU's edges share it alike.
 //   It also says whether NVSwitches add up, and which of NCCL's tables count. An "MI300X" has what RCCL
 //   counts for each xGMI link. "PCIE_GEN5 x16" gives generation and lanes, 16 where they are missing, as for
-//   figures in GT/s: 8 of 10 bits are data up to Gen2, 128 of 130 up to Gen5, 236 of 256 bytes in Gen6 (PCI
-//   Express Base Specification), and of those what is left beside TLP headers. "c2c" between an xpu and a CPU
+//   figures in GT/s. Data are 8 of 10 bits up to Gen2, 128 of 130 up to Gen5 and 236 of 256 bytes in Gen6
+//   (PCI Express Base Specification), less the TLP headers. "c2c" between an xpu and a CPU
 //   is NVLink-C2C: 225 GB/s for a GPU (hosts/gb200.cpp). Other figures are taken as they are.
 #pragma once
 

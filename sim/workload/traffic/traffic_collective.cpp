@@ -1,9 +1,10 @@
 // collective: every rank runs the same collective several times back to back, as nccl-tests does, of one size
 // or of one size after the other. Each of them is an iteration; the report has a row for each size. No rank
-// begins a size before all have done the one before, because nccl-tests has a barrier there: where it had
-// not, ranks that end early (those far from the root of a broadcast) would run ahead and hide what a size
-// takes. Queue pairs begin each size as new ones, because what congestion control had learned of the size
-// before is long forgotten after nccl-tests has checked its results: so a size takes what it takes alone.
+// begins a size before all have done the one before, because nccl-tests has a barrier there. Without it ranks
+// that end early (those far from the root of a broadcast) would run ahead and hide a size's time.
+//
+// Queue pairs begin each size as new ones. nccl-tests checks its results between two sizes, and congestion
+// control has forgotten the size before by then. So a size takes as long as it takes alone.
 #include <map>
 #include <memory>
 #include <numeric>

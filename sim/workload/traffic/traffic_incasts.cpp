@@ -1,7 +1,7 @@
-// incasts: again and again a receiver taken by chance is sent one message each by several senders taken by
-// chance, as when a request is spread over many servers: the incast traffic of HPCC (Li et al., SIGCOMM 2019,
-// section 5.1: 60 senders of 500 KB each, 2 % of the network's capacity) and of the data-center transports
-// before it.
+// incasts: again and again several random senders send one message each to a random receiver, as when a
+// request is spread over many servers. HPCC and the transports before it are measured with it. Its incasts
+// have 60 senders of 500 KB each and take 2 % of the network's capacity (Li et al., SIGCOMM 2019,
+// section 5.1).
 //
 //   kind: incasts
 //   senders: 60

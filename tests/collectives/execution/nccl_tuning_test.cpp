@@ -372,8 +372,9 @@ TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
   EXPECT_DOUBLE_EQ(model_bandwidth(layout, CostFamily::nvls, GpuGeneration::blackwell), 640);
 }
 
-// 32 heads among 72 GPUs have 33 times 20 GB/s of 18 x 40.1, as many as there are GPUs have all; links beyond
-// all speeds are all there. What the model lets a head of a tree move over several hosts limits no port.
+// 32 heads among 72 GPUs have 33 times 20 GB/s of 18 x 40.1. As many heads as GPUs have all of it. Links
+// beyond all speeds are all there. What the model lets a head of a tree move over several hosts limits no
+// port.
 TEST(NcclTuning, KnowsWhatHeadsHaveOfPorts) {
   CommunicatorLayout layout;
   layout.local_rate = 5'774'400 * (kGbps / 1000);
@@ -391,8 +392,8 @@ TEST(NcclTuning, KnowsWhatHeadsHaveOfPorts) {
 
 // GB/s of data. A channel of the search is two thread blocks, and a byte of a tree passes each twice. By
 // Simple a chunk of 512 KiB and the fence before the next one take as long as the table has it. The fence
-// takes 4 us by NVLink and 14 us over the network. A multiprocessor does on any number of nodes what the
-// table has on one of them: Blackwell does 70, and not the 24 of three and more.
+// takes 4 us by NVLink and 14 us over the network. A multiprocessor has one rate on any number of
+// nodes: Blackwell's is 70, and not the 24 of three nodes and more.
 TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
   const auto rate = [](CostFamily family, Protocol protocol, GpuGeneration generation) {
     return static_cast<double>(thread_block_rate(family, protocol, generation)) / 8e9;

@@ -46,8 +46,8 @@ TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n";
 
-// A group in one host has NCCL's 24, also where they are timed together; between hosts it has those of the
-// network.
+// A group in one host has NCCL's 24 channels, though they are timed together. Between hosts it has those that
+// the network sees.
 TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
   const auto eight = every(1, 8), sixteen = every(1, 16);
   const std::vector<std::uint32_t> rail{0, 8}, alone{3};

@@ -1,5 +1,5 @@
-// Rings and trees over a few NVLink domains: links and multiprocessors are what limits them, and a pause of
-// one channel leaves the others of its queue pair alone.
+// Are rings and trees over a few NVLink domains limited by links and multiprocessors only? Does a pause of
+// one channel leave the others of its queue pair alone?
 #include <gtest/gtest.h>
 
 #include <string>
@@ -63,8 +63,8 @@ TEST(Partitions, ATreeOfBlackwellIsAsFastAsOneOfHopper) {
   EXPECT_NEAR(tree("dgx_b200", 4) / 387, 1, 0.1);
 }
 
-// NCCL gives each channel a connection of its own, so that the fence behind a slice of one channel does not
-// hold the others: eight channels on one queue pair are as fast as on eight, and near the NIC's 50 GB/s.
+// NCCL gives each channel a connection of its own, so the fence behind a slice of one channel does not hold
+// the others. Eight channels on one queue pair are as fast as on eight, and near the NIC's 50 GB/s.
 TEST(Partitions, ChannelsOnOneQueuePairDoNotPauseEachOther) {
   const auto ring = [](const char* queue_pairs) {
     return busbw_of(
