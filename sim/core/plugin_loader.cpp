@@ -36,7 +36,7 @@ std::string interface_of(const std::string& path, const std::string& bytes) {
     const std::size_t begin = mark + kMark.size();
     const std::size_t end = bytes.find('\n', begin);
     if (end == std::string::npos || end == begin || end - begin > kLongest) continue;
-    const std::string text = bytes.substr(begin, end - begin);
+    std::string text = bytes.substr(begin, end - begin);
     if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return text;
   }
   refuse(path, "is no plugin of netsim: it has no NETSIM_PLUGIN (sim/core/plugin.h)");

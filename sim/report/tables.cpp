@@ -429,6 +429,7 @@ void Tables::finish(const Results& results, const RunTexts& texts) {
   }
   for (const auto& file : made) files.push_back(file.get());
   std::vector<WrittenFile> written;
+  written.reserve(files.size());
   for (OutputFile* file : files) written.push_back({file->name(), file->complete()});
   directory_.require_held();
   if (texts.manifest) {

@@ -46,7 +46,8 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
     std::erase_if(places, [&](std::uint32_t place) { return links_of_place.at(place) > fewest; });
     nics[places].push_back(nic);
   }
-  for (const auto& [places, sharing] : nics) {
+  for (const auto& group : nics) {
+    const std::vector<std::uint32_t>&places = group.first, &sharing = group.second;
     if (places.size() < sharing.size()) continue;
     for (std::size_t i = 0; i < sharing.size(); ++i) {
       const auto block = [&](std::size_t at) {

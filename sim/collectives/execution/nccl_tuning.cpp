@@ -457,7 +457,8 @@ SearchChannels search_channels(const CommunicatorLayout& layout, std::optional<G
     speed = speed_of_search((alone ? nics : std::min(nics, local)) / channels.search, speeds_of(*generation));
     if (speed >= kFast && (speed >= kFastSinceHopper || channels.search <= kFew)) {
       const std::uint32_t doubled = std::min(2 * channels.search, kMostOfSearch);
-      speed /= (doubled + channels.search - 1) / channels.search;
+      const std::uint32_t times = (doubled + channels.search - 1) / channels.search;
+      speed /= times;
       channels.search = doubled;
     }
   }
