@@ -29,7 +29,8 @@ class IdleKeys {
  private:
   // A translation of another simulator's file gives values without keys of their own.
   static bool by_user(const ConfigNode& value) {
-    const Place at = value.place(), key = value.key_place();
+    const Place& at = value.place();
+    const Place key = value.key_place();
     return at.file == "--set" || at.line != key.line || at.column != key.column;
   }
 
