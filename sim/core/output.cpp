@@ -47,18 +47,25 @@ fs::path destination(const std::string& path) {
   return real;
 }
 
-// Creates a file `partial` beside `name` that no other OutputFile of any process has.
-std::FILE* create_beside(int directory, const std::string& name, std::string& partial) {
+// Creates a file `partial` beside `name` that no other OutputFile of any process has. It is registered before
+// it exists, so that no signal leaves it behind.
+std::FILE* create_beside(int directory, const std::string& name, std::string& partial,
+                         std::optional<TemporaryFile>& registered) {
   static std::atomic<unsigned> made{0};
   constexpr std::size_t kLongest = 200;  // bytes of the name; the rest must fit into NAME_MAX, too
   const std::string prefix = "." + name.substr(0, kLongest) + "." + std::to_string(::getpid()) + "-";
   int descriptor = -1;
   do {
     partial = prefix + std::to_string(made++) + ".partial";
+    registered.emplace(directory, partial);
     descriptor =
         ::openat(directory, partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   } while (descriptor < 0 && errno == EEXIST);
-  return descriptor < 0 ? nullptr : ::fdopen(descriptor, "wb");
+  if (descriptor >= 0) return ::fdopen(descriptor, "wb");
+  const int error = errno;
+  registered.reset();
+  errno = error;
+  return nullptr;
 }
 
 // Renames without replacing anything. Returns false with errno set where it cannot be done.
@@ -186,13 +193,12 @@ OutputFile::OutputFile(const OutputDirectory& directory, const std::string& name
 OutputFile::~OutputFile() { discard(); }
 
 void OutputFile::create_partial() {
-  file_ = create_beside(directory_, name_, partial_);
+  file_ = create_beside(directory_, name_, partial_, registered_);
   if (file_ == nullptr) {
     const int error = errno;
     partial_.clear();
     fail(path_, "cannot be written", error);
   }
-  registered_.emplace(directory_, partial_);
 }
 
 void OutputFile::discard() {
