@@ -10,6 +10,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -255,8 +256,9 @@ void check_complete(const Options& options) {
 
 void require_workload(const Options& options) {
   if (options.workload.empty()) {
-    throw ConfigError(
-        "--workload is missing: what to run, e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
+    const std::string on = options.config.empty() ? "" : " on " + printable(options.config);
+    throw ConfigError("--workload is missing: what to run" + on +
+                      ", e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
   }
 }
 
