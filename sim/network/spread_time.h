@@ -26,7 +26,7 @@ class SpreadTimes {
   // `way`: any way from GPU to GPU over switches of the fabric. Switches route the packets one by one, on the
   // routes that are the same as long as `routes` is. Exact where they leave one way only.
   Time over_routes(std::span<const PortId> way, const PacketTrain& train, std::uint64_t routes);
-  // The same where packets may take any links of the fabric.
+  // Returns the ideal time where packets may take any links of the fabric.
   Time anywhere(std::span<const PortId> way, const PacketTrain& train);
   // Packets may change from any of these ways to another one wherever two meet. All have the same ends.
   Time over_ways(std::span<const std::vector<PortId>> ways, const PacketTrain& train);

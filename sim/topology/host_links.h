@@ -49,7 +49,7 @@ inline constexpr BitRate kPcieGen3x16 = 126 * kGbps, kPcieGen4x16 = 252 * kGbps,
 // - nvls_piece: assumed. Ports take such traffic from all GPUs at once, in packets of 128 bytes; pieces of
 //   16 KiB take turns every 50 ns on H100; with 4 KiB an all-reduce of 1 MiB to 1 GiB takes 1 to 4 % more.
 inline constexpr double kNvlsHopper = 0.85, kNvlsBlackwell = 0.74;
-// The same by the GPUs' compute capability as NCCL writes it (`sm`).
+// Returns the share of a port's rate that NVLS gets, by the compute capability of the GPUs (NCCL's `sm`).
 constexpr double nvls_efficiency_of(std::int64_t compute_capability) {
   if (compute_capability >= 100) return kNvlsBlackwell;
   return compute_capability >= 90 ? kNvlsHopper : 0;

@@ -165,8 +165,8 @@ struct Cluster {
   // where its host has none.
   std::vector<PortId> way_inside(std::uint32_t from, std::uint32_t to) const;
 
-  // One end of a way of packets: the NIC, and the ports from the GPU to it (none: the GPU is its own NIC).
-  // What the receiver gets takes the reverse of its ports.
+  // One end of a path of packets: the NIC, and the ports from the GPU to it (none if the GPU is its own NIC).
+  // Packets to a receiver take the reverse of its ports.
   struct NicEnd {
     NodeId nic;
     std::vector<PortId> ports;
@@ -209,7 +209,7 @@ struct Cluster {
   // The GPU's NICs in that fabric, the nearest first, and how many are equally near.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
                                                                        std::uint32_t fabric) const;
-  // The same in the first packet fabric that its host goes to; none without such a fabric.
+  // Returns nic_ways() of the first packet fabric that the GPU's host is joined to, or nothing without one.
   std::pair<std::span<const HostWays::NicWay>, std::uint32_t> first_nic_ways(std::uint32_t gpu) const;
   NicEnd sending_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
   NicEnd receiving_end(std::uint32_t gpu, const HostWays::NicWay& way) const;

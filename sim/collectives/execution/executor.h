@@ -29,7 +29,7 @@ namespace netsim {
 // of one ring.
 struct MessageBatch {
   std::uint32_t destination = 0;  // GPU; through a fan another GPU of it
-  // As of SendRequest; null: the messages go through none.
+  // The group of GPUs behind one switch that the messages go through (SendRequest::fan). Null for none.
   const SwitchFan* fan = nullptr;
   FanUse fan_use = FanUse::none;
   Reach reach = Reach::self;

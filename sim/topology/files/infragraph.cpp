@@ -57,7 +57,7 @@ struct Generation {
 constexpr std::array<Generation, 6> kGenerations{
     {{0, 0}, {4 * 18.0, 60}, {6 * 20.0, 70}, {12 * 20.0, 80}, {18 * 20.6, 90}, {18 * 40.1, 100}}};
 
-// As an index of these; 0: unknown.
+// Returns the generation of an xpu as an index of the table above, or 0 where it is unknown.
 std::size_t generation_of_xpu(std::string_view xpu) {
   constexpr std::array<std::pair<std::string_view, std::size_t>, 12> kByName{{{"p100", 1},
                                                                               {"v100", 2},

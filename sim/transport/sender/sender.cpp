@@ -350,7 +350,7 @@ void Sender::pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   wait_for_pace(id, wire_bytes, s.rate);
 }
 
-// The same for a queue pair with limits. A message that has ended may make its connection rest.
+// Paces a queue pair with limits. A message that has ended may make its connection rest.
 void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   const SenderState& s = senders_[id];
   PaceLimits& limits = limits_[id];

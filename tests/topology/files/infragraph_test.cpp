@@ -311,7 +311,7 @@ TEST_F(InfraGraphFiles, TheShippedOneIsWhatItSays) {
   expect_shortest_paths(cluster);
 }
 
-// As InfraGraph's translator of NCCL's files writes NVSwitches, PCIe bridges and links (nccl_translator.py).
+// InfraGraph's translator of NCCL's files (nccl_translator.py) writes NVSwitches, PCIe bridges and links so.
 TEST_F(InfraGraphFiles, CustomComponentsAreWhatTheirTypeSays) {
   const std::string text = document(
       "{name: xpu, choice: xpu, count: 2, description: NVIDIA H100 80GB}, {name: nvsw, choice: custom, "

@@ -18,7 +18,7 @@ class PowerTcp {
     now_ += kMicrosecond;
     send(hops, 0, new_round);
   }
-  // The same without telemetry: `elapsed` after the one before.
+  // Sends an ACK without telemetry, `elapsed` after the one before.
   void ack_rtt(Time elapsed, Time rtt, bool new_round = true) {
     now_ += elapsed;
     send({}, rtt, new_round);

@@ -443,7 +443,7 @@ TEST(PipelineSchedule, RefusesShapesThatItCannotRun) {
   EXPECT_THAT(
       refusal("{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: 6}"),
       HasSubstr("multiple of the 4 stages: 6 are not; or a larger group, as {kind: interleaved, group: 6}"));
-  // As Megatron-Core: groups from p to m, and a last group of none or p at least.
+  // Megatron-Core takes groups from p to m, and a last group of none or at least p microbatches.
   const auto grouped = [](int microbatches, int group) {
     return refusal(
         "{kind: pipeline, stages: 4, virtual_stages: 2, microbatches: " + std::to_string(microbatches) +
