@@ -226,7 +226,7 @@ class Simulation {
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
   std::unique_ptr<Recovery> recovery_;
-  std::unique_ptr<JournalReader> journal_;    // tells the jobs' books what their ranks did
+  std::unique_ptr<JournalReader> journal_;    // tells the jobs' statistics what their ranks did
   std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
   std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;

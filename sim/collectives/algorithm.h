@@ -83,7 +83,7 @@ struct GroupShape {
 };
 
 // How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
-struct OwnKernels {
+struct KernelModel {
   Time base_latency = 0;     // from the start of the kernel to its first step
   Time hop_latency = 0;      // of each message of a fan, or within a host
   Time hop_latency_net = 0;  // of one between hosts
@@ -131,7 +131,7 @@ class CollectiveAlgorithm {
     std::optional<GpuGeneration> generation = std::nullopt;  // of all GPUs; nothing: not known
     BitRate local_rate = 0;                                  // of a GPU's links in its host; 0: not known
   };
-  virtual std::optional<OwnKernels> own_kernels(const Load& /*load*/) const { return std::nullopt; }
+  virtual std::optional<KernelModel> own_kernels(const Load& /*load*/) const { return std::nullopt; }
   // What its plans are made for; nothing: they run by whatever protocol the library uses.
   virtual std::optional<Protocol> protocol() const { return std::nullopt; }
   // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk

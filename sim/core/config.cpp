@@ -30,7 +30,7 @@ bool is_null_text(std::string_view text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 
-std::string joined(const std::string& path, const std::string& name) {
+std::string joined_path(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
 }
 
@@ -246,8 +246,8 @@ std::string ConfigLoader::next_path() const {
   if (frames_.empty()) return base_;
   const Frame& frame = frames_.back();
   const std::string& path = frame.node.place_.path;
-  if (frame.node.is_sequence()) return joined(path, std::to_string(frame.node.items_.size()));
-  return frame.key.has_value() ? joined(path, frame.key->text) : path;
+  if (frame.node.is_sequence()) return joined_path(path, std::to_string(frame.node.items_.size()));
+  return frame.key.has_value() ? joined_path(path, frame.key->text) : path;
 }
 
 ConfigNode ConfigLoader::start(ConfigNode::Kind kind, const YAML::Mark& mark) {
@@ -292,7 +292,7 @@ void ConfigLoader::take_key(const YAML::Mark& mark, const std::string& text, boo
   const auto [first, is_new] = frame.seen.try_emplace(text, mark);
   if (!is_new) {
     const Place before = place(first->second, "");
-    throw ConfigError(place(mark, joined(frame.node.place_.path, text)),
+    throw ConfigError(place(mark, joined_path(frame.node.place_.path, text)),
                       "key '" + text + "' is given twice" +
                           (is_file_ ? ", the first time at " + before.to_string() : std::string()));
   }
@@ -370,7 +370,7 @@ ConfigNode& ConfigNode::at_or_add(const std::string& key) {
     if (name == key) return node;
   }
   ConfigNode node;
-  node.place_ = Place{place_.file, 0, 0, joined(place_.path, key)};
+  node.place_ = Place{place_.file, 0, 0, joined_path(place_.path, key)};
   return entries_.emplace_back(key, std::move(node)).second;
 }
 
@@ -426,7 +426,7 @@ class ConfigOverlay {
     ConfigNode* node = &root;
     std::string path;
     for (const std::string& component : components_) {
-      path = joined(path, component);
+      path = joined_path(path, component);
       node = node->is_sequence() ? &item(*node, component) : &entry(*node, component, path);
     }
     *node = std::move(value_);
@@ -481,7 +481,7 @@ class ConfigOverlay {
   ConfigNode& entry(ConfigNode& node, const std::string& component, const std::string& path) const {
     if (node.is_scalar()) {
       ConfigNode kind = node;
-      kind.place_.path = joined(node.place_.path, "kind");
+      kind.place_.path = joined_path(node.place_.path, "kind");
       node.kind_ = ConfigNode::Kind::map;
       node.text_.clear();
       node.quoted_ = false;
@@ -581,8 +581,6 @@ std::string to_yaml(const ConfigNode& node) {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // Edit distance with swaps of neighbours (optimal string alignment), blind to case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -590,10 +588,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      const bool same = to_lower(a[i - 1]) == to_lower(b[j - 1]);
       row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0U : 1U)});
-      const bool swapped =
-          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      const bool swapped = i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) &&
+                           to_lower(a[i - 2]) == to_lower(b[j - 1]);
       if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
     std::swap(before, last);

@@ -7,7 +7,7 @@
 namespace netsim {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_cell(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -26,7 +26,7 @@ bool CsvReader::next_line() {
     line_ = text_.substr(0, end);
     text_.remove_prefix(std::min(end + 1, text_.size()));
     ++number_;
-    const std::string_view content = trimmed(line_);
+    const std::string_view content = trimmed_cell(line_);
     if (!content.empty() && content.front() != '#') return true;
   }
   return false;
@@ -48,7 +48,7 @@ void CsvReader::split() {
       at = unquote(begin, text);
     } else {
       const std::size_t end = std::min(line_.find(',', at), line_.size());
-      text = trimmed(line_.substr(at, end - at));
+      text = trimmed_cell(line_.substr(at, end - at));
       at = end + 1;
     }
     cells_.push_back({text, number_, static_cast<int>(begin) + 1});
@@ -66,7 +66,7 @@ std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
   if (at >= line_.size())
     reader_.fail({"", number_, static_cast<int>(begin) + 1}, "the quote that opens here is never closed");
   const std::size_t end = std::min(line_.find(',', at), line_.size());
-  if (!trimmed(line_.substr(at + 1, end - at - 1)).empty())
+  if (!trimmed_cell(line_.substr(at + 1, end - at - 1)).empty())
     reader_.fail({"", number_, static_cast<int>(at) + 2}, "text behind a closing quote");
   return end + 1;
 }

@@ -44,7 +44,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width > text.size() ? width - text.size() : 0, ' ') + "  ";
 }
 
-std::string trimmed(std::string line) {
+std::string without_trailing_blanks(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -72,7 +72,7 @@ std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::si
     const std::string start = before + padded(row.range, layout.range);
     const std::string doc = wrapped(row.doc, layout.indent(), layout.indent(), width);
     if (start.size() <= layout.indent() || start.size() + kLeastDoc <= width) {
-      result += trimmed(start + doc) + "\n";
+      result += without_trailing_blanks(start + doc) + "\n";
     } else {  // the allowed values need the place of what it is, which comes below
       result += before + wrapped(row.range, before.size(), before.size(), width) + "\n";
       if (!doc.empty()) result += std::string(layout.indent(), ' ') + doc + "\n";

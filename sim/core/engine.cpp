@@ -81,7 +81,7 @@ std::vector<Time> closure(std::vector<Time> reach, std::size_t n) {
 Engine::Engine(const Plan& plan) {
   const std::size_t n = plan.sets;
   NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
-  for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<AtomSet>(id));
+  for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<LogicalProcess>(id));
   sets_.front()->alone_ = n == 1;
   if (n > 1) reach_ = closure(plan.lookahead, n);
   for (const Time reach : reach_) least_reach_ = std::min(least_reach_, reach);
@@ -89,7 +89,7 @@ Engine::Engine(const Plan& plan) {
   shares_.resize(threads);
   for (std::uint32_t id = 0; id < n; ++id) shares_[std::size_t{id} * threads / n].push_back(id);
   for (std::uint32_t thread = 0; thread < threads; ++thread)
-    outboxes_.push_back({AtomSet::Outbox(plan.sets), AtomSet::Outbox(plan.sets)});
+    outboxes_.push_back({LogicalProcess::Outbox(plan.sets), LogicalProcess::Outbox(plan.sets)});
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
   workers_.reserve(threads);
@@ -129,7 +129,7 @@ std::size_t Engine::pending() const {
   for (const auto& set : sets_) {
     sum += set->loop_.pending() + set->requests_.size();
     for (const auto& thread : outboxes_) {
-      const AtomSet::Outbox::Box& box = thread[parity_].boxes[set->id_];
+      const LogicalProcess::Outbox::Box& box = thread[parity_].boxes[set->id_];
       if (box.first < kNoEvent) sum += box.count;
     }
   }
@@ -143,7 +143,7 @@ Time Engine::first_event() const {
 }
 
 // The earliest event on its way to `set`; kNoEvent: notices only.
-Time Engine::first_mail(const AtomSet& set) const {
+Time Engine::first_mail(const LogicalProcess& set) const {
   Time first = kNever;
   for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set.id_].first);
   return first;
@@ -152,7 +152,7 @@ Time Engine::first_mail(const AtomSet& set) const {
 Time Engine::next_time() const {
   Time next = calls_.empty() ? first_event() : std::min(first_event(), calls_.back().time);
   for (const auto& set : sets_) {
-    for (const AtomSet::Request& request : set->requests_) next = std::min(next, request.time);
+    for (const LogicalProcess::Request& request : set->requests_) next = std::min(next, request.time);
   }
   return next;
 }
@@ -187,7 +187,7 @@ bool Engine::step(std::uint64_t count, Time until) {
   }
   if (look_around(first)) return false;
   Time limit = std::min(until, kLastTime) + 1;
-  if (const AtomSet* failed = first_failed(); failed != nullptr)
+  if (const LogicalProcess* failed = first_failed(); failed != nullptr)
     limit = std::min(limit, failed->order().time + 1);
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
   limit = std::min(limit, add(first, call_delay_));
@@ -255,7 +255,7 @@ void Engine::run_thread(std::uint32_t thread, std::uint32_t window) {
   }
 }
 
-void Engine::run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count) {
+void Engine::run_set(LogicalProcess& set, LogicalProcess::Outbox& out, std::uint64_t count) {
   try {
     set.out_ = &out;
     for (auto& thread : outboxes_) set.take_mail(thread[parity_ ^ 1U]);
@@ -266,16 +266,16 @@ void Engine::run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count) {
   set.next_ = set.first();
 }
 
-void AtomSet::take_mail(Outbox& from) {
+void LogicalProcess::take_mail(Outbox& from) {
   Outbox::Box& box = from.boxes[id_];
   if (box.first == kNever) return;
   box.first = kNever;
-  for (const Mail& mail : std::span(box.mails.data(), box.count)) {
-    const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(mail.event.kind)];
+  for (const RemoteEvent& remote_event : std::span(box.remote_events.data(), box.count)) {
+    const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(remote_event.event.kind)];
     if (slot.call == nullptr) {
-      loop_.insert(mail.event);
+      loop_.insert(remote_event.event);
     } else {
-      slot.call(slot.context, mail, box.attached.data());
+      slot.call(slot.context, remote_event, box.attached.data());
     }
   }
   box.count = 0;
@@ -283,15 +283,15 @@ void AtomSet::take_mail(Outbox& from) {
 }
 
 void Engine::after_window() {
-  if (const AtomSet* failed = first_failed(); failed != nullptr) rethrow(*failed);
+  if (const LogicalProcess* failed = first_failed(); failed != nullptr) rethrow(*failed);
   const bool written =
       std::any_of(sets_.begin(), sets_.end(), [](const auto& set) { return !set->entries_.empty(); });
   if (written) read_journals({first_event(), 0});
   if (!workers_.empty() && ++windows_ == kShareOutEvery) share_out();
 }
 
-const AtomSet* Engine::first_failed() const {
-  const AtomSet* first = nullptr;
+const LogicalProcess* Engine::first_failed() const {
+  const LogicalProcess* first = nullptr;
   for (const auto& set : sets_) {
     if (set->error_ && (first == nullptr || set->order() < first->order())) first = set.get();
   }
@@ -300,12 +300,12 @@ const AtomSet* Engine::first_failed() const {
 
 // Throws what `failed` threw, after what had been written before it. Not yet where another set still has
 // something to do up to that time: it may throw something earlier.
-void Engine::rethrow(const AtomSet& failed) {
+void Engine::rethrow(const LogicalProcess& failed) {
   for (const auto& set : sets_) {
     if (set->error_) continue;
     if (std::min(set->first(), first_mail(*set)) <= failed.order().time) return;
   }
-  const AtomSet::Order last = failed.order();
+  const LogicalProcess::Order last = failed.order();
   const std::exception_ptr error = failed.error_;
   for (auto& set : sets_) set->error_ = nullptr;
   read_journals({last.time, last.key + 1});
@@ -355,7 +355,8 @@ void Engine::set_call_delay(Time delay) {
   for (auto& set : sets_) set->call_delay_ = delay;
 }
 
-void AtomSet::ask_call(Time time, Origin& origin, std::uint32_t reader, std::span<const std::byte> record) {
+void LogicalProcess::ask_call(Time time, Origin& origin, std::uint32_t reader,
+                              std::span<const std::byte> record) {
   NETSIM_CHECK(call_delay_ != kNever && time - loop_.now() >= call_delay_,
                "a call is asked for earlier than the engine allows");
   requests_.push_back({time, origin.next_key(), reader, {record.begin(), record.end()}});
@@ -364,7 +365,7 @@ void AtomSet::ask_call(Time time, Origin& origin, std::uint32_t reader, std::spa
 // What sets asked for, in windows, calls or from outside, since this was last done.
 void Engine::take_requests() {
   for (auto& set : sets_) {
-    for (AtomSet::Request& request : set->requests_) {
+    for (LogicalProcess::Request& request : set->requests_) {
       JournalReader& reader = *readers_[request.reader];
       insert({request.time, 1 + request.key,
               [&reader, record = std::move(request.record)] { reader.read(record); }});
@@ -408,9 +409,9 @@ std::uint32_t Engine::add_reader(JournalReader& reader) {
 }
 
 // What was written before `end`; with one set, all, which is in order.
-void Engine::read_journals(AtomSet::Order end) {
+void Engine::read_journals(LogicalProcess::Order end) {
   if (sets_.size() == 1) {
-    AtomSet& set = *sets_.front();
+    LogicalProcess& set = *sets_.front();
     while (set.entries_read_ < set.entries_.size()) read_entry(set, set.entries_read_);
     set.forget_read();
     return;
@@ -418,7 +419,7 @@ void Engine::read_journals(AtomSet::Order end) {
   order_.clear();
   for (auto& set : sets_) {
     for (std::size_t i = set->entries_read_; i < set->entries_.size(); ++i) {
-      const AtomSet::Order order = set->entries_[i].order;
+      const LogicalProcess::Order order = set->entries_[i].order;
       if (order >= end) break;
       order_.push_back({order, set->id_, i});
     }
@@ -428,13 +429,13 @@ void Engine::read_journals(AtomSet::Order end) {
   for (auto& set : sets_) set->forget_read();
 }
 
-void Engine::read_entry(AtomSet& set, std::size_t number) {
-  const AtomSet::Entry& entry = set.entries_[number];
+void Engine::read_entry(LogicalProcess& set, std::size_t number) {
+  const LogicalProcess::Entry& entry = set.entries_[number];
   set.entries_read_ = number + 1;
   readers_[entry.reader]->read({set.records_.data() + entry.at, entry.size});
 }
 
-void AtomSet::forget_read() {
+void LogicalProcess::forget_read() {
   constexpr std::size_t kMany = 1024;
   if (entries_read_ < entries_.size() && entries_read_ < kMany) return;
   const std::size_t bytes = entries_read_ < entries_.size() ? entries_[entries_read_].at : records_.size();

@@ -2,8 +2,8 @@
 //
 // It is a conservative parallel simulation (Chandy and Misra, CACM 1981) with windows (Lubachevsky, CACM
 // 1989). A set executes its events up to a horizon before which no event of another set can reach it. The
-// delay of the links between sets (lookahead) gives that horizon. Then the sets exchange mail and the next
-// window begins; a window starts at the earliest pending event.
+// delay of the links between sets (lookahead) gives that horizon. Then the sets exchange remote events and the
+// next window begins; a window starts at the earliest pending event.
 //
 // An event depends on its atom alone, and the order of events does not depend on the thread that executes
 // them. Therefore any number of sets and threads gives the same run. Sets that fit into a core's cache also
@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "sim/core/atom_set.h"
+#include "sim/core/logical_process.h"
 
 namespace netsim {
 
@@ -44,13 +44,13 @@ class Engine {
 
   std::uint32_t sets() const { return static_cast<std::uint32_t>(sets_.size()); }
   std::uint32_t threads() const { return static_cast<std::uint32_t>(workers_.size()) + 1; }
-  AtomSet& set(std::uint32_t id) { return *sets_[id]; }
+  LogicalProcess& set(std::uint32_t id) { return *sets_[id]; }
   EventLoop& loop(std::uint32_t set = 0) { return sets_[set]->loop(); }
 
   // Returns the time of the last event executed or of the last call, whichever is later.
   Time now() const;
   std::uint64_t executed() const;
-  // Returns the number of pending events, mail and calls.
+  // Returns the number of pending events, remote events and calls.
   std::size_t pending() const;
   // Returns the time of the earliest of them, or kNever where nothing is pending.
   Time next_time() const;
@@ -68,14 +68,14 @@ class Engine {
   // Calls `call` when all events before `time` are done and none at or after `time`; now() is `time` then.
   // Calls of one time are made in the order of call_at().
   void call_at(Time time, std::function<void()> call);
-  // Allows events to ask for calls (AtomSet::ask_call) at least `delay` ahead. `delay` is above 0; kNever,
-  // the initial value, forbids such calls. Windows are at most `delay` long, so no set is past the time of a
-  // call when it is asked for. These calls come after those of call_at() at the same time. Must not be called
-  // during run().
+  // Allows events to ask for calls (LogicalProcess::ask_call) at least `delay` ahead. `delay` is above 0;
+  // kNever, the initial value, forbids such calls. Windows are at most `delay` long, so no set is past the
+  // time of a call when it is asked for. These calls come after those of call_at() at the same time. Must not
+  // be called during run().
   void set_call_delay(Time delay);
   void set_monitor(Time interval, Monitor monitor);
-  // Registers a journal reader and returns its number for AtomSet::write(). The reader must outlive the last
-  // run().
+  // Registers a journal reader and returns its number for LogicalProcess::write(). The reader must outlive
+  // the last run().
   std::uint32_t add_reader(JournalReader& reader);
 
  private:
@@ -87,7 +87,7 @@ class Engine {
 
   // A journal entry with its position in the order of all events.
   struct Written {
-    AtomSet::Order order;
+    LogicalProcess::Order order;
     std::uint32_t set;
     std::size_t entry;
     auto operator<=>(const Written&) const = default;
@@ -100,22 +100,22 @@ class Engine {
   bool look_around(Time first);
   void set_horizons(Time first, Time limit);
   void execute(std::uint64_t count);
-  void run_set(AtomSet& set, AtomSet::Outbox& out, std::uint64_t count);
+  void run_set(LogicalProcess& set, LogicalProcess::Outbox& out, std::uint64_t count);
   void run_thread(std::uint32_t thread, std::uint32_t window);
   void begin_window();
   void work(std::uint32_t thread);
   void after_window();
-  void read_journals(AtomSet::Order end);
-  void read_entry(AtomSet& set, std::size_t number);
-  const AtomSet* first_failed() const;
-  void rethrow(const AtomSet& failed);
+  void read_journals(LogicalProcess::Order end);
+  void read_entry(LogicalProcess& set, std::size_t number);
+  const LogicalProcess* first_failed() const;
+  void rethrow(const LogicalProcess& failed);
   void share_out();
   Time first_event() const;
-  Time first_mail(const AtomSet& set) const;
+  Time first_mail(const LogicalProcess& set) const;
 
-  std::vector<std::unique_ptr<AtomSet>> sets_;
+  std::vector<std::unique_ptr<LogicalProcess>> sets_;
   // For each thread, the outbox of the present window and that of the last one, by `parity_`.
-  std::vector<std::array<AtomSet::Outbox, 2>> outboxes_;
+  std::vector<std::array<LogicalProcess::Outbox, 2>> outboxes_;
   unsigned parity_ = 0;
   std::vector<Time> reach_;  // like Plan::lookahead, but over any path of sets, also from a set to itself
   Time least_reach_ = kNever;

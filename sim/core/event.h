@@ -24,7 +24,7 @@ enum class EventKind : std::uint32_t {
   executor,          // target: rank, argument: see the collectives' executor
   compute_done,      // target: rank, argument: see the job
   job,               // target: job, argument: see the job
-  notice,            // mail only: what the far end of a queue pair is to know; target: queue pair
+  notice,            // remote events only: what the far end of a queue pair is to know; target: queue pair
   count
 };
 

@@ -1,4 +1,5 @@
 #include "sim/core/input_file.h"
+#include "sim/core/text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +11,6 @@ namespace netsim {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' || c == '\n'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMax = 40;

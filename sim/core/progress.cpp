@@ -29,7 +29,7 @@ struct Part {
 };
 
 // The parts that have room in `width` columns, in their order.
-std::string joined(std::vector<Part> parts, std::size_t width) {
+std::string joined_parts(std::vector<Part> parts, std::size_t width) {
   const auto length = [&parts] {
     std::size_t sum = 0;
     for (const Part& part : parts) sum += columns(part.text) + 2;
@@ -125,7 +125,8 @@ std::string Progress::line(double elapsed, double fraction, Time now, std::uint6
   if (const auto seconds = left(elapsed, fraction); seconds)
     parts.push_back({"left " + human_duration(std::round(*seconds)), 1});
   // A terminal may wrap a line that fills it.
-  return joined(std::move(parts), style_ == Style::terminal ? std::max<std::size_t>(width_(), 2) - 1 : 1000);
+  return joined_parts(std::move(parts),
+                      style_ == Style::terminal ? std::max<std::size_t>(width_(), 2) - 1 : 1000);
 }
 
 }  // namespace netsim

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "sim/core/config.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -95,8 +96,6 @@ const std::string& scalar_text(const ConfigNode& node, const std::string& wanted
   return node.text();
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::size_t count_digits(std::string_view text) {
   std::size_t count = 0;
   while (count < text.size() && is_digit(text[count])) ++count;
@@ -128,15 +127,13 @@ const Unit* find_unit(const Dimension& dimension, std::string_view name) {
   return nullptr;
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 // "gbps" is Gbps misspelt; "GBps" is not: B is 8 b. For sizes "mb" can only be meant as MB.
 bool differs_only_in_case(std::string_view unit, std::string_view word) {
   if (unit.size() != word.size()) return false;
   const bool rate = unit.ends_with("s");
   for (std::size_t i = 0; i < unit.size(); ++i) {
-    if (lower(unit[i]) != lower(word[i])) return false;
-    if (rate && lower(unit[i]) == 'b' && unit[i] != word[i]) return false;
+    if (to_lower(unit[i]) != to_lower(word[i])) return false;
+    if (rate && to_lower(unit[i]) == 'b' && unit[i] != word[i]) return false;
   }
   return true;
 }
@@ -206,7 +203,8 @@ Trouble scale(std::string_view number, std::int64_t factor, std::int64_t& value)
 }
 
 bool looks_like_exponent(std::string_view unit) {
-  return unit.size() > 1 && lower(unit[0]) == 'e' && (is_digit(unit[1]) || unit[1] == '-' || unit[1] == '+');
+  return unit.size() > 1 && to_lower(unit[0]) == 'e' &&
+         (is_digit(unit[1]) || unit[1] == '-' || unit[1] == '+');
 }
 
 // What the unit's name stands for; `number` is what stands before it. 0 needs none.

@@ -19,11 +19,11 @@ namespace {
 constexpr std::size_t kLines = 8;       // of an excerpt
 constexpr std::size_t kMostKeys = 256;  // of an object
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_json_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_json_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_json_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -54,7 +54,7 @@ std::string_view without_mark(std::string_view text) {
 // Every byte may stand in a text of any encoding that goes beyond ASCII, but for control characters.
 bool looks_like_text(std::string_view bytes) {
   return std::none_of(bytes.begin(), bytes.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && !is_space(c) && c != '\f' && c != '\v') || c == 0x7f;
+    return (static_cast<unsigned char>(c) < 0x20 && !is_json_blank(c) && c != '\f' && c != '\v') || c == 0x7f;
   });
 }
 
@@ -83,7 +83,7 @@ class JsonKeys {
 
  private:
   void skip_space() {
-    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_json_blank(text_[at_])) ++at_;
   }
   bool take(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
@@ -127,11 +127,11 @@ class JsonKeys {
 
 // The key of "key: value" or "key:", or "".
 std::string_view yaml_key(std::string_view line) {
-  if (line.empty() || is_space(line.front()) ||
+  if (line.empty() || is_json_blank(line.front()) ||
       std::string_view("-#{[<").find(line.front()) != std::string_view::npos)
     return {};
   for (std::size_t at = line.find(':'); at != std::string_view::npos; at = line.find(':', at + 1)) {
-    if (at + 1 < line.size() && !is_space(line[at + 1])) continue;
+    if (at + 1 < line.size() && !is_json_blank(line[at + 1])) continue;
     std::string_view key = trimmed(line.substr(0, at));
     const bool quoted =
         key.size() > 1 && key.front() == key.back() && (key.front() == '"' || key.front() == '\'');
@@ -225,7 +225,7 @@ std::vector<std::string_view> Excerpt::words(std::size_t i) const {
   std::string_view rest = line(i);
   while (!rest.empty()) {
     const auto end =
-        static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), is_space) - rest.begin());
+        static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), is_json_blank) - rest.begin());
     result.push_back(rest.substr(0, end));
     rest = trimmed(rest.substr(end));
   }

@@ -22,6 +22,10 @@ std::string human_duration(double seconds);
 // Formats a number with its noun: "1 step", "2 steps".
 std::string counted(std::uint64_t count, const char* what);
 
+// Classify and change ASCII characters, whatever the locale is.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 // NotText: a byte that is not text. It is not UTF-8, or is a control character (C0, DEL, C1) other than a tab
 // or a line break.
 struct NotText {

@@ -44,8 +44,9 @@ void BackPressure::return_credit(PortId port, std::uint32_t priority, Bytes byte
     return;
   }
   const PortId back = port ^ 1U;
-  mail_.send_event(back, {loop_.now() + state_.links[back].delay, ports_.origin(back).next_key(), port,
-                          EventKind::link_control, static_cast<std::uint64_t>(due) << 8 | message});
+  remote_event_.send_event(back,
+                           {loop_.now() + state_.links[back].delay, ports_.origin(back).next_key(), port,
+                            EventKind::link_control, static_cast<std::uint64_t>(due) << 8 | message});
 }
 
 // Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.

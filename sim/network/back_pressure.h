@@ -8,7 +8,7 @@
 #include "sim/core/event_loop.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/packet.h"
-#include "sim/network/packet_mail.h"
+#include "sim/network/remote_packet_events.h"
 #include "sim/network/switch_buffers.h"
 
 namespace netsim {
@@ -18,8 +18,8 @@ class PortArbiter;
 class BackPressure {
  public:
   BackPressure(EventLoop& loop, FabricState& state, SwitchBuffers& buffers, PortArbiter& ports,
-               PacketMail& mail)
-      : loop_(loop), state_(state), buffers_(buffers), ports_(ports), mail_(mail) {}
+               RemotePacketEvents& remote_event)
+      : loop_(loop), state_(state), buffers_(buffers), ports_(ports), remote_event_(remote_event) {}
 
   // To the sender whose port is `port`, over that link's other direction.
   void pause_sender(PortId port, std::uint32_t priority);
@@ -48,7 +48,7 @@ class BackPressure {
   FabricState& state_;
   SwitchBuffers& buffers_;
   PortArbiter& ports_;
-  PacketMail& mail_;
+  RemotePacketEvents& remote_event_;
 };
 
 }  // namespace netsim

@@ -11,10 +11,10 @@
 namespace netsim {
 namespace {
 
-constexpr Range<Time> kTimes{0, 1'000'000 * kSecond};
+constexpr Range<Time> kCircuitTimes{0, 1'000'000 * kSecond};
 
 // Circuits of `some` that are none of `others`; both rise.
-std::vector<PortId> without(const std::vector<PortId>& some, const std::vector<PortId>& others) {
+std::vector<PortId> ports_without(const std::vector<PortId>& some, const std::vector<PortId>& others) {
   std::vector<PortId> result;
   std::set_difference(some.begin(), some.end(), others.begin(), others.end(), std::back_inserter(result));
   return result;
@@ -36,7 +36,7 @@ bool CircuitSwitching::moves_packets(const Graph& graph) {
 }
 
 CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
-                                   const std::vector<std::unique_ptr<FabricPart>>& parts,
+                                   const std::vector<std::unique_ptr<FabricShard>>& parts,
                                    const CircuitParameters& parameters, const ConfigNode& node)
     : engine_(engine),
       state_(state),
@@ -122,7 +122,7 @@ void CircuitSwitching::read_schedule(const ConfigNode& schedule) {
     if (at == nullptr || name == nullptr) entry.fail("'at' and 'configuration' are required");
     const auto time = [](const ConfigNode& node, Time least) {
       const Time value = read_time(node);
-      if (value < least || value > kTimes.maximum)
+      if (value < least || value > kCircuitTimes.maximum)
         node.fail("'" + node.text() + "' is out of range: up to 10^6 s" + (least > 0 ? ", above 0" : ""));
       return value;
     };
@@ -211,8 +211,8 @@ void CircuitSwitching::begin(std::uint32_t id) {
   Switch& one = switches_[id];
   const auto& all = one.spec->configurations;
   const std::uint32_t next = one.steps.front().configuration;
-  one.going = without(all[one.present].circuits, all[next].circuits);
-  one.coming = without(all[next].circuits, all[one.present].circuits);
+  one.going = ports_without(all[one.present].circuits, all[next].circuits);
+  one.coming = ports_without(all[next].circuits, all[one.present].circuits);
   one.present = next;
   one.since = engine_.now();
   if (one.going.empty() && one.coming.empty()) return become_lit(id);

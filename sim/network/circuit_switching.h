@@ -26,7 +26,7 @@
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/network/fabric_parameters.h"
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/network/fabric_state.h"
 
 namespace netsim {
@@ -41,7 +41,7 @@ class CircuitSwitching {
  public:
   // `node`: the section `network`, for messages. ConfigError for configurations that there are not, and for
   // a rotation too fast for circuits to be lit.
-  CircuitSwitching(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricPart>>& parts,
+  CircuitSwitching(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
                    const CircuitParameters& parameters, const ConfigNode& node);
   CircuitSwitching(const CircuitSwitching&) = delete;
   CircuitSwitching& operator=(const CircuitSwitching&) = delete;
@@ -94,11 +94,11 @@ class CircuitSwitching {
   void after(Time delay, std::function<void()> call);
   template <class F>
   void each_end(const std::vector<PortId>& circuits, F f);
-  FabricPart& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
+  FabricShard& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
 
   Engine& engine_;
   FabricState& state_;
-  const std::vector<std::unique_ptr<FabricPart>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& parts_;
   CircuitParameters parameters_;
   std::vector<Switch> switches_;
   std::vector<std::string> names_;  // of all configurations, each once

@@ -6,7 +6,7 @@
 namespace netsim {
 
 DeadlockSearch::DeadlockSearch(const FabricState& state,
-                               const std::vector<std::unique_ptr<FabricPart>>& parts,
+                               const std::vector<std::unique_ptr<FabricShard>>& parts,
                                const LinkFaults& faults)
     : state_(state), parts_(parts), faults_(faults) {
   for (PortId id = 0; id < state.graph.port_count(); ++id)

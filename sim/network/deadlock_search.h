@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/link_faults.h"
 
@@ -15,7 +15,7 @@ namespace netsim {
 
 class DeadlockSearch {
  public:
-  DeadlockSearch(const FabricState& state, const std::vector<std::unique_ptr<FabricPart>>& parts,
+  DeadlockSearch(const FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
                  const LinkFaults& faults);
 
   // How often to look().
@@ -33,7 +33,7 @@ class DeadlockSearch {
   bool escapes(std::size_t queue) const;
 
   const FabricState& state_;
-  const std::vector<std::unique_ptr<FabricPart>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& parts_;
   const LinkFaults& faults_;
   // A port that has been held back for so long is looked at: longer than any resume or credit is on its way.
   Time watch_after_ = 1 * kMillisecond;

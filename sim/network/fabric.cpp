@@ -158,7 +158,7 @@ void Fabric::build_parts(const Partition& partition) {
       state_.ports[id].flags |= fabric::kOnlyLast;
   }
   for (std::uint32_t set = 0; set < engine_.sets(); ++set)
-    parts_.push_back(std::make_unique<FabricPart>(engine_.set(set), state_));
+    parts_.push_back(std::make_unique<FabricShard>(engine_.set(set), state_));
 }
 
 void Fabric::enable_telemetry() {

@@ -19,10 +19,10 @@
 // Ports outside switches (NICs, GPUs, NVSwitch stages) have room for everything, unless their links carry
 // credits.
 //
-// A FabricPart for each set of atoms does all that happens in events; the Fabric builds and joins them and
+// A FabricShard for each set of atoms does all that happens in events; the Fabric builds and joins them and
 // does what concerns the whole, between events: faults, the search for deadlocks, reports.
 //
-// Read on in fabric_part.h (what happens in events, and by which object) and fabric_state.h (the arrays they
+// Read on in fabric_shard.h (what happens in events, and by which object) and fabric_state.h (the arrays they
 // work on). Others are buffer_plan.h (sizes of buffers), link_faults.h, deadlock_search.h, ideal_time.h and
 // spread_time.h.
 #pragma once
@@ -43,7 +43,7 @@
 #include "sim/network/counters.h"
 #include "sim/network/deadlock_search.h"
 #include "sim/network/fabric_parameters.h"
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/ideal_time.h"
 #include "sim/network/link_faults.h"
@@ -68,7 +68,7 @@ class Fabric {
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
-  FabricPart& part(std::uint32_t set) { return *parts_[set]; }
+  FabricShard& part(std::uint32_t set) { return *parts_[set]; }
   // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
   // lossless packets can come to wait for each other in a circle on them, a note says so; the first eight
   // routes are looked at.
@@ -178,7 +178,7 @@ class Fabric {
   std::vector<std::string> circles_;    // notes
   std::uint32_t routes_looked_at_ = 0;  // for such circles, besides those of the start
   FabricState state_;
-  std::vector<std::unique_ptr<FabricPart>> parts_;
+  std::vector<std::unique_ptr<FabricShard>> parts_;
   LinkFaults faults_;
   DeadlockSearch deadlock_;
   CircuitSwitching circuits_;

@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-constexpr Range<Time> kTimes{0, 1'000'000 * kSecond};
+constexpr Range<Time> kFaultTimes{0, 1'000'000 * kSecond};
 constexpr Range<BitRate> kRates{1 * kMbps, 100'000 * kGbps};
 
 const ConfigNode* given(const ConfigNode& fault, const char* key) {
@@ -86,7 +86,7 @@ Value in_range(const ConfigNode& node, Value value, Value low, Value high, const
 }
 
 Time read_moment(const ConfigNode& node) {
-  return in_range(node, read_time(node), kTimes.minimum, kTimes.maximum, "0 to 10^6 s");
+  return in_range(node, read_time(node), kFaultTimes.minimum, kFaultTimes.maximum, "0 to 10^6 s");
 }
 
 struct Outage {

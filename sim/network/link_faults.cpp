@@ -8,7 +8,7 @@
 namespace netsim {
 
 LinkFaults::LinkFaults(Engine& engine, FabricState& state,
-                       const std::vector<std::unique_ptr<FabricPart>>& parts, FaultPlan plan,
+                       const std::vector<std::unique_ptr<FabricShard>>& parts, FaultPlan plan,
                        std::uint64_t seed)
     : state_(state), parts_(parts), plan_(std::move(plan)), known_down_(state.ports.size(), false) {
   for (const FaultPlan::Loss& loss : plan_.losses) {

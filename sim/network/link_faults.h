@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "sim/core/engine.h"
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/faults.h"
 
@@ -28,7 +28,7 @@ namespace netsim {
 class LinkFaults {
  public:
   // `parts`: by set, of the fabric; they may be made after this.
-  LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricPart>>& parts,
+  LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
              FaultPlan plan, std::uint64_t seed);
   LinkFaults(const LinkFaults&) = delete;
   LinkFaults& operator=(const LinkFaults&) = delete;
@@ -51,10 +51,10 @@ class LinkFaults {
   void update_link(PortId port);
   void learn_of_link(PortId port);
   Time next_down(PortId port, Time after) const;
-  FabricPart& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
+  FabricShard& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
 
   FabricState& state_;
-  const std::vector<std::unique_ptr<FabricPart>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& parts_;
   FaultPlan plan_;
   std::vector<bool> known_down_;
   std::function<void()> routes_changed_;

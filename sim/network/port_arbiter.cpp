@@ -9,7 +9,8 @@
 
 namespace netsim {
 
-PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back_pressure, PacketMail& mail)
+PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back_pressure,
+                         RemotePacketEvents& remote_event)
     : loop_(loop),
       state_(state),
       port_count_(state.ports.size()),
@@ -21,7 +22,7 @@ PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back
       buffers_(state),
       links_(state),
       back_pressure_(back_pressure),
-      mail_(mail) {
+      remote_event_(remote_event) {
   if (state.telemetry) packets_.enable_telemetry();
   if (state.routing.detours()) packets_.enable_detours();
   prefetch();

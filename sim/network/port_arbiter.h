@@ -15,7 +15,7 @@
 #include "sim/network/link_state.h"
 #include "sim/network/packet.h"
 #include "sim/network/packet_forwarding.h"
-#include "sim/network/packet_mail.h"
+#include "sim/network/remote_packet_events.h"
 #include "sim/network/switch_buffers.h"
 #include "sim/network/switch_fans.h"
 
@@ -34,8 +34,9 @@ class PacketSource {
 
 class PortArbiter {
  public:
-  // Owns the packets of its set. `back_pressure` and `mail` may be made after it.
-  PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back_pressure, PacketMail& mail);
+  // Owns the packets of its set. `back_pressure` and `remote events` may be made after it.
+  PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back_pressure,
+              RemotePacketEvents& remote_event);
   PortArbiter(const PortArbiter&) = delete;
   PortArbiter& operator=(const PortArbiter&) = delete;
 
@@ -165,7 +166,7 @@ class PortArbiter {
   SwitchBuffers buffers_;
   LinkState links_;
   BackPressure& back_pressure_;
-  PacketMail& mail_;
+  RemotePacketEvents& remote_event_;
   std::uint64_t held_back_ = 0;
 };
 
@@ -300,8 +301,9 @@ inline void PortArbiter::transmit(PortId port, std::uint32_t packet, std::uint32
       [[unlikely]]
     return;
   if (k.kind == PacketKind::link_control) [[unlikely]] {
-    mail_.send_event(port, {now + busy + links_.delay(port), p.origin.next_key(), port ^ 1U,
-                            EventKind::link_control, static_cast<std::uint64_t>(k.psn) << 8 | k.message});
+    remote_event_.send_event(
+        port, {now + busy + links_.delay(port), p.origin.next_key(), port ^ 1U, EventKind::link_control,
+               static_cast<std::uint64_t>(k.psn) << 8 | k.message});
     packets_.release(packet);
     return;
   }
@@ -321,7 +323,7 @@ inline void PortArbiter::transmit(PortId port, std::uint32_t packet, std::uint32
   const bool tells = (p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data;
   const Bytes bytes = k.bytes;
   if ((p.flags & fabric::kLeavesSet) != 0) {
-    mail_.post(port, packet, from + p.delay, step);
+    remote_event_.post(port, packet, from + p.delay, step);
   } else {
     loop_.schedule(from + p.delay, p.origin, static_cast<EventKind>(step >> kStepShift),
                    step & ((1U << kStepShift) - 1), packet);

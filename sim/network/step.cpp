@@ -15,7 +15,7 @@ struct StepParameters {
 
 // Default threshold: HPCC's simulation set-up for DCTCP (Li et al., SIGCOMM 2019, run.py): 30 KB at 10 Gb/s,
 // linear in speed, which is 300 KB at 100 Gb/s. DCTCP's switches decide when a packet arrives.
-Parameters<StepParameters> parameters() {
+Parameters<StepParameters> step_parameters() {
   return Parameters<StepParameters>()
       .bytes("threshold", &StepParameters::threshold, {0, 1000 * kGigabyte},
              "queue length at reference_rate above which every packet is marked")
@@ -38,7 +38,7 @@ class Step final : public Marker {
 };
 
 const Registration<Marker> kStep{
-    "step", "marks every packet above one queue length (DCTCP)", parameters(),
+    "step", "marks every packet above one queue length (DCTCP)", step_parameters(),
     [](const StepParameters& p, const ConfigNode&) { return std::make_unique<Step>(p); }};
 
 }  // namespace

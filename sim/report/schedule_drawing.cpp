@@ -71,7 +71,7 @@ class Words {
   bool met_[3] = {};
 };
 
-std::string headline(const PlanSchedule& schedule) {
+std::string schedule_headline(const PlanSchedule& schedule) {
   return fmt::format("{} '{}' of {}: {}, {}, {} at {}", to_string(schedule.kind),
                      printable(schedule.algorithm), counted(schedule.ranks, "rank"),
                      counted(schedule.chunks, "chunk"), schedule.in_place ? "in place" : "out of place",
@@ -269,7 +269,7 @@ class SchedulePicture {
   }
 
   std::string draw() {
-    canvas_.text({kMargin, 24}, headline(schedule_), 13);
+    canvas_.text({kMargin, 24}, schedule_headline(schedule_), 13);
     canvas_.text(
         {kMargin, 42},
         "an arrow is a message, in the colour of its chunk; one that ends in a plus sign is added there" +
@@ -346,8 +346,8 @@ class SchedulePicture {
 }  // namespace
 
 std::string render_schedule(const PlanSchedule& schedule, std::size_t width) {
-  if (schedule.messages.empty() && schedule.local.empty()) return headline(schedule) + "\n";
-  return wrapped(headline(schedule), 0, 2, width) + "\n\n" + ScheduleTable(schedule, width).text();
+  if (schedule.messages.empty() && schedule.local.empty()) return schedule_headline(schedule) + "\n";
+  return wrapped(schedule_headline(schedule), 0, 2, width) + "\n\n" + ScheduleTable(schedule, width).text();
 }
 
 std::string draw_schedule(const PlanSchedule& schedule) { return SchedulePicture(schedule).draw(); }

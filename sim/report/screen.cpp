@@ -37,7 +37,7 @@ std::string done_text(const JobResult& job) {
                      out_of(job.tasks_done, job.tasks_total));
 }
 
-void headline(Text out, const JobResult& job, const JobSummary& summary) {
+void job_headline(Text out, const JobResult& job, const JobSummary& summary) {
   fmt::format_to(out, "  iteration time   {}", or_dash(summary.iteration_time_s, human_seconds));
   if (job.iterations != 1 || !job.done) fmt::format_to(out, "   ({})", done_text(job));
   fmt::format_to(out, "\n");
@@ -440,7 +440,7 @@ void training(Text out, const Results& results, std::size_t width) {
   const JobResult& job = results.jobs.front();
   const JobSummary summary = summarise(job);
   header(out, results, job);
-  headline(out, job, summary);
+  job_headline(out, job, summary);
   memory(out, job, width);
   recovery(out, job, width);
   breakdown(out, job, summary, width);

@@ -76,7 +76,7 @@ class CircuitTopology final : public Topology {
 
 // The switches as they are joined when every optical switch is at its configuration of that number, or at its
 // last one; all that they can make: kNoId.
-SwitchGraph joined(const CircuitFabric& fabric, bool packets, std::uint32_t number) {
+SwitchGraph joined_circuits(const CircuitFabric& fabric, bool packets, std::uint32_t number) {
   SwitchGraph graph;
   graph.switches = fabric.switches + (packets ? 1 : 0);
   for (std::uint32_t i = 0; packets && i < fabric.switches; ++i) graph.links.emplace_back(i, fabric.switches);
@@ -92,13 +92,13 @@ SwitchGraph joined(const CircuitFabric& fabric, bool packets, std::uint32_t numb
 }
 
 // Links between switches of the longest way, in any configuration that joins all.
-std::uint32_t longest_way(const CircuitFabric& fabric, bool packets) {
-  if (fabric.waits) return joined(fabric, packets, kNoId).diameter();
+std::uint32_t longest_circuit_way(const CircuitFabric& fabric, bool packets) {
+  if (fabric.waits) return joined_circuits(fabric, packets, kNoId).diameter();
   std::size_t most = 0;
   for (const CircuitFabric::Optical& one : fabric.optical) most = std::max(most, one.configurations.size());
   std::uint32_t longest = 0;
   for (std::uint32_t number = 0; number < most; ++number) {
-    const SwitchGraph graph = joined(fabric, packets, number);
+    const SwitchGraph graph = joined_circuits(fabric, packets, number);
     if (graph.is_connected()) longest = std::max(longest, graph.diameter());
   }
   return longest;
@@ -134,13 +134,13 @@ std::unique_ptr<Topology> circuit_fabric(CircuitFabric fabric, const CircuitFabr
                std::to_string(kMaxHostPorts) + " are allowed");
   }
   const bool packets = parameters.packet_rate.has_value();
-  if (!joined(fabric, packets, fabric.waits ? kNoId : 0).is_connected()) {
+  if (!joined_circuits(fabric, packets, fabric.waits ? kNoId : 0).is_connected()) {
     where.fail(fabric.waits ? "the circuits of all configurations together do not join all switches"
                             : "the circuits of the first configuration do not join all switches");
   }
   std::int64_t channels = parameters.channels;
   if (channels == 0)
-    channels = std::clamp<std::int64_t>(longest_way(fabric, packets), 1, kMostOrderedChannels);
+    channels = std::clamp<std::int64_t>(longest_circuit_way(fabric, packets), 1, kMostOrderedChannels);
   return std::make_unique<CircuitTopology>(std::move(fabric), parameters,
                                            static_cast<std::uint32_t>(channels));
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kMaxSwitches = 1 << 20;
 
 // A place of a NIC: its plane, and its number among the host ports there.
-struct Place {
+struct SwitchPlace {
   std::uint32_t plane = kNoId;
   std::uint32_t number = 0;
 };
@@ -49,7 +49,7 @@ struct Numbers {
 class ClosRoutes final : public Routes {
  public:
   ClosRoutes(const Graph& graph, const ClosShape& shape, NodeId first_switch, std::span<const HostPort> nics,
-             const std::vector<Place>& places)
+             const std::vector<SwitchPlace>& places)
       : numbers_(shape),
         first_switch_(first_switch),
         place_(graph.node_count()),
@@ -63,7 +63,7 @@ class ClosRoutes final : public Routes {
   }
 
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
-    const Place& to = place_[destination];
+    const SwitchPlace& to = place_[destination];
     if (at < first_switch_) {
       return place_[at].plane == to.plane ? std::span(&access_[at].up, 1) : std::span<const PortId>();
     }
@@ -92,7 +92,7 @@ class ClosRoutes final : public Routes {
 
   Numbers numbers_;
   NodeId first_switch_;
-  std::vector<Place> place_;                    // by node: of NICs
+  std::vector<SwitchPlace> place_;              // by node: of NICs
   std::vector<Access> access_;                  // by node: of NICs
   std::vector<std::span<const PortId>> ports_;  // by node: the graph's own lists, which stay where they are
 };
@@ -107,7 +107,7 @@ class FoldedClos final : public Topology {
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const auto first_switch = static_cast<NodeId>(graph.node_count());
     for (std::uint32_t plane = 0; plane < shape_.planes; ++plane) add_switches(graph, plane);
-    const std::vector<Place> places = place_nics(nics);
+    const std::vector<SwitchPlace> places = place_nics(nics);
     for (std::size_t i = 0; i < nics.size(); ++i) {
       const NodeId plane = first_switch + places[i].plane * numbers_.switches;
       graph.add_link(plane + places[i].number / shape_.tiers[0].down, nics[i].nic, shape_.tiers[0].link);
@@ -128,11 +128,11 @@ class FoldedClos final : public Topology {
     }
   }
 
-  std::vector<Place> place_nics(std::span<const HostPort> nics) const {
-    std::vector<Place> places;
+  std::vector<SwitchPlace> place_nics(std::span<const HostPort> nics) const {
+    std::vector<SwitchPlace> places;
     std::vector<std::uint32_t> taken(shape_.planes, 0);
     for (const HostPort& port : nics) {
-      Place place{.plane = port.rail % shape_.planes};
+      SwitchPlace place{.plane = port.rail % shape_.planes};
       place.number = shape_.rails == 1 ? taken[place.plane]++ : number_on_rail(port);
       if (place.number >= numbers_.tiers.back().below) refuse(port, place.plane);
       places.push_back(place);

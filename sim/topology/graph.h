@@ -148,4 +148,8 @@ class Graph {
   std::vector<std::uint32_t> node_numbers_, port_numbers_;  // empty: the ids
 };
 
+inline bool is_switch(const Graph& graph, NodeId node) {
+  return graph.node(node).kind == NodeKind::fabric_switch;
+}
+
 }  // namespace netsim

@@ -125,7 +125,7 @@ std::uint32_t forwarder(const std::vector<Search>& nvlink, const HostBuild& host
   return best.empty() ? kNoId : best[(from + to) % best.size()];
 }
 
-std::vector<PortId> joined(std::vector<PortId> first, const std::vector<PortId>& second) {
+std::vector<PortId> joined_ports(std::vector<PortId> first, const std::vector<PortId>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -141,7 +141,7 @@ HostWays::GpuWay gpu_way(const std::vector<Search>& nvlink, const std::vector<Se
   if (nvlink[from].reaches(b)) return {HostWayKind::nvlink, nvlink[from].way(a, b)};
   if (const std::uint32_t via = forwarder(nvlink, host, from, to); via != kNoId) {
     const NodeId middle = host.gpus[via];
-    return {HostWayKind::nvlink, joined(nvlink[from].way(a, middle), nvlink[via].way(middle, b))};
+    return {HostWayKind::nvlink, joined_ports(nvlink[from].way(a, middle), nvlink[via].way(middle, b))};
   }
   if (pcie[from].reaches(b)) return {HostWayKind::pcie, pcie[from].way(a, b)};
   return {};
@@ -215,8 +215,8 @@ class NicSearch {
     return {.node = nic,
             .kind = NicChoice::Kind::by_gpu,
             .cost = {pcie.crossings, nvlink.links + pcie.links, std::min(nvlink.narrowest, pcie.narrowest)},
-            .ports =
-                joined(nvlink_[gpu].way(host_.gpus[gpu], host_.gpus[by]), pcie_[by].way(host_.gpus[by], nic)),
+            .ports = joined_ports(nvlink_[gpu].way(host_.gpus[gpu], host_.gpus[by]),
+                                  pcie_[by].way(host_.gpus[by], nic)),
             .back = direct.back};
   }
 
@@ -256,7 +256,7 @@ std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
     if (nearest == kNoId) continue;
     const NodeId middle = host.gpus[nearest];
     ways.push_back(
-        {node, joined(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node)), {}});
+        {node, joined_ports(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node)), {}});
   }
   std::stable_sort(ways.begin(), ways.end(), [](const HostWays::NicWay& a, const HostWays::NicWay& b) {
     return a.ports.size() < b.ports.size();

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::uint64_t kEffort = 4'000'000;  // hops that the search for circles looks at
 
-bool is_switch(const Graph& graph, NodeId node) { return graph.node(node).kind == NodeKind::fabric_switch; }
-
 // Links between the two switches with NICs that are farthest apart.
 std::uint32_t longest_way(const Graph& graph, std::span<const HostPort> nics) {
   std::set<NodeId> access;

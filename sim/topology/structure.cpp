@@ -14,8 +14,6 @@ namespace {
 // Switches to search from; more are taken as a sample.
 constexpr std::size_t kMostSearches = 512;
 
-bool is_switch(const Graph& graph, NodeId id) { return graph.node(id).kind == NodeKind::fabric_switch; }
-
 // Of each NIC its port into the fabric; kNoId where it has none.
 PortId access_port(const Graph& graph, NodeId nic) {
   for (const PortId port : graph.ports_of(nic)) {
@@ -66,13 +64,13 @@ class Distances {
   std::vector<NodeId> reached_;
 };
 
-// Pairs of NICs that have a way, and the links of all their ways.
-struct Pairs {
+// DistancePairs of NICs that have a way, and the links of all their ways.
+struct DistancePairs {
   std::uint64_t count = 0, hops = 0;
 };
 
 // Of the NICs of one fabric, by switch.
-void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>& nics, Pairs& pairs,
+void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>& nics, DistancePairs& pairs,
                        Structure& result) {
   Distances distances(graph);
   const std::size_t step = std::max<std::size_t>(1, (nics.size() + kMostSearches - 1) / kMostSearches);
@@ -246,7 +244,7 @@ Structure structure_of(const Cluster& cluster, const std::vector<bool>& failing)
   count_links(graph, result);
   count_circuits(graph, result);
   result.channels = cluster.routes->channels_in_words();
-  Pairs pairs;
+  DistancePairs pairs;
   for (const ClusterFabric& fabric : cluster.fabrics) {
     if (!fabric.scale_up) measure_distances(graph, nics_by_switch(graph, fabric.ports), pairs, result);
   }

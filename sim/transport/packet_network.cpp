@@ -53,7 +53,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
   }
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
     parts_.push_back(
-        std::make_unique<TransportPart>(engine.set(set), fabric_.part(set), state_, connections_, fabric_));
+        std::make_unique<TransportShard>(engine.set(set), fabric_.part(set), state_, connections_, fabric_));
     connections_.add_sender(parts_.back()->sender());
   }
   idle_keys_ = find_idle_keys(network_node, transport_node);

@@ -1,4 +1,4 @@
-// The packet network as a whole: a TransportPart for each set of atoms on a Fabric, and what concerns all of
+// The packet network as a whole: a TransportShard for each set of atoms on a Fabric, and what concerns all of
 // them: connections, flow records, reports. Private to the room.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/flow_records.h"
 #include "sim/transport/packet_network.h"
-#include "sim/transport/transport_part.h"
+#include "sim/transport/transport_shard.h"
 #include "sim/transport/transport_state.h"
 
 namespace netsim {
@@ -126,7 +126,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   FlowRecords flows_;
   Circuits circuits_{fabric_.circuits()};
   std::vector<std::string> idle_keys_;  // notes
-  std::vector<std::unique_ptr<TransportPart>> parts_;
+  std::vector<std::unique_ptr<TransportShard>> parts_;
 };
 
 }  // namespace netsim

@@ -13,7 +13,7 @@
 #include "sim/workload/program/workload.pb.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::collective_kind_test {
 namespace {
 
 std::string upper(std::string name) {
@@ -93,4 +93,4 @@ TEST(CollectiveKinds, HaveTheBusBandwidthOfNcclTests) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::collective_kind_test

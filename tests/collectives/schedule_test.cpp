@@ -14,7 +14,7 @@
 #include "tests/collectives/algorithms/plan_run.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::schedule_test {
 namespace {
 
 using netsim::testing::AlgorithmCase;
@@ -132,4 +132,4 @@ TEST(Schedule, IsOfNoMorePlanThanAnybodyLooksAt) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::schedule_test

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace netsim {
+namespace netsim::config_entries_test {
 namespace {
 
 using ::testing::AllOf;
@@ -43,4 +43,4 @@ TEST(ConfigEntries, ListsOfSizes) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::config_entries_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace netsim {
+namespace netsim::config_test {
 namespace {
 
 using ::testing::AllOf;
@@ -445,4 +445,4 @@ TEST(ConfigProperty, AnyOverlayIsAppliedOrRefused) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::config_test

@@ -6,7 +6,7 @@
 
 #include "sim/core/errors.h"
 
-namespace netsim {
+namespace netsim::csv_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(Csv, RowsAloneMayHaveAnyNumberOfCells) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::csv_test

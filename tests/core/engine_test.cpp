@@ -15,7 +15,7 @@
 #include "sim/core/random.h"
 #include "sim/core/time_limits.h"
 
-namespace netsim {
+namespace netsim::engine_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -124,13 +124,13 @@ class Town {
     const Place& place = *static_cast<Place*>(context);
     place.town->handle(place.set, event);
   }
-  // Mail of this kind carries its key twice more: beside it and attached.
-  static void take(void* context, const Mail& mail, const std::byte* attached) {
+  // RemoteEvent of this kind carries its key twice more: beside it and attached.
+  static void take(void* context, const RemoteEvent& remote_event, const std::byte* attached) {
     const Place& place = *static_cast<Place*>(context);
     std::uint64_t beside = 0, more = 0;
-    std::memcpy(&beside, mail.data.data(), sizeof(beside));
-    std::memcpy(&more, attached + mail.event.argument, sizeof(more));
-    Event event = mail.event;
+    std::memcpy(&beside, remote_event.data.data(), sizeof(beside));
+    std::memcpy(&more, attached + remote_event.event.argument, sizeof(more));
+    Event event = remote_event.event;
     event.argument = more >> 1;
     if (beside != event.key) event.target = UINT32_MAX;
     place.town->engine_.loop(place.set).insert(event);
@@ -173,11 +173,11 @@ class Town {
       engine_.loop(set).insert(event);
       return;
     }
-    Mail& mail = engine_.set(set).post(set_of(target), event.time);
-    mail.event = event;
+    RemoteEvent& remote_event = engine_.set(set).post(set_of(target), event.time);
+    remote_event.event = event;
     if (plain) return;
-    std::memcpy(mail.data.data(), &event.key, sizeof(event.key));
-    mail.event.argument = engine_.set(set).attach(set_of(target), event.argument << 1);
+    std::memcpy(remote_event.data.data(), &event.key, sizeof(event.key));
+    remote_event.event.argument = engine_.set(set).attach(set_of(target), event.argument << 1);
   }
 
   // Few times, so that several calls have the same one.
@@ -360,16 +360,16 @@ TEST(Engine, NoticesAreNoEvents) {
   std::vector<std::string> order;
   pair.engine.set(1).set_mail_handler(
       EventKind::notice,
-      [](void* lines, const Mail& mail, const std::byte* attached) {
+      [](void* lines, const RemoteEvent& remote_event, const std::byte* attached) {
         char text[8];
-        std::memcpy(text, attached + mail.event.argument, sizeof(text));
+        std::memcpy(text, attached + remote_event.event.argument, sizeof(text));
         static_cast<std::vector<std::string>*>(lines)->push_back(text);
       },
       &order);
   const auto tell = [&](const char(&text)[8]) {
-    Mail& mail = pair.engine.set(0).post(1, kNoEvent);
-    mail.event = {kNoEvent, 0, 0, EventKind::notice, 0};
-    mail.event.argument = pair.engine.set(0).attach(1, text);
+    RemoteEvent& remote_event = pair.engine.set(0).post(1, kNoEvent);
+    remote_event.event = {kNoEvent, 0, 0, EventKind::notice, 0};
+    remote_event.event.argument = pair.engine.set(0).attach(1, text);
   };
   std::uint64_t idle = 0;
   pair.engine.set_monitor(10, [&](Time, bool is_idle) { idle += is_idle ? 1 : 0; });
@@ -737,4 +737,4 @@ TEST(Engine, HasNoMoreThreadsThanSets) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::engine_test

@@ -11,7 +11,7 @@
 
 #include "sim/core/random.h"
 
-namespace netsim {
+namespace netsim::event_loop_test {
 namespace {
 
 struct Recorder {
@@ -181,4 +181,4 @@ TEST(EventLoop, WindowsUpToAHorizonGiveTheOrderOfOneRun) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::event_loop_test

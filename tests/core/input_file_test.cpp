@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace netsim {
+namespace netsim::input_file_test {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(FindInputFile, LooksBesideTheFileThatNamesItThenAboveThenHere) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::input_file_test

@@ -6,7 +6,7 @@
 
 #include "sim/core/errors.h"
 
-namespace netsim {
+namespace netsim::log_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(Log, RefusesUnknownLevelsAndRooms) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::log_test

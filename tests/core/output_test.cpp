@@ -19,7 +19,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/read_log.h"
 
-namespace netsim {
+namespace netsim::output_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -400,4 +400,4 @@ TEST(Errors, ACheckThrowsWhatDoesNotHoldAndWhere) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::output_test

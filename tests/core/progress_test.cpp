@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace netsim {
+namespace netsim::progress_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -146,4 +146,4 @@ TEST_F(ProgressTest, MeasuresWallTime) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::progress_test

@@ -12,7 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/fingerprint.h"
 
-namespace netsim {
+namespace netsim::random_test {
 namespace {
 
 double relative_error(double x) {
@@ -123,4 +123,4 @@ TEST(Fingerprint, HexHasSixteenDigits) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::random_test

@@ -10,7 +10,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 
-namespace netsim {
+namespace netsim::readings_test {
 namespace {
 
 using ::testing::AllOf;
@@ -206,4 +206,4 @@ TEST(ReadingsProperty, ShiftedDecimalsAreTheSameValue) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::readings_test

@@ -13,7 +13,7 @@
 #include "sim/core/schema.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::registry_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -348,4 +348,4 @@ TEST(Schema, ReferencesAreNeverDangling) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::registry_test

@@ -11,7 +11,7 @@
 
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::reserved_array_test {
 namespace {
 
 TEST(ReservedArray, StaysWhereItIs) {
@@ -143,4 +143,4 @@ TEST(ReservedArray, TakesNoMoreAddressSpaceThanThereIs) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::reserved_array_test

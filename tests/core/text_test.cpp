@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-namespace netsim {
+namespace netsim::text_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST(Text, PrintableTextIsTextWhateverItShows) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::text_test

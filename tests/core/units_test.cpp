@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace netsim {
+namespace netsim::units_test {
 namespace {
 
 constexpr Bytes kLargest = INT64_MAX / (8 * kSecond);  // whose bits in picoseconds fit into 64 bits
@@ -39,4 +39,4 @@ TEST(TransmissionTime, IsExact) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::units_test

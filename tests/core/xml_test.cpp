@@ -7,7 +7,7 @@
 #include "sim/core/errors.h"
 #include "tests/support/mutations.h"
 
-namespace netsim {
+namespace netsim::xml_test {
 namespace {
 
 using ::testing::StartsWith;
@@ -80,4 +80,4 @@ TEST(Xml, RefusesWhatIsBroken) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::xml_test

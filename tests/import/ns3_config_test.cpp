@@ -13,7 +13,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::ns3_config_test {
 namespace {
 
 using testing::AllOf;
@@ -298,4 +298,4 @@ TEST_F(Ns3Config, ReadsTheReferenceRuns) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::ns3_config_test

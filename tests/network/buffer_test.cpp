@@ -7,7 +7,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/star.h"
 
-namespace netsim {
+namespace netsim::buffer_test {
 namespace {
 
 using test::star;
@@ -66,4 +66,4 @@ TEST(Buffer, ThatIsTooSmallIsToldWithItsPlaceAndWhatWouldDo) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::buffer_test

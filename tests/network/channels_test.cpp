@@ -11,7 +11,7 @@
 #include "sim/network/class_arbiter.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::channels_test {
 namespace {
 
 using testing::PacketFixture;
@@ -324,4 +324,4 @@ TEST(TorusCapacity, NeighbourRingsSaturateAllLinks) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::channels_test

@@ -11,7 +11,7 @@
 #include "sim/core/errors.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::circuits_test {
 namespace {
 
 using testing::PacketFixture;
@@ -316,4 +316,4 @@ TEST(Circuits, SaysWhatWaitsInTheDark) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::circuits_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::classes_test {
 namespace {
 
 using testing::PacketFixture;
@@ -173,4 +173,4 @@ TEST(Classes, WhatIsLosslessIsAllNoneOrAList) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::classes_test

@@ -8,7 +8,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/star.h"
 
-namespace netsim {
+namespace netsim::counters_test {
 namespace {
 
 using test::star;
@@ -89,4 +89,4 @@ TEST(Acknowledged, CountsPayload) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::counters_test

@@ -7,7 +7,7 @@
 #include "sim/core/random.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::deadlock_test {
 namespace {
 
 using testing::PacketFixture;
@@ -128,4 +128,4 @@ TEST(Deadlock, ALongPauseIsNone) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::deadlock_test

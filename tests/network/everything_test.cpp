@@ -9,7 +9,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::everything_test {
 namespace {
 
 using testing::PacketFixture;
@@ -133,4 +133,4 @@ TEST(Everything, TogetherDeliversEveryMessageOnce) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::everything_test

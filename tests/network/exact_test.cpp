@@ -5,7 +5,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::exact_test {
 namespace {
 
 using testing::PacketFixture;
@@ -143,4 +143,4 @@ TEST(Exact, PcieFetchKeepsTheWireBusy) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::exact_test

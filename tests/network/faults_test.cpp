@@ -9,7 +9,7 @@
 #include "sim/network/faults.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::faults_test {
 namespace {
 
 using testing::PacketFixture;
@@ -321,4 +321,4 @@ TEST_F(FaultPlans, LinksWithinHostsHaveNoFaults) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::faults_test

@@ -9,7 +9,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/topology/graphs.h"
 
-namespace netsim {
+namespace netsim::layers_test {
 namespace {
 
 using testing::PacketFixture;
@@ -102,4 +102,4 @@ TEST(Layers, AreFoundAgainWhenLinksFail) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::layers_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::lossless_test {
 namespace {
 
 using testing::PacketFixture;
@@ -208,4 +208,4 @@ TEST(Credits, WhatMakesNoSenseIsRefused) {
 // A queue limited in packets drops even with credits; the credits of what it drops come back.
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::lossless_test

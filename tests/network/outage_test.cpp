@@ -11,7 +11,7 @@
 #include "sim/network/faults.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::outage_test {
 namespace {
 
 using testing::PacketFixture;
@@ -346,4 +346,4 @@ TEST(Partition, PacketsWithoutAWayAreCountedAsSuch) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::outage_test

@@ -12,7 +12,7 @@
 #include "sim/network/class_arbiter.h"
 #include "sim/transport/reliability/reliability.h"
 
-namespace netsim {
+namespace netsim::policies_test {
 namespace {
 
 template <class Interface>
@@ -226,4 +226,4 @@ TEST(ClassArbiter, TheHighTableGoesFirstUpToItsLimit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::policies_test

@@ -11,7 +11,7 @@
 #include "sim/network/fabric.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::property_test {
 namespace {
 
 using testing::PacketFixture;
@@ -235,4 +235,4 @@ TEST(Fingerprint, SameInputSameBitsAndEveryKnobShows) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::property_test

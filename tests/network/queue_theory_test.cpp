@@ -13,7 +13,7 @@
 #include "sim/core/random.h"
 #include "tests/support/port_fixture.h"
 
-namespace netsim {
+namespace netsim::queue_theory_test {
 namespace {
 
 using testing::Hop;
@@ -378,4 +378,4 @@ TEST(QueueLittle, BytesThatWaitAddUpToSizesTimesWaits) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::queue_theory_test

@@ -9,7 +9,7 @@
 #include "sim/network/policies.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::routing_test {
 namespace {
 
 using testing::PacketFixture;
@@ -359,4 +359,4 @@ TEST(Static, WaysThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::routing_test

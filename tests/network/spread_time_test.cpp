@@ -8,7 +8,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::spread_time_test {
 namespace {
 
 using testing::PacketFixture;
@@ -155,4 +155,4 @@ TEST(SpreadTime, NoMessageIsFasterThanIdeal) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::spread_time_test

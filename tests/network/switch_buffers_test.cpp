@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace netsim {
+namespace netsim::switch_buffers_test {
 namespace {
 
 using Admission = SwitchBuffers::Admission;
@@ -132,4 +132,4 @@ TEST(SwitchBuffers, CountCreditsAtBothEnds) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::switch_buffers_test

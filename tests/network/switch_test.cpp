@@ -8,7 +8,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::switch_test {
 namespace {
 
 using testing::PacketFixture;
@@ -188,4 +188,4 @@ TEST(QueueLimit, DropsExactlyWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::switch_test

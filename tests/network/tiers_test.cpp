@@ -6,7 +6,7 @@
 #include "sim/core/errors.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::tiers_test {
 namespace {
 
 using testing::PacketFixture;
@@ -88,4 +88,4 @@ TEST(Tiers, SayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::tiers_test

@@ -10,7 +10,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::collective_bounds_test {
 namespace {
 
 using Help = LibraryChoice::Help;
@@ -117,4 +117,4 @@ TEST(CollectiveBounds, ARingComesNear) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::collective_bounds_test

@@ -9,7 +9,7 @@
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
 
-namespace netsim {
+namespace netsim::configuration_test {
 namespace {
 
 using ::testing::AllOf;
@@ -134,4 +134,4 @@ TEST(ReportConfigured, IsNothingWhereThereIsNoOneText) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::configuration_test

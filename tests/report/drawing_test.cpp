@@ -10,7 +10,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::drawing_test {
 namespace {
 
 using testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(Drawing, EscapesNames) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::drawing_test

@@ -14,7 +14,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::prediction_test {
 namespace {
 
 struct PredictedRun {
@@ -359,4 +359,4 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ToldProgress, ::testing::ValuesIn(long_runs(
                          [](const auto& chosen) { return std::string(chosen.param.name); });
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::prediction_test

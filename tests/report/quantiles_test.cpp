@@ -8,7 +8,7 @@
 
 #include "sim/core/random.h"
 
-namespace netsim {
+namespace netsim::quantiles_test {
 namespace {
 
 std::int64_t nearest_rank(std::vector<std::int64_t> values, std::uint64_t percent) {
@@ -74,4 +74,4 @@ TEST(ReportQuantiles, HoldTheLargestValueThereIs) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::quantiles_test

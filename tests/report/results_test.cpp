@@ -8,7 +8,7 @@
 
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::results_test {
 namespace {
 
 using test::quantiles_of;
@@ -266,4 +266,4 @@ TEST(ReportOutcome, HasItsExitCodeAndItsReason) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::results_test

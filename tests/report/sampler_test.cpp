@@ -9,7 +9,7 @@
 
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::sampler_test {
 namespace {
 
 using test::Directory;
@@ -243,4 +243,4 @@ TEST_F(ReportSampler, StopsAtMaxRowsAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::sampler_test

@@ -11,7 +11,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::schedule_drawing_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(SchedulePicture, IsOfTheFirst64RanksAndTimes) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::schedule_drawing_test

@@ -9,7 +9,7 @@
 #include "sim/core/random.h"
 #include "sim/report/quantiles.h"
 
-namespace netsim {
+namespace netsim::value_list_test {
 namespace {
 
 std::vector<std::int64_t> draw(const char* name, std::size_t count, std::uint64_t range) {
@@ -72,4 +72,4 @@ TEST(TogetherQuantiles, AreThoseOfOneDistribution) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::value_list_test

@@ -13,7 +13,7 @@
 #include "sim/report/tables.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::writers_test {
 namespace {
 
 using nlohmann::json;
@@ -611,4 +611,4 @@ TEST(ReportScreen, NumbersHaveThreeDigits) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::writers_test

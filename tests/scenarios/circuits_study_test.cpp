@@ -9,7 +9,7 @@
 #include "sim/simulation.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::circuits_study_test {
 namespace {
 
 // Eight servers, four ports each: an all-reduce over rings, then all-to-alls of servers that are opposite to
@@ -56,4 +56,4 @@ TEST_F(CircuitsStudy, TheBenefitEndsWhereChangesTakeWhatTheySave) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::circuits_study_test

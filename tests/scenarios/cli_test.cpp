@@ -21,7 +21,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 
-namespace netsim {
+namespace netsim::cli_test {
 namespace {
 
 using nlohmann::json;
@@ -497,4 +497,4 @@ TEST_F(NetsimProgram, AFullDiskIsAnIoErrorAndLeavesNoTornFile) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::cli_test

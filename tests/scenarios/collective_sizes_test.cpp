@@ -18,7 +18,7 @@
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::collective_sizes_test {
 namespace {
 
 using test::Directory;
@@ -212,4 +212,4 @@ TEST(CollectiveAlgorithms, AreRefusedWhereTheyStand) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::collective_sizes_test

@@ -15,7 +15,7 @@
 #include "tests/scenarios/star_reference.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::collectives_exact_test {
 namespace {
 
 class Collective : public CommunicationListener {
@@ -235,4 +235,4 @@ TEST(SerialSends, OthersShareTheLink) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::collectives_exact_test

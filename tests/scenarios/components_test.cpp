@@ -12,7 +12,7 @@
 #include "sim/simulation.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::components_test {
 namespace {
 
 const std::string kConfigs = source_directory() + "/configs/";
@@ -185,4 +185,4 @@ TEST(Components, EachIsInAShippedConfiguration) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::components_test

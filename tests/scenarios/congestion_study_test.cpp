@@ -9,7 +9,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::congestion_study_test {
 namespace {
 
 using testing::PacketFixture;
@@ -101,4 +101,4 @@ TEST(DcqcnStudy, TheQueueLeavesKmaxBehindBetween80And320Flows) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::congestion_study_test

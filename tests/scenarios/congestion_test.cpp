@@ -13,7 +13,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::congestion_test {
 namespace {
 
 using nlohmann::json;
@@ -74,4 +74,4 @@ TEST(Congestion, PowerTcpHasFullThroughputAndShortQueues) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::congestion_test

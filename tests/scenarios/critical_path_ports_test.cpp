@@ -18,7 +18,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::critical_path_ports_test {
 namespace {
 
 using test::Directory;
@@ -153,4 +153,4 @@ TEST(CriticalPathPorts, AreTheSameInTablesAndSummary) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::critical_path_ports_test

@@ -9,7 +9,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/tasks_of.h"
 
-namespace netsim {
+namespace netsim::expert_parallel_test {
 namespace {
 
 constexpr Bytes kLayers = 2, kTokens = 64, kTopK = 2, kRanks = 8;
@@ -95,4 +95,4 @@ TEST(ExpertParallelOnTheWire, FetchedExpertsAreTheFormula) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::expert_parallel_test

@@ -17,7 +17,7 @@
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::faces_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -372,4 +372,4 @@ TEST_F(Faces, RunningOutOfMemoryIsNotABug) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::faces_test

@@ -17,7 +17,7 @@
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::failure_search_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -426,4 +426,4 @@ TEST(FailureSearch, AStallNamesTheFailure) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::failure_search_test

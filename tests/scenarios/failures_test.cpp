@@ -13,7 +13,7 @@
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::failures_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST(Failures, AreChecked) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::failures_test

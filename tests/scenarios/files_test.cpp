@@ -19,7 +19,7 @@
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -211,4 +211,4 @@ TEST_F(Files, NamesThatAreTooLongAreQuoted) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::files_test

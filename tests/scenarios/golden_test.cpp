@@ -14,7 +14,7 @@
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::golden_test {
 namespace {
 
 using test::Scenario;
@@ -122,4 +122,4 @@ TEST(Golden, TheCpusInstructionsDoNotShow) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::golden_test

@@ -1,5 +1,5 @@
-// The memory of GPUs in a run: is its course that of the tasks, is the peak in the report, and is what does
-// not fit refused?
+// The memory of GPUs in a run: is its configuration that of the tasks, is the peak in the report, and is what
+// does not fit refused?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::gpu_memory_test {
 namespace {
 
 using ::testing::AllOf;
@@ -80,26 +80,26 @@ TEST(GpuMemory, HasItsCourseInATable) {
   EXPECT_EQ(line,
             "job,rank,time_ps,bytes,parameters_bytes,gradients_bytes,optimizer_bytes,activations_bytes,"
             "gathered_bytes,communication_bytes,host_bytes");
-  struct Course {
+  struct CollectiveConfig {
     std::int64_t first = -1, last = 0, most = 0, time = -1;
   };
-  std::map<std::string, Course> courses;
+  std::map<std::string, CollectiveConfig> collective_configs;
   while (std::getline(table, line)) {
     std::vector<std::string> cells;
     std::istringstream row(line);
     for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
     ASSERT_EQ(cells.size(), 11U);
-    Course& course = courses[cells[1]];
-    course.last = std::stoll(cells[3]);
-    if (course.first < 0) course.first = course.last;
-    course.most = std::max(course.most, course.last);
-    EXPECT_GE(std::stoll(cells[2]), course.time);
-    course.time = std::stoll(cells[2]);
+    CollectiveConfig& collective_config = collective_configs[cells[1]];
+    collective_config.last = std::stoll(cells[3]);
+    if (collective_config.first < 0) collective_config.first = collective_config.last;
+    collective_config.most = std::max(collective_config.most, collective_config.last);
+    EXPECT_GE(std::stoll(cells[2]), collective_config.time);
+    collective_config.time = std::stoll(cells[2]);
   }
-  ASSERT_EQ(courses.size(), 4U);
-  for (const auto& [rank, course] : courses) {
-    EXPECT_EQ(course.first, course.last);
-    EXPECT_EQ(course.most, results.jobs[0].memory->rank_peak.at(std::stoul(rank)));
+  ASSERT_EQ(collective_configs.size(), 4U);
+  for (const auto& [rank, collective_config] : collective_configs) {
+    EXPECT_EQ(collective_config.first, collective_config.last);
+    EXPECT_EQ(collective_config.most, results.jobs[0].memory->rank_peak.at(std::stoul(rank)));
   }
 }
 
@@ -149,4 +149,4 @@ TEST(WarmUp, IsLeftOutOfMeans) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::gpu_memory_test

@@ -14,7 +14,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::jobs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -365,4 +365,4 @@ TEST(SimulationObjects, TwoInOneProcessDoNotMeet) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::jobs_test

@@ -14,7 +14,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::memory_test {
 namespace {
 
 using nlohmann::json;
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(Flows, FlowMemoryPrediction,
                          [](const auto& chosen) { return std::string(std::get<0>(chosen.param)); });
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::memory_test

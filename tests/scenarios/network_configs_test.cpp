@@ -16,7 +16,7 @@
 #include "sim/transport/reliability/reliability.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::network_configs_test {
 namespace {
 
 const std::string kConfigs = source_directory() + "/configs/";
@@ -193,4 +193,4 @@ TEST(NetworkConfigs, NoComponentIsWithoutOne) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::network_configs_test

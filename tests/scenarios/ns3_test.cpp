@@ -8,7 +8,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::ns3_test {
 namespace {
 
 void compare(const std::string& only) {
@@ -30,4 +30,4 @@ TEST(Ns3, ImportedConfigurations) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::ns3_test

@@ -8,7 +8,7 @@
 
 #include "sim/core/errors.h"
 
-namespace netsim {
+namespace netsim::options_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(CommandLine, CanBeTypedAgain) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::options_test

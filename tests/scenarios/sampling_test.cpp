@@ -13,7 +13,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::sampling_test {
 namespace {
 
 using test::Directory;
@@ -184,4 +184,4 @@ TEST(Sampling, IsNotThereWhereTheNetworkIsIdeal) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::sampling_test

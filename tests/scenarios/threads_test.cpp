@@ -18,7 +18,7 @@
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::threads_test {
 namespace {
 
 using test::Directory;
@@ -338,4 +338,4 @@ TEST(LongThreads, DoNotShowInAPermutation) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::threads_test

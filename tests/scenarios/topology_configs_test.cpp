@@ -12,7 +12,7 @@
 #include "sim/topology/topology.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::topology_configs_test {
 namespace {
 
 constexpr Bytes kMessage = 1'000'000;  // configs/topologies/shift.yaml
@@ -51,4 +51,4 @@ INSTANTIATE_TEST_SUITE_P(Shipped, TopologyConfigs, testing::ValuesIn(shipped_top
                          [](const auto& name) { return name.param; });
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::topology_configs_test

@@ -11,7 +11,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::traffic_configs_test {
 namespace {
 
 struct Case {
@@ -144,4 +144,4 @@ TEST(TrafficScenarios, ARunOfNs3IsOneFile) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::traffic_configs_test

@@ -8,7 +8,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::twisted_torus_test {
 namespace {
 
 // Messages of 16 KiB from everyone to everyone, all at once; packets take any shortest way. What 64 KiB and
@@ -45,4 +45,4 @@ TEST(LongTwistedTorusTraffic, GainsOnAllToAllOf256Chips) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::twisted_torus_test

@@ -12,7 +12,7 @@
 #include "sim/core/registry.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::placement_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(Placement, RefusesMoreRanksThanThereAreFreeGpus) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::placement_test

@@ -11,7 +11,7 @@
 
 #include "sim/topology/topology.h"
 
-namespace netsim {
+namespace netsim::aggregation_tree_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(AggregationTree, NeedsSwitchesThatAreNoHosts) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::aggregation_tree_test

@@ -11,7 +11,7 @@
 #include "sim/topology/hop_ordered_routes.h"
 #include "tests/topology/graphs.h"
 
-namespace netsim {
+namespace netsim::channel_dependencies_test {
 namespace {
 
 DependencyCircle all_of(const Cluster& cluster, const Routes& routes) {
@@ -69,4 +69,4 @@ TEST(HopOrderedRoutes, HaveNoCirclesOnAnyGraphWithAsManyChannelsAsHops) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::channel_dependencies_test

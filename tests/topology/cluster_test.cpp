@@ -9,7 +9,7 @@
 #include "sim/core/registry.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::cluster_test {
 namespace {
 
 using testing::AllOf;
@@ -399,4 +399,4 @@ TEST(Cluster, EveryTopologyAndHostIsDescribed) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::cluster_test

@@ -8,7 +8,7 @@
 
 #include "sim/topology/link_names.h"
 
-namespace netsim {
+namespace netsim::graph_test {
 namespace {
 
 using testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(Graph, NamesLinkKinds) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::graph_test

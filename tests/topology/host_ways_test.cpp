@@ -12,7 +12,7 @@
 #include "sim/topology/host_ways.h"
 #include "sim/topology/topology.h"
 
-namespace netsim {
+namespace netsim::host_ways_test {
 namespace {
 
 using testing::ElementsAre;
@@ -252,4 +252,4 @@ RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::host_ways_test

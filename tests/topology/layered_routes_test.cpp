@@ -16,7 +16,7 @@
 #include "sim/topology/channel_dependencies.h"
 #include "tests/topology/graphs.h"
 
-namespace netsim {
+namespace netsim::layered_routes_test {
 namespace {
 
 using ::testing::AllOf;
@@ -275,4 +275,4 @@ TEST(OrderedRoutes, OfARingInAFileAreLayers) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::layered_routes_test

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace netsim {
+namespace netsim::matching_test {
 namespace {
 
 // The largest weight of a matching of those from `next` on that are not taken.
@@ -48,4 +48,4 @@ TEST(HeaviestMatching, IsAsHeavyAsAnyCanBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::matching_test

@@ -11,7 +11,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::partition_test {
 namespace {
 
 const char* const kRing =
@@ -230,4 +230,4 @@ TEST(Partition, HostsOfAnNvlinkRackAreOne) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::partition_test

@@ -9,7 +9,7 @@
 #include "sim/core/config.h"
 #include "sim/topology/topology.h"
 
-namespace netsim {
+namespace netsim::parts_test {
 namespace {
 
 // Hosts by part, of those parts that have any.
@@ -33,4 +33,4 @@ TEST(Parts, AreTheRacksAndPodsOfAFatTree) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::parts_test

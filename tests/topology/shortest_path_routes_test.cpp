@@ -7,7 +7,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::shortest_path_routes_test {
 namespace {
 
 constexpr const char* kGraph = "topology: {kind: jellyfish, switches: 40, degree: 5, hosts_per_switch: 2}";
@@ -54,4 +54,4 @@ TEST(ShortestPathRoutes, AvoidWhatIsDown) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::shortest_path_routes_test

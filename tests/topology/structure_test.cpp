@@ -13,7 +13,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::structure_test {
 namespace {
 
 Structure structure(const std::string& topology, const std::string& more = "") {
@@ -288,4 +288,4 @@ TEST(Structure, SamplesLargeFabrics) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::structure_test

@@ -12,7 +12,7 @@
 #include "sim/report/configuration.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::acknowledge_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -273,4 +273,4 @@ TEST(Acknowledge, TheOldKeysErrorNamesTheNewOne) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::acknowledge_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::cnp_delay_test {
 namespace {
 
 using testing::PacketFixture;
@@ -87,4 +87,4 @@ TEST(CnpDelay, CountsAsPartOfTheRoundTripThatDcqcnMustFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::cnp_delay_test

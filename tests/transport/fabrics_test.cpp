@@ -14,7 +14,7 @@
 #include "sim/report/configuration.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::fabrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -407,4 +407,4 @@ TEST(StorageNics, LeaveTheOthersAlone) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::fabrics_test

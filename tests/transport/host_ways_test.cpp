@@ -9,7 +9,7 @@
 #include "sim/network/path.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::host_ways_test {
 namespace {
 
 using testing::PacketFixture;
@@ -246,4 +246,4 @@ TEST(Acknowledging, GoesByTheSendersHost) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::host_ways_test

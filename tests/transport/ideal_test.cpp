@@ -6,7 +6,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::ideal_test {
 namespace {
 
 using testing::PacketFixture;
@@ -158,4 +158,4 @@ TEST(Window, MayScaleWithTheRate) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::ideal_test

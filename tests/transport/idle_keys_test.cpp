@@ -7,7 +7,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::idle_keys_test {
 namespace {
 
 using ::testing::AllOf;
@@ -108,4 +108,4 @@ TEST(IdleKeys, OfTheRestOfTheNetwork) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::idle_keys_test

@@ -12,7 +12,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/star.h"
 
-namespace netsim {
+namespace netsim::message_delays_test {
 namespace {
 
 using testing::PacketFixture;
@@ -292,4 +292,4 @@ TEST(MessageDelays, AddUpWherePacketsAreLost) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::message_delays_test

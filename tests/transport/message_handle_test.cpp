@@ -12,7 +12,7 @@
 #include "sim/transport/ideal_endpoint.h"
 #include "tests/support/scripted_messages.h"
 
-namespace netsim {
+namespace netsim::message_handle_test {
 namespace {
 
 using testing::ScriptedMessages;
@@ -754,4 +754,4 @@ TEST(MessageHandle, QueuePairsOfMessagesThatVanishedAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::message_handle_test

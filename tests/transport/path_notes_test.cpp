@@ -16,7 +16,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::path_notes_test {
 namespace {
 
 using testing::PacketFixture;
@@ -174,4 +174,4 @@ TEST(PathNotes, NoDefaultHasOneOnADefaultNetwork) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::path_notes_test

@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace netsim {
+namespace netsim::psn_window_test {
 namespace {
 
 TEST(PsnWindow, IsEmptyUntilWritten) {
@@ -61,4 +61,4 @@ TEST(PsnWindow, BehavesLikeAMap) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::psn_window_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::queue_pair_test {
 namespace {
 
 using testing::PacketFixture;
@@ -121,4 +121,4 @@ TEST(QueuePair, UnknownKeysAndValuesOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::queue_pair_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::reroute_test {
 namespace {
 
 using testing::PacketFixture;
@@ -70,4 +70,4 @@ TEST(Reroute, NorWithQueuePairsThatAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::reroute_test

@@ -19,7 +19,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::recognise_test {
 namespace {
 
 using testing::AllOf;
@@ -336,4 +336,4 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::recognise_test

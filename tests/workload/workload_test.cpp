@@ -13,7 +13,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/tasks_of.h"
 
-namespace netsim {
+namespace netsim::workload_test {
 namespace {
 
 using ::testing::AllOf;
@@ -125,4 +125,4 @@ TEST_F(WorkloadFiles, OnlyDescriptionsAreCompiled) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::workload_test

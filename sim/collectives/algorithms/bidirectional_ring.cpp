@@ -21,7 +21,7 @@ class BidirectionalRing final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kBidirectionalRing{
     "bidirectional_ring",
     "all-reduce, all-gather and reduce-scatter around a ring in both directions, half of the buffer each: "
     "for ranks whose links to both neighbours are not the same",

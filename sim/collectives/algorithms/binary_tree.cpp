@@ -39,7 +39,7 @@ class BinaryTree final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kBinaryTree{
     "binary_tree",
     "broadcast, reduce and all-reduce over a binary tree, round behind round: few steps, at half of the "
     "bandwidth; for middling buffers",

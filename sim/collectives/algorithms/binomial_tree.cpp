@@ -199,7 +199,7 @@ class BinomialTree final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kBinomialTree{
     "binomial_tree",
     "broadcast, reduce, all-reduce, gather and scatter over a binomial tree: log2(p) steps; for small "
     "buffers",

@@ -32,7 +32,7 @@ class BlueConnect final : public CollectiveAlgorithm {
   Dimensions dimensions_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kBlueconnect{
     "blueconnect",
     "all-reduce over any factorisation of the ranks, [GPUs of a host, hosts of a rack, ...]: reduce-scatters "
     "outwards, all-gathers back; for levels of different rates",

@@ -52,7 +52,7 @@ class Chain final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kChain{
     "chain",
     "broadcast and reduce from rank to rank, slice behind slice: full bandwidth for large buffers, p-1 steps "
     "of latency",

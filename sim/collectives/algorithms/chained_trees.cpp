@@ -53,7 +53,7 @@ class ChainedTrees final : public CollectiveAlgorithm {
   TreeOptions options_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kChainedTrees{
     "chained_trees",
     "all-reduce over one or two binary trees whose broadcasts overlap their reductions, chunk by chunk",
     Parameters<ChainedTreesParameters>()

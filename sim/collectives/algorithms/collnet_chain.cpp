@@ -35,15 +35,15 @@ struct ChainParameters : CollnetParameters {
   }
 };
 
-Parameters<ChainParameters> parameters() {
+Parameters<ChainParameters> collnet_chain_parameters() {
   using P = ChainParameters;
   return collnet_parameters<P>("CollNetChain", "")
       .integer("chains", &P::chains, {0, 64}, "in each host; 0: as many as there are NICs near its ranks");
 }
 
-class ChainPlan final : public AggregationPlan {
+class CollnetChainPlan final : public AggregationPlan {
  public:
-  ChainPlan(std::uint32_t ranks, std::uint32_t group, std::uint32_t chains)
+  CollnetChainPlan(std::uint32_t ranks, std::uint32_t group, std::uint32_t chains)
       : AggregationPlan("collnet_chain", CollectiveKind::all_reduce, ranks, 0, group, chains, 2 * chains) {}
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
     return block >= turn(0) ? turn_steps(rank, block) : 1;
@@ -112,7 +112,7 @@ class CollnetChain final : public CollectiveAlgorithm {
                                   const GroupShape& shape) const override {
     return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
     // A host is taken to have a NIC for each of its ranks where nothing else is said.
     const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
     return collnet_kernels(p_, load.bytes, length * chains);
@@ -123,17 +123,17 @@ class CollnetChain final : public CollectiveAlgorithm {
                              std::uint32_t nics) const {
     const std::uint32_t each = group_of(group, "collnet_chain", kind, ranks);
     const auto chains = p_.chains != 0 ? static_cast<std::uint32_t>(p_.chains) : std::max(1U, nics);
-    return std::make_unique<ChainPlan>(ranks, each, chains);
+    return std::make_unique<CollnetChainPlan>(ranks, each, chains);
   }
 
   ChainParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kCollnetChain{
     "collnet_chain",
     "all-reduce along a chain in each host to a NIC, where aggregation trees in the fabric's switches add up "
     "(NCCL CollNetChain)",
-    parameters(),
+    collnet_chain_parameters(),
     [](const ChainParameters& p, const ConfigNode&) { return std::make_unique<CollnetChain>(p); }};
 
 }  // namespace

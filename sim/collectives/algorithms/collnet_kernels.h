@@ -45,18 +45,18 @@ Parameters<P> collnet_parameters(const std::string& name, const std::string& of_
 // `at_once`: messages that are on their way together, of an operation of `bytes`. Where fewer than 64, 8 or 1
 // of them would come for each, they are halved, to 128, 64 and 32 KiB (calcCollChunking in NCCL's
 // src/enqueue.cc).
-inline OwnKernels collnet_kernels(const CollnetParameters& parameters, Bytes bytes, Bytes at_once) {
+inline KernelModel collnet_kernels(const CollnetParameters& parameters, Bytes bytes, Bytes at_once) {
   Bytes chunk = parameters.chunk;
   for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 128}, {8, 64}, {1, 32}}) {
     const Bytes smallest = most * kKibibyte;
     while (bytes < fewest * at_once * chunk && chunk > smallest) chunk /= 2;
   }
-  return OwnKernels{.base_latency = parameters.base_latency,
-                    .hop_latency = parameters.hop_latency,
-                    .hop_latency_net = parameters.hop_latency_net,
-                    .channels = 1,
-                    .chunk = chunk,
-                    .slots = static_cast<std::uint32_t>(parameters.slots)};
+  return KernelModel{.base_latency = parameters.base_latency,
+                     .hop_latency = parameters.hop_latency,
+                     .hop_latency_net = parameters.hop_latency_net,
+                     .channels = 1,
+                     .chunk = chunk,
+                     .slots = static_cast<std::uint32_t>(parameters.slots)};
 }
 
 }  // namespace netsim

@@ -48,7 +48,7 @@ struct DeepepParameters : GroupParameters {
   double nvlink_share = 0.9;
 };
 
-Parameters<DeepepParameters> parameters() {
+Parameters<DeepepParameters> deepep_parameters() {
   using P = DeepepParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
@@ -252,14 +252,14 @@ class Deepep final : public CollectiveAlgorithm {
     if (kind == CollectiveKind::combine) return std::make_unique<CombinePlan>(ranks, group);
     return std::make_unique<DispatchPlan>(ranks, group);
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
-    OwnKernels kernels{.base_latency = p_.hop_latency,
-                       .hop_latency = p_.hop_latency,
-                       .hop_latency_net = p_.hop_latency_net,
-                       .channels = static_cast<std::uint32_t>(p_.channels),
-                       .apart = true,
-                       .chunk = p_.chunk * load.token,
-                       .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
+    KernelModel kernels{.base_latency = p_.hop_latency,
+                        .hop_latency = p_.hop_latency,
+                        .hop_latency_net = p_.hop_latency_net,
+                        .channels = static_cast<std::uint32_t>(p_.channels),
+                        .apart = true,
+                        .chunk = p_.chunk * load.token,
+                        .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
     if (load.several_hosts) {
       kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
       kernels.block_rate = p_.warp_rate;
@@ -275,12 +275,12 @@ class Deepep final : public CollectiveAlgorithm {
   DeepepParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kDeepep{
     "deepep",
     "tokens to their experts and back as DeepEP's normal kernels do it: once to each host, and from there "
     "over "
     "NVLink",
-    parameters(), [](const DeepepParameters& p, const ConfigNode& where) {
+    deepep_parameters(), [](const DeepepParameters& p, const ConfigNode& where) {
       if (p.buffer < kSlots * p.chunk) {
         where.fail("buffer: " + std::to_string(p.buffer) + " tokens are too few for chunks of " +
                    std::to_string(p.chunk) + " (allowed: " + std::to_string(kSlots * p.chunk) + " and more)");

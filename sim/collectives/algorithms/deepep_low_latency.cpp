@@ -19,7 +19,7 @@ struct LowLatencyParameters {
   Time hop_latency_net = 2'800 * kNanosecond;
 };
 
-Parameters<LowLatencyParameters> parameters() {
+Parameters<LowLatencyParameters> deepep_low_latency_parameters() {
   using P = LowLatencyParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
@@ -38,23 +38,23 @@ class LowLatency final : public CollectiveAlgorithm {
     check_all_to_all("deepep_low_latency", kind, ranks);
     return std::make_unique<EachPeerPlan>("deepep_low_latency", kind, ranks, Counted::What::copies);
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
-    return OwnKernels{.base_latency = p_.base_latency,
-                      .hop_latency = p_.hop_latency,
-                      .hop_latency_net = p_.hop_latency_net,
-                      .apart = true,
-                      .chunk = load.token};
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
+    return KernelModel{.base_latency = p_.base_latency,
+                       .hop_latency = p_.hop_latency,
+                       .hop_latency_net = p_.hop_latency_net,
+                       .apart = true,
+                       .chunk = load.token};
   }
 
  private:
   LowLatencyParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kDeepepLowLatency{
     "deepep_low_latency",
     "tokens to their experts and back as DeepEP's low-latency kernels do it: a message for each token and "
     "expert",
-    parameters(),
+    deepep_low_latency_parameters(),
     [](const LowLatencyParameters& p, const ConfigNode&) { return std::make_unique<LowLatency>(p); }};
 
 }  // namespace

@@ -149,7 +149,7 @@ class Direct final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kDirect{
     "direct",
     "everybody sends everybody at once what is theirs: one step, or two for an all-reduce; gather and "
     "scatter "

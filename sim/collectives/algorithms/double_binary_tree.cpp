@@ -62,7 +62,7 @@ class DoubleBinaryTree final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kDoubleBinaryTree{
     "double_binary_tree",
     "all-reduce over two complementary binary trees: about 2 log2(p) steps; for small buffers on many ranks",
     Parameters<NoParameters>(),

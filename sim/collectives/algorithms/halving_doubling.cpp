@@ -20,7 +20,7 @@ class HalvingDoubling final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kHalvingDoubling{
     "halving_doubling",
     "all-reduce, all-gather and reduce-scatter by recursive halving and doubling: the fewest bytes in "
     "log2(p) "

@@ -97,7 +97,7 @@ class Hierarchical final : public CollectiveAlgorithm {
   GroupParameters parameters_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kHierarchical{
     "hierarchical",
     "all-reduce through the first ranks of groups: reduced in groups, around a ring of their leaders, "
     "broadcast in groups; few steps, for small buffers on many ranks",

@@ -76,7 +76,7 @@ class MultiRing final : public CollectiveAlgorithm, public LinkAlgorithm {
   mutable std::map<std::vector<std::uint32_t>, std::unique_ptr<MultiRing>> along_;  // by jumps
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kMultiRing{
     "multi_ring",
     "all-reduce, all-gather and reduce-scatter around several rings at once that share no links: for ranks "
     "with links to many others",

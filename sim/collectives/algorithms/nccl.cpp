@@ -68,7 +68,7 @@ class Nccl final : public CollectiveAlgorithm {
   std::vector<std::unique_ptr<CollectiveAlgorithm>> own_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kNccl{
     "nccl",
     "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree, CollNet or PAT",
     Parameters<NcclParameters>()

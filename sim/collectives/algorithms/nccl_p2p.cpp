@@ -41,7 +41,7 @@ struct NcclP2pParameters : GroupParameters {
   std::optional<std::int64_t> channels, per_peer;
 };
 
-Parameters<NcclP2pParameters> parameters() {
+Parameters<NcclP2pParameters> nccl_p2p_parameters() {
   using P = NcclP2pParameters;
   return Parameters<P>()
       .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
@@ -224,11 +224,12 @@ class NcclP2p final : public CollectiveAlgorithm {
   std::unique_ptr<CollectiveAlgorithm> direct_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kNcclP2p{
     "nccl_p2p",
     "sends and receives as NCCL does them, alone or grouped into an all-to-all (v): in rounds, so many at a "
     "time, between hosts over the NIC of the receiver's rail (PXN)",
-    parameters(), [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
+    nccl_p2p_parameters(),
+    [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -25,7 +25,7 @@
 namespace netsim {
 namespace {
 
-Parameters<NvlsParameters> parameters() {
+Parameters<NvlsParameters> nvls_parameters() {
   using P = NvlsParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
@@ -126,7 +126,7 @@ class Nvls final : public CollectiveAlgorithm {
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     return std::make_unique<NvlsPlan>(kind, ranks);
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {64, 64 * kKibibyte}, {8, 32 * kKibibyte}, {2, 16 * kKibibyte}};
     const std::uint32_t heads = nvls_heads(load.kind, load.ranks);
@@ -142,9 +142,9 @@ class Nvls final : public CollectiveAlgorithm {
   NvlsParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kNvls{
     "nvls", "NVLink SHARP: switches add up each rank's part for it and copy it to all (NCCL NVLS)",
-    parameters(), [](const NvlsParameters& p, const ConfigNode&) { return std::make_unique<Nvls>(p); }};
+    nvls_parameters(), [](const NvlsParameters& p, const ConfigNode&) { return std::make_unique<Nvls>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -100,7 +100,7 @@ struct NvlsShape {
   Bytes chunk = 0;                         // at most...
   std::span<const NvlsChunkLimit> limits;  // ... and by each of these in turn
 };
-OwnKernels nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgorithm::Load& load,
-                        const NvlsShape& shape);
+KernelModel nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgorithm::Load& load,
+                         const NvlsShape& shape);
 
 }  // namespace netsim

@@ -29,7 +29,7 @@ struct NvlsTreeParameters : HostGroupParameters, NvlsParameters {
   Time hop_latency_net = 20'900 * kNanosecond;
 };
 
-Parameters<NvlsTreeParameters> parameters() {
+Parameters<NvlsTreeParameters> nvls_tree_parameters() {
   using P = NvlsTreeParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
@@ -178,19 +178,19 @@ class NvlsTree final : public CollectiveAlgorithm {
                                   const GroupShape& shape) const override {
     return over(kind, ranks, p_.group_size(shape, "nvls_tree", kind, ranks));
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {32, 256 * kKibibyte}, {16, 128 * kKibibyte}, {4, 64 * kKibibyte}, {1, 32 * kKibibyte}};
     const std::uint32_t heads = p_.group_size(load), hosts = load.ranks / heads;
     const Bytes chunk = hosts >= 4 ? std::min(p_.chunk, 64 * kKibibyte) : p_.chunk;
-    OwnKernels kernels = nvls_kernels(p_, load,
-                                      {.domains = std::max(load.domains, 2U),
-                                       .heads = heads,
-                                       .scatters = NvlsTreePlan::scatters_of(heads),
-                                       .trees = NvlsTreePlan::kTrees,
-                                       .copy_rate = nvls_tree_copy_rate(load.generation),
-                                       .chunk = chunk,
-                                       .limits = kLimits});
+    KernelModel kernels = nvls_kernels(p_, load,
+                                       {.domains = std::max(load.domains, 2U),
+                                        .heads = heads,
+                                        .scatters = NvlsTreePlan::scatters_of(heads),
+                                        .trees = NvlsTreePlan::kTrees,
+                                        .copy_rate = nvls_tree_copy_rate(load.generation),
+                                        .chunk = chunk,
+                                        .limits = kLimits});
     kernels.hop_latency_net = p_.hop_latency_net;
     return kernels;
   }
@@ -203,11 +203,11 @@ class NvlsTree final : public CollectiveAlgorithm {
   NvlsTreeParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kNvlsTree{
     "nvls_tree",
     "all-reduce over hosts with NVLink SHARP: switches add up in each, binary trees join them (NCCL NVLS "
     "tree)",
-    parameters(),
+    nvls_tree_parameters(),
     [](const NvlsTreeParameters& p, const ConfigNode&) { return std::make_unique<NvlsTree>(p); }};
 
 }  // namespace

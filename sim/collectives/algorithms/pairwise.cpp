@@ -50,7 +50,7 @@ class Pairwise final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kPairwise{
     "pairwise",
     "all-to-all (v) in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
     Parameters<NoParameters>(),

@@ -160,7 +160,7 @@ class ParameterServer final : public CollectiveAlgorithm {
   Split split_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kParameterServer{
     "parameter_server",
     "all-reduce by servers to which all push and from which all pull: workers themselves, dedicated ones, or "
     "both as BytePS has them",

@@ -130,7 +130,7 @@ class Pat final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kPat{
     "pat",
     "all-gather and reduce-scatter over binomial trees of all ranks at once, far partners first: log2(p) "
     "steps for any number of ranks",

@@ -22,7 +22,7 @@ class RecursiveDoubling final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kRecursiveDoubling{
     "recursive_doubling",
     "all-reduce and all-gather by recursive doubling: log2(p) steps; an all-reduce sends the whole buffer in "
     "each, so it is for small ones",

@@ -20,7 +20,7 @@ class Ring final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kRing{
     "ring",
     "all-reduce, all-gather and reduce-scatter around a ring: the fewest bytes, p-1 or 2(p-1) steps; for "
     "large buffers",

@@ -52,7 +52,7 @@ struct SharpParameters : CollnetParameters {
   }
 };
 
-Parameters<SharpParameters> parameters() {
+Parameters<SharpParameters> sharp_parameters() {
   using P = SharpParameters;
   return collnet_parameters<P>("CollNetDirect", " (NCCL_BUFFSIZE / NCCL_STEPS)")
       .integer("trees", &P::trees, {0, 64},
@@ -362,7 +362,7 @@ class Sharp final : public CollectiveAlgorithm {
     const std::uint32_t group = p_.group_size(shape, "sharp", kind, ranks);
     return over(kind, ranks, root, group, shape.nics / group);
   }
-  std::optional<OwnKernels> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> own_kernels(const Load& load) const override {
     // Each of a chunk at a time.
     const Bytes heads = AggregationPlan::has_rows(load.kind) ? load.ranks : p_.group_size(load);
     return collnet_kernels(p_, load.bytes, heads);
@@ -380,11 +380,12 @@ class Sharp final : public CollectiveAlgorithm {
   SharpParameters p_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kSharp{
     "sharp",
     "aggregation trees in the switches of the fabric between hosts add up and copy (InfiniBand's SHARP, NCCL "
     "CollNetDirect)",
-    parameters(), [](const SharpParameters& p, const ConfigNode&) { return std::make_unique<Sharp>(p); }};
+    sharp_parameters(),
+    [](const SharpParameters& p, const ConfigNode&) { return std::make_unique<Sharp>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -20,7 +20,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kMaxDimensions = 3;
+constexpr std::size_t kMaxSwingDimensions = 3;
 
 // 1 - 2 + 4 - ...: `terms` of it, modulo 2^32.
 std::uint32_t rho(std::uint32_t exchange) {
@@ -63,7 +63,7 @@ class SwingPlan final : public ButterflyPlan {
   // Calls f(exchange, move) for all of a slice, in order; the dimensions that have exchanges left take turns.
   template <class F>
   void for_each_move(std::uint32_t slice, F f) const {
-    std::array<std::uint32_t, kMaxDimensions> done{};
+    std::array<std::uint32_t, kMaxSwingDimensions> done{};
     std::uint32_t dimension = first_dimension(slice);
     for (std::uint32_t exchange = 0; exchange < bits(); dimension = (dimension + 1) % dimension_count()) {
       if (1U << done[dimension] >= dimensions_[dimension]) continue;
@@ -115,13 +115,13 @@ class Swing final : public CollectiveAlgorithm {
   Dimensions dimensions_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kSwing{
     "swing",
     "all-reduce by halving and doubling between near ranks of a torus: the fewest bytes in 2 log2(p) steps; "
     "powers of two only",
     dimensions_parameters("one dimension of all ranks"),
     [](const DimensionsParameters& p, const ConfigNode&) {
-      return std::make_unique<Swing>(read_dimensions(p, 1, kMaxDimensions));
+      return std::make_unique<Swing>(read_dimensions(p, 1, kMaxSwingDimensions));
     }};
 
 }  // namespace

@@ -162,7 +162,7 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kThreeStep{
     "three_step",
     "all-to-all that gathers in each group what goes to another one, and scatters it there: one message "
     "between two groups instead of one for each pair of ranks; for very many hosts",

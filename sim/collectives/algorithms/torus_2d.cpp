@@ -21,7 +21,7 @@ class Torus2d final : public CollectiveAlgorithm {
   Dimensions dimensions_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kTorus2d{
     "torus_2d",
     "all-reduce over a grid, [ranks of a row, rows]: reduce-scatter in rows, all-reduce in columns, "
     "all-gather in rows; the fewest bytes in far fewer steps than a ring's",

@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kMaxDimensions = 3;
+constexpr std::size_t kMaxTorusDimensions = 3;
 
 std::vector<RingSlice> rotated_slices(const Dimensions& dimensions) {
   const auto count = static_cast<std::uint32_t>(dimensions.size());
@@ -37,13 +37,13 @@ class TorusBucket final : public CollectiveAlgorithm {
   Dimensions dimensions_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kTorusBucket{
     "torus_bucket",
     "all-reduce over a torus, dimension by dimension, with a slice of the buffer for each direction of each "
     "dimension: all links of a torus at once",
     dimensions_parameters("one dimension of all ranks"),
     [](const DimensionsParameters& p, const ConfigNode&) {
-      return std::make_unique<TorusBucket>(read_dimensions(p, 1, kMaxDimensions));
+      return std::make_unique<TorusBucket>(read_dimensions(p, 1, kMaxTorusDimensions));
     }};
 
 }  // namespace

@@ -81,7 +81,7 @@ class Tree final : public CollectiveAlgorithm {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kTree{
     "tree",
     "all-reduce as NCCL's tree: a chain in each host, binary trees over the hosts; few steps over many "
     "hosts, and on two hosts more bandwidth than the NICs give a ring",

@@ -85,7 +85,7 @@ class TwoStepPlan final : public GroupedAllToAllPlan {
   }
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kTwoStep{
     "two_step",
     "all-to-all that collects in groups what goes to another group: one message between counterparts instead "
     "of one for each pair of ranks; for many hosts and middling sizes",

@@ -19,7 +19,7 @@ void halve(Bytes& chunk, Bytes channel_bytes, double wanted, Bytes least) {
 }
 
 // By Simple as many chunks are wanted as are on their way at once; what is said of LL128 NCCL has found out.
-Bytes tree_chunk(Bytes step, Bytes channel_bytes, const Cutting& cutting) {
+Bytes tree_chunk(Bytes step, Bytes channel_bytes, const ChunkingInput& cutting) {
   const std::uint32_t levels = levels_of(cutting.domains);
   if (cutting.protocol == Protocol::simple) {
     const std::uint32_t depth = cutting.ranks / cutting.domains - 1 + levels;
@@ -38,7 +38,7 @@ Bytes tree_chunk(Bytes step, Bytes channel_bytes, const Cutting& cutting) {
 }
 
 // The buffer's room stays what it is.
-void cut_as_tree(Chunking& chunking, Bytes bytes, const Cutting& cutting) {
+void cut_as_tree(Chunking& chunking, Bytes bytes, const ChunkingInput& cutting) {
   const Bytes step = chunking.slots == 0 ? chunking.slice
                                          : chunking.slice * static_cast<Bytes>(chunking.slots) / kBufferSteps;
   chunking.slice = tree_chunk(step, bytes / static_cast<Bytes>(cutting.channels), cutting);
@@ -61,7 +61,7 @@ std::uint64_t rounds_of_counted(const Chunking& chunking, Bytes bytes) {
 }  // namespace
 
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     const Cutting& cutting) {
+                     const ChunkingInput& cutting) {
   if (request.raw || cutting.farthest == Reach::self || cutting.farthest == Reach::ideal) return {};
   const bool inside = cutting.farthest != Reach::scale_out;
   Chunking chunking;

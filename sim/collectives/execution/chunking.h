@@ -63,7 +63,7 @@ struct Chunking {
 };
 
 // What decides how a buffer is cut, besides its size and the parameters.
-struct Cutting {
+struct ChunkingInput {
   Reach farthest = Reach::self;  // of a member from the first one
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
@@ -73,7 +73,7 @@ struct Cutting {
   std::uint32_t domains = 1;  // in so many
 };
 Chunking chunking_of(const CommunicationRequest& request, const CollectivesParameters& parameters,
-                     const Cutting& cutting);
+                     const ChunkingInput& cutting);
 
 // Steps of a connection's buffer (NCCL_STEPS).
 inline constexpr std::int64_t kBufferSteps = 8;

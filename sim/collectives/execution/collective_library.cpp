@@ -93,7 +93,7 @@ struct Choice {
   std::uint32_t of_channels = 1;  // that the group has with the algorithm
   std::uint32_t channels = 1;     // that are used...
   std::uint32_t first = 0;        // ... from this one on
-  CourseReason reason;
+  ConfigReason reason;
 };
 
 // What a request runs by, before NCCL's choice, and where that is said; null: it is the default.
@@ -238,7 +238,7 @@ class Chooser {
 
   // The least of what is allowed; of equal ones the first.
   void ask_model(const std::vector<const CollectiveAlgorithm*>& candidates, Choice& choice) const {
-    CourseReason& reason = choice.reason;
+    ConfigReason& reason = choice.reason;
     const bool one = candidates.size() == 1 && candidates.front() == &configured_;
     for (const CollectiveAlgorithm* algorithm : candidates) {
       if (!one && !allows(*algorithm)) continue;
@@ -393,12 +393,12 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
 }
 
 // NCCL's channels; one where the buffer is one message.
-std::uint32_t thread_blocks_of(const Chunking& chunking, const Cutting& cutting) {
+std::uint32_t thread_blocks_of(const Chunking& chunking, const ChunkingInput& cutting) {
   return chunking.slice == 0 ? chunking.channels : cutting.channels;
 }
 
 // From here on channels that are timed together are one.
-void use(OwnKernels& kernels, Chunking& chunking) {
+void use(KernelModel& kernels, Chunking& chunking) {
   const std::uint32_t together = kernels.apart ? 1 : kernels.channels;
   kernels.block_rate *= together;
   kernels.copy_in_rate *= together;
@@ -445,7 +445,7 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
   }
 }
 
-std::string text_of(const CourseReason& reason) {
+std::string text_of(const ConfigReason& reason) {
   std::string text = reason.own != nullptr ? "workload: " + reason.own->name
                      : reason.entry != nullptr
                          ? fmt::format("choices {}:{}", reason.entry->place.file, reason.entry->place.line)
@@ -469,7 +469,7 @@ std::string text_of(const CourseReason& reason) {
   return text;
 }
 
-Course LibraryLookup::course(const CommunicationRequest& request) {
+CollectiveConfig LibraryLookup::collective_config(const CommunicationRequest& request) {
   return is_collective(request.kind) ? collective(request) : point_to_point(request);
 }
 
@@ -494,31 +494,34 @@ std::string LibraryLookup::nccl_graph(const std::vector<std::uint32_t>& members)
   return write_nccl_graph(graph);
 }
 
-Course LibraryLookup::point_to_point(const CommunicationRequest& request) {
+CollectiveConfig LibraryLookup::point_to_point(const CommunicationRequest& request) {
   const std::vector<std::uint32_t>& members = *request.members;
   const CollectivesParameters& parameters = library_.parameters;
   const CollectiveAlgorithm& algorithm = library_.algorithms.of(request.kind);
-  Course course;
-  course.plan = &plans_.get(algorithm, request.kind, 2U, 0U, GroupShape());
-  course.family = algorithm.cost_family();
-  course.farthest = library_.endpoint.reach(members[0], members[1]);
-  Cutting cutting;
-  cutting.farthest = course.farthest;
+  CollectiveConfig collective_config;
+  collective_config.plan = &plans_.get(algorithm, request.kind, 2U, 0U, GroupShape());
+  collective_config.family = algorithm.cost_family();
+  collective_config.farthest = library_.endpoint.reach(members[0], members[1]);
+  ChunkingInput cutting;
+  cutting.farthest = collective_config.farthest;
   cutting.protocol =
       parameters.protocol.value_or(request.bytes <= kPointToPointLl ? Protocol::ll : Protocol::simple);
-  cutting.channels = static_cast<std::uint32_t>(
-      course.farthest == Reach::scale_out ? parameters.scale_out_channels : parameters.scale_up_channels);
+  cutting.channels = static_cast<std::uint32_t>(collective_config.farthest == Reach::scale_out
+                                                    ? parameters.scale_out_channels
+                                                    : parameters.scale_up_channels);
   if (algorithm.sends_and_receives() && !request.raw) {
-    const std::uint32_t own = course.farthest == Reach::scale_out ? algorithm.scale_out_channels() : 0;
+    const std::uint32_t own =
+        collective_config.farthest == Reach::scale_out ? algorithm.scale_out_channels() : 0;
     cutting.channels = own != 0 ? own : peer_channels_of(parameters, layouts_.get(members), 2).per_peer;
-    if (algorithm.uses_pxn()) course.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
+    if (algorithm.uses_pxn())
+      collective_config.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
   }
-  course.chunking = chunking_of(request, parameters, cutting);
-  course.channels = thread_blocks_of(course.chunking, cutting);
-  return course;
+  collective_config.chunking = chunking_of(request, parameters, cutting);
+  collective_config.channels = thread_blocks_of(collective_config.chunking, cutting);
+  return collective_config;
 }
 
-Course LibraryLookup::collective(const CommunicationRequest& asked) {
+CollectiveConfig LibraryLookup::collective(const CommunicationRequest& asked) {
   const CommunicatorLayout& layout = layouts_.get(*asked.members);
   const Named named = named_for(library_, asked, layout);
   CommunicationRequest request = asked;
@@ -526,14 +529,14 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
   Choice choice = Chooser(library_, request, asked.kind, layout, named).choose();
   if (const auto* links = dynamic_cast<const LinkAlgorithm*>(choice.algorithm); links != nullptr)
     choice.algorithm = &links->along(link_jumps(library_.linked_gpus(), *request.members));
-  Cutting cutting;
+  ChunkingInput cutting;
   cutting.ranks = static_cast<std::uint32_t>(request.members->size());
   cutting.domains = layout.domains;
   cutting.farthest = layout.farthest;
   cutting.protocol = choice.protocol;
   cutting.channels = choice.channels;
   cutting.as_tree = choice.algorithm->order() == RankOrder::chains;
-  Course course;
+  CollectiveConfig collective_config;
   GroupShape shape(layout.sizes, layout.trees);
   if (layout.rate_of_nic > 0) shape.nics = static_cast<std::uint32_t>(layout.nic_rate / layout.rate_of_nic);
   if (choice.algorithm->sends_and_receives()) {
@@ -543,32 +546,34 @@ Course LibraryLookup::collective(const CommunicationRequest& asked) {
     shape.channels_per_peer = layout.farthest == Reach::scale_out ? peers.per_peer : 2;
   }
   try {
-    course.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, shape);
+    collective_config.plan = &plans_.get(*choice.algorithm, request.kind, cutting.ranks, request.root, shape);
   } catch (const InputError& error) {
     if (named.place == nullptr) throw;
     throw InputError(*named.place, error.what());
   }
-  course.reason = choice.reason;
-  course.reason.graph = layout.given(choice.algorithm->order()).channels > 0;
-  course.family = choice.algorithm->cost_family();
-  course.farthest = layout.farthest;
-  course.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels, choice.first,
-                                has_root(request.kind) ? request.root : kNoIndex);
-  cutting.rings = course.orders.count();
-  course.chunking = chunking_of(request, library_.parameters, cutting);
-  course.channels = thread_blocks_of(course.chunking, cutting);
+  collective_config.reason = choice.reason;
+  collective_config.reason.graph = layout.given(choice.algorithm->order()).channels > 0;
+  collective_config.family = choice.algorithm->cost_family();
+  collective_config.farthest = layout.farthest;
+  collective_config.orders = ChannelOrders(layout, choice.algorithm->order(), choice.of_channels,
+                                           choice.first, has_root(request.kind) ? request.root : kNoIndex);
+  cutting.rings = collective_config.orders.count();
+  collective_config.chunking = chunking_of(request, library_.parameters, cutting);
+  collective_config.channels = thread_blocks_of(collective_config.chunking, cutting);
   const std::optional<GpuGeneration> generation = generation_in(library_.parameters, layout);
-  set_rates(course.chunking, course.family, generation, layout, cutting.channels);
-  check_host(*course.plan, request);
+  set_rates(collective_config.chunking, collective_config.family, generation, layout, cutting.channels);
+  check_host(*collective_config.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
-  course.kernels = choice.algorithm->own_kernels({request.kind, request.bytes, cutting.ranks,
-                                                  layout.farthest == Reach::scale_out, layout.domains, token,
-                                                  generation, layout.local_rate});
-  if (!course.kernels || layout.farthest == Reach::ideal) return course;
-  if (course.kernels->thread_blocks > 0) course.channels = course.kernels->thread_blocks;
-  use(*course.kernels, course.chunking);
-  if (by_switches(course.family) && generation) course.fan_share = nvls_share(layout, *generation);
-  return course;
+  collective_config.kernels = choice.algorithm->own_kernels(
+      {request.kind, request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token,
+       generation, layout.local_rate});
+  if (!collective_config.kernels || layout.farthest == Reach::ideal) return collective_config;
+  if (collective_config.kernels->thread_blocks > 0)
+    collective_config.channels = collective_config.kernels->thread_blocks;
+  use(*collective_config.kernels, collective_config.chunking);
+  if (by_switches(collective_config.family) && generation)
+    collective_config.fan_share = nvls_share(layout, *generation);
+  return collective_config;
 }
 
 }  // namespace netsim

@@ -20,7 +20,7 @@
 namespace netsim {
 
 // Why it runs so.
-struct CourseReason {
+struct ConfigReason {
   // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
   bool configured = false;
   const OwnAlgorithm* own = nullptr;     // that the workload names; then neither does
@@ -39,10 +39,10 @@ struct CourseReason {
   const char* without_nvls = nullptr;     // why NVLS was no candidate, where it is one of the algorithm's
   const char* without_collnet = nullptr;  // the same of CollNet, where a fabric adds up
 };
-std::string text_of(const CourseReason& reason);
+std::string text_of(const ConfigReason& reason);
 
 // How a communication runs.
-struct Course {
+struct CollectiveConfig {
   const Plan* plan = nullptr;
   CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // of a member from the first one
@@ -54,9 +54,9 @@ struct Course {
   Chunking chunking;
   ChannelOrders orders;
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
-  std::optional<OwnKernels> kernels;
+  std::optional<KernelModel> kernels;
   double fan_share = 1;  // SwitchFan::share of all fans
-  CourseReason reason;
+  ConfigReason reason;
 };
 
 struct CollectiveLibrary {
@@ -87,13 +87,13 @@ class LibraryLookup {
   explicit LibraryLookup(CollectiveLibrary& library)
       : library_(library), layouts_(library.layouts), plans_(library.plans) {}
   // Of a group of two and more.
-  Course course(const CommunicationRequest& request);
+  CollectiveConfig collective_config(const CommunicationRequest& request);
   // As Executor has it.
   std::string nccl_graph(const std::vector<std::uint32_t>& members);
 
  private:
-  Course point_to_point(const CommunicationRequest& request);
-  Course collective(const CommunicationRequest& request);
+  CollectiveConfig point_to_point(const CommunicationRequest& request);
+  CollectiveConfig collective(const CommunicationRequest& request);
 
   CollectiveLibrary& library_;
   LayoutLookup layouts_;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/collectives/execution/collective_library.h"
-#include "sim/collectives/execution/executor_part.h"
+#include "sim/collectives/execution/executor_shard.h"
 #include "sim/collectives/execution/message_batches.h"
 #include "sim/collectives/execution/stall_report.h"
 #include "sim/core/errors.h"
@@ -37,15 +37,15 @@ class ScheduleExecutor final : public Executor {
     return batches_.scale_out_bytes(gpu, request);
   }
   LibraryChoice choice(const CommunicationRequest& request) override {
-    const Course course = lookup_.course(request);
-    const Plan& plan = *course.plan;
+    const CollectiveConfig collective_config = lookup_.collective_config(request);
+    const Plan& plan = *collective_config.plan;
     const auto help = plan.workers() < plan.ranks() ? LibraryChoice::Help::servers
                       : plan.fans() > 0             ? LibraryChoice::Help::switches
                                                     : LibraryChoice::Help::none;
     return {plan.algorithm(),
-            course.chunking.protocol,
-            course.channels * plan.channels(),
-            text_of(course.reason),
+            collective_config.chunking.protocol,
+            collective_config.channels * plan.channels(),
+            text_of(collective_config.reason),
             request.algorithm != nullptr ? request.algorithm->name : "",
             help};
   }
@@ -58,15 +58,15 @@ class ScheduleExecutor final : public Executor {
   }
 
  private:
-  ExecutorPart& part_of(std::uint32_t gpu) { return *part_of_gpu_[gpu]; }
+  ExecutorShard& part_of(std::uint32_t gpu) { return *part_of_gpu_[gpu]; }
 
   Endpoint& endpoint_;
   CollectiveLibrary library_;
   CommunicationListener* listener_ = nullptr;
   TransferTrace trace_;  // empty: nobody wants to know
   std::vector<ExecutorGpu> gpus_;
-  std::deque<ExecutorPart> parts_;  // by set
-  std::vector<ExecutorPart*> part_of_gpu_;
+  std::deque<ExecutorShard> parts_;  // by set
+  std::vector<ExecutorShard*> part_of_gpu_;
   MessageBatches batches_;
   LibraryLookup lookup_{library_};
 };
@@ -88,7 +88,7 @@ ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
 // By GPU, each one's oldest first.
 std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
   std::vector<const Operation*> unfinished;
-  for (const ExecutorPart& part : parts_) {
+  for (const ExecutorShard& part : parts_) {
     for (const Operation& operation : part.operations()) {
       if (operation.phase != Operation::Phase::recycled) unfinished.push_back(&operation);
     }

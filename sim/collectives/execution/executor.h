@@ -6,7 +6,7 @@
 // kind), chunking.h (how a buffer becomes messages: channels, rounds, slices, slots) and
 // latency_model.h (what starting a collective and handing over a message cost).
 //
-// Inside, one ExecutorPart (executor_part.h) per set of atoms holds the operations of its GPUs.
+// Inside, one ExecutorShard (executor_shard.h) per set of atoms holds the operations of its GPUs.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace {
 
 // Fans that follow each other mostly have the same members. The two that a switch passes sums on between know
 // of each other by their numbers; trees of the network are told apart by them, too.
-FanCache::Fans make(const Plan& plan, const std::vector<std::uint32_t>& members) {
+FanCache::Fans make_fans(const Plan& plan, const std::vector<std::uint32_t>& members) {
   FanCache::Fans made;
   made.members.reserve(plan.fans());
   for (std::uint32_t number = 0; number < plan.fans(); ++number) {
@@ -36,7 +36,7 @@ const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uin
   const std::lock_guard lock(mutex_);
   const Key wanted = key(plan, members, share);
   if (const auto known = fans_.find(wanted); known != fans_.end()) return known->second;
-  Fans made = make(plan, members);
+  Fans made = make_fans(plan, members);
   for (SwitchFan& fan : made.fans) fan.share = share;
   check(plan, made);
   return fans_.emplace(wanted, std::move(made)).first->second;

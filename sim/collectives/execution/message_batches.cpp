@@ -63,26 +63,28 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
 void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
-  const Course course = lookup_.course(request);
+  const CollectiveConfig collective_config = lookup_.collective_config(request);
   const bool apart = library_.endpoint.ways_differ();
-  for (const ChannelOrders::Channels& channels : course.orders.sets(course.chunking.channels)) {
+  for (const ChannelOrders::Channels& channels :
+       collective_config.orders.sets(collective_config.chunking.channels)) {
     if (!apart) {
-      for_each_on(gpu, request, course, channels, visit);
+      for_each_on(gpu, request, collective_config, channels, visit);
       continue;
     }
     for (std::uint32_t i = 0; i < channels.count; ++i)
-      for_each_on(gpu, request, course,
+      for_each_on(gpu, request, collective_config,
                   {channels.first + i * channels.step, channels.step, 1, channels.order}, visit);
   }
 }
 
-void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Course& course,
+void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
+                                 const CollectiveConfig& collective_config,
                                  const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
-  const Plan& plan = *course.plan;
+  const Plan& plan = *collective_config.plan;
   std::span<const SwitchFan> fans;
-  if (plan.fans() > 0) fans = library_.fans.get(plan, *request.members, course.fan_share).fans;
-  sizes_.open(plan, course.chunking, request, channels);
+  if (plan.fans() > 0) fans = library_.fans.get(plan, *request.members, collective_config.fan_share).fans;
+  sizes_.open(plan, collective_config.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
@@ -95,18 +97,19 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                                               : FanUse::reduction;
     }
     batch.channels = channels.count;
-    batch.first_channel = course.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
-    batch.channel_step = course.orders.number_step() * plan.channels();
+    batch.first_channel =
+        collective_config.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
+    batch.channel_step = collective_config.orders.number_step() * plan.channels();
     return batch;
   };
   // What another GPU passes on counts as the sender's on both ways.
   const auto visit_ways = [&](MessageBatch batch) {
-    if (course.passed_by != kNoIndex) {
+    if (collective_config.passed_by != kNoIndex) {
       MessageBatch first = batch;
-      first.destination = course.passed_by;
+      first.destination = collective_config.passed_by;
       first.reach = library_.endpoint.reach(gpu, first.destination);
       visit(first);
-      batch.reach = library_.endpoint.reach(course.passed_by, batch.destination);
+      batch.reach = library_.endpoint.reach(collective_config.passed_by, batch.destination);
     }
     visit(batch);
   };
@@ -119,7 +122,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
         visit_ways(batch);
       }
     }
-    if (receives(step.kind) && course.chunking.slots != 0 && is_credited(plan, step.from)) {
+    if (receives(step.kind) && collective_config.chunking.slots != 0 && is_credited(plan, step.from)) {
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;

@@ -19,8 +19,9 @@ class MessageBatches {
   void for_each(std::uint32_t gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
 
  private:
-  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const Course& course,
-                   const ChannelOrders::Channels& channels, const Executor::BatchVisitor& visit);
+  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
+                   const CollectiveConfig& collective_config, const ChannelOrders::Channels& channels,
+                   const Executor::BatchVisitor& visit);
 
   CollectiveLibrary& library_;
   LibraryLookup lookup_;

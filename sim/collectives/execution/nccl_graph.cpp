@@ -18,7 +18,6 @@ namespace {
 
 using Channel = NcclGraph::Channel;
 using Device = NcclGraph::Device;
-using Graph = NcclGraph::Graph;
 
 constexpr std::uint32_t kRingPattern = 4, kPatterns = 6, kGraphs = 5, kMostChannels = 64, kMostDevices = 4096;
 constexpr int kHostShift = 56;  // NCCL_TOPO_ID
@@ -108,7 +107,7 @@ Channel read_channel(const XmlElement& element) {
 }
 
 // Rings and trees pass the same GPUs on all channels.
-void check_channels(const Graph& graph, const XmlElement& element) {
+void check_channels(const NcclGraph::Graph& graph, const XmlElement& element) {
   const auto sorted = [](std::vector<Device> devices) {
     std::sort(devices.begin(), devices.end());
     return devices;
@@ -123,8 +122,8 @@ void check_channels(const Graph& graph, const XmlElement& element) {
   }
 }
 
-Graph read_graph(const XmlElement& element) {
-  Graph graph;
+NcclGraph::Graph read_graph(const XmlElement& element) {
+  NcclGraph::Graph graph;
   graph.place = element.place();
   graph.id = number(element, "id", 0, kGraphs - 1);
   graph.pattern = number(element, "pattern", 1, kPatterns);
@@ -173,19 +172,20 @@ void write_channel(std::string& text, const Channel& channel) {
   text += "    </channel>\n";
 }
 
-const FormatRegistration kFormat{{.name = "nccl_graph",
-                                  .what = "a graph of NCCL (NCCL_GRAPH_FILE)",
-                                  .use = Format::Use::part,
-                                  .matches = [](const Excerpt& file) { return file.xml_root() == "graphs"; },
-                                  .component = {},
-                                  .advice = "name it as `graph` in the section `collectives`",
-                                  .endings = {".xml"}}};
+const FormatRegistration kNcclGraphFormat{
+    {.name = "nccl_graph",
+     .what = "a graph of NCCL (NCCL_GRAPH_FILE)",
+     .use = Format::Use::part,
+     .matches = [](const Excerpt& file) { return file.xml_root() == "graphs"; },
+     .component = {},
+     .advice = "name it as `graph` in the section `collectives`",
+     .endings = {".xml"}}};
 
 }  // namespace
 
-const Graph* NcclGraph::find(std::uint32_t id) const {
-  const auto found =
-      std::find_if(graphs.begin(), graphs.end(), [&](const Graph& graph) { return graph.id == id; });
+const NcclGraph::Graph* NcclGraph::find(std::uint32_t id) const {
+  const auto found = std::find_if(graphs.begin(), graphs.end(),
+                                  [&](const NcclGraph::Graph& graph) { return graph.id == id; });
   return found == graphs.end() ? nullptr : &*found;
 }
 
@@ -198,7 +198,7 @@ NcclGraph read_nccl_graph(std::string text, const std::string& path) {
   all.path = path;
   for (const XmlElement& element : root.children()) {
     if (element.name() != "graph") element.fail("allowed in graphs: graph");
-    Graph graph = read_graph(element);
+    NcclGraph::Graph graph = read_graph(element);
     if (all.find(graph.id) != nullptr) element.fail(fmt::format("a second graph {}", graph.id));
     all.graphs.push_back(std::move(graph));
   }
@@ -209,7 +209,7 @@ NcclGraph read_nccl_graph(std::string text, const std::string& path) {
 
 std::string write_nccl_graph(const NcclGraph& all) {
   std::string text = "<graphs version=\"1\">\n";
-  for (const Graph& graph : all.graphs) {
+  for (const NcclGraph::Graph& graph : all.graphs) {
     text += fmt::format(
         "  <graph id=\"{}\" pattern=\"{}\" crossnic=\"{}\" nchannels=\"{}\" speedintra=\"{}\" "
         "speedinter=\"{}\" "

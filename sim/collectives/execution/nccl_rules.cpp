@@ -201,13 +201,13 @@ bool is_nccl_tuner(const Excerpt& file) {
          is_one_of(cells[3], {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"});
 }
 
-const FormatRegistration kFormat{{.name = "nccl_tuner",
-                                  .what = "a table of NCCL's tuner",
-                                  .use = Format::Use::part,
-                                  .matches = is_nccl_tuner,
-                                  .component = {},
-                                  .advice = "name it as `tuner` in the section `collectives`",
-                                  .endings = {".conf", ".csv"}}};
+const FormatRegistration kNcclRulesFormat{{.name = "nccl_tuner",
+                                           .what = "a table of NCCL's tuner",
+                                           .use = Format::Use::part,
+                                           .matches = is_nccl_tuner,
+                                           .component = {},
+                                           .advice = "name it as `tuner` in the section `collectives`",
+                                           .endings = {".conf", ".csv"}}};
 
 }  // namespace
 

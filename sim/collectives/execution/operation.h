@@ -33,7 +33,7 @@ struct ThreadBlock {
   Bytes channel_bytes = 0;
   Bytes round_bytes = 0;
   Bytes step_bytes = 0;  // of data, of a step that sends or takes time to receive
-  Time busy_until = 0;   // with what it copies (OwnKernels::copy_in_rate)
+  Time busy_until = 0;   // with what it copies (KernelModel::copy_in_rate)
   bool done() const { return round == rounds; }
 };
 
@@ -64,10 +64,10 @@ struct Operation {
   const Plan* plan = nullptr;  // null: a group of one rank, nothing to do
   Chunking chunking;
   ChannelOrders orders;
-  std::uint32_t passed_by = kNoIndex;  // Course::passed_by
+  std::uint32_t passed_by = kNoIndex;  // CollectiveConfig::passed_by
   std::span<const SwitchFan> fans;     // of the plan, by number
   // Of kernels that do not run by the parameters of their protocol; nothing: these do.
-  std::optional<OwnKernels> kernels;
+  std::optional<KernelModel> kernels;
   CostFamily family = CostFamily::ring;
   std::uint32_t blocks_per_channel = 1;
   bool blocks_wait = false;              // thread blocks of a channel may wait for each other

@@ -110,7 +110,7 @@ Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t de
 
 LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
                                             const Partner& to, Bytes bytes) const {
-  const OwnKernels& kernels = *operation.kernels;
+  const KernelModel& kernels = *operation.kernels;
   const bool net = to.fan != kNoIndex
                        ? operation.is_turned(to.fan)
                        : endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;

@@ -20,7 +20,7 @@ class OutgoingMessages {
       : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus) {}
   // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
-  // Thread block `block` takes `bytes` that came out of their slots (OwnKernels::copy_out_rate).
+  // Thread block `block` takes `bytes` that came out of their slots (KernelModel::copy_out_rate).
   void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
   // A copy between the GPU and its host's memory (is_copy()), as a whole.
   void post_copy(Operation& operation);

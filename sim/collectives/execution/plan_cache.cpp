@@ -8,7 +8,7 @@
 namespace netsim {
 namespace {
 
-std::unique_ptr<Plan> make(const PlanCache::Key& key) {
+std::unique_ptr<Plan> make_plan(const PlanCache::Key& key) {
   const auto& [algorithm, kind, ranks, root, shape] = key;
   std::unique_ptr<Plan> made = shape == GroupShape() ? algorithm->plan(kind, ranks, root)
                                                      : algorithm->plan_over(kind, ranks, root, shape);
@@ -31,7 +31,7 @@ const Plan& PlanCache::get(const CollectiveAlgorithm& algorithm, CollectiveKind 
   const Key wanted = key(algorithm, kind, ranks, root, shape);
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Plan>& plan = plans_[wanted];
-  if (!plan) plan = make(wanted);
+  if (!plan) plan = make_plan(wanted);
   return *plan;
 }
 

@@ -49,7 +49,7 @@ void open_next_step(Operation& operation, std::uint32_t number) {
 }
 
 // Of a thread block whose messages have sizes of their own: as many as the largest one needs.
-std::uint64_t rounds_of_counted(const Operation& operation, std::uint32_t number) {
+std::uint64_t rounds_of_peer(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   std::uint64_t rounds = 0;
   for (std::uint32_t index = 0; index < block.steps; ++index) {
@@ -65,7 +65,7 @@ std::uint64_t rounds_of_counted(const Operation& operation, std::uint32_t number
 // Puts a thread block before its first step that has something to do.
 void StepRunner::open(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
-  if (operation.request.counts != nullptr) block.rounds = rounds_of_counted(operation, number);
+  if (operation.request.counts != nullptr) block.rounds = rounds_of_peer(operation, number);
   block.round = block.steps == 0 ? block.rounds : 0;
   if (block.done()) return;
   ++operation.open_thread_blocks;

@@ -19,10 +19,8 @@ namespace {
 
 using Node = ChakraNode;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 // "allreduce", "reduce_scatter": by its letters.
-constexpr std::pair<const char*, CollectiveKind> kNames[] = {
+constexpr std::pair<const char*, CollectiveKind> kChakraNames[] = {
     {"allreduce", CollectiveKind::all_reduce},         {"allgather", CollectiveKind::all_gather},
     {"reducescatter", CollectiveKind::reduce_scatter}, {"alltoall", CollectiveKind::all_to_all},
     {"broadcast", CollectiveKind::broadcast},          {"reduce", CollectiveKind::reduce}};
@@ -114,26 +112,29 @@ class Messages {
   void match(const std::vector<NodeAt>& sends, const std::vector<NodeAt>& receives, std::uint32_t channel) {
     const std::size_t both = std::min(sends.size(), receives.size());
     if (sends.size() > both) {
-      fail(sends[both], "sends to rank " + number(at(sends[both]).peer) + " with tag " +
-                            std::to_string(at(sends[both]).tag) + " message " + number(both + 1) +
+      fail(sends[both], "sends to rank " + std::to_string(at(sends[both]).peer) + " with tag " +
+                            std::to_string(at(sends[both]).tag) + " message " + std::to_string(both + 1) +
                             ", which no node there receives; allowed: a receive for each send");
     }
     if (receives.size() > both) {
-      fail(receives[both], "receives from rank " + number(at(receives[both]).peer) + " with tag " +
-                               std::to_string(at(receives[both]).tag) + " message " + number(both + 1) +
+      fail(receives[both], "receives from rank " + std::to_string(at(receives[both]).peer) + " with tag " +
+                               std::to_string(at(receives[both]).tag) + " message " +
+                               std::to_string(both + 1) +
                                ", which no node there sends; allowed: a send for each receive");
     }
     for (std::size_t i = 0; i < both; ++i) {
       const Node& send = at(sends[i]);
       const Node& receive = at(receives[i]);
       if (send.bytes && receive.bytes && *send.bytes != *receive.bytes)
-        fail(sends[i], "comm_size is " + number(*send.bytes) + ", and " + number(*receive.bytes) +
-                           " where it is received, by node " + number(receive.id) + " of rank " +
-                           number(receives[i].rank) + "; allowed: the same");
+        fail(sends[i], "comm_size is " + std::to_string(*send.bytes) + ", and " +
+                           std::to_string(*receive.bytes) + " where it is received, by node " +
+                           std::to_string(receive.id) + " of rank " + std::to_string(receives[i].rank) +
+                           "; allowed: the same");
       if (send.count && receive.count && *send.count != *receive.count)
-        fail(sends[i], "msg_chunk_cnt is " + number(*send.count) + ", and " + number(*receive.count) +
-                           " where it is received, by node " + number(receive.id) + " of rank " +
-                           number(receives[i].rank) + "; allowed: the same");
+        fail(sends[i], "msg_chunk_cnt is " + std::to_string(*send.count) + ", and " +
+                           std::to_string(*receive.count) + " where it is received, by node " +
+                           std::to_string(receive.id) + " of rank " + std::to_string(receives[i].rank) +
+                           "; allowed: the same");
       of_[sends[i].rank][sends[i].position] = static_cast<std::uint32_t>(all_.size());
       of_[receives[i].rank][receives[i].position] = static_cast<std::uint32_t>(all_.size());
       all_.push_back({sends[i], receives[i], channel});
@@ -148,7 +149,7 @@ class Messages {
 };
 
 // The rank that receives nothing (of a broadcast) or sends nothing (of a reduce), if it is one.
-std::optional<std::uint32_t> root_of(const Messages& messages, CollectiveKind kind) {
+std::optional<std::uint32_t> root_of_messages(const Messages& messages, CollectiveKind kind) {
   if (!has_root(kind)) return 0;
   std::vector<bool> busy(messages.ranks(), false);
   for (const Message& message : messages.all())
@@ -167,18 +168,19 @@ bool says_chunks(const Messages& messages) {
 }
 
 std::optional<Chunks> said_chunks(const Messages& messages, CollectiveKind kind) {
-  const auto root = root_of(messages, kind);
+  const auto root = root_of_messages(messages, kind);
   if (!root) return std::nullopt;
   Chunks result{kind, *root, *messages.at(messages.all()[0].send).total, {}, {}};
   result.scratch.resize(messages.ranks(), 0);
   const auto check = [&](NodeAt where) {
     const Node& node = messages.at(where);
     if (*node.total != result.chunks)
-      messages.fail(where, "total_chunk_cnt is " + number(*node.total) + ", and " + number(result.chunks) +
+      messages.fail(where, "total_chunk_cnt is " + std::to_string(*node.total) + ", and " +
+                               std::to_string(result.chunks) +
                                " elsewhere; allowed: one number for all nodes");
     if (*node.count == 0 || std::uint64_t{*node.index} + *node.count > *node.total)
-      messages.fail(where, number(*node.count) + " chunks from chunk " + number(*node.index) +
-                               " on; allowed: at least one of the " + number(*node.total) +
+      messages.fail(where, std::to_string(*node.count) + " chunks from chunk " + std::to_string(*node.index) +
+                               " on; allowed: at least one of the " + std::to_string(*node.total) +
                                " that total_chunk_cnt says");
     return *node.index;
   };
@@ -210,7 +212,7 @@ class Guess {
   // The first way of reading it, the second, ...; nothing where a way does not suit it.
   static constexpr int kWays = 2;
   std::optional<Chunks> chunks(int way) {
-    const auto root = root_of(messages_, kind_);
+    const auto root = root_of_messages(messages_, kind_);
     if (!root) return std::nullopt;
     result_ = Chunks{kind_, *root, 0, {}, {}};
     result_.carried.resize(messages_.all().size());
@@ -250,7 +252,7 @@ class Guess {
                          "has neither comm_size nor all of msg_chunk_idx, msg_chunk_cnt and "
                          "total_chunk_cnt; allowed: one of both, at all sends and receives");
         if (*bytes != *first)
-          messages_.fail(where, "comm_size is " + number(*bytes) + ", and " + number(*first) +
+          messages_.fail(where, "comm_size is " + std::to_string(*bytes) + ", and " + std::to_string(*first) +
                                     " elsewhere; allowed: one size, because without msg_chunk_idx nothing "
                                     "says which chunks a larger message is");
       }
@@ -283,7 +285,7 @@ class Guess {
     const bool sum = std::all_of(what.begin(), what.end(), [&](std::uint32_t m) { return reduced_[m]; });
     if (what.size() > 1 && !sum) {
       messages_.fail(send,
-                     "waits for " + number(what.size()) +
+                     "waits for " + std::to_string(what.size()) +
                          " receives, and nothing says which of them it passes on; allowed: data_deps on "
                          "one, or on several that are all reduced, or msg_chunk_idx at all nodes");
     }
@@ -523,7 +525,7 @@ class Assembler {
 };
 
 // The one that it says; else all that add up, or all that do not, as its nodes do.
-std::vector<CollectiveKind> kinds_of(const Messages& messages) {
+std::vector<CollectiveKind> kinds_of_messages(const Messages& messages) {
   const ChakraTrace& trace = messages.trace();
   const std::vector<bool> reduced = messages.reduced(CollectiveKind::all_reduce);
   const bool sums = std::find(reduced.begin(), reduced.end(), true) != reduced.end();
@@ -533,7 +535,7 @@ std::vector<CollectiveKind> kinds_of(const Messages& messages) {
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   std::vector<CollectiveKind> all;
-  for (const auto& [known, kind] : kNames) {
+  for (const auto& [known, kind] : kChakraNames) {
     if (!trace.collective.empty() && name == known) return {kind};
     allowed += (allowed.empty() ? "" : ", ") + std::string(known);
     if (adds_up(kind) == sums) all.push_back(kind);
@@ -548,7 +550,7 @@ std::vector<CollectiveKind> kinds_of(const Messages& messages) {
 CollectiveProgram read_chakra_et(std::string text, const std::string& path) {
   const ChakraTrace trace = read_chakra_trace(text, path);
   const Messages messages(trace);
-  const std::vector<CollectiveKind> kinds = kinds_of(messages);
+  const std::vector<CollectiveKind> kinds = kinds_of_messages(messages);
   const bool says = says_chunks(messages);
   std::optional<CollectiveProgram> first;
   for (const CollectiveKind kind : kinds) {

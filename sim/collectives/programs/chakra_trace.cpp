@@ -21,8 +21,6 @@ namespace {
 
 constexpr int kCompute = 4, kSend = 5, kReceive = 6, kMetadata = 1;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 [[noreturn]] void fail(const std::string& path, const std::string& message) {
   throw InputError(Place{path, 0, 0, ""}, message);
 }
@@ -114,7 +112,7 @@ class FileReader {
     const auto length = wire.varint();
     if (!length || *length > bytes_.size()) fail_record("the length of a record");
     const std::string_view record = wire.take(*length);
-    if (record.size() != *length) fail_record(number(*length) + " bytes, before which the file ends");
+    if (record.size() != *length) fail_record(std::to_string(*length) + " bytes, before which the file ends");
     return record;
   }
   template <class Message>
@@ -123,8 +121,8 @@ class FileReader {
            message.ParseFromArray(record.data(), static_cast<int>(record.size()));
   }
   [[noreturn]] void fail_record(const std::string& expected) const {
-    fail(file_.path,
-         "record " + number(record_) + " is not what stands there in a Chakra execution trace: " + expected);
+    fail(file_.path, "record " + std::to_string(record_) +
+                         " is not what stands there in a Chakra execution trace: " + expected);
   }
 
   void read_metadata(std::string_view record) {
@@ -196,15 +194,15 @@ class FileReader {
     const bool sending = node.kind == ChakraNode::Kind::send;
     const char* own = sending ? "comm_src" : "comm_dst";
     if (const auto value = integer(given, own); value && *value != rank_) {
-      fail_node(node, std::string(own) + " is " + std::to_string(*value) + "; allowed: " + number(rank_) +
-                          ", the rank whose file it is");
+      fail_node(node, std::string(own) + " is " + std::to_string(*value) +
+                          "; allowed: " + std::to_string(rank_) + ", the rank whose file it is");
     }
     const char* other = sending ? "comm_dst" : "comm_src";
     const auto peer = integer(given, other);
     if (!peer) fail_node(node, std::string(other) + " is missing: the rank at the other end");
     if (*peer < 0 || *peer >= kMostProgramRanks || *peer == rank_) {
       fail_node(node, std::string(other) + " is " + std::to_string(*peer) +
-                          "; allowed: another rank, from 0 to " + number(kMostProgramRanks - 1));
+                          "; allowed: another rank, from 0 to " + std::to_string(kMostProgramRanks - 1));
     }
     node.peer = static_cast<std::uint32_t>(*peer);
     node.tag = integer(given, "comm_tag").value_or(0);
@@ -234,7 +232,7 @@ class FileReader {
       for (const std::uint64_t id : given_deps_[2 * position + (data ? 0 : 1)]) {
         const auto found = positions_.find(id);
         if (found == positions_.end())
-          fail_node(node, "waits for node " + number(id) + "; allowed: nodes of its file");
+          fail_node(node, "waits for node " + std::to_string(id) + "; allowed: nodes of its file");
         (data ? node.data : node.control).push_back(found->second);
       }
     }
@@ -289,12 +287,15 @@ class FileReader {
 
 void fail_at(const ChakraTrace& trace, std::uint32_t rank, const ChakraNode& node,
              const std::string& message) {
-  fail(trace.ranks[rank].path, "rank " + number(rank) + ", node " + number(node.id) + ": " + message);
+  fail(trace.ranks[rank].path,
+       "rank " + std::to_string(rank) + ", node " + std::to_string(node.id) + ": " + message);
 }
 
 ChakraTrace read_chakra_trace(const std::string& text, const std::string& path) {
   const auto [prefix, given] = parts_of(path);
-  const auto path_of = [&stem = prefix](std::uint32_t rank) { return stem + "." + number(rank) + ".et"; };
+  const auto path_of = [&stem = prefix](std::uint32_t rank) {
+    return stem + "." + std::to_string(rank) + ".et";
+  };
   ChakraTrace trace;
   trace.name = std::filesystem::path(prefix).filename().string();
   const auto is_there = [&path_of](std::uint32_t rank) {
@@ -304,7 +305,8 @@ ChakraTrace read_chakra_trace(const std::string& text, const std::string& path) 
   std::uint32_t ranks = 0;
   while (ranks < kMostProgramRanks && (ranks == given || is_there(ranks))) ++ranks;
   if (given >= ranks)
-    fail(path, "is rank " + number(given) + "'s, and there is no " + path_of(ranks) + "; allowed: all ranks");
+    fail(path, "is rank " + std::to_string(given) + "'s, and there is no " + path_of(ranks) +
+                   "; allowed: all ranks");
   trace.ranks.resize(ranks);
   for (std::uint32_t rank = 0; rank < ranks; ++rank)
     trace.ranks[rank].path = rank == given ? path : path_of(rank);
@@ -316,8 +318,8 @@ ChakraTrace read_chakra_trace(const std::string& text, const std::string& path) 
       const bool message = node.kind == ChakraNode::Kind::send || node.kind == ChakraNode::Kind::receive;
       if (message && node.peer >= ranks) {
         fail_at(trace, rank, node,
-                "the rank at the other end is " + number(node.peer) + ", and there is no " + path_of(ranks) +
-                    "; allowed: 0 to " + number(ranks - 1));
+                "the rank at the other end is " + std::to_string(node.peer) + ", and there is no " +
+                    path_of(ranks) + "; allowed: 0 to " + std::to_string(ranks - 1));
       }
     }
   }

@@ -51,7 +51,7 @@ class Msccl final : public CollectiveAlgorithm {
   std::shared_ptr<const CollectiveProgram> program_;
 };
 
-const Registration<CollectiveAlgorithm> kRegistration{
+const Registration<CollectiveAlgorithm> kMsccl{
     "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
     with_file(Parameters<MscclParameters>(),
               "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et)")

@@ -45,14 +45,14 @@ constexpr Step::Kind kStepKinds[] = {Step::Kind::nothing,
 
 constexpr std::string_view kBuffers = "ios";  // in the order of Buffer
 
-// The attribute's value among those of `values`, by the name that `name_of` gives each.
+// The attribute's value among those of `values`, by the name that `msccl_name` gives each.
 template <class Values, class NameOf>
-auto chosen(const XmlElement& element, const char* attribute, const Values& values, NameOf name_of) {
+auto chosen(const XmlElement& element, const char* attribute, const Values& values, NameOf msccl_name) {
   const std::string given = element.text(attribute);
   std::string allowed;
   for (const auto& value : values) {
-    if (given == name_of(value)) return value;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(value));
+    if (given == msccl_name(value)) return value;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(msccl_name(value));
   }
   element.fail(element.has(attribute) ? fmt::format("{} is '{}'; allowed: {}", attribute, given, allowed)
                                       : fmt::format("'{}' is missing; allowed: {}", attribute, allowed));
@@ -289,7 +289,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-const char* name_of(CollectiveKind kind) {
+const char* msccl_name(CollectiveKind kind) {
   for (const CollectiveName& known : kCollectiveNames) {
     if (known.kind == kind) return known.name;
   }
@@ -306,7 +306,7 @@ class ProgramWriter {
     add("<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" "
         "inplace=\"{:d}\" outofplace=\"{:d}\"",
         escaped(program_.name), to_string(program_.protocol), program_.channels, program_.chunks,
-        program_.ranks.size(), name_of(program_.kind), program_.in_place, !program_.in_place);
+        program_.ranks.size(), msccl_name(program_.kind), program_.in_place, !program_.in_place);
     if (program_.least_bytes) add(" minBytes=\"{}\"", *program_.least_bytes);
     if (program_.most_bytes) add(" maxBytes=\"{}\"", *program_.most_bytes);
     if (has_root(program_.kind)) add(" root=\"{}\"", program_.root);
@@ -371,13 +371,14 @@ class ProgramWriter {
   std::string text_;
 };
 
-const FormatRegistration kFormat{{.name = "msccl_xml",
-                                  .what = "a program of MSCCL (XML)",
-                                  .use = Format::Use::part,
-                                  .matches = [](const Excerpt& file) { return file.xml_root() == "algo"; },
-                                  .component = "msccl",
-                                  .advice = kProgramAdvice,
-                                  .endings = {".xml"}}};
+const FormatRegistration kMscclXmlFormat{
+    {.name = "msccl_xml",
+     .what = "a program of MSCCL (XML)",
+     .use = Format::Use::part,
+     .matches = [](const Excerpt& file) { return file.xml_root() == "algo"; },
+     .component = "msccl",
+     .advice = kProgramAdvice,
+     .endings = {".xml"}}};
 
 }  // namespace
 

@@ -33,7 +33,7 @@ ConfigNode algorithm_node(const PlanName& name) {
 }
 
 // The kinds that the algorithm does, and that a group calls together.
-std::vector<std::string> kinds_of(const CollectiveAlgorithm& algorithm) {
+std::vector<std::string> kinds_of_algorithm(const CollectiveAlgorithm& algorithm) {
   std::vector<std::string> kinds;
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     if (is_collective(info.kind) && algorithm.supports(info.kind)) kinds.emplace_back(info.name);
@@ -48,7 +48,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 CollectiveKind kind_of(const PlanName& name, const CollectiveAlgorithm& algorithm) {
-  const std::vector<std::string> kinds = kinds_of(algorithm);
+  const std::vector<std::string> kinds = kinds_of_algorithm(algorithm);
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     const bool does = is_collective(info.kind) && algorithm.supports(info.kind);
     if (does && (name.kind.empty() || name.kind == info.name)) return info.kind;
@@ -70,7 +70,7 @@ std::uint32_t ranks_of(const PlanName& name) {
   return *name.ranks;
 }
 
-std::uint32_t root_of(const PlanName& name, CollectiveKind kind, std::uint32_t ranks) {
+std::uint32_t root_in_name(const PlanName& name, CollectiveKind kind, std::uint32_t ranks) {
   if (!name.root) return 0;
   if (!has_root(kind)) throw ConfigError(std::string("--root: ") + to_string(kind) + " has none");
   if (*name.root >= ranks) {
@@ -84,7 +84,7 @@ std::unique_ptr<Plan> algorithm_plan(const PlanName& name) {
   const auto algorithm = Registry<CollectiveAlgorithm>::instance().create(algorithm_node(name), "");
   const CollectiveKind kind = kind_of(name, *algorithm);
   const std::uint32_t ranks = ranks_of(name);
-  return algorithm->plan(kind, ranks, root_of(name, kind, ranks));
+  return algorithm->plan(kind, ranks, root_in_name(name, kind, ranks));
 }
 
 CollectiveProgram algorithm_program(const PlanName& name) {

@@ -6,9 +6,7 @@
 namespace netsim {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
-const char* name_of(Buffer buffer) {
+const char* buffer_name(Buffer buffer) {
   static constexpr const char* kNames[] = {"input", "output", "scratch"};
   return kNames[static_cast<std::size_t>(buffer)];
 }
@@ -41,7 +39,8 @@ class Connector {
     const auto beyond = [](const char* what, std::uint64_t given, std::uint64_t least, std::uint64_t most) {
       return given >= least && given <= most
                  ? std::string()
-                 : number(given) + " " + what + "; allowed: " + number(least) + " to " + number(most);
+                 : std::to_string(given) + " " + what + "; allowed: " + std::to_string(least) + " to " +
+                       std::to_string(most);
     };
     for (const std::string& wrong : {beyond("ranks", program_.ranks.size(), 2, kMostProgramRanks),
                                      beyond("chunks", program_.chunks, 1, kMostProgramChunks),
@@ -50,8 +49,8 @@ class Connector {
       if (!wrong.empty()) return wrong;
     }
     if (has_parts(program_.kind) && program_.chunks % ranks() != 0) {
-      return number(program_.chunks) + " chunks; " + to_string(program_.kind) + " needs a multiple of its " +
-             number(ranks()) + " ranks";
+      return std::to_string(program_.chunks) + " chunks; " + to_string(program_.kind) +
+             " needs a multiple of its " + std::to_string(ranks()) + " ranks";
     }
     return "";
   }
@@ -60,7 +59,8 @@ class Connector {
   void each_block(void (Connector::*what)(std::uint32_t rank, std::uint32_t block)) {
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       if (program_.ranks[rank].scratch_chunks > kMostProgramChunks)
-        return fail(rank, kNoIndex, kNoIndex, "more than " + number(kMostProgramChunks) + " scratch chunks");
+        return fail(rank, kNoIndex, kNoIndex,
+                    "more than " + std::to_string(kMostProgramChunks) + " scratch chunks");
       for (std::uint32_t block = 0; block < program_.ranks[rank].blocks.size(); ++block) {
         (this->*what)(rank, block);
         if (fault_) return;
@@ -77,7 +77,7 @@ class Connector {
     const CollectiveProgramBlock& given = block_of(rank, block);
     if (given.channel >= program_.channels) {
       return fail(rank, block, kNoIndex,
-                  "channel " + number(given.channel) + " of " + number(program_.channels));
+                  "channel " + std::to_string(given.channel) + " of " + std::to_string(program_.channels));
     }
     enter(senders_[rank], rank, block, given.send_peer, "sends to");
     enter(receivers_[rank], rank, block, given.receive_peer, "receives from");
@@ -85,15 +85,15 @@ class Connector {
 
   void enter(Ends& ends, std::uint32_t rank, std::uint32_t block, std::uint32_t peer, const char* what) {
     if (peer == kNoIndex || fault_) return;
-    const std::string whom = std::string(what) + " rank " + number(peer);
+    const std::string whom = std::string(what) + " rank " + std::to_string(peer);
     const std::uint32_t channel = block_of(rank, block).channel;
-    if (peer >= ranks()) return fail(rank, block, kNoIndex, whom + " of " + number(ranks()));
+    if (peer >= ranks()) return fail(rank, block, kNoIndex, whom + " of " + std::to_string(ranks()));
     if (peer == rank) return fail(rank, block, kNoIndex, whom + ", which is its own");
     const auto [entry, fresh] = ends.try_emplace({peer, channel}, block);
     if (!fresh) {
       fail(rank, block, kNoIndex,
-           whom + " on channel " + number(channel) + ", as thread block " + number(entry->second) +
-               " does; one may");
+           whom + " on channel " + std::to_string(channel) + ", as thread block " +
+               std::to_string(entry->second) + " does; one may");
     }
   }
 
@@ -127,20 +127,21 @@ class Connector {
   std::string wrong_chunks(std::uint32_t rank, ChunkAt at, std::uint32_t count) const {
     const std::uint32_t there = chunks_of(plan_, rank, at.buffer);
     if (std::uint64_t{at.chunk} + count <= there) return "";
-    return "chunks " + number(at.chunk) + " to " + number(std::uint64_t{at.chunk} + count - 1) + " of the " +
-           name_of(at.buffer) + ", which has " + number(there);
+    return "chunks " + std::to_string(at.chunk) + " to " +
+           std::to_string(std::uint64_t{at.chunk} + count - 1) + " of the " + buffer_name(at.buffer) +
+           ", which has " + std::to_string(there);
   }
 
   std::string wrong_dependency(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const {
     const ProgramRank& here = program_.ranks[rank];
     const Step& step = here.blocks[block].steps[index];
     if (step.after_block == kNoIndex) return "";
-    const std::string whom =
-        "waits for step " + number(step.after_step) + " of thread block " + number(step.after_block);
+    const std::string whom = "waits for step " + std::to_string(step.after_step) + " of thread block " +
+                             std::to_string(step.after_block);
     if (step.after_block >= here.blocks.size())
-      return whom + "; the rank has " + number(here.blocks.size()) + " thread blocks";
+      return whom + "; the rank has " + std::to_string(here.blocks.size()) + " thread blocks";
     const std::size_t there = here.blocks[step.after_block].steps.size();
-    if (step.after_step >= there) return whom + ", which has " + number(there) + " steps";
+    if (step.after_step >= there) return whom + ", which has " + std::to_string(there) + " steps";
     if (step.after_block == block) return whom + ", which is its own";
     return "";
   }
@@ -157,13 +158,14 @@ class Connector {
       if (receiver == kNoIndex) return fail(rank, block, index, no_partner(rank, sender, "sends to"));
       const std::vector<Step>& steps = block_of(sender.send_peer, receiver).steps;
       while (there < steps.size() && !receives(steps[there].kind)) ++there;
-      const std::string whom = "rank " + number(sender.send_peer) + ", thread block " + number(receiver);
+      const std::string whom =
+          "rank " + std::to_string(sender.send_peer) + ", thread block " + std::to_string(receiver);
       if (there == steps.size())
         return fail(rank, block, index, "sends a message more than " + whom + " receives");
       if (steps[there].count != step.count) {
         return fail(rank, block, index,
-                    "sends " + number(step.count) + " chunks where " + whom + ", step " + number(there) +
-                        " receives " + number(steps[there].count));
+                    "sends " + std::to_string(step.count) + " chunks where " + whom + ", step " +
+                        std::to_string(there) + " receives " + std::to_string(steps[there].count));
       }
       step.to = {sender.send_peer, receiver};
       ++there;
@@ -185,8 +187,8 @@ class Connector {
       }
       if (left == 0) {
         return fail(rank, block, index,
-                    "receives a message more than rank " + number(receiver.receive_peer) + ", thread block " +
-                        number(sender) + " sends");
+                    "receives a message more than rank " + std::to_string(receiver.receive_peer) +
+                        ", thread block " + std::to_string(sender) + " sends");
       }
       step.from = {receiver.receive_peer, sender};
       --left;
@@ -199,9 +201,9 @@ class Connector {
   }
   static std::string no_partner(std::uint32_t rank, const CollectiveProgramBlock& block, const char* what) {
     const bool sending = what[0] == 's';
-    return std::string(what) + " rank " + number(sending ? block.send_peer : block.receive_peer) +
-           " on channel " + number(block.channel) + ", where no thread block " +
-           (sending ? "receives from" : "sends to") + " rank " + number(rank);
+    return std::string(what) + " rank " + std::to_string(sending ? block.send_peer : block.receive_peer) +
+           " on channel " + std::to_string(block.channel) + ", where no thread block " +
+           (sending ? "receives from" : "sends to") + " rank " + std::to_string(rank);
   }
   static std::uint64_t messages_sent(const CollectiveProgramBlock& block) {
     return static_cast<std::uint64_t>(std::count_if(block.steps.begin(), block.steps.end(),
@@ -219,7 +221,8 @@ class Connector {
 std::string to_string(const ProgramFault& fault) {
   std::string text;
   const auto add = [&text](const char* what, std::uint32_t index) {
-    if (index != kNoIndex) text += (text.empty() ? "" : ", ") + std::string(what) + " " + number(index);
+    if (index != kNoIndex)
+      text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(index);
   };
   add("rank", fault.rank);
   add("thread block", fault.block);

@@ -24,7 +24,7 @@ void check_kind(const ConfigNode& node, ConfigNode::Kind kind) {
   if (node.kind() != kind) refuse(node, name_of(kind));
 }
 
-const ConfigNode& entry(const ConfigNode& node, const std::string& key, ConfigNode::Kind kind) {
+const ConfigNode& required_entry(const ConfigNode& node, const std::string& key, ConfigNode::Kind kind) {
   check_kind(node, ConfigNode::Kind::map);
   const ConfigNode* found = node.find(key);
   if (found == nullptr) node.fail("'" + key + "' is missing");
@@ -41,7 +41,7 @@ std::string ranks_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " rank" : " ranks");
 }
 
-std::uint32_t number(const ConfigNode& node, std::int64_t least, std::int64_t most) {
+std::uint32_t read_number(const ConfigNode& node, std::int64_t least, std::int64_t most) {
   const std::int64_t value = is_plain(node) ? read_integer(node) : -1;
   if (value < least || value > most)
     refuse(node, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
@@ -56,9 +56,9 @@ const std::string& text(const ConfigNode& node) {
 // ---- Of what nothing is made, but what has to be right
 
 void check_real(const ConfigNode& node) {
-  if (!is_plain(node) || read_real(node) < 0) refuse(node, "a number from 0 on");
+  if (!is_plain(node) || read_real(node) < 0) refuse(node, "a read_number from 0 on");
 }
-void check_count(const ConfigNode& node) { number(node, 0, INT32_MAX); }
+void check_count(const ConfigNode& node) { read_number(node, 0, INT32_MAX); }
 void check_count_or_null(const ConfigNode& node) {
   if (node.is_null()) return;
   if (!is_plain(node)) refuse(node, "an integer from 0 on, or null");
@@ -103,7 +103,7 @@ void check_links(const ConfigNode& links, std::size_t ranks) {
 void check_switch(const ConfigNode& node, std::int64_t ranks) {
   if (items(node).size() != 4) node.fail("allowed: [senders, receivers, bandwidth, name]");
   for (const std::size_t side : {0, 1}) {
-    for (const ConfigNode& rank : items(node.items()[side])) number(rank, 0, ranks - 1);
+    for (const ConfigNode& rank : items(node.items()[side])) read_number(rank, 0, ranks - 1);
   }
   check_real(node.items()[2]);
   check_text(node.items()[3]);
@@ -185,17 +185,17 @@ class ChunkCheck {
   }
 
   void check_chunk(const ConfigNode& chunk) {
-    const ConfigNode& at = entry(chunk, "addr", ConfigNode::Kind::scalar);
-    const std::uint32_t address = number(at, 0, kMostAddresses);
+    const ConfigNode& at = required_entry(chunk, "addr", ConfigNode::Kind::scalar);
+    const std::uint32_t address = read_number(at, 0, kMostAddresses);
     if (!before_.contains(address))
       refuse(at, "an address that input_map has, because each chunk begins somewhere");
-    const ConfigNode& pre = entry(chunk, "pre", ConfigNode::Kind::sequence);
+    const ConfigNode& pre = required_entry(chunk, "pre", ConfigNode::Kind::sequence);
     if (adds_up_ && pre.items().size() != 1)
       pre.fail(ranks_text(pre.items().size()) + " given; allowed: one, because the " + to_string(kind_) +
                " adds up the chunks of an address");
     const Ranks begins = ranks_in(pre, before_[address], address, "input_map");
     if (!adds_up_) check_all(pre, begins, before_[address], address, "input_map");
-    const ConfigNode& post = entry(chunk, "post", ConfigNode::Kind::sequence);
+    const ConfigNode& post = required_entry(chunk, "post", ConfigNode::Kind::sequence);
     const Ranks ends = ranks_in(post, after_[address], address, "output_map");
     check_all(post, ends, after_[address], address, "output_map");
     for (const std::uint32_t rank : begins) {
@@ -208,7 +208,7 @@ class ChunkCheck {
   Ranks ranks_in(const ConfigNode& list, const Ranks& holders, std::uint32_t address, const char* map) const {
     Ranks result;
     for (const ConfigNode& item : list.items()) {
-      const std::uint32_t rank = number(item, 0, ranks_ - 1);
+      const std::uint32_t rank = read_number(item, 0, ranks_ - 1);
       if (!holders.contains(rank))
         item.fail("rank " + std::to_string(rank) + " was given, which does not have address " +
                   std::to_string(address) + " in " + map + "; allowed: ranks that have it there");
@@ -240,17 +240,18 @@ class AlgorithmReader {
   explicit AlgorithmReader(const ConfigNode& root) : root_(root) {}
 
   StepSchedule read() {
-    const ConfigNode& collective = entry(root_, "collective", ConfigNode::Kind::map);
+    const ConfigNode& collective = required_entry(root_, "collective", ConfigNode::Kind::map);
     read_names(collective);
-    ranks_ = number(entry(collective, "nodes", ConfigNode::Kind::scalar), 2, kMostProgramRanks);
+    ranks_ = read_number(required_entry(collective, "nodes", ConfigNode::Kind::scalar), 2, kMostProgramRanks);
     schedule_.inputs = addresses("input_map");
     schedule_.outputs = addresses("output_map");
     if (collective.find("chunks") != nullptr)
-      ChunkCheck(schedule_).check(entry(collective, "chunks", ConfigNode::Kind::sequence));
+      ChunkCheck(schedule_).check(required_entry(collective, "chunks", ConfigNode::Kind::sequence));
     check_if_there(collective, "triggers", check_triggers);
     check_if_there(root_, "instance", check_instance);
     check_if_there(root_, "topology", [&](const ConfigNode& node) { check_topology(node, ranks_); });
-    for (const ConfigNode& step : entry(root_, "steps", ConfigNode::Kind::sequence).items()) add_step(step);
+    for (const ConfigNode& step : required_entry(root_, "steps", ConfigNode::Kind::sequence).items())
+      add_step(step);
     return std::move(schedule_);
   }
 
@@ -259,8 +260,9 @@ class AlgorithmReader {
     check_if_there(collective, "runtime_name", check_text_or_null);
     const ConfigNode* runtime = collective.find("runtime_name");
     const bool named = runtime != nullptr && !runtime->is_null();
-    schedule_.kind = kind_named(entry(collective, named ? "runtime_name" : "name", ConfigNode::Kind::scalar));
-    schedule_.name = text(entry(root_, "name", ConfigNode::Kind::scalar));
+    schedule_.kind =
+        kind_named(required_entry(collective, named ? "runtime_name" : "name", ConfigNode::Kind::scalar));
+    schedule_.name = text(required_entry(root_, "name", ConfigNode::Kind::scalar));
     schedule_.place = root_.place();
   }
 
@@ -268,10 +270,10 @@ class AlgorithmReader {
   // (sorted(algorithm.input_map[rank]) in sccl/ncclize.py of msccl and TACCL).
   std::vector<std::vector<std::uint32_t>> addresses(const char* map) const {
     std::vector<std::vector<std::uint32_t>> result(ranks_);
-    for (const auto& [name, list] : entry(root_, map, ConfigNode::Kind::map).entries()) {
-      const std::uint32_t rank = number(ConfigNode::scalar(name, list.key_place()), 0, ranks_ - 1);
+    for (const auto& [name, list] : required_entry(root_, map, ConfigNode::Kind::map).entries()) {
+      const std::uint32_t rank = read_number(ConfigNode::scalar(name, list.key_place()), 0, ranks_ - 1);
       for (const ConfigNode& address : items(list))
-        result[rank].push_back(number(address, 0, kMostAddresses));
+        result[rank].push_back(read_number(address, 0, kMostAddresses));
       std::sort(result[rank].begin(), result[rank].end());
     }
     return result;
@@ -279,12 +281,12 @@ class AlgorithmReader {
 
   void add_step(const ConfigNode& step) {
     std::vector<StepSchedule::Send>& sends = schedule_.steps.emplace_back();
-    for (const ConfigNode& send : entry(step, "sends", ConfigNode::Kind::sequence).items()) {
+    for (const ConfigNode& send : required_entry(step, "sends", ConfigNode::Kind::sequence).items()) {
       if (!send.is_sequence() || send.items().size() < 3 || send.items().size() > 6)
         send.fail("allowed: [address, from, to] and up to 3 more");
       const std::vector<ConfigNode>& words = send.items();
-      sends.push_back({number(words[0], 0, kMostAddresses), number(words[1], 0, ranks_ - 1),
-                       number(words[2], 0, ranks_ - 1), send.place()});
+      sends.push_back({read_number(words[0], 0, kMostAddresses), read_number(words[1], 0, ranks_ - 1),
+                       read_number(words[2], 0, ranks_ - 1), send.place()});
       if (words.size() > 3) check_real(words[3]);          // when
       if (words.size() > 4) check_count(words[4]);         // over which link
       if (words.size() > 5) check_text_or_null(words[5]);  // how it is added
@@ -297,16 +299,16 @@ class AlgorithmReader {
   StepSchedule schedule_;
 };
 
-const FormatRegistration kFormat{{.name = "sccl_json",
-                                  .what = "an algorithm of SCCL or TACCL (JSON)",
-                                  .use = Format::Use::part,
-                                  .matches =
-                                      [](const Excerpt& file) {
-                                        return file.has_any_key({"msccl_type", "sccl_type"});
-                                      },
-                                  .component = "msccl",
-                                  .advice = kProgramAdvice,
-                                  .endings = {".json"}}};
+const FormatRegistration kScclJsonFormat{{.name = "sccl_json",
+                                          .what = "an algorithm of SCCL or TACCL (JSON)",
+                                          .use = Format::Use::part,
+                                          .matches =
+                                              [](const Excerpt& file) {
+                                                return file.has_any_key({"msccl_type", "sccl_type"});
+                                              },
+                                          .component = "msccl",
+                                          .advice = kProgramAdvice,
+                                          .endings = {".json"}}};
 
 }  // namespace
 

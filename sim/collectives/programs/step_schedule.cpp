@@ -12,8 +12,6 @@ namespace {
 
 using Send = StepSchedule::Send;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 // A step of a rank.
 struct StepAt {
   std::uint32_t block = 0, step = 0;
@@ -80,10 +78,11 @@ class Builder {
     const bool nothing = of == ChunkRanks::root && rank != program_.root;
     const std::uint32_t expected = nothing ? 0 : chunks_of(plan, rank, buffer);
     if (given.size() == expected || (nothing && given.size() == program_.chunks)) return;
-    fail(schedule_.place, "rank " + number(rank) + " has " + number(given.size()) + " chunks of " +
-                              (buffer == Buffer::input ? "input" : "output") + "; allowed: " +
-                              number(expected) + ", because the " + to_string(schedule_.kind) + " is of " +
-                              number(program_.chunks) + " chunks and " + number(ranks()) + " ranks");
+    fail(schedule_.place, "rank " + std::to_string(rank) + " has " + std::to_string(given.size()) +
+                              " chunks of " + (buffer == Buffer::input ? "input" : "output") +
+                              "; allowed: " + std::to_string(expected) + ", because the " +
+                              to_string(schedule_.kind) + " is of " + std::to_string(program_.chunks) +
+                              " chunks and " + std::to_string(ranks()) + " ranks");
   }
 
   // What the rank begins with. Where input and output are two buffers, what stays is copied.
@@ -94,8 +93,8 @@ class Builder {
       pieces_.try_emplace(input[chunk], piece_of(ProgramPlan(program_), rank, {Buffer::input, chunk}));
       Held& held = held_[{rank, input[chunk]}];
       if (!held.contributions.empty())
-        fail(schedule_.place,
-             "rank " + number(rank) + " has address " + number(input[chunk]) + " twice in its input");
+        fail(schedule_.place, "rank " + std::to_string(rank) + " has address " +
+                                  std::to_string(input[chunk]) + " twice in its input");
       held.contributions.assign(reduces() ? ranks() : 1, !reduces());
       if (reduces()) held.contributions[rank] = true;
       const auto result = position(schedule_.outputs[rank], input[chunk]);
@@ -122,8 +121,9 @@ class Builder {
     if (goal().contributors == ChunkRanks::owner) input += rank * part;
     if (goal().holders == ChunkRanks::owner) output += rank * part;
     if (input != output) {
-      fail(schedule_.place, "address " + number(address) + " of rank " + number(rank) + " is chunk " +
-                                number(input) + " of its input and chunk " + number(output) +
+      fail(schedule_.place, "address " + std::to_string(address) + " of rank " + std::to_string(rank) +
+                                " is chunk " + std::to_string(input) + " of its input and chunk " +
+                                std::to_string(output) +
                                 " of its output; allowed: the same, because both are one buffer");
     }
   }
@@ -163,13 +163,14 @@ class Builder {
   // What it sends.
   std::vector<bool> add_send(const Send& send) {
     if (std::max(send.from, send.to) >= ranks() || send.from == send.to) {
-      fail(send.place, "a send from rank " + number(send.from) + " to rank " + number(send.to) +
-                           "; allowed: two of the " + number(ranks()) + " ranks");
+      fail(send.place, "a send from rank " + std::to_string(send.from) + " to rank " +
+                           std::to_string(send.to) + "; allowed: two of the " + std::to_string(ranks()) +
+                           " ranks");
     }
     const auto found = held_.find({send.from, send.address});
     if (found == held_.end()) {
-      fail(send.place, "rank " + number(send.from) + " sends address " + number(send.address) +
-                           ", which it does not have when the step begins");
+      fail(send.place, "rank " + std::to_string(send.from) + " sends address " +
+                           std::to_string(send.address) + ", which it does not have when the step begins");
     }
     Held& held = found->second;
     Step step;
@@ -201,8 +202,9 @@ class Builder {
       missing = missing || (held.contributions[rank] && !given[rank]);
     }
     if (common && missing) {
-      fail(send.place, "rank " + number(send.from) + " sends address " + number(send.address) + " to rank " +
-                           number(send.to) + ", which has some of its contributions and others");
+      fail(send.place, "rank " + std::to_string(send.from) + " sends address " +
+                           std::to_string(send.address) + " to rank " + std::to_string(send.to) +
+                           ", which has some of its contributions and others");
     }
     const bool added = !common && missing;
     if (!added) held.contributions.assign(given.size(), false);

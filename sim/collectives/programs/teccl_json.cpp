@@ -97,7 +97,7 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
 }
 
 // By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
-const ConfigNode* entry(const ConfigNode& root, std::string_view name) {
+const ConfigNode* find_entry(const ConfigNode& root, std::string_view name) {
   for (const auto& [key, value] : root.entries()) {
     const std::size_t at = key.find('-');
     if (at != std::string::npos && std::string_view(key).substr(at + 1) == name) return &value;
@@ -134,8 +134,8 @@ class ScheduleReader {
   // ---- Who gets what
 
   void read_demand() {
-    met_ = entry(root_, "Demand_Met");
-    paths_ = entry(root_, "Chunk paths");
+    met_ = find_entry(root_, "Demand_Met");
+    paths_ = find_entry(root_, "Chunk paths");
     if (met_ != nullptr) {
       for (const auto& [name, sources] : map_of(*met_)) {
         const std::uint32_t gpu = numbered("GPU ", name, sources);
@@ -209,7 +209,7 @@ class ScheduleReader {
   // Whole chunks, by the flows.
   template <class AddressOf>
   void add_flows(AddressOf address_of) {
-    const ConfigNode* flows = entry(root_, "Flows");
+    const ConfigNode* flows = find_entry(root_, "Flows");
     if (flows == nullptr) root_.fail("'7-Flows' is missing");
     if (!flows->is_sequence()) refuse(*flows, "a list of flows");
     for (const ConfigNode& node : flows->items()) {
@@ -445,7 +445,7 @@ class ScheduleReader {
   StepSchedule schedule_;
 };
 
-const FormatRegistration kFormat{
+const FormatRegistration kTecclJsonFormat{
     {.name = "teccl_schedule",
      .what = "a schedule of TE-CCL",
      .use = Format::Use::part,

@@ -10,7 +10,7 @@ struct DrrParameters {
   ConfigNode quantum;
 };
 
-Parameters<DrrParameters> parameters() {
+Parameters<DrrParameters> drr_parameters() {
   return Parameters<DrrParameters>().list(
       "quantum", &DrrParameters::quantum,
       "bytes a class may send in each round, one entry a class; default: 4160 B each, one full packet");
@@ -54,7 +54,8 @@ std::unique_ptr<QueueDiscipline> make(const DrrParameters& p, const ConfigNode& 
 }
 
 const Registration<QueueDiscipline> kDrr{
-    "drr", "deficit round robin: classes share the link in proportion to their quanta", parameters(), make};
+    "drr", "deficit round robin: classes share the link in proportion to their quanta", drr_parameters(),
+    make};
 
 }  // namespace
 }  // namespace netsim

@@ -16,7 +16,7 @@ struct VlParameters {
   std::int64_t limit_of_high_priority = 255;
 };
 
-Parameters<VlParameters> parameters() {
+Parameters<VlParameters> vl_arbitration_parameters() {
   using P = VlParameters;
   return Parameters<P>()
       .list(
@@ -99,7 +99,7 @@ class VlArbitration final : public QueueDiscipline {
 
 const Registration<QueueDiscipline> kVlArbitration{
     "vl_arbitration", "InfiniBand's two tables of weighted virtual lanes with a limit of high priority",
-    parameters(),
+    vl_arbitration_parameters(),
     [](const VlParameters& p, const ConfigNode& node) { return std::make_unique<VlArbitration>(p, node); }};
 
 }  // namespace

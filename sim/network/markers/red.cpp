@@ -16,7 +16,7 @@ struct RedParameters {
 
 // Defaults: HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 / 1600 KB at 100 Gb/s, linear in
 // speed.
-Parameters<RedParameters> parameters() {
+Parameters<RedParameters> red_parameters() {
   return Parameters<RedParameters>()
       .bytes("kmin", &RedParameters::kmin, {0, 1000 * kGigabyte},
              "queue length at reference_rate above which packets are marked with rising probability")
@@ -43,7 +43,7 @@ class Red final : public Marker {
 
 const Registration<Marker> kRed{"red",
                                 "marks with a probability that rises linearly from kmin to kmax (RED-ECN)",
-                                parameters(), [](const RedParameters& p, const ConfigNode& node) {
+                                red_parameters(), [](const RedParameters& p, const ConfigNode& node) {
                                   if (p.kmin > p.kmax) node.fail("kmin is above kmax");
                                   return std::make_unique<Red>(p);
                                 }};

@@ -11,7 +11,7 @@ struct EcmpParameters {
   bool per_switch_seed = true;
 };
 
-Parameters<EcmpParameters> parameters() {
+Parameters<EcmpParameters> ecmp_parameters() {
   return Parameters<EcmpParameters>().flag("per_switch_seed", &EcmpParameters::per_switch_seed,
                                            "every switch hashes with a seed of its own; false: all hash "
                                            "alike, which polarises traffic at upper tiers");
@@ -30,7 +30,7 @@ class Ecmp final : public RoutingPolicy {
 };
 
 const Registration<RoutingPolicy> kEcmp{
-    "ecmp", "a flow's packets all take one of the equal paths, chosen by hash", parameters(),
+    "ecmp", "a flow's packets all take one of the equal paths, chosen by hash", ecmp_parameters(),
     [](const EcmpParameters& p, const ConfigNode&) { return std::make_unique<Ecmp>(p); }};
 
 }  // namespace

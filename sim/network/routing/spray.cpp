@@ -10,7 +10,7 @@ struct SprayParameters {
   RoutingPlan::Choice choice = RoutingPlan::Choice::random;
 };
 
-Parameters<SprayParameters> parameters() {
+Parameters<SprayParameters> spray_parameters() {
   return Parameters<SprayParameters>().choice(
       "choice", &SprayParameters::choice,
       {{"random", RoutingPlan::Choice::random}, {"round_robin", RoutingPlan::Choice::round_robin}},
@@ -30,7 +30,8 @@ const Registration<RoutingPolicy> kSpray{
     "spray",
     "every data packet takes any of the equal next hops, by chance or in turn; needs a transport that "
     "accepts packets in any order (reliability: irn)",
-    parameters(), [](const SprayParameters& p, const ConfigNode&) { return std::make_unique<Spray>(p); }};
+    spray_parameters(),
+    [](const SprayParameters& p, const ConfigNode&) { return std::make_unique<Spray>(p); }};
 
 }  // namespace
 }  // namespace netsim

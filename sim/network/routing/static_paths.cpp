@@ -16,7 +16,7 @@ struct StaticParameters {
   bool reroute = false;
 };
 
-Parameters<StaticParameters> parameters() {
+Parameters<StaticParameters> static_paths_parameters() {
   return Parameters<StaticParameters>()
       .list("paths", &StaticParameters::paths,
             "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes; "
@@ -36,8 +36,6 @@ NodeId next_node(const Graph& graph, NodeId at, const std::string& name, const C
   if (port != kNoId) return graph.port(port).peer_node;
   where.fail(graph.node(at).name + " has no link to '" + name + "'");
 }
-
-bool is_switch(const Graph& graph, NodeId node) { return graph.node(node).kind == NodeKind::fabric_switch; }
 
 bool is_nic(const Graph& graph, NodeId node) {
   const auto ports = graph.ports_of(node);
@@ -132,8 +130,8 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
 }
 
 const Registration<RoutingPolicy> kStatic{
-    "static", "prescribed ways between given NICs, switch by switch; other flows by hash", parameters(),
-    make};
+    "static", "prescribed ways between given NICs, switch by switch; other flows by hash",
+    static_paths_parameters(), make};
 
 }  // namespace
 }  // namespace netsim

@@ -11,7 +11,7 @@ struct UgalParameters {
   Bytes bias = 0;
 };
 
-Parameters<UgalParameters> parameters() {
+Parameters<UgalParameters> ugal_parameters() {
   return Parameters<UgalParameters>().bytes(
       "bias", &UgalParameters::bias, {0, 1 * kGigabyte},
       "bytes that the straight way may have more before it, hop for hop, before a packet is led round");
@@ -34,7 +34,7 @@ const Registration<RoutingPolicy> kUgal{
     "ugal",
     "each packet goes straight or over an intermediate, by queue x hops at its first switch: torus, hyperx, "
     "dragonfly; needs a transport that accepts packets in any order (reliability: irn)",
-    parameters(), [](const UgalParameters& p, const ConfigNode&) { return std::make_unique<Ugal>(p); }};
+    ugal_parameters(), [](const UgalParameters& p, const ConfigNode&) { return std::make_unique<Ugal>(p); }};
 
 }  // namespace
 }  // namespace netsim

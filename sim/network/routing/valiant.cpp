@@ -12,7 +12,7 @@ struct ValiantParameters {
   bool per_packet = true;
 };
 
-Parameters<ValiantParameters> parameters() {
+Parameters<ValiantParameters> valiant_parameters() {
   return Parameters<ValiantParameters>().choice(
       "per", &ValiantParameters::per_packet, {{"packet", true}, {"flow", false}},
       "who has an intermediate of its own: every packet, or every flow, whose packets then stay in order");
@@ -35,7 +35,8 @@ const Registration<RoutingPolicy> kValiant{
     "packets (or flows) go to an intermediate by chance first: torus, hyperx, dragonfly; per packet it needs "
     "a "
     "transport that accepts packets in any order (reliability: irn)",
-    parameters(), [](const ValiantParameters& p, const ConfigNode&) { return std::make_unique<Valiant>(p); }};
+    valiant_parameters(),
+    [](const ValiantParameters& p, const ConfigNode&) { return std::make_unique<Valiant>(p); }};
 
 }  // namespace
 }  // namespace netsim

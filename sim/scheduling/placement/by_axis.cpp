@@ -133,7 +133,7 @@ class ByAxis final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
+const Registration<Placement> kByAxis{
     "by_axis", "by the strategy's axes: which stay inside a host, which go along a rail",
     placement_parameters<ByAxisParameters>()
         .list("inside", &ByAxisParameters::inside,

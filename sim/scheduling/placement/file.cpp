@@ -90,7 +90,7 @@ class File final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
+const Registration<Placement> kFile{
     "file", "ranks where a table says: rank,host,gpu, a line each",
     placement_parameters<FileParameters>().text("file", &FileParameters::file, "the table (CSV)").required(),
     [](const FileParameters& p, const ConfigNode& where) {

@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::uint32_t kNowhere = UINT32_MAX;
+constexpr std::uint32_t kUnplaced = UINT32_MAX;
 
 class Annotated final : public Placement {
  public:
@@ -27,16 +27,16 @@ class Annotated final : public Placement {
                                     "all hosts of the file, in their order",
                                     ranks.size(), view.cluster.gpus.size()));
     }
-    std::vector<std::uint32_t> gpus(view.ranks, kNowhere);
+    std::vector<std::uint32_t> gpus(view.ranks, kUnplaced);
     for (std::uint32_t gpu = 0; gpu < ranks.size(); ++gpu) {
       if (ranks[gpu] < 0 || ranks[gpu] >= std::int64_t{view.ranks}) continue;
       std::uint32_t& place = gpus[static_cast<std::size_t>(ranks[gpu])];
-      if (place != kNowhere) fail(view, ranks[gpu], fmt::format("is given to GPUs {} and {}", place, gpu));
+      if (place != kUnplaced) fail(view, ranks[gpu], fmt::format("is given to GPUs {} and {}", place, gpu));
       if (view.taken[gpu]) fail(view, ranks[gpu], fmt::format("is on GPU {}, where another job is", gpu));
       place = gpu;
     }
     for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
-      if (gpus[rank] == kNowhere) fail(view, rank, "is given to no GPU");
+      if (gpus[rank] == kUnplaced) fail(view, rank, "is given to no GPU");
     }
     return gpus;
   }
@@ -50,7 +50,7 @@ class Annotated final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
+const Registration<Placement> kInfragraph{
     "infragraph", "ranks on the GPUs that an InfraGraph document gives them to",
     placement_parameters<PlacementParameters>(), [](const PlacementParameters& p, const ConfigNode& where) {
       return std::make_unique<Annotated>(p, where.place());

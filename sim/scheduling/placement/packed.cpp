@@ -20,11 +20,11 @@ class Packed final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{"packed", "ranks on the first free GPUs, host after host",
-                                            placement_parameters<PackedParameters>(),
-                                            [](const PackedParameters& p, const ConfigNode& where) {
-                                              return std::make_unique<Packed>(p, where.place());
-                                            }};
+const Registration<Placement> kPacked{"packed", "ranks on the first free GPUs, host after host",
+                                      placement_parameters<PackedParameters>(),
+                                      [](const PackedParameters& p, const ConfigNode& where) {
+                                        return std::make_unique<Packed>(p, where.place());
+                                      }};
 
 }  // namespace
 }  // namespace netsim

@@ -36,7 +36,7 @@ class Random final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
+const Registration<Placement> kRandom{
     "random", "ranks on free GPUs drawn at random",
     placement_parameters<RandomParameters>().integer("seed", &RandomParameters::seed, {0, INT64_MAX},
                                                      "of the draws; 0: that of the run"),

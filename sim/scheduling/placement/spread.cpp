@@ -29,11 +29,11 @@ class Spread final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
-    "spread", "one rank on each host in turn, as few on a host as possible",
-    placement_parameters<SpreadParameters>(), [](const SpreadParameters& p, const ConfigNode& where) {
-      return std::make_unique<Spread>(p, where.place());
-    }};
+const Registration<Placement> kSpread{"spread", "one rank on each host in turn, as few on a host as possible",
+                                      placement_parameters<SpreadParameters>(),
+                                      [](const SpreadParameters& p, const ConfigNode& where) {
+                                        return std::make_unique<Spread>(p, where.place());
+                                      }};
 
 }  // namespace
 }  // namespace netsim

@@ -32,7 +32,7 @@ class Strided final : public Placement {
   Place where_;
 };
 
-const Registration<Placement> kRegistration{
+const Registration<Placement> kStrided{
     "strided", "ranks on every so-many-th free GPU, wrapping around",
     placement_parameters<StridedParameters>().integer("stride", &StridedParameters::stride, {1, 1 << 20},
                                                       "free GPUs from one rank to the next"),

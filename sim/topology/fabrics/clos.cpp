@@ -26,7 +26,7 @@ struct ClosParameters : EthernetParameters {
   std::int64_t rails = 1;
 };
 
-const Parameters<ClosParameters>& parameters() {
+const Parameters<ClosParameters>& clos_parameters() {
   using P = ClosParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -68,7 +68,7 @@ BitRate read_link_rate(const ConfigNode& item) {
   return rate;
 }
 
-ClosShape shape_of(const ClosParameters& p, const ConfigNode& where) {
+ClosShape clos_shape(const ClosParameters& p, const ConfigNode& where) {
   if (!p.down.is_sequence()) p.down.fail("a list is expected");
   const std::size_t tiers = p.down.items().size();
   if (tiers < 1 || tiers > kMaxTiers) p.down.fail(std::to_string(tiers) + " tiers; allowed: 1 to 4");
@@ -90,9 +90,10 @@ ClosShape shape_of(const ClosParameters& p, const ConfigNode& where) {
   return shape;
 }
 
-const Registration<Topology> kRegistration{
-    "clos", "a folded Clos network, tier by tier", parameters(),
-    [](const ClosParameters& p, const ConfigNode& where) { return folded_clos(shape_of(p, where), where); }};
+const Registration<Topology> kClos{"clos", "a folded Clos network, tier by tier", clos_parameters(),
+                                   [](const ClosParameters& p, const ConfigNode& where) {
+                                     return folded_clos(clos_shape(p, where), where);
+                                   }};
 
 }  // namespace
 

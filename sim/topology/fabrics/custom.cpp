@@ -29,7 +29,7 @@ namespace {
 
 struct CustomParameters : EthernetParameters, ChannelParameters {};
 
-const Parameters<CustomParameters>& parameters() {
+const Parameters<CustomParameters>& custom_parameters() {
   static const auto p = with_ethernet(with_channels(Parameters<CustomParameters>()));
   return p;
 }
@@ -146,7 +146,7 @@ class Custom final : public Topology {
   ChannelParameters channels_;
 };
 
-ParameterTable described_parameters() {
+ParameterTable custom_table() {
   ParameterInfo switches;
   switches.name = "switches";
   switches.type = "list";
@@ -158,21 +158,20 @@ ParameterTable described_parameters() {
   links.required = true;
   links.doc = "the links";
   links.children = link_parameters().table();
-  ParameterTable table = parameters().table();
+  ParameterTable table = custom_parameters().table();
   table.push_back(switches);
   table.push_back(links);
   return table;
 }
 
-const Registration<Topology> kRegistration{"custom", "switches and links written down one by one",
-                                           described_parameters(), [](const ConfigNode& node) {
-                                             const CustomParameters p =
-                                                 parameters().parse(node.is_scalar() ? ConfigNode() : node,
-                                                                    {"kind", "switches", "links"});
-                                             LinkList list = ListReader(p, node).take();
-                                             check_channels(p, list.switches.size(), node);
-                                             return std::make_unique<Custom>(std::move(list), p);
-                                           }};
+const Registration<Topology> kCustom{
+    "custom", "switches and links written down one by one", custom_table(), [](const ConfigNode& node) {
+      const CustomParameters p =
+          custom_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "switches", "links"});
+      LinkList list = ListReader(p, node).take();
+      check_channels(p, list.switches.size(), node);
+      return std::make_unique<Custom>(std::move(list), p);
+    }};
 
 }  // namespace
 

@@ -20,7 +20,7 @@ struct ShiftGraphParameters : SwitchGraphParameters {
   std::int64_t hosts_per_switch = 1;
 };
 
-const Parameters<ShiftGraphParameters>& parameters() {
+const Parameters<ShiftGraphParameters>& de_bruijn_parameters() {
   using P = ShiftGraphParameters;
   static const auto p = with_switch_graph(
       Parameters<P>()
@@ -32,7 +32,8 @@ const Parameters<ShiftGraphParameters>& parameters() {
 
 enum class Family { de_bruijn, kautz };
 
-std::unique_ptr<Topology> make(Family family, const ShiftGraphParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_de_bruijn(Family family, const ShiftGraphParameters& p,
+                                         const ConfigNode& where) {
   SwitchGraph graph;
   graph.switches = static_cast<std::uint32_t>(p.switches);
   graph.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch);
@@ -48,12 +49,16 @@ std::unique_ptr<Topology> make(Family family, const ShiftGraphParameters& p, con
 }
 
 const Registration<Topology> kDeBruijn{
-    "de_bruijn", "a generalized de Bruijn graph: switch i is joined to d i + a mod n", parameters(),
-    [](const ShiftGraphParameters& p, const ConfigNode& where) { return make(Family::de_bruijn, p, where); }};
+    "de_bruijn", "a generalized de Bruijn graph: switch i is joined to d i + a mod n", de_bruijn_parameters(),
+    [](const ShiftGraphParameters& p, const ConfigNode& where) {
+      return make_de_bruijn(Family::de_bruijn, p, where);
+    }};
 
 const Registration<Topology> kKautz{
-    "kautz", "a generalized Kautz (Imase-Itoh) graph: switch i is joined to -(d i + a) mod n", parameters(),
-    [](const ShiftGraphParameters& p, const ConfigNode& where) { return make(Family::kautz, p, where); }};
+    "kautz", "a generalized Kautz (Imase-Itoh) graph: switch i is joined to -(d i + a) mod n",
+    de_bruijn_parameters(), [](const ShiftGraphParameters& p, const ConfigNode& where) {
+      return make_de_bruijn(Family::kautz, p, where);
+    }};
 
 }  // namespace
 

@@ -54,7 +54,7 @@ Parameters<P>&& with_groups(Parameters<P>&& parameters) {
   return with_ethernet(std::move(parameters));
 }
 
-const Parameters<DragonflyParameters>& parameters() {
+const Parameters<DragonflyParameters>& dragonfly_parameters() {
   using P = DragonflyParameters;
   static const auto p = with_groups(
       Parameters<P>().integer("a", &P::a, {1, 1024}, "switches of a group, each joined to all others"));
@@ -70,7 +70,7 @@ const Parameters<DragonflyPlusParameters>& plus_parameters() {
   return p;
 }
 
-struct Shape {
+struct DragonflyShape {
   std::uint32_t hosts;   // of a switch that has any
   std::uint32_t lower;   // switches of a group that have hosts
   std::uint32_t spines;  // 0: the lower ones hold the global cables
@@ -94,9 +94,9 @@ class DragonflyRoutes final : public RankedRoutes {
  public:
   // `within`: ports by switch and the number in its group of the other one; `cables`: by group and global
   // port.
-  DragonflyRoutes(const Graph& graph, const Shape& shape, NodeId first_switch, std::span<const HostPort> nics,
-                  std::vector<PortId> within, std::vector<PortId> cables, std::vector<std::uint8_t> ranks,
-                  std::uint32_t channels)
+  DragonflyRoutes(const Graph& graph, const DragonflyShape& shape, NodeId first_switch,
+                  std::span<const HostPort> nics, std::vector<PortId> within, std::vector<PortId> cables,
+                  std::vector<std::uint8_t> ranks, std::uint32_t channels)
       : RankedRoutes(graph, first_switch, nics, std::move(ranks), channels),
         shape_(shape),
         within_(std::move(within)),
@@ -160,7 +160,7 @@ class DragonflyRoutes final : public RankedRoutes {
     return std::size_t{group(at)} * shape_.links * (shape_.groups - 1) + port;
   }
 
-  Shape shape_;
+  DragonflyShape shape_;
   std::vector<PortId> within_, cables_;
   std::vector<std::size_t> begin_;  // by switch and places on: range of ways_
   std::vector<PortId> ways_;
@@ -168,7 +168,7 @@ class DragonflyRoutes final : public RankedRoutes {
 
 class Dragonfly final : public Topology {
  public:
-  Dragonfly(const DragonflyParameters& p, const Shape& shape)
+  Dragonfly(const DragonflyParameters& p, const DragonflyShape& shape)
       : shape_(shape),
         link_(p.link()),
         cable_(p.link(p.global_rate == 0 ? p.rate : p.global_rate)),
@@ -239,14 +239,14 @@ class Dragonfly final : public Topology {
     }
   }
 
-  Shape shape_;
+  DragonflyShape shape_;
   LinkSpec link_, cable_;
   std::uint32_t channels_;
 };
 
 // Checks what several parameters must agree on.
-std::unique_ptr<Topology> make(const DragonflyParameters& p, std::int64_t lower, std::int64_t spines,
-                               const ConfigNode& where) {
+std::unique_ptr<Topology> make_dragonfly(const DragonflyParameters& p, std::int64_t lower,
+                                         std::int64_t spines, const ConfigNode& where) {
   const std::int64_t holders = spines != 0 ? spines : lower;
   const std::int64_t ports = holders * p.h, others = std::max<std::int64_t>(p.g - 1, 1);
   const std::int64_t links = p.links != 0 ? p.links : ports / others;
@@ -263,17 +263,18 @@ std::unique_ptr<Topology> make(const DragonflyParameters& p, std::int64_t lower,
   }
   const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
   return std::make_unique<Dragonfly>(
-      p, Shape{u(p.p), u(lower), u(spines), u(p.h), u(p.g), u(p.g > 1 ? links : 0)});
+      p, DragonflyShape{u(p.p), u(lower), u(spines), u(p.h), u(p.g), u(p.g > 1 ? links : 0)});
 }
 
 const Registration<Topology> kDragonfly{
-    "dragonfly", "groups of switches joined all to all, and the groups by global cables", parameters(),
-    [](const DragonflyParameters& p, const ConfigNode& where) { return make(p, p.a, 0, where); }};
+    "dragonfly", "groups of switches joined all to all, and the groups by global cables",
+    dragonfly_parameters(),
+    [](const DragonflyParameters& p, const ConfigNode& where) { return make_dragonfly(p, p.a, 0, where); }};
 
 const Registration<Topology> kDragonflyPlus{
     "dragonfly_plus", "groups of leaves and spines, joined by global cables of the spines", plus_parameters(),
     [](const DragonflyPlusParameters& p, const ConfigNode& where) {
-      return make(p, p.leaves, p.spines, where);
+      return make_dragonfly(p, p.leaves, p.spines, where);
     }};
 
 }  // namespace

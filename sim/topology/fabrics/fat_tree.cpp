@@ -26,7 +26,7 @@ struct FatTreeParameters : EthernetParameters {
   std::int64_t planes = 1;
 };
 
-const Parameters<FatTreeParameters>& parameters() {
+const Parameters<FatTreeParameters>& fat_tree_parameters() {
   using P = FatTreeParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -78,7 +78,7 @@ void check(const FatTreeParameters& p, const ConfigNode& where) {
   }
 }
 
-ClosShape shape_of(const FatTreeParameters& p, const ConfigNode& where) {
+ClosShape fat_tree_shape(const FatTreeParameters& p, const ConfigNode& where) {
   check(p, where);
   const auto k = static_cast<std::uint32_t>(p.k / p.links), links = static_cast<std::uint32_t>(p.links);
   const std::uint32_t half = k / 2;  // neighbours upward
@@ -95,12 +95,12 @@ ClosShape shape_of(const FatTreeParameters& p, const ConfigNode& where) {
   return shape;
 }
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kFatTree{
     "fat_tree",
     "k-ary fat tree of three tiers (k^3/4 host ports times the oversubscription) or two (k^2/2), full "
     "bisection bandwidth without oversubscription",
-    parameters(), [](const FatTreeParameters& p, const ConfigNode& where) {
-      return folded_clos(shape_of(p, where), where);
+    fat_tree_parameters(), [](const FatTreeParameters& p, const ConfigNode& where) {
+      return folded_clos(fat_tree_shape(p, where), where);
     }};
 
 }  // namespace

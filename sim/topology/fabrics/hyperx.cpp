@@ -21,8 +21,8 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kMostDimensions = 16;
-constexpr std::int64_t kLargestSize = 256;
+constexpr std::size_t kMostHyperxDimensions = 16;
+constexpr std::int64_t kLargestHyperxSize = 256;
 constexpr std::int64_t kMostSwitches = 1 << 20;
 
 struct HyperxParameters : EthernetParameters {
@@ -32,7 +32,7 @@ struct HyperxParameters : EthernetParameters {
   std::int64_t channels = 0;
 };
 
-const Parameters<HyperxParameters>& parameters() {
+const Parameters<HyperxParameters>& hyperx_parameters() {
   using P = HyperxParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -47,7 +47,7 @@ const Parameters<HyperxParameters>& parameters() {
   return p;
 }
 
-struct Shape {
+struct HyperxShape {
   std::vector<std::uint32_t> sizes;
   std::uint32_t hosts_per_switch;
   std::uint32_t links;
@@ -68,8 +68,9 @@ struct Shape {
 class HyperxRoutes final : public RankedRoutes {
  public:
   // `ports`: of each switch, dimension by dimension, row by row without itself, link by link.
-  HyperxRoutes(const Graph& graph, const Shape& shape, NodeId first_switch, std::span<const HostPort> nics,
-               std::vector<PortId> ports, std::vector<std::uint8_t> ranks, std::uint32_t channels)
+  HyperxRoutes(const Graph& graph, const HyperxShape& shape, NodeId first_switch,
+               std::span<const HostPort> nics, std::vector<PortId> ports, std::vector<std::uint8_t> ranks,
+               std::uint32_t channels)
       : RankedRoutes(graph, first_switch, nics, std::move(ranks), channels),
         shape_(shape),
         first_switch_(first_switch),
@@ -116,14 +117,14 @@ class HyperxRoutes final : public RankedRoutes {
     return {&ports_[base + std::size_t{other < own ? other : other - 1} * shape_.links], shape_.links};
   }
 
-  Shape shape_;
+  HyperxShape shape_;
   NodeId first_switch_;
   std::vector<PortId> ports_;
 };
 
 class Hyperx final : public Topology {
  public:
-  Hyperx(const HyperxParameters& p, Shape shape)
+  Hyperx(const HyperxParameters& p, HyperxShape shape)
       : shape_(std::move(shape)), link_(p.link()), channels_(static_cast<std::uint32_t>(p.channels)) {}
 
   std::uint32_t host_ports() const override { return shape_.switches() * shape_.hosts_per_switch; }
@@ -173,19 +174,19 @@ class Hyperx final : public Topology {
     }
   }
 
-  Shape shape_;
+  HyperxShape shape_;
   LinkSpec link_;
   std::uint32_t channels_;
 };
 
-std::unique_ptr<Topology> make(const HyperxParameters& p, const ConfigNode&) {
-  if (!p.sizes.is_sequence() || p.sizes.items().empty() || p.sizes.items().size() > kMostDimensions)
-    p.sizes.fail(fmt::format("expected a list of 1 to {} sizes, [8, 8]", kMostDimensions));
-  Shape shape{{}, static_cast<std::uint32_t>(p.hosts_per_switch), static_cast<std::uint32_t>(p.links)};
+std::unique_ptr<Topology> make_hyperx(const HyperxParameters& p, const ConfigNode&) {
+  if (!p.sizes.is_sequence() || p.sizes.items().empty() || p.sizes.items().size() > kMostHyperxDimensions)
+    p.sizes.fail(fmt::format("expected a list of 1 to {} sizes, [8, 8]", kMostHyperxDimensions));
+  HyperxShape shape{{}, static_cast<std::uint32_t>(p.hosts_per_switch), static_cast<std::uint32_t>(p.links)};
   std::int64_t switches = 1;
   for (const ConfigNode& item : p.sizes.items()) {
     const std::int64_t size = read_integer(item);
-    if (size < 1 || size > kLargestSize) out_of_range(item, "1", std::to_string(kLargestSize));
+    if (size < 1 || size > kLargestHyperxSize) out_of_range(item, "1", std::to_string(kLargestHyperxSize));
     shape.sizes.push_back(static_cast<std::uint32_t>(size));
     switches *= size;
     if (switches > kMostSwitches || switches * p.hosts_per_switch > kMaxHostPorts)
@@ -195,10 +196,10 @@ std::unique_ptr<Topology> make(const HyperxParameters& p, const ConfigNode&) {
   return std::make_unique<Hyperx>(p, std::move(shape));
 }
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kHyperx{
     "hyperx",
     "switches in a grid, each joined to all others of its rows: full mesh, flattened butterfly, hypercube",
-    parameters(), make};
+    hyperx_parameters(), make_hyperx};
 
 }  // namespace
 }  // namespace netsim

@@ -21,7 +21,7 @@ struct JellyfishParameters : SwitchGraphParameters {
   std::int64_t seed = 1;
 };
 
-const Parameters<JellyfishParameters>& parameters() {
+const Parameters<JellyfishParameters>& jellyfish_parameters() {
   using P = JellyfishParameters;
   static const auto p = with_switch_graph(
       Parameters<P>()
@@ -117,7 +117,7 @@ class RandomRegular {
   std::set<Link> known_;
 };
 
-std::unique_ptr<Topology> make(const JellyfishParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_jellyfish(const JellyfishParameters& p, const ConfigNode& where) {
   if (p.degree >= p.switches) {
     entry_or_self(where, "degree")
         .fail("degree " + std::to_string(p.degree) + " is too much for " + std::to_string(p.switches) +
@@ -134,8 +134,8 @@ std::unique_ptr<Topology> make(const JellyfishParameters& p, const ConfigNode& w
   return switch_graph(std::move(graph), p, where);
 }
 
-const Registration<Topology> kRegistration{"jellyfish", "a random regular graph of switches", parameters(),
-                                           make};
+const Registration<Topology> kJellyfish{"jellyfish", "a random regular graph of switches",
+                                        jellyfish_parameters(), make_jellyfish};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct LeafSpineParameters : EthernetParameters {
   std::optional<BitRate> uplink_rate;
 };
 
-const Parameters<LeafSpineParameters>& parameters() {
+const Parameters<LeafSpineParameters>& leaf_spine_parameters() {
   using P = LeafSpineParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -34,7 +34,7 @@ const Parameters<LeafSpineParameters>& parameters() {
   return p;
 }
 
-ClosShape shape_of(const LeafSpineParameters& p) {
+ClosShape leaf_spine_shape(const LeafSpineParameters& p) {
   return {.tiers = {{.name = "leaf", .down = static_cast<std::uint32_t>(p.hosts_per_leaf), .link = p.link()},
                     {.name = "spine",
                      .down = static_cast<std::uint32_t>(p.leaves),
@@ -44,9 +44,11 @@ ClosShape shape_of(const LeafSpineParameters& p) {
           .planes = static_cast<std::uint32_t>(p.planes)};
 }
 
-const Registration<Topology> kRegistration{
-    "leaf_spine", "two tiers: every leaf is joined to every spine", parameters(),
-    [](const LeafSpineParameters& p, const ConfigNode& where) { return folded_clos(shape_of(p), where); }};
+const Registration<Topology> kLeafSpine{"leaf_spine", "two tiers: every leaf is joined to every spine",
+                                        leaf_spine_parameters(),
+                                        [](const LeafSpineParameters& p, const ConfigNode& where) {
+                                          return folded_clos(leaf_spine_shape(p), where);
+                                        }};
 
 }  // namespace
 

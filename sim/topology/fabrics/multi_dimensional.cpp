@@ -46,7 +46,8 @@ const Parameters<DimensionEntry>& dimension_parameters() {
   return p;
 }
 
-std::unique_ptr<Topology> make(const MultiDimensionalParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_multi_dimensional(const MultiDimensionalParameters& p,
+                                                 const ConfigNode& where) {
   if (!p.dimensions.is_sequence()) p.dimensions.fail("a list of {shape, size, rate, delay} is expected");
   const std::size_t count = p.dimensions.items().size();
   if (count < 1 || count > kMostDimensions)
@@ -62,7 +63,7 @@ std::unique_ptr<Topology> make(const MultiDimensionalParameters& p, const Config
   return multi_dimensional(std::move(dimensions), where);
 }
 
-ParameterTable described_parameters() {
+ParameterTable multi_dimensional_table() {
   ParameterTable table = with_ethernet(Parameters<MultiDimensionalParameters>()).table();
   ParameterInfo dimensions;
   dimensions.name = "dimensions";
@@ -74,9 +75,9 @@ ParameterTable described_parameters() {
   return table;
 }
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kMultiDimensional{
     "multi_dimensional", "a grid of hosts, joined along each dimension by rings, full meshes or switches",
-    described_parameters(), [](const ConfigNode& node) {
+    multi_dimensional_table(), [](const ConfigNode& node) {
       const auto p = with_ethernet(Parameters<MultiDimensionalParameters>())
                          .parse(node.is_scalar() ? ConfigNode() : node, {"kind", "dimensions"});
       MultiDimensionalParameters complete = p;
@@ -84,7 +85,7 @@ const Registration<Topology> kRegistration{
       if (dimensions == nullptr || dimensions->is_null())
         node.fail("'dimensions' is missing: a list of {shape, size, rate, delay}");
       complete.dimensions = *dimensions;
-      return make(complete, node);
+      return make_multi_dimensional(complete, node);
     }};
 
 }  // namespace

@@ -28,7 +28,7 @@ struct NvlRackParameters : NvlinkParameters {
   std::int64_t chips = 18;
 };
 
-Parameters<NvlRackParameters> parameters() {
+Parameters<NvlRackParameters> nvl_rack_parameters() {
   using P = NvlRackParameters;
   return with_nvls(with_nvswitch(
       Parameters<P>()
@@ -85,9 +85,9 @@ class NvlRack final : public Topology {
   std::uint32_t gpus_;
 };
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kNvlRack{
     "nvl_rack", "racks of GPUs on NVSwitches beyond their hosts, 72 GPUs each by default: for the host gb200",
-    parameters(), [](const NvlRackParameters& p, const ConfigNode& where) {
+    nvl_rack_parameters(), [](const NvlRackParameters& p, const ConfigNode& where) {
       if (p.nvlink_delay < kNanosecond) {
         const ConfigNode* given = where.find("nvlink_delay");
         (given != nullptr ? *given : where)

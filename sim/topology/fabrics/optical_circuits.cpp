@@ -12,7 +12,7 @@
 namespace netsim {
 namespace {
 
-enum class Ways : std::uint8_t { lit, direct };
+enum class OpticalRouting : std::uint8_t { lit, direct };
 
 struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t switches = 0;
@@ -20,10 +20,10 @@ struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t degree = 4;
   bool servers = false;
   ConfigNode configurations;
-  Ways ways = Ways::lit;
+  OpticalRouting ways = OpticalRouting::lit;
 };
 
-const Parameters<OpticalCircuitsParameters>& parameters() {
+const Parameters<OpticalCircuitsParameters>& optical_circuits_parameters() {
   using P = OpticalCircuitsParameters;
   static const auto p = with_circuit_fabric(
       Parameters<P>()
@@ -40,7 +40,7 @@ const Parameters<OpticalCircuitsParameters>& parameters() {
               "from each switch i to i + 1, to i + 3), matchings: [0, 4] (of the tournament in which all "
               "meet), circuits: [[0, 1], [2, 3]]}; required")
           .required()
-          .choice("ways", &P::ways, {{"lit", Ways::lit}, {"direct", Ways::direct}},
+          .choice("ways", &P::ways, {{"lit", OpticalRouting::lit}, {"direct", OpticalRouting::direct}},
                   "lit: packets take the shortest way over the circuits that there are; direct: over all "
                   "that any configuration has, and wait where one is dark"));
   return p;
@@ -122,11 +122,11 @@ class Reader {
   const OpticalCircuitsParameters& p_;
 };
 
-std::unique_ptr<Topology> make(const OpticalCircuitsParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_optical_circuits(const OpticalCircuitsParameters& p, const ConfigNode& where) {
   CircuitFabric fabric;
   fabric.switches = static_cast<std::uint32_t>(p.switches);
   fabric.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch);
-  fabric.waits = p.ways == Ways::direct;
+  fabric.waits = p.ways == OpticalRouting::direct;
   if (p.servers && p.hosts_per_switch != 1)
     entry_or_self(where, "servers").fail("a server has one host port: hosts_per_switch: 1");
   if (p.servers) fabric.server_ports = static_cast<std::uint32_t>(p.degree);
@@ -143,9 +143,9 @@ std::unique_ptr<Topology> make(const OpticalCircuitsParameters& p, const ConfigN
   return circuit_fabric(std::move(fabric), p, where);
 }
 
-const Registration<Topology> kRegistration{
-    "optical_circuits", "packet switches joined by an optical switch in given configurations", parameters(),
-    make};
+const Registration<Topology> kOpticalCircuits{
+    "optical_circuits", "packet switches joined by an optical switch in given configurations",
+    optical_circuits_parameters(), make_optical_circuits};
 
 }  // namespace
 }  // namespace netsim

@@ -29,7 +29,7 @@ struct RailParameters : EthernetParameters {
   std::optional<BitRate> uplink_rate;
 };
 
-const Parameters<RailParameters>& parameters() {
+const Parameters<RailParameters>& rail_optimized_parameters() {
   using P = RailParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -56,7 +56,7 @@ void check_tier(const char* key, std::int64_t above, std::int64_t below, const s
   }
 }
 
-ClosShape shape_of(const RailParameters& p, bool joined, const ConfigNode& where) {
+ClosShape rail_optimized_shape(const RailParameters& p, bool joined, const ConfigNode& where) {
   const std::int64_t leaves = joined ? p.units * p.rails : p.units;
   check_tier("spines", p.spines, leaves, "leaves", where);
   check_tier("cores", p.cores, p.pods, "pods", where);
@@ -78,13 +78,14 @@ ClosShape shape_of(const RailParameters& p, bool joined, const ConfigNode& where
 
 const Registration<Topology> kRailOptimized{
     "rail_optimized", "leaves by rail: NICs of the same number share a switch; spines and cores join them",
-    parameters(), [](const RailParameters& p, const ConfigNode& where) {
-      return folded_clos(shape_of(p, true, where), where);
+    rail_optimized_parameters(), [](const RailParameters& p, const ConfigNode& where) {
+      return folded_clos(rail_optimized_shape(p, true, where), where);
     }};
 
 const Registration<Topology> kRailOnly{"rail_only", "a tree for each rail, and no link between rails",
-                                       parameters(), [](const RailParameters& p, const ConfigNode& where) {
-                                         return folded_clos(shape_of(p, false, where), where);
+                                       rail_optimized_parameters(),
+                                       [](const RailParameters& p, const ConfigNode& where) {
+                                         return folded_clos(rail_optimized_shape(p, false, where), where);
                                        }};
 
 }  // namespace

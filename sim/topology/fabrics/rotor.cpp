@@ -11,16 +11,16 @@
 namespace netsim {
 namespace {
 
-enum class Ways : std::uint8_t { direct, lit };
+enum class RotorRouting : std::uint8_t { direct, lit };
 
 struct RotorParameters : CircuitFabricParameters {
   std::int64_t switches = 16;
   std::int64_t hosts_per_switch = 1;
   std::int64_t rotors = 4;
-  Ways ways = Ways::direct;
+  RotorRouting ways = RotorRouting::direct;
 };
 
-const Parameters<RotorParameters>& parameters() {
+const Parameters<RotorParameters>& rotor_parameters() {
   using P = RotorParameters;
   static const auto p = with_circuit_fabric(
       Parameters<P>()
@@ -29,17 +29,17 @@ const Parameters<RotorParameters>& parameters() {
           .integer("rotors", &P::rotors, {1, 4095},
                    "optical switches; each packet switch has one port to each of them. At most one for each "
                    "other packet switch")
-          .choice("ways", &P::ways, {{"direct", Ways::direct}, {"lit", Ways::lit}},
+          .choice("ways", &P::ways, {{"direct", RotorRouting::direct}, {"lit", RotorRouting::lit}},
                   "direct: packets wait for the circuit to their destination's switch; lit: they take "
                   "the shortest way over what is lit"));
   return p;
 }
 
-std::unique_ptr<Topology> make(const RotorParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_rotor(const RotorParameters& p, const ConfigNode& where) {
   CircuitFabric fabric;
   fabric.switches = static_cast<std::uint32_t>(p.switches);
   fabric.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch);
-  fabric.waits = p.ways == Ways::direct;
+  fabric.waits = p.ways == RotorRouting::direct;
   const std::vector<Circuits> rounds = round_robin(fabric.switches);
   const auto rotors = static_cast<std::size_t>(p.rotors);
   if (rotors > rounds.size()) {
@@ -56,8 +56,8 @@ std::unique_ptr<Topology> make(const RotorParameters& p, const ConfigNode& where
   return circuit_fabric(std::move(fabric), p, where);
 }
 
-const Registration<Topology> kRegistration{"rotor", "packet switches joined by optical rotors", parameters(),
-                                           make};
+const Registration<Topology> kRotor{"rotor", "packet switches joined by optical rotors", rotor_parameters(),
+                                    make_rotor};
 
 }  // namespace
 }  // namespace netsim

@@ -24,7 +24,7 @@ struct SlimFlyParameters : SwitchGraphParameters {
   std::optional<std::int64_t> hosts_per_switch;
 };
 
-const Parameters<SlimFlyParameters>& parameters() {
+const Parameters<SlimFlyParameters>& slim_fly_parameters() {
   using P = SlimFlyParameters;
   static const auto p = with_switch_graph(
       Parameters<P>()
@@ -141,7 +141,7 @@ SwitchGraph graph_of(const Field& field) {
   return graph;
 }
 
-std::unique_ptr<Topology> make(const SlimFlyParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_slim_fly(const SlimFlyParameters& p, const ConfigNode& where) {
   const PrimePower size = prime_power(p.q);
   if (size.p == 0)
     entry_or_self(where, "q")
@@ -153,9 +153,9 @@ std::unique_ptr<Topology> make(const SlimFlyParameters& p, const ConfigNode& whe
   return switch_graph(std::move(graph), p, where);
 }
 
-const Registration<Topology> kRegistration{
-    "slim_fly", "a McKay-Miller-Siran graph: 2 q^2 switches, any two at most two links apart", parameters(),
-    make};
+const Registration<Topology> kSlimFly{
+    "slim_fly", "a McKay-Miller-Siran graph: 2 q^2 switches, any two at most two links apart",
+    slim_fly_parameters(), make_slim_fly};
 
 }  // namespace
 

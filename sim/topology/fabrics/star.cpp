@@ -13,7 +13,7 @@ struct StarParameters : EthernetParameters {
   std::int64_t hosts = 2;
 };
 
-const Parameters<StarParameters>& parameters() {
+const Parameters<StarParameters>& star_parameters() {
   using P = StarParameters;
   static const auto p = with_ethernet(Parameters<P>().integer(
       "hosts", &P::hosts, {1, 65536}, "host ports of the switch: hosts with one NIC that it can join"));
@@ -38,8 +38,8 @@ class Star final : public Topology {
   LinkSpec link_;
 };
 
-const Registration<Topology> kRegistration{
-    "star", "one switch that joins all NICs: for incast studies and exact tests", parameters(),
+const Registration<Topology> kStar{
+    "star", "one switch that joins all NICs: for incast studies and exact tests", star_parameters(),
     [](const StarParameters& p, const ConfigNode&) { return std::make_unique<Star>(p); }};
 
 }  // namespace

@@ -14,7 +14,7 @@ struct SwitchLineParameters : EthernetParameters {
   std::int64_t switches = 1;
 };
 
-const Parameters<SwitchLineParameters>& parameters() {
+const Parameters<SwitchLineParameters>& switch_line_parameters() {
   using P = SwitchLineParameters;
   static const auto p = with_ethernet(
       Parameters<P>().integer("switches", &P::switches, {1, 1024}, "switches between the two host ports"));
@@ -44,9 +44,10 @@ class SwitchLine final : public Topology {
   LinkSpec link_;
 };
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kSwitchLine{
     "switch_line",
-    "two host ports with a line of switches between them: for exact tests of store and forward", parameters(),
+    "two host ports with a line of switches between them: for exact tests of store and forward",
+    switch_line_parameters(),
     [](const SwitchLineParameters& p, const ConfigNode&) { return std::make_unique<SwitchLine>(p); }};
 
 }  // namespace

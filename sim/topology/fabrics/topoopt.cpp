@@ -28,7 +28,7 @@ struct TopooptParameters : CircuitFabricParameters {
   ConfigNode demand;
 };
 
-const Parameters<TopooptParameters>& parameters() {
+const Parameters<TopooptParameters>& topoopt_parameters() {
   using P = TopooptParameters;
   static const auto p = with_circuit_fabric(
       Parameters<P>()
@@ -116,7 +116,7 @@ std::int64_t rings_of(const TopooptParameters& p, const PairWeights& demand, con
   return rings;
 }
 
-std::unique_ptr<Topology> make(const TopooptParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_topoopt(const TopooptParameters& p, const ConfigNode& where) {
   PairWeights demand = read_demand(p);
   const std::int64_t rings = rings_of(p, demand, where);
   CircuitFabric fabric;
@@ -137,8 +137,8 @@ std::unique_ptr<Topology> make(const TopooptParameters& p, const ConfigNode& whe
   return circuit_fabric(std::move(fabric), p, where);
 }
 
-const Registration<Topology> kRegistration{"topoopt", "servers joined directly, as one job needs it",
-                                           parameters(), make};
+const Registration<Topology> kTopoopt{"topoopt", "servers joined directly, as one job needs it",
+                                      topoopt_parameters(), make_topoopt};
 
 }  // namespace
 }  // namespace netsim

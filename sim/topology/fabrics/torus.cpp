@@ -29,8 +29,8 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kMostDimensions = 4;
-constexpr std::int64_t kLargestSize = 4096;
+constexpr std::size_t kMostTorusDimensions = 4;
+constexpr std::int64_t kLargestTorusSize = 4096;
 
 struct TorusParameters : EthernetParameters {
   ConfigNode sizes;
@@ -41,7 +41,7 @@ struct TorusParameters : EthernetParameters {
   std::int64_t channels = 0;
 };
 
-const Parameters<TorusParameters>& parameters() {
+const Parameters<TorusParameters>& torus_parameters() {
   using P = TorusParameters;
   static const auto p = with_ethernet(
       Parameters<P>()
@@ -56,7 +56,7 @@ const Parameters<TorusParameters>& parameters() {
               "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
               "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
           .integer(
-              "cube", &P::cube, {0, kLargestSize},
+              "cube", &P::cube, {0, kLargestTorusSize},
               "routers along each edge of the cubes that the torus is made of, by optical switches: one for "
               "each place on a face and dimension (TPU v4: 4, so 48 of them); 0: all links are electrical")
           .time("optical_delay", &P::optical_delay, kFabricDelays, "the same as delay",
@@ -68,11 +68,12 @@ const Parameters<TorusParameters>& parameters() {
   return p;
 }
 
-using Displacement = std::array<std::int16_t, kMostDimensions>;  // links along each dimension, either way
+using Displacement =
+    std::array<std::int16_t, kMostTorusDimensions>;  // links along each dimension, either way
 
-class Shape {
+class TorusShape {
  public:
-  Shape(std::vector<std::int32_t> sizes, std::vector<bool> wrap, bool twist)
+  TorusShape(std::vector<std::int32_t> sizes, std::vector<bool> wrap, bool twist)
       : sizes_(std::move(sizes)), wrap_(std::move(wrap)), twist_(twist) {
     for (const std::int32_t size : sizes_) routers_ *= static_cast<std::uint32_t>(size);
     if (twist_) build_table();
@@ -197,7 +198,7 @@ class Shape {
   bool better(const Displacement& a, const Displacement& b, std::uint32_t choice) const {
     const std::uint32_t signs = choice & ((1U << dimensions()) - 1);
     std::uint32_t order = choice >> dimensions();
-    std::array<std::size_t, kMostDimensions> left{0, 1, 2, 3};
+    std::array<std::size_t, kMostTorusDimensions> left{0, 1, 2, 3};
     for (std::size_t count = dimensions(); count > 0; --count) {
       const std::size_t pick = order % count;
       order /= static_cast<std::uint32_t>(count);
@@ -258,7 +259,7 @@ class Shape {
 class TorusRoutes final : public Routes {
  public:
   // Routers are the nodes from first_router on, in order.
-  TorusRoutes(const Graph& graph, Shape shape, NodeId first_router, std::span<const HostPort> nics,
+  TorusRoutes(const Graph& graph, TorusShape shape, NodeId first_router, std::span<const HostPort> nics,
               std::uint32_t given_channels)
       : shape_(std::move(shape)),
         first_(first_router),
@@ -345,7 +346,7 @@ class TorusRoutes final : public Routes {
     return one[d] == -other[d];
   }
 
-  Shape shape_;
+  TorusShape shape_;
   NodeId first_;
   std::uint32_t given_, per_phase_;
   std::vector<PortId> links_;             // by router, dimension and direction (back, on)
@@ -356,7 +357,7 @@ class TorusRoutes final : public Routes {
 
 class Torus final : public Topology {
  public:
-  Torus(const TorusParameters& p, Shape shape)
+  Torus(const TorusParameters& p, TorusShape shape)
       : shape_(std::move(shape)),
         link_(p.link()),
         optical_delay_(p.optical_delay.value_or(p.delay)),
@@ -428,7 +429,7 @@ class Torus final : public Topology {
     return name;
   }
 
-  Shape shape_;
+  TorusShape shape_;
   LinkSpec link_;
   Time optical_delay_;
   std::int32_t cube_;
@@ -436,13 +437,13 @@ class Torus final : public Topology {
 };
 
 std::vector<std::int32_t> read_sizes(const ConfigNode& node) {
-  if (!node.is_sequence() || node.items().empty() || node.items().size() > kMostDimensions)
+  if (!node.is_sequence() || node.items().empty() || node.items().size() > kMostTorusDimensions)
     node.fail("expected a list of one to four sizes, [4, 4, 8]");
   std::vector<std::int32_t> sizes;
   std::int64_t routers = 1;
   for (const ConfigNode& item : node.items()) {
     const std::int64_t size = read_integer(item);
-    if (size < 1 || size > kLargestSize) out_of_range(item, "1", std::to_string(kLargestSize));
+    if (size < 1 || size > kLargestTorusSize) out_of_range(item, "1", std::to_string(kLargestTorusSize));
     sizes.push_back(static_cast<std::int32_t>(size));
     routers *= size;
     if (routers > kMaxHostPorts)
@@ -481,7 +482,7 @@ void check_twist(const ConfigNode& where, const std::vector<std::int32_t>& sizes
       "[4, 4, 8], [4, 8, 8], [4, 8]");
 }
 
-std::unique_ptr<Topology> make(const TorusParameters& p, const ConfigNode& where) {
+std::unique_ptr<Topology> make_torus(const TorusParameters& p, const ConfigNode& where) {
   std::vector<std::int32_t> sizes = read_sizes(p.sizes);
   std::vector<bool> wrap = read_wrap(p.wrap, sizes);
   if (p.twist) check_twist(where, sizes, wrap);
@@ -489,13 +490,13 @@ std::unique_ptr<Topology> make(const TorusParameters& p, const ConfigNode& where
   if (const auto bad = std::find_if(sizes.begin(), sizes.end(), split); bad != sizes.end())
     p.sizes.fail(
         fmt::format("{} routers along a dimension are no multiple of the {} of a cube", *bad, p.cube));
-  return std::make_unique<Torus>(p, Shape(std::move(sizes), std::move(wrap), p.twist));
+  return std::make_unique<Torus>(p, TorusShape(std::move(sizes), std::move(wrap), p.twist));
 }
 
-const Registration<Topology> kRegistration{"torus",
-                                           "a router at each host, joined to its neighbours in one to four "
-                                           "dimensions: ring, mesh, torus, twisted torus",
-                                           parameters(), make};
+const Registration<Topology> kTorus{"torus",
+                                    "a router at each host, joined to its neighbours in one to four "
+                                    "dimensions: ring, mesh, torus, twisted torus",
+                                    torus_parameters(), make_torus};
 
 }  // namespace
 }  // namespace netsim

@@ -20,7 +20,7 @@ struct AstraParameters : FileFabricParameters {
   bool binary = false;
 };
 
-const Parameters<AstraParameters>& parameters() {
+const Parameters<AstraParameters>& astra_sim_parameters() {
   using P = AstraParameters;
   static const auto p =
       with_file_fabric(Parameters<P>(), "the network.yml")
@@ -54,7 +54,7 @@ std::uint32_t npus_of(const ConfigNode& item) {
   return static_cast<std::uint32_t>(npus);
 }
 
-BitRate rate_of(const ConfigNode& item, bool binary) {
+BitRate read_bandwidth(const ConfigNode& item, bool binary) {
   constexpr double kBits = 8;
   const double gigabytes = read_real(item), bits = kBits * gigabytes * (binary ? double{1 << 30} : 1e9);
   const bool fits =
@@ -63,7 +63,7 @@ BitRate rate_of(const ConfigNode& item, bool binary) {
   return static_cast<BitRate>(bits + 0.5);
 }
 
-Time delay_of(const ConfigNode& item) {
+Time read_latency(const ConfigNode& item) {
   const double delay = read_real(item) * static_cast<double>(kNanosecond);
   const bool fits = delay >= static_cast<double>(kFabricDelays.minimum) &&
                     delay <= static_cast<double>(kFabricDelays.maximum);
@@ -79,8 +79,8 @@ std::vector<GridDimension> dimensions_of(const ConfigNode& root, const AstraPara
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < count; ++d) {
     const LinkSpec link{.kind = p.link_kind,
-                        .rate = rate_of(list_of(root, "bandwidth", count)[d], p.binary),
-                        .delay = delay_of(list_of(root, "latency", count)[d]),
+                        .rate = read_bandwidth(list_of(root, "bandwidth", count)[d], p.binary),
+                        .delay = read_latency(list_of(root, "latency", count)[d]),
                         .overhead = p.overhead};
     dimensions.push_back({shape_of(shapes[d]), npus_of(list_of(root, "npus_count", count)[d]), link});
   }
@@ -93,21 +93,21 @@ std::unique_ptr<Topology> make(const AstraParameters& p, const ConfigNode& where
   return as_input([&] { return multi_dimensional(dimensions_of(root, p), root); });
 }
 
-const FormatRegistration kFormat{{.name = "astra_network",
-                                  .what = "a network of ASTRA-sim's analytical backend",
-                                  .use = Format::Use::topology,
-                                  .matches =
-                                      [](const Excerpt& f) {
-                                        return f.has_keys({"topology", "npus_count"});
-                                      },
-                                  .component = "astra_sim",
-                                  .advice = {},
-                                  .endings = {".yml"}}};
+const FormatRegistration kAstraSimFormat{{.name = "astra_network",
+                                          .what = "a network of ASTRA-sim's analytical backend",
+                                          .use = Format::Use::topology,
+                                          .matches =
+                                              [](const Excerpt& f) {
+                                                return f.has_keys({"topology", "npus_count"});
+                                              },
+                                          .component = "astra_sim",
+                                          .advice = {},
+                                          .endings = {".yml"}}};
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kAstraSim{
     "astra_sim",
     "the network.yml of ASTRA-sim's analytical backend: rings, full meshes, switches by dimension",
-    parameters(), make};
+    astra_sim_parameters(), make};
 
 }  // namespace
 

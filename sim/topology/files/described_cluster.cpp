@@ -13,7 +13,6 @@
 namespace netsim {
 namespace {
 
-using Kind = DescribedCluster::Kind;
 using Link = DescribedCluster::Link;
 using Port = DescribedHosts::Port;
 
@@ -33,11 +32,11 @@ class Links {
     return static_cast<std::uint32_t>(std::count_if(of_[node].begin(), of_[node].end(),
                                                     [this](const Link* link) { return leaves(*link); }));
   }
-  bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == Kind::xpu; }
+  bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == DescribedCluster::Kind::xpu; }
   bool joins_xpus(const Link& link) const { return is_xpu(link.a) && is_xpu(link.b); }
   // Whether it is a switch of a host that NVLinks lead to.
   bool is_nvswitch(std::uint32_t node) const {
-    if (cluster_.nodes[node].kind != Kind::network_switch) return false;
+    if (cluster_.nodes[node].kind != DescribedCluster::Kind::network_switch) return false;
     const auto inner = [this](const Link* link) { return link->scale_up && !leaves(*link); };
     return std::any_of(of_[node].begin(), of_[node].end(), inner);
   }
@@ -507,7 +506,7 @@ class FileHost final : public Host {
   }
 
  private:
-  Kind kind(std::uint32_t node) const { return cluster_.nodes[first_ + node].kind; }
+  DescribedCluster::Kind kind(std::uint32_t node) const { return cluster_.nodes[first_ + node].kind; }
   bool inside(const Link& link) const { return !links_.leaves(link); }
   // Whether it is a link of the host's: between xpus that pass on packets NVLinks are the fabric's.
   bool in_host(const Link& link) const { return inside(link) && !(host_.routers && link.scale_up); }
@@ -519,14 +518,14 @@ class FileHost final : public Host {
     stage_.assign(nodes_, kNoId);
     std::map<std::set<std::uint32_t>, std::uint32_t> known;
     for (std::uint32_t node = 0; node < nodes_; ++node) {
-      if (kind(node) != Kind::network_switch) continue;
+      if (kind(node) != DescribedCluster::Kind::network_switch) continue;
       std::set<std::uint32_t> xpus;
       bool carries = false;
       for (const Link* link : links_.of(first_ + node)) {
         if (!link->scale_up || !inside(*link)) continue;
         carries = true;
         const std::uint32_t peer = Links::peer(*link, first_ + node) - first_;
-        if (kind(peer) == Kind::xpu) xpus.insert(peer);
+        if (kind(peer) == DescribedCluster::Kind::xpu) xpus.insert(peer);
       }
       if (carries) stage_[node] = known.emplace(xpus, node).first->second;
     }
@@ -537,7 +536,9 @@ class FileHost final : public Host {
     dead_.assign(nodes_, false);
     const auto is_end = [this](std::uint32_t node) {
       const std::uint32_t at = first_ + node;
-      if (kind(node) == Kind::xpu || kind(node) == Kind::cpu || links_.leaving(at) != 0) return false;
+      if (kind(node) == DescribedCluster::Kind::xpu || kind(node) == DescribedCluster::Kind::cpu ||
+          links_.leaving(at) != 0)
+        return false;
       const auto& own = links_.of(at);
       return std::count_if(own.begin(), own.end(), [&](const Link* link) {
                return in_host(*link) && !dead_[Links::peer(*link, at) - first_];
@@ -554,7 +555,7 @@ class FileHost final : public Host {
 
   // A node with one link to others is the NIC, unless it is an xpu.
   bool is_nic(std::uint32_t node) const {
-    return links_.leaving(first_ + node) == 1 && kind(node) != Kind::xpu;
+    return links_.leaving(first_ + node) == 1 && kind(node) != DescribedCluster::Kind::xpu;
   }
 
   // Xpus that pass on packets are ports themselves.
@@ -563,7 +564,7 @@ class FileHost final : public Host {
     std::vector<NodeId> ports;
     std::size_t nics = 0;
     for (const Port& port : host_.ports) {
-      if (host_.routers && kind(port.node) == Kind::xpu) {
+      if (host_.routers && kind(port.node) == DescribedCluster::Kind::xpu) {
         ports.push_back(nodes[port.node]);
         continue;
       }
@@ -588,9 +589,9 @@ class FileHost final : public Host {
       nodes[node] = nodes[stage_[node]];
       if (nodes[node] != kNoId) return;
     }
-    const NodeKind as = stage_[node] != kNoId     ? NodeKind::scale_up_switch
-                        : kind(node) == Kind::cpu ? NodeKind::cpu
-                                                  : NodeKind::pcie_switch;
+    const NodeKind as = stage_[node] != kNoId                       ? NodeKind::scale_up_switch
+                        : kind(node) == DescribedCluster::Kind::cpu ? NodeKind::cpu
+                                                                    : NodeKind::pcie_switch;
     nodes[node] = graph.add_node(as, atom, inner_name(host, node));
     if (as == NodeKind::scale_up_switch)
       graph.set_combining(nodes[node], {nvls_efficiency_of(compute_capability()), p_.nvls_piece});
@@ -602,7 +603,7 @@ class FileHost final : public Host {
       const Port& port = host_.ports[i];
       if (is_nic(port.node) || nics[i] == nodes[port.node]) continue;
       LinkSpec link = p_.pcie_link();
-      if (kind(port.node) == Kind::xpu) {
+      if (kind(port.node) == DescribedCluster::Kind::xpu) {
         link.rate = std::max(link.rate, 2 * leaving_rate(port));
         link.delay = 0;
       }
@@ -664,7 +665,9 @@ class FileHost final : public Host {
   }
 
   LinkSpec pcie(const Link& link) const {
-    const auto is_cpu = [this](std::uint32_t node) { return cluster_.nodes[node].kind == Kind::cpu; };
+    const auto is_cpu = [this](std::uint32_t node) {
+      return cluster_.nodes[node].kind == DescribedCluster::Kind::cpu;
+    };
     LinkSpec result = is_cpu(link.a) && is_cpu(link.b) ? p_.cpu_link() : p_.pcie_link();
     result.rate = link.rate.value_or(result.rate);
     result.delay = link.delay.value_or(result.delay);

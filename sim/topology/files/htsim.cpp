@@ -29,7 +29,7 @@ namespace netsim {
 
 namespace {
 
-const Parameters<FileFabricParameters>& parameters() {
+const Parameters<FileFabricParameters>& htsim_parameters() {
   static const auto p = with_file_fabric(Parameters<FileFabricParameters>(), "the .topo file");
   return p;
 }
@@ -271,17 +271,17 @@ bool is_htsim_topology(const Excerpt& file) {
   return false;
 }
 
-const FormatRegistration kFormat{{.name = "htsim_topology",
-                                  .what = "a fat tree of htsim (.topo)",
-                                  .use = Format::Use::topology,
-                                  .matches = is_htsim_topology,
-                                  .component = "htsim",
-                                  .advice = {},
-                                  .endings = {".topo"}}};
+const FormatRegistration kHtsimFormat{{.name = "htsim_topology",
+                                       .what = "a fat tree of htsim (.topo)",
+                                       .use = Format::Use::topology,
+                                       .matches = is_htsim_topology,
+                                       .component = "htsim",
+                                       .advice = {},
+                                       .endings = {".topo"}}};
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kHtsim{
     "htsim", "the fat tree of a .topo file of htsim: 2 or 3 tiers, bundles, latencies of links and switches",
-    parameters(), [](const FileFabricParameters& p, const ConfigNode& where) {
+    htsim_parameters(), [](const FileFabricParameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "htsim_topology");
       const TreeReader reader(input.text, input.path);
       return std::make_unique<HtsimTree>(TreeBuilder(reader.tree(), p).take(), reader.tree().has_queues);

@@ -17,8 +17,6 @@
 namespace netsim {
 namespace {
 
-using Kind = DescribedCluster::Kind;
-
 constexpr std::size_t kMostNodes = 1 << 21, kMostEdges = 1 << 23;
 
 // ---- What names and descriptions say
@@ -136,19 +134,21 @@ struct Wire {
 };
 
 struct Part {
-  Kind kind = Kind::other;
+  DescribedCluster::Kind kind = DescribedCluster::Kind::other;
   std::string text;  // name and description
 };
 
 std::int64_t compute_capability_of(const Part& part) {
-  return part.kind == Kind::xpu ? kGenerations[generation_of_xpu(part.text)].compute_capability : 0;
+  return part.kind == DescribedCluster::Kind::xpu
+             ? kGenerations[generation_of_xpu(part.text)].compute_capability
+             : 0;
 }
 
 bool is_pcie(std::string_view text) { return has_any(text, {"pci", "cxl"}); }
 
 bool is_scale_up(const Wire& wire, const Part& a, const Part& b) {
   const auto may = [](const Part& part) {
-    return part.kind == Kind::xpu || part.kind == Kind::network_switch;
+    return part.kind == DescribedCluster::Kind::xpu || part.kind == DescribedCluster::Kind::network_switch;
   };
   if (!may(a) || !may(b) || is_pcie(wire.text)) return false;
   const auto carries = [](std::string_view text) {
@@ -156,9 +156,10 @@ bool is_scale_up(const Wire& wire, const Part& a, const Part& b) {
   };
   if (carries(wire.text)) return true;
   for (const Part* part : {&a, &b}) {
-    if (part->kind == Kind::network_switch && is_pcie(part->text)) return false;
+    if (part->kind == DescribedCluster::Kind::network_switch && is_pcie(part->text)) return false;
   }
-  return a.kind == Kind::xpu || b.kind == Kind::xpu || carries(a.text) || carries(b.text);
+  return a.kind == DescribedCluster::Kind::xpu || b.kind == DescribedCluster::Kind::xpu || carries(a.text) ||
+         carries(b.text);
 }
 
 // A link "nvlink_4" says the generation of xpus of which nothing else says it.
@@ -167,7 +168,7 @@ void learn_generation(const DescribedCluster::Link& link, const Wire& wire, Desc
   if (generation == 0) return;
   for (const std::uint32_t end : {link.a, link.b}) {
     DescribedCluster::Node& node = cluster.nodes[end];
-    if (node.kind == Kind::xpu && node.compute_capability == 0)
+    if (node.kind == DescribedCluster::Kind::xpu && node.compute_capability == 0)
       node.compute_capability = kGenerations[generation].compute_capability;
   }
 }
@@ -177,16 +178,17 @@ DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const W
   DescribedCluster::Link link{at_a,       at_b, inside && is_scale_up(wire, a, b), wire.rate, {},
                               wire.delay, place};
   if (link.rate || !inside) return link;
-  const bool of_xpu = a.kind == Kind::xpu || b.kind == Kind::xpu;
+  const bool of_xpu = a.kind == DescribedCluster::Kind::xpu || b.kind == DescribedCluster::Kind::xpu;
   if (link.scale_up) {
-    const std::string& xpu = a.kind == Kind::xpu ? a.text : b.text;
+    const std::string& xpu = a.kind == DescribedCluster::Kind::xpu ? a.text : b.text;
     const BitRate together = nvlink_rate(wire.text, xpu), each = xgmi_rate(xpu);
     if (together != 0) link.together = together;
-    const bool direct = a.kind == Kind::xpu && b.kind == Kind::xpu;
+    const bool direct = a.kind == DescribedCluster::Kind::xpu && b.kind == DescribedCluster::Kind::xpu;
     if (together == 0 && each != 0 && direct) link.rate = each;
-  } else if (of_xpu && (a.kind == Kind::cpu || b.kind == Kind::cpu) && has_any(wire.text, {"c2c"})) {
+  } else if (of_xpu && (a.kind == DescribedCluster::Kind::cpu || b.kind == DescribedCluster::Kind::cpu) &&
+             has_any(wire.text, {"c2c"})) {
     link.rate = 8 * 225 * kGbps;
-  } else if (a.kind != Kind::cpu || b.kind != Kind::cpu) {
+  } else if (a.kind != DescribedCluster::Kind::cpu || b.kind != DescribedCluster::Kind::cpu) {
     BitRate rate = pcie_rate(wire.text);
     for (const Part* part : {&a, &b}) {
       if (rate == 0 && is_pcie(part->text)) rate = pcie_rate(part->text);
@@ -197,19 +199,19 @@ DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const W
 }
 
 // Returns the kind of a component by its choice.
-Kind kind_of(std::string_view choice) {
-  return choice == "xpu"      ? Kind::xpu
-         : choice == "cpu"    ? Kind::cpu
-         : choice == "nic"    ? Kind::nic
-         : choice == "switch" ? Kind::network_switch
-                              : Kind::other;
+DescribedCluster::Kind kind_of(std::string_view choice) {
+  return choice == "xpu"      ? DescribedCluster::Kind::xpu
+         : choice == "cpu"    ? DescribedCluster::Kind::cpu
+         : choice == "nic"    ? DescribedCluster::Kind::nic
+         : choice == "switch" ? DescribedCluster::Kind::network_switch
+                              : DescribedCluster::Kind::other;
 }
 
 // InfraGraph's translator of NCCL's files writes NVSwitches as components of choice custom and type switch.
-Kind kind_of_custom(const std::string& type) {
+DescribedCluster::Kind kind_of_custom(const std::string& type) {
   const std::string lowered = lower(type);
-  if (lowered == "gpu" || lowered == "npu") return Kind::xpu;
-  return lowered.ends_with("switch") ? Kind::network_switch : kind_of(lowered);
+  if (lowered == "gpu" || lowered == "npu") return DescribedCluster::Kind::xpu;
+  return lowered.ends_with("switch") ? DescribedCluster::Kind::network_switch : kind_of(lowered);
 }
 
 // ---- Readings of the document
@@ -736,7 +738,8 @@ void rate_by_capability(DescribedCluster& cluster) {
   for (DescribedCluster::Link& link : cluster.links) {
     if (!link.scale_up || link.rate || link.together) continue;
     const DescribedCluster::Node &a = cluster.nodes[link.a], &b = cluster.nodes[link.b];
-    const std::int64_t capability = a.kind == Kind::xpu ? a.compute_capability : b.compute_capability;
+    const std::int64_t capability =
+        a.kind == DescribedCluster::Kind::xpu ? a.compute_capability : b.compute_capability;
     const auto known = std::find_if(kGenerations.rbegin(), kGenerations.rend(), [&](const Generation& one) {
       return one.compute_capability <= capability;
     });
@@ -756,13 +759,13 @@ void read_annotations(const ConfigNode& annotations, DescribedCluster& cluster) 
       const std::string what = text_in(attribute, "attribute");
       DescribedCluster::Node& annotated = *node->second;
       if (what == "rank") annotated.rank = rank_of(needed(attribute, "value"));
-      if (what == "sm" && annotated.kind == Kind::xpu) {
+      if (what == "sm" && annotated.kind == DescribedCluster::Kind::xpu) {
         const ConfigNode& value = needed(attribute, "value");
         annotated.compute_capability = read_integer(value);
         if (annotated.compute_capability < 1 || annotated.compute_capability > 100'000)
           out_of_range(value, "1", "100000");
       }
-      if (what == "speed" && annotated.kind == Kind::nic) {
+      if (what == "speed" && annotated.kind == DescribedCluster::Kind::nic) {
         const ConfigNode& value = needed(attribute, "value");
         annotated.nic_rate = rate_of(value, static_cast<double>(read_integer(value)) * 1e6);
       }

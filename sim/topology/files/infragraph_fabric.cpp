@@ -15,7 +15,7 @@ struct InfragraphParameters : EthernetParameters, ChannelParameters {
   std::string file;
 };
 
-Parameters<InfragraphParameters> parameters() {
+Parameters<InfragraphParameters> infragraph_fabric_parameters() {
   using P = InfragraphParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
   p.rate("rate", &P::rate, kLinkRates, "of links between instances of which the file gives no bandwidth")
@@ -47,18 +47,18 @@ bool is_infragraph(const Excerpt& file) {
   return file.has_key("device") && file.contains("components:");
 }
 
-const FormatRegistration kFormat{{.name = "infragraph",
-                                  .what = "an InfraGraph infrastructure",
-                                  .use = Format::Use::topology,
-                                  .matches = is_infragraph,
-                                  .component = "infragraph",
-                                  .advice = {},
-                                  .endings = {".yaml", ".json"},
-                                  .groups = infragraph_groups}};
+const FormatRegistration kInfragraphFabricFormat{{.name = "infragraph",
+                                                  .what = "an InfraGraph infrastructure",
+                                                  .use = Format::Use::topology,
+                                                  .matches = is_infragraph,
+                                                  .component = "infragraph",
+                                                  .advice = {},
+                                                  .endings = {".yaml", ".json"},
+                                                  .groups = infragraph_groups}};
 
-const Registration<Topology> kRegistration{
+const Registration<Topology> kInfragraphFabric{
     "infragraph", "the switches and links of an InfraGraph document; for its hosts, the host infragraph",
-    parameters(), [](const InfragraphParameters& p, const ConfigNode& where) {
+    infragraph_fabric_parameters(), [](const InfragraphParameters& p, const ConfigNode& where) {
       const DescribedCluster cluster = read_infragraph_file(where);
       return described_fabric(cluster, p.link(), p, where);
     }};

@@ -160,14 +160,14 @@ bool is_infragraph_message(const Excerpt& file) {
   }
 }
 
-const FormatRegistration kFormat{{.name = "infragraph_pb",
-                                  .what = "an InfraGraph infrastructure (protobuf)",
-                                  .use = Format::Use::topology,
-                                  .matches = is_infragraph_message,
-                                  .component = "infragraph",
-                                  .advice = {},
-                                  .endings = {".pb"},
-                                  .groups = infragraph_groups}};
+const FormatRegistration kInfragraphMessageFormat{{.name = "infragraph_pb",
+                                                   .what = "an InfraGraph infrastructure (protobuf)",
+                                                   .use = Format::Use::topology,
+                                                   .matches = is_infragraph_message,
+                                                   .component = "infragraph",
+                                                   .advice = {},
+                                                   .endings = {".pb"},
+                                                   .groups = infragraph_groups}};
 
 }  // namespace
 

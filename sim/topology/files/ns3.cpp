@@ -79,7 +79,7 @@ struct Ns3Parameters : FileFabricParameters, ChannelParameters {
   bool ignore_error_rates = false;
 };
 
-const Parameters<Ns3Parameters>& parameters() {
+const Parameters<Ns3Parameters>& ns3_parameters() {
   using P = Ns3Parameters;
   static const auto p =
       with_channels(with_file_fabric(Parameters<P>(), "the topology.txt"))
@@ -119,16 +119,16 @@ bool is_ns3_topology(const Excerpt& file) {
   return false;
 }
 
-const FormatRegistration kFormat{{.name = "ns3_topology",
-                                  .what = "a topology.txt of the HPCC family of ns-3 simulators",
-                                  .use = Format::Use::topology,
-                                  .matches = is_ns3_topology,
-                                  .component = "ns3",
-                                  .advice = {},
-                                  .endings = {".txt"}}};
+const FormatRegistration kNs3Format{{.name = "ns3_topology",
+                                     .what = "a topology.txt of the HPCC family of ns-3 simulators",
+                                     .use = Format::Use::topology,
+                                     .matches = is_ns3_topology,
+                                     .component = "ns3",
+                                     .advice = {},
+                                     .endings = {".txt"}}};
 
-const Registration<Topology> kRegistration{
-    "ns3", "the fabric of a topology.txt of the HPCC family of ns-3 simulators", parameters(),
+const Registration<Topology> kNs3{
+    "ns3", "the fabric of a topology.txt of the HPCC family of ns-3 simulators", ns3_parameters(),
     [](const Ns3Parameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "ns3_topology", kMaxInputFile);
       const Ns3Topology topology = parse_ns3_topology(input.text, input.path);

@@ -14,8 +14,6 @@
 namespace netsim {
 namespace {
 
-using Kind = DescribedCluster::Kind;
-
 class SimaiReader {
  public:
   SimaiReader(std::string_view text, const std::string& path, bool ignore_error_rates)
@@ -152,10 +150,11 @@ class SimaiReader {
                                 : role_[node] == Role::nvswitch ? "nvswitch"
                                                                 : "node") +
                                std::to_string(node);
-      cluster_.nodes.push_back({.kind = gpu ? Kind::xpu : Kind::network_switch,
-                                .name = name,
-                                .unit = unit_[node],
-                                .compute_capability = gpu ? compute_capability_ : 0});
+      cluster_.nodes.push_back(
+          {.kind = gpu ? DescribedCluster::Kind::xpu : DescribedCluster::Kind::network_switch,
+           .name = name,
+           .unit = unit_[node],
+           .compute_capability = gpu ? compute_capability_ : 0});
     }
     for (DescribedCluster::Link& link : cluster_.links) {
       link.a = place[link.a];
@@ -185,7 +184,7 @@ struct SimaiParameters : FileFabricParameters, ChannelParameters {
   bool ignore_error_rates = false;
 };
 
-Parameters<SimaiParameters> parameters() {
+Parameters<SimaiParameters> simai_parameters() {
   using P = SimaiParameters;
   Parameters<P> p = with_file_fabric(Parameters<P>(), "SimAI's topology");
   p.flag("ignore_error_rates", &P::ignore_error_rates,
@@ -200,17 +199,17 @@ bool is_simai_topology(const Excerpt& file) {
          !is_number_word(first[5]) && std::all_of(second.begin(), second.end(), is_integer_word);
 }
 
-const FormatRegistration kFormat{{.name = "simai_topology",
-                                  .what = "a topology of SimAI",
-                                  .use = Format::Use::topology,
-                                  .matches = is_simai_topology,
-                                  .component = "simai",
-                                  .advice = {},
-                                  .endings = {}}};
+const FormatRegistration kSimaiFormat{{.name = "simai_topology",
+                                       .what = "a topology of SimAI",
+                                       .use = Format::Use::topology,
+                                       .matches = is_simai_topology,
+                                       .component = "simai",
+                                       .advice = {},
+                                       .endings = {}}};
 
-const Registration<Topology> kRegistration{
-    "simai", "the switches and links of a topology of SimAI; for its servers, the host simai", parameters(),
-    [](const SimaiParameters& p, const ConfigNode& where) {
+const Registration<Topology> kSimai{
+    "simai", "the switches and links of a topology of SimAI; for its servers, the host simai",
+    simai_parameters(), [](const SimaiParameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "simai_topology", kMaxInputFile);
       const LinkSpec link{.kind = p.link_kind, .overhead = p.overhead};
       return described_fabric(parse_simai_topology(input.text, input.path, p.ignore_error_rates), link, p,

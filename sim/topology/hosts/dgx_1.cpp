@@ -20,7 +20,7 @@ namespace netsim {
 
 namespace {
 
-constexpr std::uint32_t kGpus = 8, kNics = 4, kCpus = 2;
+constexpr std::uint32_t kDgx1Gpus = 8, kDgx1Nics = 4, kDgx1Cpus = 2;
 
 // NVLinks between two GPUs.
 struct Joint {
@@ -80,14 +80,15 @@ class Dgx1 final : public Host {
   Dgx1(const CubeMesh& mesh, const char* gpu_model, const Dgx1Parameters& p)
       : mesh_(mesh), gpu_model_(gpu_model), p_(p) {}
 
-  std::uint32_t gpus() const override { return kGpus; }
-  std::vector<HostFabric> fabrics() const override { return {{kScaleOut, kNics}}; }
+  std::uint32_t gpus() const override { return kDgx1Gpus; }
+  std::vector<HostFabric> fabrics() const override { return {{kScaleOut, kDgx1Nics}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }
   std::string gpu_model() const override { return gpu_model_; }
 
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
-    HostBuild result = build_pcie_tree(graph, host_index, {kCpus, kNics, kGpus, kNics}, p_, numbers);
+    HostBuild result =
+        build_pcie_tree(graph, host_index, {kDgx1Cpus, kDgx1Nics, kDgx1Gpus, kDgx1Nics}, p_, numbers);
     for (const Joint& joint : mesh_)
       graph.add_link(result.gpus[joint.a], result.gpus[joint.b], p_.nvlink(joint.links));
     return result;
@@ -100,17 +101,17 @@ class Dgx1 final : public Host {
 };
 
 template <class P>
-Parameters<P> parameters() {
+Parameters<P> dgx_1_parameters() {
   return with_pcie_tree(with_nvlink(Parameters<P>(), "one NVLink, each way, raw"));
 }
 
 const Registration<Host> kP100Registration{
     "dgx_1", "DGX-1 with P100: 8 GPUs in a hybrid cube mesh of 4 NVLinks each, 4 NICs",
-    parameters<P100Parameters>(),
+    dgx_1_parameters<P100Parameters>(),
     [](const P100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kP100, "", p); }};
 const Registration<Host> kV100Registration{
     "dgx_1v", "DGX-1 with V100: 8 GPUs in a hybrid cube mesh of 6 NVLinks each, 4 NICs",
-    parameters<V100Parameters>(),
+    dgx_1_parameters<V100Parameters>(),
     [](const V100Parameters& p, const ConfigNode&) { return std::make_unique<Dgx1>(kV100, "v100_sxm2", p); }};
 
 }  // namespace

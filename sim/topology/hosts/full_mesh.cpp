@@ -21,7 +21,7 @@ struct FullMeshParameters : NvlinkParameters, PcieParameters {
   std::int64_t gpus = 8;
 };
 
-Parameters<FullMeshParameters> parameters() {
+Parameters<FullMeshParameters> full_mesh_parameters() {
   using P = FullMeshParameters;
   return with_pcie(
       with_nvlink(Parameters<P>().integer("gpus", &P::gpus, {1, 64}, "each joined with all others"),
@@ -60,8 +60,9 @@ class FullMesh final : public Host {
   LinkSpec link_, pcie_;
 };
 
-const Registration<Host> kRegistration{
-    "full_mesh", "GPUs with a link to every other one, each with a NIC: 8 MI300X by default", parameters(),
+const Registration<Host> kFullMesh{
+    "full_mesh", "GPUs with a link to every other one, each with a NIC: 8 MI300X by default",
+    full_mesh_parameters(),
     [](const FullMeshParameters& p, const ConfigNode&) { return std::make_unique<FullMesh>(p); }};
 
 }  // namespace

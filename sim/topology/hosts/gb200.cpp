@@ -24,7 +24,7 @@ struct Gb200Parameters : PcieTreeParameters {
   BitRate c2c_rate = 8 * 225 * kGbps;
 };
 
-Parameters<Gb200Parameters> parameters() {
+Parameters<Gb200Parameters> gb200_parameters() {
   using P = Gb200Parameters;
   return with_pcie(Parameters<P>()
                        .text("rack", &P::rack, "the fabric that the GPUs' NVLinks go to")
@@ -65,9 +65,10 @@ class Gb200 final : public Host {
   LinkSpec pcie_, c2c_;
 };
 
-const Registration<Host> kRegistration{
+const Registration<Host> kGb200{
     "gb200", "a tray of GB200 NVL72: 4 GPUs with NVLinks into the rack's switches, 2 Grace CPUs, 4 NICs",
-    parameters(), [](const Gb200Parameters& p, const ConfigNode&) { return std::make_unique<Gb200>(p); }};
+    gb200_parameters(),
+    [](const Gb200Parameters& p, const ConfigNode&) { return std::make_unique<Gb200>(p); }};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct InfragraphHostParameters : DescribedHostParameters {
   InfragraphHostParameters() { nvlink_rate = 12 * 8 * 20 * kGbps; }
 };
 
-Parameters<InfragraphHostParameters> parameters() {
+Parameters<InfragraphHostParameters> infragraph_parameters() {
   using P = InfragraphHostParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
   p.text("device", &P::device, "of several devices with xpus, which one")
@@ -34,8 +34,8 @@ Parameters<InfragraphHostParameters> parameters() {
   return with_pcie_tree(std::move(p));
 }
 
-const Registration<Host> kRegistration{
-    "infragraph", "a host as a device of an InfraGraph document describes it", parameters(),
+const Registration<Host> kInfragraph{
+    "infragraph", "a host as a device of an InfraGraph document describes it", infragraph_parameters(),
     [](const InfragraphHostParameters& p, const ConfigNode& where) {
       return described_host(read_infragraph_file(where), p, where);
     }};

@@ -50,7 +50,7 @@ struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
   std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
 };
 
-Parameters<NcclXmlParameters> parameters() {
+Parameters<NcclXmlParameters> nccl_xml_parameters() {
   using P = NcclXmlParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the XML file");
   p.integer("sm", &P::sm, {10, 999},
@@ -83,7 +83,7 @@ struct Device {
   BitRate cpu_rate = 0;  // CPUs: to others
 };
 
-struct Joint {
+struct XmlLink {
   std::uint32_t gpu;  // device
   std::string target;
   std::int64_t count;
@@ -92,7 +92,7 @@ struct Joint {
 
 struct Described {
   std::vector<Device> devices;  // parents before their children
-  std::vector<Joint> nvlinks;
+  std::vector<XmlLink> nvlinks;
   std::vector<std::pair<std::uint32_t, BitRate>> c2c;  // GPUs with links to their CPU
   std::vector<std::string> notes;                      // Host::notes
 };
@@ -450,7 +450,7 @@ class NcclXml final : public Host {
     for (const std::uint32_t gpu : gpus_) by_bus_id[host_.devices[gpu].bus_id] = gpu;
     std::map<std::pair<std::uint32_t, std::uint32_t>, BitRate> joined;
     std::map<std::uint32_t, BitRate> to_switch;
-    for (const Joint& joint : host_.nvlinks) {
+    for (const XmlLink& joint : host_.nvlinks) {
       const BitRate rate = joint.count * link_rate(joint.gpu);
       if (joint.to_switch) {
         to_switch[joint.gpu] += rate;
@@ -485,7 +485,7 @@ class NcclXml final : public Host {
   std::vector<std::uint32_t> gpus_, nics_;  // devices
 };
 
-const FormatRegistration kFormat{
+const FormatRegistration kNcclXmlFormat{
     {.name = "nccl_topology",
      .what = "a topology of NCCL (XML)",
      .use = Format::Use::part,
@@ -494,9 +494,9 @@ const FormatRegistration kFormat{
      .advice = "name it in the configuration: `host: {kind: nccl_xml, file: ...}`",
      .endings = {".xml"}}};
 
-const Registration<Host> kRegistration{
+const Registration<Host> kNcclXml{
     "nccl_xml", "a host as a topology file of NCCL describes it (NCCL_TOPO_DUMP_FILE, cloud vendors' files)",
-    parameters(), [](const NcclXmlParameters& p, const ConfigNode& where) {
+    nccl_xml_parameters(), [](const NcclXmlParameters& p, const ConfigNode& where) {
       return std::make_unique<NcclXml>(TopologyReader(read_named_file(where, "nccl_topology"), p).read(), p);
     }};
 

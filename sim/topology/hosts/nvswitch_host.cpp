@@ -226,7 +226,7 @@ struct PresetParameters : NvswitchHostParameters {
 };
 
 template <const Preset& preset>
-Parameters<PresetParameters<preset>> parameters() {
+Parameters<PresetParameters<preset>> nvswitch_host_parameters() {
   using P = PresetParameters<preset>;
   auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
   auto all = preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
@@ -246,7 +246,7 @@ template <const Preset& preset>
 Registration<Host> registration(const char* name, const char* summary, int line = __builtin_LINE()) {
   using P = PresetParameters<preset>;
   return Registration<Host>(
-      name, summary, parameters<preset>(),
+      name, summary, nvswitch_host_parameters<preset>(),
       [](const P& p, const ConfigNode&) { return std::make_unique<NvswitchHost>(preset, p); }, __FILE__,
       line);
 }

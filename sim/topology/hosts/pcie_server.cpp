@@ -18,7 +18,7 @@ struct PcieServerParameters : PcieTreeParameters {
   std::int64_t nics = 4;
 };
 
-Parameters<PcieServerParameters> parameters() {
+Parameters<PcieServerParameters> pcie_server_parameters() {
   using P = PcieServerParameters;
   return with_pcie_tree(
       Parameters<P>()
@@ -50,8 +50,9 @@ class PcieServer final : public Host {
   PcieTree tree_;
 };
 
-const Registration<Host> kRegistration{
-    "pcie_server", "a server of two CPUs with PCIe switches, GPUs and NICs, without NVLink", parameters(),
+const Registration<Host> kPcieServer{
+    "pcie_server", "a server of two CPUs with PCIe switches, GPUs and NICs, without NVLink",
+    pcie_server_parameters(),
     [](const PcieServerParameters& p, const ConfigNode&) { return std::make_unique<PcieServer>(p); }};
 
 }  // namespace

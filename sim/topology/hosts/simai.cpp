@@ -15,7 +15,7 @@ struct SimaiHostParameters : DescribedHostParameters {
   SimaiHostParameters() { nvswitch_latency = 0; }
 };
 
-Parameters<SimaiHostParameters> parameters() {
+Parameters<SimaiHostParameters> simai_parameters() {
   using P = SimaiHostParameters;
   Parameters<P> p = with_file(Parameters<P>(), "SimAI's topology");
   p.text("instance", &P::instance, "of several kinds of servers, that of this one: server0")
@@ -26,9 +26,9 @@ Parameters<SimaiHostParameters> parameters() {
   return p;
 }
 
-const Registration<Host> kRegistration{
+const Registration<Host> kSimai{
     "simai", "a server of a topology of SimAI: GPUs, NVSwitches, and a NIC for each link to a switch",
-    parameters(), [](const SimaiHostParameters& p, const ConfigNode& where) {
+    simai_parameters(), [](const SimaiHostParameters& p, const ConfigNode& where) {
       const InputText input = read_named_file(where, "simai_topology", kMaxInputFile);
       return described_host(parse_simai_topology(input.text, input.path, true), p, where);
     }};

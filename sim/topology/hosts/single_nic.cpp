@@ -28,7 +28,7 @@ class SingleNic final : public Host {
   }
 };
 
-const Registration<Host> kRegistration{
+const Registration<Host> kSingleNic{
     "single_nic", "one accelerator that is its own NIC, without PCIe: for studies of the fabric alone",
     Parameters<SingleNicParameters>(),
     [](const SingleNicParameters&, const ConfigNode&) { return std::make_unique<SingleNic>(); }};

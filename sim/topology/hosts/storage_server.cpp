@@ -24,7 +24,7 @@ struct StorageServerParameters : PcieTreeParameters {
   std::string fabric = kScaleOut;
 };
 
-Parameters<StorageServerParameters> parameters() {
+Parameters<StorageServerParameters> storage_server_parameters() {
   using P = StorageServerParameters;
   return with_pcie(Parameters<P>()
                        .integer("drives", &P::drives, {1, 1024}, "how many work together")
@@ -70,8 +70,8 @@ class StorageServer final : public Host {
   LinkSpec drives_, pcie_;
 };
 
-const Registration<Host> kRegistration{
-    "storage_server", "drives behind NICs, for checkpoints and data sets", parameters(),
+const Registration<Host> kStorageServer{
+    "storage_server", "drives behind NICs, for checkpoints and data sets", storage_server_parameters(),
     [](const StorageServerParameters& p, const ConfigNode&) { return std::make_unique<StorageServer>(p); }};
 
 }  // namespace

@@ -37,7 +37,7 @@ class TpuV4 final : public Host {
   }
 };
 
-const Registration<Host> kRegistration{
+const Registration<Host> kTpuV4{
     "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus", Parameters<TpuV4Parameters>(),
     [](const TpuV4Parameters&, const ConfigNode&) { return std::make_unique<TpuV4>(); }};
 

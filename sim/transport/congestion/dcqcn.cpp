@@ -54,7 +54,7 @@ struct DcqcnParameters {
 // model), and 1/1000 of the line rate. vendor: run.py "dcqcn" of the simulator (1, 4 and 300 us, g 1/256, one
 // fast recovery step, RAI 5 and RHAI 50 Mb/s per 25 Gb/s, floor 1 Gb/s at 100 Gb/s); CNPs at most every 4 us,
 // the interval of decreases, of which more could not be noticed.
-Parameters<DcqcnParameters> parameters() {
+Parameters<DcqcnParameters> dcqcn_parameters() {
   using P = DcqcnParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
   const std::string by = "by profile";
@@ -86,7 +86,7 @@ Parameters<DcqcnParameters> parameters() {
           "sigcomm15 50 us");
 }
 
-struct State {
+struct DcqcnState {
   double rate, target;
   double alpha;
   Time epoch;            // vendor: of the alpha and decrease periods, the first CNP; sigcomm15: the last CNP
@@ -117,11 +117,11 @@ class Dcqcn final : public CongestionControl {
     return {.sent_bytes = byte_counter_ != 0,
             .base_rtt = false,
             .cnp_interval = cnp_interval(),
-            .state_bytes = sizeof(State)};
+            .state_bytes = sizeof(DcqcnState)};
   }
 
   void on_cnp(CongestionContext& c) const override {
-    State& s = state_of<State>(c);
+    DcqcnState& s = state_of<DcqcnState>(c);
     const bool first = !s.started;
     if (first) begin(c, s);
     if (vendor_) {
@@ -141,7 +141,7 @@ class Dcqcn final : public CongestionControl {
   }
 
   void on_timer(CongestionContext& c, unsigned timer) const override {
-    State& s = state_of<State>(c);
+    DcqcnState& s = state_of<DcqcnState>(c);
     // Asked for before the queue pair began anew.
     if (!s.started || c.now != (timer == kDecrease ? s.next_decrease : s.increase_event)) return;
     if (timer == kDecrease) {
@@ -156,7 +156,7 @@ class Dcqcn final : public CongestionControl {
   }
 
   void on_sent(CongestionContext& c, Bytes bytes) const override {
-    State& s = state_of<State>(c);
+    DcqcnState& s = state_of<DcqcnState>(c);
     if (!s.started || c.rate >= c.line_rate) return;
     s.sent += bytes;
     if (s.sent < byte_counter_) return;
@@ -192,8 +192,8 @@ class Dcqcn final : public CongestionControl {
   // The vendor's decreases come 1 ns after the alpha period that ends with them.
   static constexpr Time kDecreaseLag = kNanosecond;
 
-  static void begin(const CongestionContext& c, State& s) {
-    s = State{};
+  static void begin(const CongestionContext& c, DcqcnState& s) {
+    s = DcqcnState{};
     s.started = true;
     s.alpha = 1;
     s.rate = s.target = static_cast<double>(c.rate);
@@ -203,7 +203,7 @@ class Dcqcn final : public CongestionControl {
 
   // Vendor: accounts for the alpha periods that ended up to `now`: the first may have seen CNPs, the others
   // had none.
-  void advance_alpha(State& s, Time now) const {
+  void advance_alpha(DcqcnState& s, Time now) const {
     const std::int64_t ended = (now - s.epoch) / alpha_timer_;
     const std::int64_t fresh = ended - s.periods;
     if (fresh <= 0) return;
@@ -213,7 +213,7 @@ class Dcqcn final : public CongestionControl {
     s.alpha *= power(1 - p_.g, fresh - 1);
   }
 
-  void decrease(CongestionContext& c, State& s) const {
+  void decrease(CongestionContext& c, DcqcnState& s) const {
     if (s.next_increase == c.now) timed_increase(c, s);
     if (!vendor_ || s.increased) s.target = s.rate;
     s.increased = false;
@@ -227,19 +227,19 @@ class Dcqcn final : public CongestionControl {
 
   // Timers cannot be taken back, and decreases keep moving this one on: one event is under way at a time, and
   // one that comes too early asks for the next.
-  static void await_increase(CongestionContext& c, State& s) {
+  static void await_increase(CongestionContext& c, DcqcnState& s) {
     if (s.increase_event != kNever || s.next_increase == kNever) return;
     s.increase_event = c.timer[kIncrease] = s.next_increase;
   }
 
-  void timed_increase(CongestionContext& c, State& s) const {
+  void timed_increase(CongestionContext& c, DcqcnState& s) const {
     ++s.timer_stage;
     increase(c, s);
     const bool full = c.rate >= c.line_rate && s.target >= static_cast<double>(c.line_rate);
     s.next_increase = full ? kNever : c.now + increase_timer_;
   }
 
-  void increase(CongestionContext& c, State& s) const {
+  void increase(CongestionContext& c, DcqcnState& s) const {
     s.increased = true;
     const auto line = static_cast<double>(c.line_rate);
     // Hyper increase: when both have passed the additive step; with one of them off, one step later.
@@ -259,7 +259,7 @@ class Dcqcn final : public CongestionControl {
     return vendor_ ? line / 500 : 400e6;
   }
 
-  void set_rate(CongestionContext& c, State& s, double rate) const {
+  void set_rate(CongestionContext& c, DcqcnState& s, double rate) const {
     const auto line = static_cast<double>(c.line_rate);
     s.rate = std::clamp(rate, std::min(floor(line), line), line);
     c.rate = to_rate(s.rate, c.line_rate);
@@ -277,7 +277,7 @@ class Dcqcn final : public CongestionControl {
 const Registration<CongestionControl> kDcqcn{
     "dcqcn",
     "DCQCN: CNP-driven rate control of RoCE NICs (SIGCOMM 2015), in the NIC vendor's or the paper's profile",
-    parameters(), [](const DcqcnParameters& p, const ConfigNode& node) {
+    dcqcn_parameters(), [](const DcqcnParameters& p, const ConfigNode& node) {
       if (p.profile == Profile::vendor && p.decrease_interval == 0) {
         node.fail("decrease_interval is 0: the vendor's profile looks for CNPs every so often");
       }

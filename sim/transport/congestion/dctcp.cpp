@@ -24,24 +24,24 @@
 namespace netsim {
 namespace {
 
-enum class Form { window, rate };
+enum class DctcpForm { window, rate };
 
 // g: the paper, section 3.4, and run.py. Initial alpha: RFC 8257, section 4.2. rate_ai: one packet per round
 // trip is what TCP adds; run.py computes 615 Mb/s from 1 KB and 13 us. minimum_rate: RdmaHw's MinRate of
 // 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
 struct DctcpParameters {
-  Form form = Form::window;
+  DctcpForm form = DctcpForm::window;
   double g = 1.0 / 16;
   std::optional<Bytes> initial_window;
   std::optional<BitRate> rate_ai;
   std::optional<BitRate> minimum_rate;
 };
 
-Parameters<DctcpParameters> parameters() {
+Parameters<DctcpParameters> dctcp_parameters() {
   using P = DctcpParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
   return Parameters<P>()
-      .choice("form", &P::form, {{"window", Form::window}, {"rate", Form::rate}},
+      .choice("form", &P::form, {{"window", DctcpForm::window}, {"rate", DctcpForm::rate}},
               "what is controlled: a window as in TCP, or a rate as in the ns-3 RDMA model")
       .real("g", &P::g, {1e-6, 1}, "gain of alpha")
       .bytes("initial_window", &P::initial_window, {1, 1000 * kGigabyte}, "line rate x base RTT",
@@ -52,7 +52,7 @@ Parameters<DctcpParameters> parameters() {
             "form rate: floor; 100 Mb/s at 100 Gb/s");
 }
 
-struct State {
+struct DctcpState {
   double alpha;
   double size;                        // the window in bytes, or the rate in bit/s
   std::int64_t marked, acknowledged;  // packets, since the last update
@@ -69,28 +69,28 @@ class Dctcp final : public CongestionControl {
     return {.acks = true,
             .every_ack = true,
             .ack_echo = true,
-            .whole_packets = p_.form == Form::window,
-            .state_bytes = sizeof(State)};
+            .whole_packets = p_.form == DctcpForm::window,
+            .state_bytes = sizeof(DctcpState)};
   }
 
   std::vector<IdleKey> idle_keys() const override {
-    if (p_.form == Form::rate) return {{"initial_window", "it is of form: window"}};
+    if (p_.form == DctcpForm::rate) return {{"initial_window", "it is of form: window"}};
     return {{"rate_ai", "it is of form: rate"}, {"minimum_rate", "it is of form: rate"}};
   }
 
   void start(CongestionContext& c) const override {
-    State& s = state_of<State>(c);
+    DctcpState& s = state_of<DctcpState>(c);
     c.rate = c.line_rate;
     s.alpha = 1;
     s.size = static_cast<double>(c.line_rate);
-    if (p_.form == Form::rate) return;
+    if (p_.form == DctcpForm::rate) return;
     s.size = p_.initial_window ? static_cast<double>(*p_.initial_window) : bytes_in(s.size, c.base_rtt);
     s.size = std::max(s.size, static_cast<double>(c.mtu));
     c.window = to_window(s.size);
   }
 
   void on_ack(CongestionContext& c, const Feedback& f) const override {
-    State& s = state_of<State>(c);
+    DctcpState& s = state_of<DctcpState>(c);
     s.marked += f.marked;
     s.acknowledged += f.packets;
     const bool window_over = !s.started || after(f.acknowledged_psn, s.window_end);
@@ -108,7 +108,7 @@ class Dctcp final : public CongestionControl {
 
  private:
   // The first ACK only opens the first window; its packets and marks count towards it.
-  void end_window(const CongestionContext& c, State& s) const {
+  void end_window(const CongestionContext& c, DctcpState& s) const {
     if (s.started) {
       const double seen = static_cast<double>(std::max<std::int64_t>(1, s.acknowledged));
       const double fraction = std::min(1.0, static_cast<double>(s.marked) / seen);
@@ -120,21 +120,21 @@ class Dctcp final : public CongestionControl {
   }
 
   // Whether the window had no room for another packet when the acknowledged ones were still in flight.
-  bool full(const CongestionContext& c, const State& s, const Feedback& f) const {
-    if (p_.form == Form::rate) return true;
+  bool full(const CongestionContext& c, const DctcpState& s, const Feedback& f) const {
+    if (p_.form == DctcpForm::rate) return true;
     const std::uint32_t in_flight = c.next_psn - f.acknowledged_psn + f.packets;
     return (static_cast<double>(in_flight) + 1) * static_cast<double>(c.mtu) > s.size;
   }
 
   double step(const CongestionContext& c) const {
     const auto packet = static_cast<double>(c.mtu);
-    if (p_.form == Form::window) return packet;
+    if (p_.form == DctcpForm::window) return packet;
     if (p_.rate_ai) return static_cast<double>(*p_.rate_ai);
     return packet * 8e12 / static_cast<double>(std::max<Time>(1, c.base_rtt));
   }
 
-  void set(CongestionContext& c, State& s, double size) const {
-    if (p_.form == Form::window) {
+  void set(CongestionContext& c, DctcpState& s, double size) const {
+    if (p_.form == DctcpForm::window) {
       s.size = std::max(size, static_cast<double>(c.mtu));
       c.window = to_window(s.size);
       return;
@@ -150,7 +150,8 @@ class Dctcp final : public CongestionControl {
 
 const Registration<CongestionControl> kDctcp{
     "dctcp", "DCTCP: cuts by the fraction of packets that were marked (SIGCOMM 2010), as window or rate",
-    parameters(), [](const DctcpParameters& p, const ConfigNode&) { return std::make_unique<Dctcp>(p); }};
+    dctcp_parameters(),
+    [](const DctcpParameters& p, const ConfigNode&) { return std::make_unique<Dctcp>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -52,7 +52,7 @@ struct HpccParameters {
   std::int64_t ack_header = 42;
 };
 
-Parameters<HpccParameters> parameters() {
+Parameters<HpccParameters> hpcc_parameters() {
   using P = HpccParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
   return Parameters<P>()
@@ -76,7 +76,7 @@ Parameters<HpccParameters> parameters() {
 }
 
 // A hop's telemetry as it can be read.
-struct Reading {
+struct HpccReading {
   Time time;
   Bytes sent;
   Bytes queue;
@@ -88,8 +88,8 @@ struct Loop {
   std::int64_t stage;     // additive steps in a row
 };
 
-struct State {
-  std::array<Reading, kTelemetryHops> last;
+struct HpccState {
+  std::array<HpccReading, kTelemetryHops> last;
   std::array<Loop, kTelemetryHops> loop;  // [0] alone with a single rate
   std::uint32_t hops;
   std::uint32_t round_end;  // an ACK beyond it is about the next round trip
@@ -108,7 +108,7 @@ class Hpcc final : public CongestionControl {
             .base_rtt = p_.base_rtt == 0,
             .data_header = static_cast<std::uint32_t>(p_.data_header),
             .ack_header = static_cast<std::uint32_t>(p_.ack_header),
-            .state_bytes = sizeof(State)};
+            .state_bytes = sizeof(HpccState)};
   }
 
   std::vector<IdleKey> idle_keys() const override {
@@ -119,15 +119,15 @@ class Hpcc final : public CongestionControl {
   void start(CongestionContext& c) const override {
     c.rate = c.line_rate;
     c.window = to_window(bytes_in(static_cast<double>(c.line_rate), base_rtt(c)));
-    for (Loop& loop : state_of<State>(c).loop) loop = {1, static_cast<double>(c.line_rate), 0};
+    for (Loop& loop : state_of<HpccState>(c).loop) loop = {1, static_cast<double>(c.line_rate), 0};
   }
 
   void on_ack(CongestionContext& c, const Feedback& f) const override {
     if (f.hops.empty()) return;
-    State& s = state_of<State>(c);
+    HpccState& s = state_of<HpccState>(c);
     const bool round_over = !s.started || after(f.acknowledged_psn, s.round_end);
     if (!round_over && !p_.fast_reaction) return;
-    std::array<Reading, kTelemetryHops> now;
+    std::array<HpccReading, kTelemetryHops> now;
     const auto hops = static_cast<std::uint32_t>(std::min<std::size_t>(f.hops.size(), kTelemetryHops));
     for (std::uint32_t i = 0; i < hops; ++i) now[i] = read(c, f.hops[i]);
     if (s.started && follows(s, now, hops)) react(c, s, now, f, hops, round_over);
@@ -160,22 +160,23 @@ class Hpcc final : public CongestionControl {
     return p_.unit_multiplier.value_or(std::max<std::int64_t>(1, c.line_rate / (25 * kGbps)));
   }
 
-  Reading read(const CongestionContext& c, const TelemetryHop& hop) const {
+  HpccReading read(const CongestionContext& c, const TelemetryHop& hop) const {
     if (!p_.quantise) return {hop.time, hop.sent, hop.queue};
     const Bytes sent_unit = kSentUnit * multiplier(c), queue_unit = kQueueUnit * multiplier(c);
     return {hop.time / kNanosecond * kNanosecond % kClock, hop.sent / sent_unit % kSentUnits * sent_unit,
             hop.queue / queue_unit % kQueueUnits * queue_unit};
   }
-  Time elapsed(const Reading& now, const Reading& before) const {
+  Time elapsed(const HpccReading& now, const HpccReading& before) const {
     const Time t = now.time - before.time;
     return p_.quantise && t < 0 ? t + kClock : t;
   }
-  Bytes sent(const CongestionContext& c, const Reading& now, const Reading& before) const {
+  Bytes sent(const CongestionContext& c, const HpccReading& now, const HpccReading& before) const {
     const Bytes bytes = now.sent - before.sent;
     return p_.quantise && bytes < 0 ? bytes + kSentUnits * kSentUnit * multiplier(c) : bytes;
   }
   // Whether the readings can be compared with the last ones.
-  bool follows(const State& s, const std::array<Reading, kTelemetryHops>& now, std::uint32_t hops) const {
+  bool follows(const HpccState& s, const std::array<HpccReading, kTelemetryHops>& now,
+               std::uint32_t hops) const {
     if (hops != s.hops) return false;
     for (std::uint32_t i = 0; i < hops; ++i) {
       if (elapsed(now[i], s.last[i]) <= 0) return false;
@@ -184,7 +185,7 @@ class Hpcc final : public CongestionControl {
     return true;
   }
 
-  void react(CongestionContext& c, State& s, const std::array<Reading, kTelemetryHops>& now,
+  void react(CongestionContext& c, HpccState& s, const std::array<HpccReading, kTelemetryHops>& now,
              const Feedback& f, std::uint32_t hops, bool round_over) const {
     const Time base = base_rtt(c);
     double busiest = 0;
@@ -233,7 +234,7 @@ class Hpcc final : public CongestionControl {
 };
 
 const Registration<CongestionControl> kHpcc{
-    "hpcc", "HPCC: windows from in-band telemetry, for near-empty queues (SIGCOMM 2019)", parameters(),
+    "hpcc", "HPCC: windows from in-band telemetry, for near-empty queues (SIGCOMM 2019)", hpcc_parameters(),
     [](const HpccParameters& p, const ConfigNode&) { return std::make_unique<Hpcc>(p); }};
 
 }  // namespace

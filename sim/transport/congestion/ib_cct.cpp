@@ -36,7 +36,7 @@ struct CctParameters {
   Time cnp_interval = 0;
 };
 
-Parameters<CctParameters> parameters() {
+Parameters<CctParameters> ib_cct_parameters() {
   using P = CctParameters;
   return Parameters<P>()
       .integer("ccti_increase", &P::ccti_increase, {0, 255}, "added to the table index by a BECN")
@@ -53,7 +53,7 @@ Parameters<CctParameters> parameters() {
             "receiver: least time between BECNs of one queue pair, 0: one for every marked packet");
 }
 
-struct State {
+struct IbCctState {
   std::int64_t index;  // above ccti_min
   Time due;            // when the timer comes
 };
@@ -65,13 +65,13 @@ class IbCct final : public CongestionControl {
   }
 
   CongestionNeeds needs() const override {
-    return {.base_rtt = false, .cnp_interval = p_.cnp_interval, .state_bytes = sizeof(State)};
+    return {.base_rtt = false, .cnp_interval = p_.cnp_interval, .state_bytes = sizeof(IbCctState)};
   }
 
   void start(CongestionContext& c) const override { set(c, 0); }
 
   void on_cnp(CongestionContext& c) const override {
-    State& s = state_of<State>(c);
+    IbCctState& s = state_of<IbCctState>(c);
     const std::int64_t before = s.index;
     s.index = std::min(before + p_.ccti_increase, p_.ccti_limit - p_.ccti_min);
     if (before == 0 && s.index > 0) s.due = c.timer[0] = c.now + p_.ccti_timer;
@@ -79,7 +79,7 @@ class IbCct final : public CongestionControl {
   }
 
   void on_timer(CongestionContext& c, unsigned) const override {
-    State& s = state_of<State>(c);
+    IbCctState& s = state_of<IbCctState>(c);
     if (s.index == 0 || c.now != s.due) return;  // asked for before the queue pair began anew
     --s.index;
     if (s.index > 0) s.due = c.timer[0] = c.now + p_.ccti_timer;
@@ -116,7 +116,7 @@ class IbCct final : public CongestionControl {
 
 const Registration<CongestionControl> kIbCct{
     "ib_cct", "InfiniBand's FECN/BECN congestion control with a table of injection delays (IBA annex A10)",
-    parameters(), [](const CctParameters& p, const ConfigNode& node) {
+    ib_cct_parameters(), [](const CctParameters& p, const ConfigNode& node) {
       if (p.ccti_min > p.ccti_limit) node.fail("ccti_min is above ccti_limit");
       return std::make_unique<IbCct>(p);
     }};

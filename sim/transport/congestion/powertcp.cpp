@@ -2,16 +2,16 @@
 // theta-PowerTCP. The window follows power. Power is the product of the current, which arrives at a queue,
 // and of the voltage, which is on the way.
 //
-// Form `int` is algorithm 1. Switches write their load into every data packet, as for HPCC. A port has rate b
-// and queue q, and has sent at rate mu since the last reading; T is the idle round trip.
+// PowertcpForm `int` is algorithm 1. Switches write their load into every data packet, as for HPCC. A port
+// has rate b and queue q, and has sent at rate mu since the last reading; T is the idle round trip.
 //   current = dq/dt + mu,  voltage = q + b T,  normalised power = current voltage / (b^2 T).
 // The port with the most power counts. Its power is smoothed over T with the weight of the time between its
 // readings. Every ACK sets the window and the rate w / T:
 //   w = gamma (w_old / power + beta) + (1 - gamma) w.
 // The window w_old is the one at the beginning of the round trip, so that one queue is not reacted to twice.
 //
-// Form `delay` is algorithm 2. Power is (dRTT/dt + 1) RTT / T. It is smoothed with every ACK, and the window
-// moves once per round trip.
+// PowertcpForm `delay` is algorithm 2. Power is (dRTT/dt + 1) RTT / T. It is smoothed with every ACK, and the
+// window moves once per round trip.
 //
 // The paper leaves details open. The authors' simulator (inet-tub/ns3-datacenter, rdma-hw.cc,
 // UpdateRatePower) has them, and they are the same here.
@@ -34,11 +34,11 @@
 namespace netsim {
 namespace {
 
-enum class Form { in_band, delay };
+enum class PowertcpForm { in_band, delay };
 
 // The headers are HPCC's, whose INT form `int` uses. The sender of form `delay` keeps times itself.
 struct PowerTcpParameters {
-  Form form = Form::in_band;
+  PowertcpForm form = PowertcpForm::in_band;
   double gamma = 0;
   double eta = 0.95;
   double rtt_margin = 1.05;
@@ -49,11 +49,11 @@ struct PowerTcpParameters {
   std::optional<std::int64_t> ack_header;
 };
 
-Parameters<PowerTcpParameters> parameters() {
+Parameters<PowerTcpParameters> powertcp_parameters() {
   using P = PowerTcpParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
   return Parameters<P>()
-      .choice("form", &P::form, {{"int", Form::in_band}, {"delay", Form::delay}},
+      .choice("form", &P::form, {{"int", PowertcpForm::in_band}, {"delay", PowertcpForm::delay}},
               "power from the telemetry of switches (PowerTCP), or from round trips alone (theta-PowerTCP)")
       .real("gamma", &P::gamma, {0, 1}, "weight of a new window; 0: by form, int 0.9, delay 0.7")
       .real("eta", &P::eta, {0.01, 1}, "int: power that is aimed at, as a share of the equilibrium's")
@@ -69,13 +69,13 @@ Parameters<PowerTcpParameters> parameters() {
 }
 
 // Holds a hop's telemetry in little room: `sent` wraps at 2^32.
-struct Reading {
+struct PowertcpReading {
   Time time;
   std::uint32_t sent, queue;
 };
 
-struct State {
-  std::array<Reading, kTelemetryHops> last;
+struct PowertcpState {
+  std::array<PowertcpReading, kTelemetryHops> last;
   Time rtt, acknowledged;  // form delay: the last ACK's round trip, and when the ACK came
   double window, reference;
   double power;             // smoothed
@@ -83,13 +83,13 @@ struct State {
   std::uint8_t hops;
   bool started;
 };
-static_assert(sizeof(State) <= 128);
+static_assert(sizeof(PowertcpState) <= 128);
 
 class PowerTcp final : public CongestionControl {
  public:
   explicit PowerTcp(const PowerTcpParameters& p)
       : p_(p),
-        in_band_(p.form == Form::in_band),
+        in_band_(p.form == PowertcpForm::in_band),
         gamma_(p.gamma != 0 ? p.gamma
                : in_band_   ? 0.9
                             : 0.7) {}
@@ -104,7 +104,7 @@ class PowerTcp final : public CongestionControl {
             .base_rtt = p_.base_rtt == 0,
             .data_header = static_cast<std::uint32_t>(p_.data_header.value_or(header)),
             .ack_header = static_cast<std::uint32_t>(p_.ack_header.value_or(header)),
-            .state_bytes = sizeof(State)};
+            .state_bytes = sizeof(PowertcpState)};
   }
 
   std::vector<IdleKey> idle_keys() const override {
@@ -113,7 +113,7 @@ class PowerTcp final : public CongestionControl {
   }
 
   void start(CongestionContext& c) const override {
-    State& s = state_of<State>(c);
+    PowertcpState& s = state_of<PowertcpState>(c);
     s.power = 1;
     s.window = s.reference = bytes_in(static_cast<double>(c.line_rate), base_rtt(c));
     c.rate = c.line_rate;
@@ -121,7 +121,7 @@ class PowerTcp final : public CongestionControl {
   }
 
   void on_ack(CongestionContext& c, const Feedback& f) const override {
-    State& s = state_of<State>(c);
+    PowertcpState& s = state_of<PowertcpState>(c);
     const bool round_over = !s.started || after(f.acknowledged_psn, s.round_end);
     const bool known = in_band_ ? measure_power(c, s, f) : measure_delay(c, s, f);
     if (known && (in_band_ || round_over)) move_window(c, s);
@@ -151,7 +151,7 @@ class PowerTcp final : public CongestionControl {
   }
 
   // Returns whether the readings can be compared with the last ones.
-  static bool follows(const State& s, const Feedback& f, std::uint8_t hops) {
+  static bool follows(const PowertcpState& s, const Feedback& f, std::uint8_t hops) {
     if (hops != s.hops) return false;
     for (std::uint8_t i = 0; i < hops; ++i) {
       const Time dt = f.hops[i].time - s.last[i].time;
@@ -160,7 +160,7 @@ class PowerTcp final : public CongestionControl {
     return true;
   }
 
-  bool measure_power(const CongestionContext& c, State& s, const Feedback& f) const {
+  bool measure_power(const CongestionContext& c, PowertcpState& s, const Feedback& f) const {
     const auto hops = static_cast<std::uint8_t>(std::min<std::size_t>(f.hops.size(), kTelemetryHops));
     if (hops == 0) return false;
     const bool comparable = follows(s, f, hops);
@@ -169,8 +169,8 @@ class PowerTcp final : public CongestionControl {
     Time elapsed = 0;
     for (std::uint8_t i = 0; i < hops; ++i) {
       const TelemetryHop& hop = f.hops[i];
-      const Reading now{hop.time, static_cast<std::uint32_t>(hop.sent),
-                        static_cast<std::uint32_t>(std::min<Bytes>(hop.queue, UINT32_MAX))};
+      const PowertcpReading now{hop.time, static_cast<std::uint32_t>(hop.sent),
+                                static_cast<std::uint32_t>(std::min<Bytes>(hop.queue, UINT32_MAX))};
       if (comparable) {
         const Time dt = now.time - s.last[i].time;
         const double power = normalised_power(s.last[i], now, static_cast<double>(hop.rate), base);
@@ -186,7 +186,8 @@ class PowerTcp final : public CongestionControl {
     return comparable;
   }
 
-  static double normalised_power(const Reading& before, const Reading& now, double rate, Time base) {
+  static double normalised_power(const PowertcpReading& before, const PowertcpReading& now, double rate,
+                                 Time base) {
     const double arrived = static_cast<double>(now.sent - before.sent) + static_cast<double>(now.queue) -
                            static_cast<double>(before.queue);
     const double current = std::max(arrived, 0.0) / bytes_in(rate, now.time - before.time);
@@ -194,7 +195,7 @@ class PowerTcp final : public CongestionControl {
     return current * voltage;
   }
 
-  bool measure_delay(const CongestionContext& c, State& s, const Feedback& f) const {
+  bool measure_delay(const CongestionContext& c, PowertcpState& s, const Feedback& f) const {
     if (f.rtt <= 0) return false;
     const Time dt = c.now - s.acknowledged;
     const bool comparable = s.rtt > 0;
@@ -210,13 +211,13 @@ class PowerTcp final : public CongestionControl {
     return comparable;
   }
 
-  static void smooth(State& s, double power, Time elapsed, Time base) {
+  static void smooth(PowertcpState& s, double power, Time elapsed, Time base) {
     const auto weight = static_cast<double>(std::min(elapsed, base));
     const auto whole = static_cast<double>(base);
     s.power = (s.power * (whole - weight) + power * weight) / whole;
   }
 
-  void move_window(CongestionContext& c, State& s) const {
+  void move_window(CongestionContext& c, PowertcpState& s) const {
     const Time base = base_rtt(c);
     const auto line = static_cast<double>(c.line_rate);
     const double beta = bytes_in(p_.rate_ai ? static_cast<double>(*p_.rate_ai) : line * 3 / 500, base);
@@ -239,7 +240,7 @@ class PowerTcp final : public CongestionControl {
 const Registration<CongestionControl> kPowerTcp{
     "powertcp",
     "PowerTCP: windows from the power at queues, by in-band telemetry or by delay alone (NSDI 2022)",
-    parameters(),
+    powertcp_parameters(),
     [](const PowerTcpParameters& p, const ConfigNode&) { return std::make_unique<PowerTcp>(p); }};
 
 }  // namespace

@@ -49,7 +49,7 @@ struct SwiftParameters {
   std::optional<Bytes> initial_window;
 };
 
-Parameters<SwiftParameters> parameters() {
+Parameters<SwiftParameters> swift_parameters() {
   using P = SwiftParameters;
   return Parameters<P>()
       .time("base_target", &P::base_target, {0, kSecond}, "target delay without switches and flow scaling")
@@ -67,7 +67,7 @@ Parameters<SwiftParameters> parameters() {
              "payload in flight at first");
 }
 
-struct State {
+struct SwiftState {
   double cwnd;  // packets
   Time last_decrease;
   bool decreased;  // last_decrease is set
@@ -87,7 +87,7 @@ class Swift final : public CongestionControl {
             .timestamps = true,
             .whole_packets = true,
             .paces_packets = true,
-            .state_bytes = sizeof(State)};
+            .state_bytes = sizeof(SwiftState)};
   }
 
   std::vector<IdleKey> idle_keys() const override {
@@ -97,7 +97,7 @@ class Swift final : public CongestionControl {
   }
 
   void start(CongestionContext& c) const override {
-    State& s = state_of<State>(c);
+    SwiftState& s = state_of<SwiftState>(c);
     const double bytes = p_.initial_window ? static_cast<double>(*p_.initial_window)
                                            : bytes_in(static_cast<double>(c.line_rate), c.base_rtt);
     s.cwnd = std::min(std::max(bytes / static_cast<double>(c.mtu), 1.0), p_.max_cwnd);
@@ -106,7 +106,7 @@ class Swift final : public CongestionControl {
 
   void on_ack(CongestionContext& c, const Feedback& f) const override {
     if (f.rtt <= 0) return;
-    State& s = state_of<State>(c);
+    SwiftState& s = state_of<SwiftState>(c);
     const double before = s.cwnd;
     const auto delay = static_cast<double>(f.rtt);
     const double target = this->target(c, s.cwnd);
@@ -144,7 +144,7 @@ class Swift final : public CongestionControl {
     return static_cast<double>(p_.base_target + switches * p_.per_hop) + scaling;
   }
 
-  static void set(CongestionContext& c, const State& s, Time rtt) {
+  static void set(CongestionContext& c, const SwiftState& s, Time rtt) {
     const double bytes = s.cwnd * static_cast<double>(c.mtu);
     c.window = to_window(bytes);
     c.rate = s.cwnd >= 1 ? c.line_rate : to_rate(bytes * 8e12 / static_cast<double>(rtt), c.line_rate);
@@ -155,7 +155,7 @@ class Swift final : public CongestionControl {
 };
 
 const Registration<CongestionControl> kSwift{
-    "swift", "Swift: a window that holds the delay at a target (SIGCOMM 2020)", parameters(),
+    "swift", "Swift: a window that holds the delay at a target (SIGCOMM 2020)", swift_parameters(),
     [](const SwiftParameters& p, const ConfigNode& node) {
       if (p.fs_min_cwnd >= p.fs_max_cwnd) node.fail("fs_min_cwnd is not below fs_max_cwnd");
       return std::make_unique<Swift>(p);

@@ -47,7 +47,7 @@ struct TimelyParameters {
   std::int64_t header = 0;
 };
 
-Parameters<TimelyParameters> parameters() {
+Parameters<TimelyParameters> timely_parameters() {
   using P = TimelyParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
   return Parameters<P>()
@@ -66,7 +66,7 @@ Parameters<TimelyParameters> parameters() {
       .integer("header", &P::header, {0, 1024}, "bytes of the timestamp in every data packet and ACK");
 }
 
-struct State {
+struct TimelyState {
   double rate;
   double difference;  // d, in picoseconds
   Time rtt;           // the previous one
@@ -87,17 +87,17 @@ class Timely final : public CongestionControl {
             .base_rtt = false,
             .data_header = header,
             .ack_header = header,
-            .state_bytes = sizeof(State)};
+            .state_bytes = sizeof(TimelyState)};
   }
 
   void start(CongestionContext& c) const override {
     c.rate = c.line_rate;
-    state_of<State>(c).rate = static_cast<double>(c.line_rate);
+    state_of<TimelyState>(c).rate = static_cast<double>(c.line_rate);
   }
 
   void on_ack(CongestionContext& c, const Feedback& f) const override {
     if (f.rtt == 0) return;
-    State& s = state_of<State>(c);
+    TimelyState& s = state_of<TimelyState>(c);
     if (s.started && !after(f.acknowledged_psn, s.round_end)) return;
     const Time rtt = f.rtt / p_.resolution * p_.resolution;
     if (s.started) update(c, s, rtt);
@@ -123,7 +123,7 @@ class Timely final : public CongestionControl {
   }
 
  private:
-  void update(CongestionContext& c, State& s, Time rtt) const {
+  void update(CongestionContext& c, TimelyState& s, Time rtt) const {
     s.difference = (1 - p_.alpha) * s.difference + p_.alpha * static_cast<double>(rtt - s.rtt);
     const double gradient = s.difference / static_cast<double>(p_.minimum_rtt);
     if (rtt < p_.t_low || (rtt <= p_.t_high && gradient <= 0)) return increase(c, s);
@@ -135,7 +135,7 @@ class Timely final : public CongestionControl {
     set(c, s, std::max(floor, s.rate * kept));
   }
 
-  void increase(CongestionContext& c, State& s) const {
+  void increase(CongestionContext& c, TimelyState& s) const {
     const double ai = p_.rate_ai ? static_cast<double>(*p_.rate_ai) : line(c) / 1000;
     const double hai = p_.rate_hai ? static_cast<double>(*p_.rate_hai) : line(c) / 200;
     const double added = s.increases < p_.hai_after ? ai : hai;
@@ -144,7 +144,7 @@ class Timely final : public CongestionControl {
   }
 
   static double line(const CongestionContext& c) { return static_cast<double>(c.line_rate); }
-  static void set(CongestionContext& c, State& s, double rate) {
+  static void set(CongestionContext& c, TimelyState& s, double rate) {
     s.rate = std::min(rate, line(c));
     c.rate = to_rate(s.rate, c.line_rate);
   }
@@ -153,7 +153,7 @@ class Timely final : public CongestionControl {
 };
 
 const Registration<CongestionControl> kTimely{
-    "timely", "TIMELY: rates from the gradient of round-trip times (SIGCOMM 2015)", parameters(),
+    "timely", "TIMELY: rates from the gradient of round-trip times (SIGCOMM 2015)", timely_parameters(),
     [](const TimelyParameters& p, const ConfigNode& node) {
       if (p.t_low > p.t_high) node.fail("t_low is above t_high");
       return std::make_unique<Timely>(p);

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "sim/network/fabric.h"
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
 #include "sim/transport/sender/sender.h"
@@ -39,8 +39,8 @@ struct AggregationTree;
 class FanLanes {
  public:
   // `sender`, `delays`, `counts`: of the same set.
-  FanLanes(AtomSet& set, FabricPart& fabric, TransportState& state, Connections& connections, Sender& sender,
-           IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
+  FanLanes(LogicalProcess& set, FabricShard& fabric, TransportState& state, Connections& connections,
+           Sender& sender, IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
       : set_(set),
         fabric_(fabric),
         state_(state),
@@ -115,8 +115,8 @@ class FanLanes {
   void sum_turned(std::uint32_t id, std::uint32_t packet);
   DelayTeller* delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet);
 
-  AtomSet& set_;
-  FabricPart& fabric_;
+  LogicalProcess& set_;
+  FabricShard& fabric_;
   TransportState& state_;
   Connections& connections_;
   Sender& sender_;

@@ -4,7 +4,7 @@
 
 namespace netsim {
 
-Receiver::Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, IdealTimes& ideal_times,
+Receiver::Receiver(LogicalProcess& set, FabricShard& fabric, TransportState& state, IdealTimes& ideal_times,
                    DelayDivision& delays, NetworkCounters& counts)
     : set_(set),
       loop_(set.loop()),
@@ -22,7 +22,7 @@ void Receiver::on_receive(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   ReceiverState& r = receivers_[id];
-  r.digest = FabricPart::digest(r.digest, event);
+  r.digest = FabricShard::digest(r.digest, event);
   if (r.counted) ++outstanding_[id].received;
   if (r.hears_marks && fabric_.packets()[packet].marked) hear_mark(id, packet);
   if (r.selective) {
@@ -173,7 +173,7 @@ bool Receiver::on_deliver(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   ReceiverState& r = receivers_[id];
-  r.digest = FabricPart::digest(r.digest, event);
+  r.digest = FabricShard::digest(r.digest, event);
   const Packet k = fabric_.packets()[packet];
   fabric_.packets().release(packet);
   if (r.back_port == kNoId) return k.last;

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "sim/core/arena.h"
-#include "sim/core/atom_set.h"
-#include "sim/network/fabric_part.h"
+#include "sim/core/logical_process.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/transport/connections/delay_division.h"
 #include "sim/transport/connections/ideal_times.h"
 #include "sim/transport/flow_ends.h"
@@ -28,7 +28,7 @@ struct Incoming {
 class Receiver {
  public:
   // `delays`, `counts`: the set's.
-  Receiver(AtomSet& set, FabricPart& fabric, TransportState& state, IdealTimes& ideal_times,
+  Receiver(LogicalProcess& set, FabricShard& fabric, TransportState& state, IdealTimes& ideal_times,
            DelayDivision& delays, NetworkCounters& counts);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -59,9 +59,9 @@ class Receiver {
   void count_arrival(std::uint32_t id, std::uint32_t psn);
   void deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet);
 
-  AtomSet& set_;
+  LogicalProcess& set_;
   EventLoop& loop_;
-  FabricPart& fabric_;
+  FabricShard& fabric_;
   TransportState& state_;
   IdealTimes& ideal_times_;
   DelayDivision& delays_;

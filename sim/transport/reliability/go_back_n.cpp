@@ -16,7 +16,7 @@ struct GoBackNParameters {
   bool repeat_nack = false;
 };
 
-Parameters<GoBackNParameters> parameters() {
+Parameters<GoBackNParameters> go_back_n_parameters() {
   using P = GoBackNParameters;
   return Parameters<P>().flag(
       "repeat_nack", &P::repeat_nack,
@@ -41,7 +41,8 @@ class GoBackN final : public Reliability {
 const Registration<Reliability> kGoBackN{
     "go_back_n",
     "packets are taken in order only; at a gap the sender starts again from there (RoCE, InfiniBand)",
-    parameters(), [](const GoBackNParameters& p, const ConfigNode&) { return std::make_unique<GoBackN>(p); }};
+    go_back_n_parameters(),
+    [](const GoBackNParameters& p, const ConfigNode&) { return std::make_unique<GoBackN>(p); }};
 
 }  // namespace
 }  // namespace netsim

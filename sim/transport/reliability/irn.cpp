@@ -29,7 +29,7 @@ struct IrnParameters {
   std::int64_t reorder_tolerance = 0;
 };
 
-Parameters<IrnParameters> parameters() {
+Parameters<IrnParameters> irn_parameters() {
   using P = IrnParameters;
   return Parameters<P>()
       .time("timeout_high", &P::timeout_high, {1 * kMicrosecond, 100 * kSecond},
@@ -69,7 +69,7 @@ class Irn final : public Reliability {
 
 const Registration<Reliability> kIrn{
     "irn", "selective repeat: packets are taken in any order, only lost ones are sent again (SIGCOMM 2018)",
-    parameters(), [](const IrnParameters& p, const ConfigNode&) { return std::make_unique<Irn>(p); }};
+    irn_parameters(), [](const IrnParameters& p, const ConfigNode&) { return std::make_unique<Irn>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/network/fabric_part.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/network/policies.h"
 #include "sim/transport/transport_state.h"
 
@@ -30,7 +30,7 @@ class Injectors {
     std::array<Ring, kMaxClasses> rings;
   };
 
-  Injectors(FabricPart& fabric, TransportState& state)
+  Injectors(FabricShard& fabric, TransportState& state)
       : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
 
   // The number of the injector at `first` for `gate`, made at its first use: the wire's port behind PCIe, or
@@ -93,7 +93,7 @@ class Injectors {
     std::uint32_t last = kNone;  // the injector that made a packet last; the next one's turn has come
   };
 
-  FabricPart& fabric_;
+  FabricShard& fabric_;
   TransportState& state_;
   SenderState* senders_;
   std::vector<Injector> injectors_;

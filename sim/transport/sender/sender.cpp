@@ -7,7 +7,7 @@
 
 namespace netsim {
 
-Sender::Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver,
+Sender::Sender(LogicalProcess& set, FabricShard& fabric, TransportState& state, Receiver& receiver,
                DelayDivision& delays, NetworkCounters& counts)
     : set_(set),
       loop_(set.loop()),
@@ -411,7 +411,7 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
 
 void Sender::on_pace(const Event& event) {
   SenderState& s = senders_[event.target];
-  s.digest = FabricPart::digest(s.digest, event);
+  s.digest = FabricShard::digest(s.digest, event);
   if (event.argument >= kMessageLeft) [[unlikely]] {
     const auto message = static_cast<std::uint32_t>(event.argument - kMessageLeft);
     const SendRequest request = queues_.message(message).request;
@@ -525,7 +525,7 @@ void Sender::set_window(std::uint32_t id, Bytes window) {
 
 void Sender::on_congestion_timer(const Event& event) {
   SenderState& s = senders_[event.target];
-  s.digest = FabricPart::digest(s.digest, event);
+  s.digest = FabricShard::digest(s.digest, event);
   timer_ended(event.target);
   const auto timer = static_cast<unsigned>(event.argument);
   control(event.target, [&](const CongestionControl& by, CongestionContext& c) { by.on_timer(c, timer); });
@@ -538,7 +538,7 @@ void Sender::on_control(const Event& event) {
   const std::uint32_t id = event.target;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   SenderState& s = senders_[id];
-  s.digest = FabricPart::digest(s.digest, event);
+  s.digest = FabricShard::digest(s.digest, event);
   if (s.counted) ++outstanding_[id].heard;
   const Packet k = fabric_.packets()[packet];
   if (k.kind == PacketKind::cnp) {
@@ -774,7 +774,7 @@ bool Sender::one_timeout_too_many(std::uint32_t id) {
 void Sender::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   SenderState& s = senders_[id];
-  s.digest = FabricPart::digest(s.digest, event);
+  s.digest = FabricShard::digest(s.digest, event);
   timer_ended(event.target);
   if (!s.timer || event.time != state_.records[id].timer_event) return;
   s.timer = false;
@@ -806,7 +806,7 @@ void Sender::end(std::uint32_t id) {
   TimerLine::Timer& timer = line_[place];
   const Event end{static_cast<Time>(timer.time), timer.key, id, EventKind::retransmission, 0};
   const std::uint64_t key = state_.receivers[id].key, before = senders_[id].digest;
-  timer.value = hash_combine(key, FabricPart::digest(before, end)) - hash_combine(key, before);
+  timer.value = hash_combine(key, FabricShard::digest(before, end)) - hash_combine(key, before);
   timer.over = 1;
 }
 

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/core/atom_set.h"
-#include "sim/network/fabric_part.h"
+#include "sim/core/logical_process.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/transport/connections/delay_division.h"
 #include "sim/transport/flow_ends.h"
 #include "sim/transport/packet_network.h"
@@ -37,8 +37,8 @@ struct PathObjection {
 class Sender final : public PacketSource {
  public:
   // `receiver`, `delays`, `counts`: of the same set.
-  Sender(AtomSet& set, FabricPart& fabric, TransportState& state, Receiver& receiver, DelayDivision& delays,
-         NetworkCounters& counts);
+  Sender(LogicalProcess& set, FabricShard& fabric, TransportState& state, Receiver& receiver,
+         DelayDivision& delays, NetworkCounters& counts);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
@@ -181,9 +181,9 @@ class Sender final : public PacketSource {
   bool one_timeout_too_many(std::uint32_t id);
   void on_retransmission(const Event& event);
 
-  AtomSet& set_;
+  LogicalProcess& set_;
   EventLoop& loop_;
-  FabricPart& fabric_;
+  FabricShard& fabric_;
   TransportState& state_;
   Receiver& receiver_;
   DelayDivision& delays_;

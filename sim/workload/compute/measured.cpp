@@ -161,7 +161,7 @@ struct MeasuredParameters {
   ConfigNode otherwise;
 };
 
-Parameters<MeasuredParameters> parameters() {
+Parameters<MeasuredParameters> measured_parameters() {
   using P = MeasuredParameters;
   return Parameters<P>()
       .text("file", &P::file, "the table (CSV): kernel, m, n, k, batch, bytes, precision, time_us")
@@ -170,7 +170,8 @@ Parameters<MeasuredParameters> parameters() {
 }
 
 const Registration<ComputeModel> kMeasured{
-    "measured", "kernels as a table of measured times says, and another model for the rest", parameters(),
+    "measured", "kernels as a table of measured times says, and another model for the rest",
+    measured_parameters(),
     [](const MeasuredParameters& p, const ConfigNode& where) -> std::unique_ptr<ComputeModel> {
       const std::string path = find_input_file(p.file, where.place().file);
       std::unique_ptr<ComputeModel> otherwise;
@@ -190,13 +191,14 @@ bool is_table_of_kernels(const Excerpt& file) {
                      [](std::string_view cell) { return cell.starts_with("time"); });
 }
 
-const FormatRegistration kFormat{{.name = "measured_kernels",
-                                  .what = "a table of measured kernels",
-                                  .use = Format::Use::part,
-                                  .matches = is_table_of_kernels,
-                                  .component = {},
-                                  .advice = "name it in the section `compute`: {kind: measured, file: ...}",
-                                  .endings = {".csv"}}};
+const FormatRegistration kMeasuredFormat{
+    {.name = "measured_kernels",
+     .what = "a table of measured kernels",
+     .use = Format::Use::part,
+     .matches = is_table_of_kernels,
+     .component = {},
+     .advice = "name it in the section `compute`: {kind: measured, file: ...}",
+     .endings = {".csv"}}};
 
 }  // namespace
 }  // namespace netsim

@@ -24,7 +24,8 @@ struct CircuitRequest {
 // How the jobs of a run come to the switches, and their ranks to each other.
 struct CircuitAccess {
   CircuitControl* control = nullptr;  // null: the network has no optical circuits
-  // Hands the request to JobSet::circuits_asked() at `time`, between events: AtomSet::ask_call() of the set.
+  // Hands the request to JobSet::circuits_asked() at `time`, between events: LogicalProcess::ask_call() of
+  // the set.
   std::function<void(std::uint32_t set, Time time, Origin& origin, const CircuitRequest& request)> ask;
 };
 

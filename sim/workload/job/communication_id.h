@@ -8,7 +8,7 @@
 //   11           whatever does not fit: a 62-bit hash of its match key
 //
 // All but the last are exact. With k hashed communications alive, two of them share an id with a probability
-// below k^2 / 2^63 (1e-7 for a million): the job's books see that and end the run with an error.
+// below k^2 / 2^63 (1e-7 for a million): the job's statistics see that and end the run with an error.
 #pragma once
 
 #include <cstdint>

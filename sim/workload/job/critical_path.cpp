@@ -5,7 +5,7 @@
 
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/errors.h"
-#include "sim/workload/job/job_books.h"
+#include "sim/workload/job/job_statistics.h"
 
 namespace netsim {
 
@@ -64,7 +64,7 @@ void PathSummary::add(const PathStep& step) {
 
 namespace {
 
-PathStep::Kind kind_of(TaskKind kind) {
+PathStep::Kind step_kind(TaskKind kind) {
   if (kind == TaskKind::compute) return PathStep::Kind::compute;
   return kind == TaskKind::circuits ? PathStep::Kind::circuits : PathStep::Kind::communication;
 }
@@ -228,7 +228,7 @@ void CriticalPath::begins(const JobRecord& record) {
   running.communication = record.communication;
   running.task = steps_.add_task(cell);
   running.begin = record.time;
-  running.kind = kind_of(task.kind);
+  running.kind = step_kind(task.kind);
   Link since;
   since.begin = since.end = record.time;
   since.task = running.task;

@@ -2,9 +2,9 @@
 // when the one before it ended, from the end of the iteration before (the arrival of the job, for the first).
 // Together they take exactly as long as the iteration.
 //
-// It is found while the job is played, from the books' records, which come in order of time. Each task that
-// is under way holds the chain that released it: that of the task whose end made it ready; for circuits, that
-// of the member that asked last. Each release of a member of a communication (transfer_record.h) makes a
+// It is found while the job is played, from the statistics' records, which come in order of time. Each task
+// that is under way holds the chain that released it: that of the task whose end made it ready; for circuits,
+// that of the member that asked last. Each release of a member of a communication (transfer_record.h) makes a
 // chain: that by which the message's sender sent it, and the message; the member ends with its last one.
 // Chains share their beginnings. Releases are kept until the last member ends, because a message may name
 // them until then, and what nothing holds any more is forgotten: so memory follows what is under way and not
@@ -26,7 +26,7 @@
 
 namespace netsim {
 
-struct JobRecord;       // job_books.h
+struct JobRecord;       // job_statistics.h
 struct TransferRecord;  // execution/transfer_record.h
 
 class CriticalPath {
@@ -36,7 +36,7 @@ class CriticalPath {
 
   // The job arrives; nothing may be told before.
   void open(Time begin);
-  // Records in the order in which the books apply them.
+  // Records in the order in which the statistics apply them.
   void begins(const JobRecord& record);
   // `end`: of the task; a message's sender is told later than that, when it is acknowledged.
   void ends(const JobRecord& record, Time end);

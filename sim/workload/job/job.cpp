@@ -13,7 +13,7 @@
 #include "sim/core/index.h"
 #include "sim/workload/checkpoint/checkpoint.h"
 #include "sim/workload/job/communication_id.h"
-#include "sim/workload/job/job_books.h"
+#include "sim/workload/job/job_statistics.h"
 #include "sim/workload/job/task_job.h"
 
 namespace netsim {
@@ -91,8 +91,8 @@ std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
 
 // The run of a job is rank-local: ready tasks to timers and communications, completions back to the source.
 // It touches the state of the rank and of its set; what was decided before (GPUs, durations, groups) is
-// shared. What happens is told to the books, directly or by way of a journal, and never asked of them but for
-// answers between the events.
+// shared. What happens is told to the statistics, directly or by way of a journal, and never asked of them
+// but for answers between the events.
 class SourceJob final : public TaskJob {
  public:
   SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
@@ -101,36 +101,36 @@ class SourceJob final : public TaskJob {
   void start() override;
   void halt(std::uint32_t rank, Time now) override {
     release_gpu(rank);
-    books_.halt(rank, now);
+    statistics_.halt(rank, now);
   }
   void stop(Time now, bool complete) override {
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) release_gpu(rank);
-    books_.stop(now, complete);
+    statistics_.stop(now, complete);
   }
   void resume(std::uint32_t rank, std::uint64_t argument) override;
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void circuits_asked(const CircuitRequest& request) override;
-  void apply(const JobRecord& record) override { books_.apply(record); }
+  void apply(const JobRecord& record) override { statistics_.apply(record); }
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) override {
-    books_.apply(record, ports);
+    statistics_.apply(record, ports);
   }
 
   const JobPlan& plan() const override { return plan_; }
-  bool begun() const override { return books_.opened(); }
-  bool done() const override { return books_.done(); }
+  bool begun() const override { return statistics_.opened(); }
+  bool done() const override { return statistics_.done(); }
   Time begin_time() const override { return plan_.arrival; }
-  Time end_time() const override { return books_.end_time(); }
-  std::uint64_t tasks_done() const override { return books_.tasks_done(); }
-  std::vector<RankTimes> rank_times(Time until) const override { return books_.rank_times(until); }
-  const std::vector<Time>& iteration_ends() const override { return books_.iteration_ends(); }
+  Time end_time() const override { return statistics_.end_time(); }
+  std::uint64_t tasks_done() const override { return statistics_.tasks_done(); }
+  std::vector<RankTimes> rank_times(Time until) const override { return statistics_.rank_times(until); }
+  const std::vector<Time>& iteration_ends() const override { return statistics_.iteration_ends(); }
   const std::vector<PassedIteration>& passed_iterations() const override {
-    return books_.passed_iterations();
+    return statistics_.passed_iterations();
   }
-  Time storage_wait(Time until) const override { return books_.storage_wait(until); }
-  const std::vector<RankTimes>& warm_up_times() const override { return books_.warm_up_times(); }
-  const MemoryLedger* memory() const override { return books_.memory(); }
-  const std::vector<PathSummary>& paths() const override { return books_.paths(); }
+  Time storage_wait(Time until) const override { return statistics_.storage_wait(until); }
+  const std::vector<RankTimes>& warm_up_times() const override { return statistics_.warm_up_times(); }
+  const MemoryLedger* memory() const override { return statistics_.memory(); }
+  const std::vector<PathSummary>& paths() const override { return statistics_.paths(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
 
  private:
@@ -183,7 +183,7 @@ class SourceJob final : public TaskJob {
     if (*run_.journal) {
       (*run_.journal)(ranks_[record.rank].set, record);
     } else {
-      books_.apply(record);
+      statistics_.apply(record);
     }
   }
 
@@ -201,7 +201,7 @@ class SourceJob final : public TaskJob {
   std::uint32_t first_rank_;  // of the run's ranks: EventKind::job's target is this plus the rank
   JobPlan plan_;
   const Resumable* resumable_;  // the source; null: it cannot go on from a checkpoint
-  JobBooks books_;
+  JobStatistics statistics_;
   CircuitRequests circuits_;  // between events only
   std::vector<SetState> sets_;
   std::vector<RankState> ranks_;
@@ -217,7 +217,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       first_rank_(first_rank),
       plan_(std::move(plan)),
       resumable_(dynamic_cast<const Resumable*>(plan_.source)),
-      books_(*plan_.source, number, std::move(observer), plan_.gpus),
+      statistics_(*plan_.source, number, std::move(observer), plan_.gpus),
       circuits_(*plan_.source, run.circuits->control),
       ranks_(plan_.source->ranks()) {
   NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
@@ -236,7 +236,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
 void SourceJob::start() {
   std::vector<std::vector<Task>> ready(ranks_.size());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
-  books_.open(plan_.arrival);
+  statistics_.open(plan_.arrival);
   for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (!ranks_[rank].halted) post(rank, ready[rank]);
@@ -554,7 +554,7 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
                       plan_.times->duration(active.rank, active.task));
 }
 
-// The books hear of it first: they refuse members that disagree.
+// The statistics hear of it first: they refuse members that disagree.
 void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   if (active.task.kind == TaskKind::collective && active.task.pause == 0)
@@ -703,7 +703,7 @@ JobRecord SourceJob::record_of(const SetState& set, const Active& active, JobRec
   return record;
 }
 
-// ---- Answers, between the events: the books and the run are equally far
+// ---- Answers, between the events: the statistics and the run are equally far
 
 // First what is under way, which is what the others wait for, then the first task of each stream that is not.
 // A halted rank waits for nothing.
@@ -813,7 +813,7 @@ bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
 
 std::string SourceJob::describe_point_to_point(const Active& active) const {
   const std::uint32_t peer = active.task.peer, tag = active.task.tag;
-  if (!books_.sender_began(active.communication)) {
+  if (!statistics_.sender_began(active.communication)) {
     return fmt::format(" waits for rank {}, which did not send it (tag {})", peer, tag);
   }
   const char* direction = active.task.kind == TaskKind::send ? "to" : "from";

@@ -1,6 +1,6 @@
 // Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source;
-// and keeps the books (job_books.h): what was computed, in flight, exposed and idle at every rank, in integer
-// picoseconds. A run has one or several (job_set.h), which know nothing of each other.
+// and keeps the statistics (job_statistics.h): what was computed, in flight, exposed and idle at every rank,
+// in integer picoseconds. A run has one or several (job_set.h), which know nothing of each other.
 #pragma once
 
 #include <array>

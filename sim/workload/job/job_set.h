@@ -49,9 +49,9 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::uint64_t tasks_done() const;
   Time end_time() const;  // of the last task of any job
 
-  // From now on what happens goes to the journal, and not to the books: whoever keeps the journals gives the
-  // records of all sets to apply(), in order of time and of events, while no set runs. Without a journal all
-  // sets must run in one thread, event by event in order.
+  // From now on what happens goes to the journal, and not to the statistics: whoever keeps the journals gives
+  // the records of all sets to apply(), in order of time and of events, while no set runs. Without a journal
+  // all sets must run in one thread, event by event in order.
   void set_journal(JobJournal journal) { journal_ = std::move(journal); }
   void apply(const JobRecord& record) { jobs_[record.job]->apply(record); }
   // The same for the executor's trace of transfers, where JobObserver::path asks for critical paths. It is

@@ -1,6 +1,6 @@
-// RankLedger: the books of one rank. What computes and what is in flight is told as it begins and ends, in
-// order of time, and is folded into sums at once: the books of a rank take the same few hundred bytes after
-// any number of tasks.
+// RankLedger: the statistics of one rank. What computes and what is in flight is told as it begins and ends,
+// in order of time, and is folded into sums at once: the statistics of a rank take the same few hundred bytes
+// after any number of tasks.
 //
 // Time with communications of several kinds exposed at once is kept per set of kinds and split when it is
 // asked for, so the split does not depend on how often something began or ended meanwhile.

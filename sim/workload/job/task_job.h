@@ -9,7 +9,7 @@
 
 #include "sim/workload/job/circuit_requests.h"
 #include "sim/workload/job/job.h"
-#include "sim/workload/job/job_books.h"
+#include "sim/workload/job/job_statistics.h"
 
 namespace netsim {
 
@@ -22,7 +22,7 @@ struct JobRun {
   const std::vector<std::uint32_t>* set_of_gpu = nullptr;
   Executor* executor = nullptr;
   ComputeDevices* devices = nullptr;
-  const JobJournal* journal = nullptr;  // while it is empty the books hear of everything at once
+  const JobJournal* journal = nullptr;  // while it is empty the statistics hear of everything at once
   const CircuitAccess* circuits = nullptr;
   std::uint32_t first_origin = 0;  // of the run's ranks
 };
@@ -38,7 +38,7 @@ class TaskJob : public Job {
   // The rank launches nothing any more, and nobody hears of the end of what it has launched. Its kernels
   // leave the GPU. While no set runs; before start() too: the rank never begins.
   virtual void halt(std::uint32_t rank, Time now) = 0;
-  // Halts all ranks, and the job is over (JobBooks::stop). While no set runs and the journal is empty.
+  // Halts all ranks, and the job is over (JobStatistics::stop). While no set runs and the journal is empty.
   virtual void stop(Time now, bool complete) = 0;
   // EventKind::job of one of its ranks.
   virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;

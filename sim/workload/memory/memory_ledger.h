@@ -39,7 +39,7 @@ class MemoryLedger {
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
   // The first of those with the largest peak.
   std::uint32_t fullest() const;
-  // Of the first ranks of roles: those whose course is worth a table, because the others' are alike.
+  // Of the first ranks of roles: those whose configuration is worth a table, because the others' are alike.
   bool is_first_of_role(std::uint32_t rank) const { return first_of_role_[rank]; }
 
  private:

@@ -3,14 +3,6 @@
 #include <utility>
 
 namespace netsim {
-namespace {
-
-Operator weights(const char* name, Extent m, Extent n, Extent k) { return linear(gemm(name, m, n, k)); }
-Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
-  return computing_weights(weights(name, m, n, k));
-}
-
-}  // namespace
 
 LatentAttention::LatentAttention(const LatentAttentionModel& model, std::int64_t hidden, std::int64_t heads,
                                  std::int64_t sequence, std::int64_t microbatch, std::int64_t gradient_bytes)
@@ -37,25 +29,25 @@ std::vector<Operator> LatentAttention::forward() const {
   const Saved key_value = normalised({part_, {m_.key_value}});
   std::vector<Operator> ops{
       saving({saved(2, {part_, hidden_})}, norm(memory_bound("rms_norm", 4, {part_, hidden_}))),
-      saving({normalised({part_, hidden_})}, weights("attention_down_gemm", part_, down_, hidden_)),
+      saving({normalised({part_, hidden_})}, linear_gemm("attention_down_gemm", part_, down_, hidden_)),
       saving({saved(2, {part_, down_})}, norm(memory_bound("latent_norm", 4, {part_, down_})))};
   if (m_.query > 0) {
-    ops.push_back(saving(
-        {normalised({part_, {m_.query}})},
-        up(gathering(Gather{{tokens_, down_}}, weights("query_up_gemm", tokens_, queries_, {m_.query})))));
+    ops.push_back(saving({normalised({part_, {m_.query}})},
+                         up(gathering(Gather{{tokens_, down_}},
+                                      linear_gemm("query_up_gemm", tokens_, queries_, {m_.query})))));
     ops.push_back(
-        saving({key_value}, up(weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
+        saving({key_value}, up(linear_gemm("key_value_up_gemm", tokens_, keys_values_, {m_.key_value}))));
   } else {
     ops.push_back(
-        up(gathering(Gather{{tokens_, hidden_}}, weights("query_up_gemm", tokens_, queries_, hidden_))));
-    ops.push_back(saving({key_value},
-                         up(gathering(Gather{{tokens_, down_}},
-                                      weights("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})))));
+        up(gathering(Gather{{tokens_, hidden_}}, linear_gemm("query_up_gemm", tokens_, queries_, hidden_))));
+    ops.push_back(saving(
+        {key_value}, up(gathering(Gather{{tokens_, down_}},
+                                  linear_gemm("key_value_up_gemm", tokens_, keys_values_, {m_.key_value})))));
   }
   ops.push_back(up(memory_bound("rotary", 4, {tokens_, queries_})));
   ops.push_back(attention(true));
-  ops.push_back(
-      saving({saved_elsewhere({tokens_, values_})}, weights("projection_gemm", tokens_, hidden_, values_)));
+  ops.push_back(saving({saved_elsewhere({tokens_, values_})},
+                       linear_gemm("projection_gemm", tokens_, hidden_, values_)));
   return ops;
 }
 
@@ -66,22 +58,24 @@ std::vector<ModelPart> LatentAttention::backward(std::vector<Operator> before) c
   const Extent down{compressed ? down_.size : down_.size + hidden_.size};
   std::vector<Operator> ops = std::move(before);
   for (Operator& op : std::vector<Operator>{
-           gathering(Gather{{tokens_, hidden_}}, weights("projection_gemm_dgrad", tokens_, values_, hidden_)),
-           wgrad("projection_gemm_wgrad", values_, hidden_, tokens_), attention(false),
+           gathering(Gather{{tokens_, hidden_}},
+                     linear_gemm("projection_gemm_dgrad", tokens_, values_, hidden_)),
+           weight_gradient_gemm("projection_gemm_wgrad", values_, hidden_, tokens_), attention(false),
            memory_bound("rotary_backward", 4, {tokens_, queries_}),
-           weights("query_up_gemm_dgrad", tokens_, query, queries_),
-           gathering(Gather{{tokens_, down}, true}, wgrad("query_up_gemm_wgrad", query, queries_, tokens_)),
-           weights("key_value_up_gemm_dgrad", tokens_, {m_.key_value}, keys_values_),
-           wgrad("key_value_up_gemm_wgrad", {m_.key_value}, keys_values_, tokens_)})
+           linear_gemm("query_up_gemm_dgrad", tokens_, query, queries_),
+           gathering(Gather{{tokens_, down}, true},
+                     weight_gradient_gemm("query_up_gemm_wgrad", query, queries_, tokens_)),
+           linear_gemm("key_value_up_gemm_dgrad", tokens_, {m_.key_value}, keys_values_),
+           weight_gradient_gemm("key_value_up_gemm_wgrad", {m_.key_value}, keys_values_, tokens_)})
     ops.push_back(std::move(op));
-  return {
-      {"attention_backward", std::move(ops),
-       PartialSum{"backward", Dimension::heads, {tokens_, down}, 2, true}},
-      {"attention_down_backward",
-       {memory_bound("latent_norm_backward", 10, {part_, down_}),
-        weights("attention_down_gemm_dgrad", part_, hidden_, down_),
-        wgrad("attention_down_gemm_wgrad", hidden_, down_, part_), accumulation(matrices(), gradient_bytes_)},
-       {}}};
+  return {{"attention_backward", std::move(ops),
+           PartialSum{"backward", Dimension::heads, {tokens_, down}, 2, true}},
+          {"attention_down_backward",
+           {memory_bound("latent_norm_backward", 10, {part_, down_}),
+            linear_gemm("attention_down_gemm_dgrad", part_, hidden_, down_),
+            weight_gradient_gemm("attention_down_gemm_wgrad", hidden_, down_, part_),
+            accumulation(matrices(), gradient_bytes_)},
+           {}}};
 }
 
 std::vector<Tensor> LatentAttention::matrices() const {

@@ -183,7 +183,7 @@ class Bert final : public ModelKind {
   BertModel m_;
 };
 
-Parameters<BertModel> parameters() {
+Parameters<BertModel> bert_parameters() {
   using P = BertModel;
   return Parameters<P>()
       .integer("layers", &P::layers, {1, 100'000}, "encoder layers")
@@ -198,8 +198,9 @@ Parameters<BertModel> parameters() {
       .flag("fused", &P::fused, "attention is one kernel (FlashAttention)");
 }
 
-const Registration<ModelKind> kRegistration{
-    "bert", "a bidirectional encoder that predicts masked tokens; the default is BERT-large", parameters(),
+const Registration<ModelKind> kBert{
+    "bert", "a bidirectional encoder that predicts masked tokens; the default is BERT-large",
+    bert_parameters(),
     [](const BertModel& p, const ConfigNode& where) { return std::make_unique<Bert>(p, where); }};
 
 }  // namespace

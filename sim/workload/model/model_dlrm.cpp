@@ -188,7 +188,7 @@ class Dlrm final : public ModelKind {
   std::vector<std::int64_t> bottom_, top_;
 };
 
-Parameters<DlrmModel> parameters() {
+Parameters<DlrmModel> dlrm_parameters() {
   using P = DlrmModel;
   return Parameters<P>()
       .integer("dense", &P::dense, {1, 1'000'000}, "dense features of a sample")
@@ -202,8 +202,8 @@ Parameters<DlrmModel> parameters() {
             "outputs of the layers of the MLP behind; [1024, 1024, 512, 256, 1] unless given");
 }
 
-const Registration<ModelKind> kRegistration{
-    "dlrm", "a recommendation model with embedding tables; the default is MLPerf's", parameters(),
+const Registration<ModelKind> kDlrm{
+    "dlrm", "a recommendation model with embedding tables; the default is MLPerf's", dlrm_parameters(),
     [](const DlrmModel& p, const ConfigNode& where) { return std::make_unique<Dlrm>(p, where); }};
 
 }  // namespace

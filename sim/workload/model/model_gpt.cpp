@@ -47,7 +47,7 @@ class Gpt final : public ModelKind {
   TransformerModel m_;
 };
 
-Parameters<TransformerModel> parameters() {
+Parameters<TransformerModel> gpt_parameters() {
   using P = TransformerModel;
   return Parameters<P>()
       .integer("layers", &P::layers, {1, 100'000}, "transformer layers (l)")
@@ -58,8 +58,8 @@ Parameters<TransformerModel> parameters() {
       .flag("tied", &P::tied, "embedding and logits share their weights");
 }
 
-const Registration<ModelKind> kRegistration{
-    "gpt", "a GPT as Megatron-LM trained it in 2021; the default is GPT-3 175B", parameters(),
+const Registration<ModelKind> kGpt{
+    "gpt", "a GPT as Megatron-LM trained it in 2021; the default is GPT-3 175B", gpt_parameters(),
     [](const TransformerModel& p, const ConfigNode& where) { return std::make_unique<Gpt>(p, where); }};
 
 }  // namespace

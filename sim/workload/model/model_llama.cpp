@@ -72,7 +72,7 @@ class LlamaKind final : public ModelKind {
   LlamaModel m_;
 };
 
-Parameters<LlamaModel> parameters() {
+Parameters<LlamaModel> llama_parameters() {
   using P = LlamaModel;
   return Parameters<P>()
       .integer("layers", &P::layers, {1, 100'000}, "decoder layers")
@@ -89,10 +89,10 @@ Parameters<LlamaModel> parameters() {
       .section("latent", &P::latent, latent_attention_parameters(), "multi-head latent attention");
 }
 
-const Registration<ModelKind> kRegistration{
+const Registration<ModelKind> kLlama{
     "llama",
     "a decoder of the LLaMA kind: grouped-query and fused attention, gated MLP; the default is Llama 3 8B",
-    parameters(),
+    llama_parameters(),
     [](const LlamaModel& p, const ConfigNode& where) { return std::make_unique<LlamaKind>(p, where); }};
 
 }  // namespace

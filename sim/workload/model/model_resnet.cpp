@@ -11,7 +11,7 @@
 namespace netsim {
 namespace {
 
-enum class Depth : std::uint8_t { d18, d34, d50, d101, d152 };
+enum class ResnetDepth : std::uint8_t { d18, d34, d50, d101, d152 };
 
 // Blocks of the four stages: table 1 there.
 struct Blocks {
@@ -25,7 +25,7 @@ constexpr std::array<Blocks, 5> kBlocks{{{{2, 2, 2, 2}, false},
                                          {{3, 8, 36, 3}, true}}};
 
 struct ResNetModel {
-  Depth depth = Depth::d50;
+  ResnetDepth depth = ResnetDepth::d50;
   std::int64_t image = 224, classes = 1000;
 
   const Blocks& blocks() const { return kBlocks[static_cast<std::size_t>(depth)]; }
@@ -97,22 +97,22 @@ class ResNet final : public ConvolutionalKind {
   ResNetModel m_;
 };
 
-Parameters<ResNetModel> parameters() {
+Parameters<ResNetModel> resnet_parameters() {
   using P = ResNetModel;
   return Parameters<P>()
       .choice("depth", &P::depth,
-              {{"18", Depth::d18},
-               {"34", Depth::d34},
-               {"50", Depth::d50},
-               {"101", Depth::d101},
-               {"152", Depth::d152}},
+              {{"18", ResnetDepth::d18},
+               {"34", ResnetDepth::d34},
+               {"50", ResnetDepth::d50},
+               {"101", ResnetDepth::d101},
+               {"152", ResnetDepth::d152}},
               "layers with parameters; from 50 on the blocks are bottlenecks")
       .integer("image", &P::image, {32, 16'384}, "height and width of an image in pixels")
       .integer("classes", &P::classes, {1, 10'000'000}, "that an image may be of");
 }
 
-const Registration<ModelKind> kRegistration{
-    "resnet", "a residual convolutional network; the default is ResNet-50", parameters(),
+const Registration<ModelKind> kResnet{
+    "resnet", "a residual convolutional network; the default is ResNet-50", resnet_parameters(),
     [](const ResNetModel& p, const ConfigNode&) { return std::make_unique<ResNet>(p); }};
 
 }  // namespace

@@ -163,7 +163,7 @@ class T5 final : public ModelKind {
   T5Model m_;
 };
 
-Parameters<T5Model> parameters() {
+Parameters<T5Model> t5_parameters() {
   using P = T5Model;
   return Parameters<P>()
       .integer("layers", &P::layers, {1, 50'000}, "of the encoder, and as many of the decoder")
@@ -177,8 +177,8 @@ Parameters<T5Model> parameters() {
       .integer("buckets", &P::buckets, {1, 1'000'000}, "of relative positions");
 }
 
-const Registration<ModelKind> kRegistration{
-    "t5", "an encoder and a decoder with cross attention; the default is T5-11B", parameters(),
+const Registration<ModelKind> kT5{
+    "t5", "an encoder and a decoder with cross attention; the default is T5-11B", t5_parameters(),
     [](const T5Model& p, const ConfigNode& where) { return std::make_unique<T5>(p, where); }};
 
 }  // namespace

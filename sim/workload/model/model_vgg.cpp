@@ -13,7 +13,7 @@
 namespace netsim {
 namespace {
 
-enum class Depth : std::uint8_t { d11, d13, d16, d19 };
+enum class VggDepth : std::uint8_t { d11, d13, d16, d19 };
 
 // Convolutions of the five stages: table 1 there, columns A, B, D, E.
 constexpr std::array<std::array<std::int64_t, 5>, 4> kConvolutions{
@@ -21,7 +21,7 @@ constexpr std::array<std::array<std::int64_t, 5>, 4> kConvolutions{
 constexpr std::array<std::int64_t, 5> kChannels{64, 128, 256, 512, 512};
 
 struct VggModel {
-  Depth depth = Depth::d16;
+  VggDepth depth = VggDepth::d16;
   std::int64_t image = 224, classes = 1000;
 
   const std::array<std::int64_t, 5>& convolutions() const {
@@ -87,18 +87,18 @@ class Vgg final : public ConvolutionalKind {
   VggModel m_;
 };
 
-Parameters<VggModel> parameters() {
+Parameters<VggModel> vgg_parameters() {
   using P = VggModel;
   return Parameters<P>()
       .choice("depth", &P::depth,
-              {{"11", Depth::d11}, {"13", Depth::d13}, {"16", Depth::d16}, {"19", Depth::d19}},
+              {{"11", VggDepth::d11}, {"13", VggDepth::d13}, {"16", VggDepth::d16}, {"19", VggDepth::d19}},
               "layers with parameters")
       .integer("image", &P::image, {32, 16'384}, "height and width of an image in pixels")
       .integer("classes", &P::classes, {1, 10'000'000}, "that an image may be of");
 }
 
-const Registration<ModelKind> kRegistration{
-    "vgg", "a convolutional network with large connected layers; the default is VGG-16", parameters(),
+const Registration<ModelKind> kVgg{
+    "vgg", "a convolutional network with large connected layers; the default is VGG-16", vgg_parameters(),
     [](const VggModel& p, const ConfigNode& where) { return std::make_unique<Vgg>(p, where); }};
 
 }  // namespace

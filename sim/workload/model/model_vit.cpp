@@ -139,7 +139,7 @@ class Vit final : public ModelKind {
   VitModel m_;
 };
 
-Parameters<VitModel> parameters() {
+Parameters<VitModel> vit_parameters() {
   using P = VitModel;
   return Parameters<P>()
       .integer("layers", &P::layers, {1, 100'000}, "encoder layers")
@@ -153,8 +153,8 @@ Parameters<VitModel> parameters() {
       .flag("fused", &P::fused, "attention is one kernel (FlashAttention)");
 }
 
-const Registration<ModelKind> kRegistration{
-    "vit", "a vision transformer; the default is ViT-L/16", parameters(),
+const Registration<ModelKind> kVit{
+    "vit", "a vision transformer; the default is ViT-L/16", vit_parameters(),
     [](const VitModel& p, const ConfigNode& where) { return std::make_unique<Vit>(p, where); }};
 
 }  // namespace

@@ -3,17 +3,6 @@
 #include <utility>
 
 namespace netsim {
-namespace {
-
-// Grouped GEMMs of weight matrices, one for each expert, and of their gradients.
-Operator weights(const char* name, Extent m, Extent n, Extent k, Extent experts = {}) {
-  return linear(gemm(name, m, n, k, experts));
-}
-Operator wgrad(const char* name, Extent m, Extent n, Extent k, Extent experts = {}) {
-  return computing_weights(weights(name, m, n, k, experts));
-}
-
-}  // namespace
 
 MoeLayer::MoeLayer(const ExpertsModel& experts, std::int64_t inner, bool gated, std::int64_t hidden,
                    std::int64_t tokens, std::int64_t gradient_bytes)
@@ -66,10 +55,10 @@ ModelPart MoeLayer::router_forward() const {
 ModelPart MoeLayer::experts_forward() const {
   return {"experts_forward",
           {saving({saved_operand(copies())},
-                  gathering(all_of(copies()), weights("expert_up_gemm", copies_, up_, hidden_, each_))),
+                  gathering(all_of(copies()), linear_gemm("expert_up_gemm", copies_, up_, hidden_, each_))),
            saving({saved(2, {copies_, up_})}, activation(true, {copies_, inner_})),
            saving({result_of(Module::activation, saved_operand({copies_, inner_}))},
-                  weights("expert_down_gemm", copies_, hidden_, inner_, each_))},
+                  linear_gemm("expert_down_gemm", copies_, hidden_, inner_, each_))},
           sum("forward", Dimension::expert_inner, copies()),
           Exchange{"combine_forward", false}};
 }
@@ -78,10 +67,10 @@ ModelPart MoeLayer::shared_forward() const {
   const Tensor all{tokens_, hidden_};
   return {"shared_experts_forward",
           {saving({result_of(Module::norm, saved_elsewhere(tokens_of_rank()))},
-                  gathering({all}, weights("shared_up_gemm", tokens_, shared_up_, hidden_))),
+                  gathering({all}, linear_gemm("shared_up_gemm", tokens_, shared_up_, hidden_))),
            saving({saved(2, {tokens_, shared_up_})}, activation(true, {tokens_, shared_inner_})),
            saving({result_of(Module::activation, saved_operand({tokens_, shared_inner_}))},
-                  weights("shared_down_gemm", tokens_, hidden_, shared_inner_))},
+                  linear_gemm("shared_down_gemm", tokens_, hidden_, shared_inner_))},
           sum("forward", Dimension::inner, all)};
 }
 
@@ -102,10 +91,11 @@ std::vector<ModelPart> MoeLayer::backward() const {
 ModelPart MoeLayer::experts_backward() const {
   return {
       "experts_backward",
-      {gathering(all_of(copies()), weights("expert_down_gemm_dgrad", copies_, inner_, hidden_, each_)),
-       wgrad("expert_down_gemm_wgrad", inner_, hidden_, copies_, each_), activation(false, {copies_, inner_}),
-       weights("expert_up_gemm_dgrad", copies_, hidden_, up_, each_),
-       wgrad("expert_up_gemm_wgrad", hidden_, up_, copies_, each_),
+      {gathering(all_of(copies()), linear_gemm("expert_down_gemm_dgrad", copies_, inner_, hidden_, each_)),
+       weight_gradient_gemm("expert_down_gemm_wgrad", inner_, hidden_, copies_, each_),
+       activation(false, {copies_, inner_}),
+       linear_gemm("expert_up_gemm_dgrad", copies_, hidden_, up_, each_),
+       weight_gradient_gemm("expert_up_gemm_wgrad", hidden_, up_, copies_, each_),
        accumulation({{each_, hidden_, up_}, {each_, inner_, hidden_}}, gradient_bytes_)},
       sum("backward", Dimension::expert_inner, copies()),
       Exchange{"dispatch_backward", false}};
@@ -114,11 +104,11 @@ ModelPart MoeLayer::experts_backward() const {
 ModelPart MoeLayer::shared_backward() const {
   const Tensor all{tokens_, hidden_};
   return {"shared_experts_backward",
-          {gathering({all}, weights("shared_down_gemm_dgrad", tokens_, shared_inner_, hidden_)),
-           wgrad("shared_down_gemm_wgrad", shared_inner_, hidden_, tokens_),
+          {gathering({all}, linear_gemm("shared_down_gemm_dgrad", tokens_, shared_inner_, hidden_)),
+           weight_gradient_gemm("shared_down_gemm_wgrad", shared_inner_, hidden_, tokens_),
            activation(false, {tokens_, shared_inner_}),
-           weights("shared_up_gemm_dgrad", tokens_, hidden_, shared_up_),
-           gathering({all, true}, wgrad("shared_up_gemm_wgrad", hidden_, shared_up_, tokens_)),
+           linear_gemm("shared_up_gemm_dgrad", tokens_, hidden_, shared_up_),
+           gathering({all, true}, weight_gradient_gemm("shared_up_gemm_wgrad", hidden_, shared_up_, tokens_)),
            accumulation({{hidden_, shared_up_}, {shared_inner_, hidden_}}, gradient_bytes_)},
           sum("backward", Dimension::inner, all)};
 }

@@ -146,6 +146,14 @@ Operator memory_bound(const char* name, std::vector<Traffic> traffic);
 Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor);
 Operator computing_weights(Operator op);  // sets weight_gradient
 Operator linear(Operator op);             // sets linear
+// Returns the GEMM of a weight matrix, and the one that computes its gradient. A grouped GEMM has `batch`
+// matrices.
+inline Operator linear_gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {}) {
+  return linear(gemm(name, m, n, k, batch));
+}
+inline Operator weight_gradient_gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {}) {
+  return computing_weights(linear_gemm(name, m, n, k, batch));
+}
 Operator gathering(Gather gather, Operator op);
 Operator in_core(AttentionCore core, Operator op);
 Operator saving(std::vector<Saved> saved, Operator op);

@@ -3,14 +3,6 @@
 #include <utility>
 
 namespace netsim {
-namespace {
-
-Operator weights(const char* name, Extent m, Extent n, Extent k) { return linear(gemm(name, m, n, k)); }
-Operator wgrad(const char* name, Extent m, Extent n, Extent k) {
-  return computing_weights(weights(name, m, n, k));
-}
-
-}  // namespace
 
 Sublayers::Sublayers(SublayerShape shape)
     : s_(std::move(shape)),
@@ -105,17 +97,17 @@ void Sublayers::add_core_backward(std::vector<Operator>& operators) const {
 Sublayer Sublayers::attention() const {
   const Extent qkv{3 * heads_.size, Dimension::heads};
   Sublayer made{"attention", {norm_forward()}, Dimension::heads, {}, norm_parameters()};
-  made.forward.push_back(gathering({all()}, weights("qkv_gemm", tokens_, qkv, hidden_)));
+  made.forward.push_back(gathering({all()}, linear_gemm("qkv_gemm", tokens_, qkv, hidden_)));
   add_core(made.forward);
-  made.forward.push_back(weights("projection_gemm", tokens_, hidden_, heads_));
+  made.forward.push_back(linear_gemm("projection_gemm", tokens_, hidden_, heads_));
 
   std::vector<Operator> backward{
-      gathering({all()}, weights("projection_gemm_dgrad", tokens_, heads_, hidden_)),
-      wgrad("projection_gemm_wgrad", heads_, hidden_, tokens_)};
+      gathering({all()}, linear_gemm("projection_gemm_dgrad", tokens_, heads_, hidden_)),
+      weight_gradient_gemm("projection_gemm_wgrad", heads_, hidden_, tokens_)};
   add_core_backward(backward);
   backward.push_back(memory_bound("qkv_join_backward", s_.biases ? 6 : 4, {tokens_, qkv}));
-  backward.push_back(weights("qkv_gemm_dgrad", tokens_, hidden_, qkv));
-  backward.push_back(gathering({all(), true}, wgrad("qkv_gemm_wgrad", hidden_, qkv, tokens_)));
+  backward.push_back(linear_gemm("qkv_gemm_dgrad", tokens_, hidden_, qkv));
+  backward.push_back(gathering({all(), true}, weight_gradient_gemm("qkv_gemm_wgrad", hidden_, qkv, tokens_)));
   backward.push_back(accumulation({{hidden_, qkv}, {heads_, hidden_}}, s_.gradient_bytes));
   made.backward = {{"attention_backward", std::move(backward), sum("backward", Dimension::heads, all())}};
 
@@ -132,25 +124,26 @@ Sublayer Sublayers::cross_attention() const {
   const Extent both{2 * heads_.size, Dimension::heads};
   const Tensor read_part{{read_.size, Dimension::sequence}, hidden_};
   Sublayer made{"cross_attention", {norm_forward()}, Dimension::heads, {}, norm_parameters()};
-  made.forward.push_back(gathering({all()}, weights("query_gemm", tokens_, heads_, hidden_)));
-  made.forward.push_back(gathering({read()}, weights("key_value_gemm", read_, both, hidden_)));
+  made.forward.push_back(gathering({all()}, linear_gemm("query_gemm", tokens_, heads_, hidden_)));
+  made.forward.push_back(gathering({read()}, linear_gemm("key_value_gemm", read_, both, hidden_)));
   add_core(made.forward);
-  made.forward.push_back(weights("projection_gemm", tokens_, hidden_, heads_));
+  made.forward.push_back(linear_gemm("projection_gemm", tokens_, hidden_, heads_));
 
   std::vector<Operator> backward{
-      gathering({all()}, weights("projection_gemm_dgrad", tokens_, heads_, hidden_)),
-      wgrad("projection_gemm_wgrad", heads_, hidden_, tokens_)};
+      gathering({all()}, linear_gemm("projection_gemm_dgrad", tokens_, heads_, hidden_)),
+      weight_gradient_gemm("projection_gemm_wgrad", heads_, hidden_, tokens_)};
   add_core_backward(backward);
   backward.push_back(memory_bound("key_value_join_backward", s_.biases ? 6 : 4, {read_, both}));
-  backward.push_back(weights("key_value_gemm_dgrad", read_, hidden_, both));
-  backward.push_back(gathering({read(), true}, wgrad("key_value_gemm_wgrad", hidden_, both, read_)));
+  backward.push_back(linear_gemm("key_value_gemm_dgrad", read_, hidden_, both));
+  backward.push_back(
+      gathering({read(), true}, weight_gradient_gemm("key_value_gemm_wgrad", hidden_, both, read_)));
   made.backward.push_back(
       {"cross_keys_backward", std::move(backward), sum("backward", Dimension::heads, read())});
   made.backward.push_back(
       {"cross_attention_backward",
        {memory_bound("other_sequence_gradient_sum", 6, read_part),
-        weights("query_gemm_dgrad", tokens_, hidden_, heads_),
-        gathering({all(), true}, wgrad("query_gemm_wgrad", hidden_, heads_, tokens_)),
+        linear_gemm("query_gemm_dgrad", tokens_, hidden_, heads_),
+        gathering({all(), true}, weight_gradient_gemm("query_gemm_wgrad", hidden_, heads_, tokens_)),
         accumulation({{hidden_, heads_}, {hidden_, both}, {heads_, hidden_}}, s_.gradient_bytes)},
        sum("backward", Dimension::heads, all())});
 
@@ -166,17 +159,18 @@ Sublayer Sublayers::cross_attention() const {
 Sublayer Sublayers::mlp() const {
   const std::string& name = s_.activation;
   Sublayer made{"mlp", {norm_forward()}, Dimension::inner, {}, norm_parameters()};
-  made.forward.push_back(gathering({all()}, weights("mlp_up_gemm", tokens_, inner_, hidden_)));
+  made.forward.push_back(gathering({all()}, linear_gemm("mlp_up_gemm", tokens_, inner_, hidden_)));
   made.forward.push_back(memory_bound(name.c_str(), 4, {tokens_, inner_}));
-  made.forward.push_back(weights("mlp_down_gemm", tokens_, hidden_, inner_));
-  made.backward = {{"mlp_backward",
-                    {gathering({all()}, weights("mlp_down_gemm_dgrad", tokens_, inner_, hidden_)),
-                     wgrad("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
-                     memory_bound((name + "_backward").c_str(), s_.biases ? 8 : 6, {tokens_, inner_}),
-                     weights("mlp_up_gemm_dgrad", tokens_, hidden_, inner_),
-                     gathering({all(), true}, wgrad("mlp_up_gemm_wgrad", hidden_, inner_, tokens_)),
-                     accumulation({{hidden_, inner_}, {inner_, hidden_}}, s_.gradient_bytes)},
-                    sum("backward", Dimension::inner, all())}};
+  made.forward.push_back(linear_gemm("mlp_down_gemm", tokens_, hidden_, inner_));
+  made.backward = {
+      {"mlp_backward",
+       {gathering({all()}, linear_gemm("mlp_down_gemm_dgrad", tokens_, inner_, hidden_)),
+        weight_gradient_gemm("mlp_down_gemm_wgrad", inner_, hidden_, tokens_),
+        memory_bound((name + "_backward").c_str(), s_.biases ? 8 : 6, {tokens_, inner_}),
+        linear_gemm("mlp_up_gemm_dgrad", tokens_, hidden_, inner_),
+        gathering({all(), true}, weight_gradient_gemm("mlp_up_gemm_wgrad", hidden_, inner_, tokens_)),
+        accumulation({{hidden_, inner_}, {inner_, hidden_}}, s_.gradient_bytes)},
+       sum("backward", Dimension::inner, all())}};
   made.parameters.push_back({hidden_, inner_});
   add_bias(made.parameters, inner_);
   made.parameters.push_back({inner_, hidden_});

@@ -17,10 +17,6 @@ std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
   return product > kSaturated ? kSaturated : static_cast<std::uint64_t>(product);
 }
 
-[[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& message) {
-  throw InputError(Place{file, 0, 0, path}, message);
-}
-
 // Sizes of blocks by depth-first search with a stack of its own: a file may nest blocks as deep as it likes.
 class BlockSizes {
  public:
@@ -68,13 +64,14 @@ class BlockSizes {
     const std::string path =
         "blocks[" + std::to_string(frame.block) + "].items[" + std::to_string(frame.item) + "].repeat";
     if (repeat.block >= sizes_.size()) {
-      fail(file_, path + ".block",
-           std::to_string(repeat.block) + " is out of range: there are " + std::to_string(sizes_.size()) +
-               " blocks");
+      fail_program(file_, path + ".block",
+                   std::to_string(repeat.block) + " is out of range: there are " +
+                       std::to_string(sizes_.size()) + " blocks");
     }
-    if (repeat.count == 0) fail(file_, path + ".count", "0 is not a number of repetitions: at least 1");
+    if (repeat.count == 0)
+      fail_program(file_, path + ".count", "0 is not a number of repetitions: at least 1");
     if (state_[repeat.block] == State::open) {
-      fail(file_, path + ".block", "block " + std::to_string(repeat.block) + " contains itself");
+      fail_program(file_, path + ".block", "block " + std::to_string(repeat.block) + " contains itself");
     }
     if (state_[repeat.block] == State::fresh) {
       state_[repeat.block] = State::open;
@@ -82,11 +79,11 @@ class BlockSizes {
       return false;
     }
     if (sizes_[repeat.block] == 0)
-      fail(file_, path + ".block", "block " + std::to_string(repeat.block) + " is empty");
+      fail_program(file_, path + ".block", "block " + std::to_string(repeat.block) + " is empty");
     depth_[frame.block] = std::max(depth_[frame.block], depth_[repeat.block] + 1);
     if (depth_[frame.block] > ProgramLimits::kDepth) {
-      fail(file_, path + ".block",
-           "blocks are nested more than " + std::to_string(ProgramLimits::kDepth) + " deep");
+      fail_program(file_, path + ".block",
+                   "blocks are nested more than " + std::to_string(ProgramLimits::kDepth) + " deep");
     }
     sizes_[frame.block] =
         saturating_add(sizes_[frame.block], saturating_multiply(sizes_[repeat.block], repeat.count));
@@ -171,9 +168,9 @@ std::uint64_t total_tasks(const Program& program, const std::string& file) {
   for (std::uint32_t r = 0; r < program.roles.size(); ++r) {
     const ProgramRole& role = program.roles[r];
     if (role.block >= sizes.size()) {
-      fail(file, "roles[" + std::to_string(r) + "].block",
-           std::to_string(role.block) + " is out of range: there are " + std::to_string(sizes.size()) +
-               " blocks");
+      fail_program(file, "roles[" + std::to_string(r) + "].block",
+                   std::to_string(role.block) + " is out of range: there are " +
+                       std::to_string(sizes.size()) + " blocks");
     }
     const std::uint64_t ranks = ranks_of_role(program, r, file).size();
     total = saturating_add(total, saturating_multiply(sizes[role.block], ranks));
@@ -188,18 +185,20 @@ std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t r
   for (std::size_t i = 0; i < role.where.size(); ++i) {
     const auto& [axis, chosen] = role.where[i];
     const std::string path = "roles[" + std::to_string(role_index) + "].where[" + std::to_string(i) + "]";
-    if (axis >= program.axes.size()) fail(file, path + ".axis", std::to_string(axis) + " is not an axis");
-    if (!values[axis].empty()) fail(file, path + ".axis", "axis " + std::to_string(axis) + " is named twice");
-    if (chosen.empty()) fail(file, path + ".values", "no value is named");
+    if (axis >= program.axes.size())
+      fail_program(file, path + ".axis", std::to_string(axis) + " is not an axis");
+    if (!values[axis].empty())
+      fail_program(file, path + ".axis", "axis " + std::to_string(axis) + " is named twice");
+    if (chosen.empty()) fail_program(file, path + ".values", "no value is named");
     values[axis] = chosen;
     std::sort(values[axis].begin(), values[axis].end());
     if (std::adjacent_find(values[axis].begin(), values[axis].end()) != values[axis].end()) {
-      fail(file, path + ".values", "a value is named twice");
+      fail_program(file, path + ".values", "a value is named twice");
     }
     if (values[axis].back() >= program.axes[axis].size) {
-      fail(file, path + ".values",
-           std::to_string(values[axis].back()) + " is out of range: axis '" + program.axes[axis].name +
-               "' has " + std::to_string(program.axes[axis].size));
+      fail_program(file, path + ".values",
+                   std::to_string(values[axis].back()) + " is out of range: axis '" +
+                       program.axes[axis].name + "' has " + std::to_string(program.axes[axis].size));
     }
   }
   // From the slowest axis inward, so that the ranks come out in ascending order.
@@ -386,6 +385,10 @@ BlockBuilder::Position BlockBuilder::repeat(std::uint32_t block, std::uint32_t c
   }
   size_ += static_cast<Position>(builder_.block_size(block) * count);
   return first;
+}
+
+void fail_program(const std::string& file, const std::string& path, const std::string& message) {
+  throw InputError(Place{file, 0, 0, path}, message);
 }
 
 }  // namespace netsim

@@ -223,4 +223,8 @@ class BlockBuilder {
   Position size_ = 0;
 };
 
+// Throws the InputError for a field of a workload file: `path` is the field ("roles[2].block"), empty for the
+// whole file.
+[[noreturn]] void fail_program(const std::string& file, const std::string& path, const std::string& message);
+
 }  // namespace netsim

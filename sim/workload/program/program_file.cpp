@@ -709,17 +709,17 @@ class Writer {
 }  // namespace
 
 namespace {
-const FormatRegistration kFormat{{.name = "netsim_program",
-                                  .what = "a workload of netsim (.pb)",
-                                  .use = Format::Use::workload,
-                                  .matches =
-                                      [](const Excerpt& file) {
-                                        return file.bytes().starts_with(std::string("\x0a\x0f") +
-                                                                        std::string(kMagic));
-                                      },
-                                  .component = {},
-                                  .advice = {},
-                                  .endings = {".pb"}}};
+const FormatRegistration kProgramFileFormat{{.name = "netsim_program",
+                                             .what = "a workload of netsim (.pb)",
+                                             .use = Format::Use::workload,
+                                             .matches =
+                                                 [](const Excerpt& file) {
+                                                   return file.bytes().starts_with(std::string("\x0a\x0f") +
+                                                                                   std::string(kMagic));
+                                                 },
+                                             .component = {},
+                                             .advice = {},
+                                             .endings = {".pb"}}};
 }  // namespace
 
 bool looks_like_program(std::string_view bytes) {

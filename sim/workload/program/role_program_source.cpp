@@ -15,10 +15,6 @@
 namespace netsim {
 namespace {
 
-[[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& message) {
-  throw InputError(Place{file, 0, 0, path}, message);
-}
-
 // The open part of one rank's run: tasks below `base` have ended, tasks beyond the counters were not touched
 // yet.
 class Window {
@@ -158,11 +154,12 @@ class RoleProgramSource : public TaskSource {
  private:
   static const std::vector<ProgramAxis>& checked_axes(const Program& program, const std::string& file) {
     if (program.axes.empty() || program.axes.size() > ProgramLimits::kAxes)
-      fail(file, "axes", "1 to 16 are allowed");
+      fail_program(file, "axes", "1 to 16 are allowed");
     const std::uint64_t ranks = rank_count(program);
     if (ranks == 0 || ranks > ProgramLimits::kRanks) {
-      fail(file, "axes",
-           std::to_string(ranks) + " ranks: 1 to " + std::to_string(ProgramLimits::kRanks) + " are allowed");
+      fail_program(
+          file, "axes",
+          std::to_string(ranks) + " ranks: 1 to " + std::to_string(ProgramLimits::kRanks) + " are allowed");
     }
     return program.axes;
   }
@@ -170,16 +167,18 @@ class RoleProgramSource : public TaskSource {
   void check_sizes(const std::string& file) const {
     const std::uint64_t tasks = netsim::total_tasks(program_, file);
     if (tasks > ProgramLimits::kTasks) {
-      fail(file, "",
-           std::to_string(tasks) + " tasks are too many: at most " + std::to_string(ProgramLimits::kTasks));
+      fail_program(
+          file, "",
+          std::to_string(tasks) + " tasks are too many: at most " + std::to_string(ProgramLimits::kTasks));
     }
     const std::vector<std::uint64_t> sizes = unrolled_sizes(program_, file);
     std::uint64_t unrolled = 0;
     for (const ProgramRole& role : program_.roles) unrolled += sizes[role.block];
     if (unrolled > ProgramLimits::kUnrolled) {
-      fail(file, "roles",
-           std::to_string(unrolled) + " operations are too many for the programs of all roles: at most " +
-               std::to_string(ProgramLimits::kUnrolled));
+      fail_program(file, "roles",
+                   std::to_string(unrolled) +
+                       " operations are too many for the programs of all roles: at most " +
+                       std::to_string(ProgramLimits::kUnrolled));
     }
   }
 
@@ -191,15 +190,16 @@ class RoleProgramSource : public TaskSource {
       result.push_back(ranks_of_role(program_, r, file));
       for (const std::uint32_t rank : result.back()) {
         if (role_of_[rank] != kNobody) {
-          fail(file, "roles[" + std::to_string(r) + "]",
-               "rank " + std::to_string(rank) + " already plays role " + std::to_string(role_of_[rank]));
+          fail_program(
+              file, "roles[" + std::to_string(r) + "]",
+              "rank " + std::to_string(rank) + " already plays role " + std::to_string(role_of_[rank]));
         }
         role_of_[rank] = r;
       }
     }
     const auto nobody = std::find(role_of_.begin(), role_of_.end(), kNobody);
     if (nobody != role_of_.end()) {
-      fail(file, "roles", "rank " + std::to_string(nobody - role_of_.begin()) + " plays no role");
+      fail_program(file, "roles", "rank " + std::to_string(nobody - role_of_.begin()) + " plays no role");
     }
     return result;
   }

@@ -10,10 +10,6 @@ namespace {
 
 using Edge = std::pair<std::uint32_t, std::uint32_t>;
 
-[[noreturn]] void fail(const std::string& file, const std::string& path, const std::string& message) {
-  throw InputError(Place{file, 0, 0, path}, message);
-}
-
 }  // namespace
 
 OperationList::OperationList(const Program& program) {
@@ -105,7 +101,7 @@ void UnrolledRole::line_up(const OperationList& operations, const std::string& f
   for (std::uint32_t i = 0; i < size(); ++i) {
     const ProgramOp& op = operations[operation_[i]];
     const auto refuse_joining = [&](const std::string& why) {
-      fail(file, operations.path(operation_[i]) + ".joins", why);
+      fail_program(file, operations.path(operation_[i]) + ".joins", why);
     };
     if (op.joins && !may_be_joined(op.kind)) refuse_joining("only communications are called together");
     if (op.joins && op.unordered) refuse_joining("an unordered operation has none before it");
@@ -131,19 +127,20 @@ void UnrolledRole::connect(const OperationList& operations, const std::string& f
     before.clear();
     for (const std::uint32_t distance : operations[operation_[i]].after) {
       if (distance == 0 || distance > i) {
-        fail(file, operations.path(operation_[i]) + ".after",
-             std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) + " has " +
-                 std::to_string(i) + " before it");
+        fail_program(file, operations.path(operation_[i]) + ".after",
+                     std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) +
+                         " has " + std::to_string(i) + " before it");
       }
       before.push_back(i - distance);
       if (queue_[i] != kNoQueue && queue_[i - distance] == queue_[i] && place_[i - distance] == place_[i])
-        fail(file, operations.path(operation_[i]) + ".after", "it waits for an operation of its own call");
+        fail_program(file, operations.path(operation_[i]) + ".after",
+                     "it waits for an operation of its own call");
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
     within_[i] = static_cast<std::uint32_t>(before.size());
     for (const std::uint32_t predecessor : before) edges.emplace_back(predecessor, i);
-    if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
+    if (edges.size() > ProgramLimits::kDependencies) fail_program(file, "blocks", "too many dependencies");
   }
   successors_.build(size(), edges);
 }
@@ -157,13 +154,13 @@ void UnrolledRole::connect_iterations(const OperationList& operations, const std
     for (const std::int32_t distance : operations[operation_[i]].after_previous) {
       const std::int64_t predecessor = std::int64_t{i} - distance;
       if (predecessor < 0 || predecessor >= size()) {
-        fail(file, operations.path(operation_[i]) + ".after_previous",
-             std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) + " of " +
-                 std::to_string(size()));
+        fail_program(file, operations.path(operation_[i]) + ".after_previous",
+                     std::to_string(distance) + " reaches out of the program: task " + std::to_string(i) +
+                         " of " + std::to_string(size()));
       }
       edges.emplace_back(static_cast<std::uint32_t>(predecessor), i);
     }
-    if (edges.size() > ProgramLimits::kDependencies) fail(file, "blocks", "too many dependencies");
+    if (edges.size() > ProgramLimits::kDependencies) fail_program(file, "blocks", "too many dependencies");
   }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());

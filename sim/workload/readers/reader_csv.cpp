@@ -158,13 +158,13 @@ bool is_flow_list(const Excerpt& file) {
   return find_column(first) != nullptr;
 }
 
-const FormatRegistration kFormat{{.name = "csv",
-                                  .what = "a flow list",
-                                  .use = Format::Use::workload,
-                                  .matches = is_flow_list,
-                                  .component = "csv",
-                                  .advice = {},
-                                  .endings = {".csv"}}};
+const FormatRegistration kCsvFormat{{.name = "csv",
+                                     .what = "a flow list",
+                                     .use = Format::Use::workload,
+                                     .matches = is_flow_list,
+                                     .component = "csv",
+                                     .advice = {},
+                                     .endings = {".csv"}}};
 
 class FlowListReader final : public WorkloadReader {
  public:
@@ -174,7 +174,7 @@ class FlowListReader final : public WorkloadReader {
   }
 };
 
-const Registration<WorkloadReader> kRegistration{
+const Registration<WorkloadReader> kCsv{
     "csv", "a flow list: source,destination,bytes,start[,class][,channel][,name], one flow a line",
     Parameters<CsvParameters>(),
     [](const CsvParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};

@@ -333,13 +333,13 @@ bool is_connection_matrix(const Excerpt& file) {
   return !is_one_of(second, {"tiers", "podsize", "tier"});
 }
 
-const FormatRegistration kFormat{{.name = "htsim_cm",
-                                  .what = "a connection matrix of htsim",
-                                  .use = Format::Use::workload,
-                                  .matches = is_connection_matrix,
-                                  .component = "htsim_cm",
-                                  .advice = {},
-                                  .endings = {".cm", ".tm"}}};
+const FormatRegistration kHtsimCmFormat{{.name = "htsim_cm",
+                                         .what = "a connection matrix of htsim",
+                                         .use = Format::Use::workload,
+                                         .matches = is_connection_matrix,
+                                         .component = "htsim_cm",
+                                         .advice = {},
+                                         .endings = {".cm", ".tm"}}};
 
 class HtsimReader final : public WorkloadReader {
  public:
@@ -349,7 +349,7 @@ class HtsimReader final : public WorkloadReader {
   }
 };
 
-const Registration<WorkloadReader> kRegistration{
+const Registration<WorkloadReader> kHtsimCm{
     "htsim_cm", "a connection matrix of htsim (.cm): connections with starts or triggers",
     Parameters<HtsimParameters>(),
     [](const HtsimParameters&, const ConfigNode&) { return std::make_unique<HtsimReader>(); }};

@@ -117,13 +117,13 @@ const FormatRegistration kNodes{{.name = "ns3_trace_nodes",
                                  .advice = "netsim samples queues and links instead (output.sample)",
                                  .endings = {"trace.txt"}}};
 
-const FormatRegistration kFormat{{.name = "ns3_flows",
-                                  .what = "a flow.txt of the HPCC family of ns-3 simulators",
-                                  .use = Format::Use::workload,
-                                  .matches = is_ns3_flows,
-                                  .component = "ns3_flows",
-                                  .advice = {},
-                                  .endings = {"flow.txt"}}};
+const FormatRegistration kNs3FlowsFormat{{.name = "ns3_flows",
+                                          .what = "a flow.txt of the HPCC family of ns-3 simulators",
+                                          .use = Format::Use::workload,
+                                          .matches = is_ns3_flows,
+                                          .component = "ns3_flows",
+                                          .advice = {},
+                                          .endings = {"flow.txt"}}};
 
 // Priority groups become data classes in their order.
 class Classes {
@@ -177,7 +177,7 @@ class Ns3FlowsReader final : public WorkloadReader {
   }
 };
 
-const Registration<WorkloadReader> kRegistration{
+const Registration<WorkloadReader> kNs3Flows{
     "ns3_flows", "flow.txt of the HPCC family of ns-3 simulators: source destination group port bytes start",
     Parameters<Ns3FlowsParameters>(),
     [](const Ns3FlowsParameters&, const ConfigNode&) { return std::make_unique<Ns3FlowsReader>(); }};

@@ -163,7 +163,7 @@ class Counts final : public Router {
   ConfigNode where_;
 };
 
-const Registration<Router> kRegistration{
+const Registration<Router> kRouterCounts{
     "counts", "the tokens that experts got in a training run, by a table",
     with_file(Parameters<CountsParameters>(), "tokens by iteration, layer and expert (CSV)"),
     [](const CountsParameters&, const ConfigNode& where) {
@@ -183,7 +183,7 @@ bool is_trace(const Excerpt& file) {
   return std::all_of(cells.begin(), cells.end(), is_ours) && has("expert") && has("tokens");
 }
 
-const FormatRegistration kFormat{
+const FormatRegistration kRouterCountsFormat{
     {.name = "expert_counts",
      .what = "tokens that experts got",
      .use = Format::Use::part,

@@ -51,7 +51,7 @@ class Drift final : public Router {
   DriftParameters p_;
 };
 
-const Registration<Router> kRegistration{
+const Registration<Router> kRouterDrift{
     "drift",
     "experts have popularities that change from iteration to iteration, and every token draws its own",
     Parameters<DriftParameters>()

@@ -38,7 +38,7 @@ class Zipf final : public Router {
   ZipfParameters p_;
 };
 
-const Registration<Router> kRegistration{
+const Registration<Router> kRouterZipf{
     "zipf", "experts have popularities by Zipf's law, and every token draws its own",
     Parameters<ZipfParameters>()
         .real("exponent", &ZipfParameters::exponent, {0, 5},

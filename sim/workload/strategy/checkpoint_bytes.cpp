@@ -4,8 +4,8 @@ namespace netsim {
 namespace {
 
 // Of the parameters of a set that a rank has.
-Bytes part_of(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
-              ParameterSet set) {
+Bytes rank_part(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
+                ParameterSet set) {
   const StageGraph& stage = graph.stages[graph.mesh.stage(rank)];
   const std::int64_t parameters = stage.parameters_of(set), copies = replica_count(graph, set);
   if (parameters == 0) return 0;
@@ -48,8 +48,8 @@ std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAcco
   std::vector<Bytes> bytes;
   bytes.reserve(graph.mesh.ranks());
   for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
-    bytes.push_back(part_of(graph, memory, divided, rank, ParameterSet::common) +
-                    part_of(graph, memory, divided, rank, ParameterSet::experts));
+    bytes.push_back(rank_part(graph, memory, divided, rank, ParameterSet::common) +
+                    rank_part(graph, memory, divided, rank, ParameterSet::experts));
   }
   return bytes;
 }

@@ -10,10 +10,6 @@
 namespace netsim {
 namespace {
 
-// Of FP8, 4 bytes for each 128 elements of a token (DeepSeek-V3, arXiv 2412.19437, section 3.3.2; DeepEP's
-// x_scales).
-constexpr std::int64_t kScaled = 128, kScaleBytes = 4;
-
 bool has_experts(const ModelLayer& layer) {
   return std::any_of(layer.forward.begin(), layer.forward.end(),
                      [](const ModelPart& part) { return part.exchange.has_value(); });
@@ -192,7 +188,8 @@ class ExpertParallel final : public Strategy {
   Bytes token_bytes(const TrainingGraph& graph, bool to_experts) const {
     const std::int64_t hidden = graph.model.routed->hidden;
     if (!to_experts || p_.precision == Precision::half) return 2 * hidden;
-    return hidden * operand_bits(p_.precision) / 8 + (hidden + kScaled - 1) / kScaled * kScaleBytes;
+    return hidden * operand_bits(p_.precision) / 8 +
+           (hidden + kScaledElements - 1) / kScaledElements * kScaleBytes;
   }
 
   // ---- Routing that is counted

@@ -6,7 +6,7 @@ namespace netsim {
 namespace {
 
 // Queues of stream offload, beside that of activations (0).
-enum Queue : std::uint32_t { kGradients = 1, kHost, kParameters };
+enum OffloadQueue : std::uint32_t { kGradients = 1, kHost, kParameters };
 
 class OptimizerOffloadStrategy final : public Strategy {
  public:
@@ -21,7 +21,7 @@ class OptimizerOffloadStrategy final : public Strategy {
   }
 
  private:
-  static GraphNode copy(GraphNode::Kind kind, const char* name, Queue queue, Bytes bytes) {
+  static GraphNode copy(GraphNode::Kind kind, const char* name, OffloadQueue queue, Bytes bytes) {
     GraphNode node;
     node.kind = kind;
     node.name = name;

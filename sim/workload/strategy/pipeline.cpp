@@ -36,7 +36,7 @@ struct PipelineParameters {
   static constexpr Time kUnset = -1;
 };
 
-const Parameters<PipelineParameters>& parameters() {
+const Parameters<PipelineParameters>& pipeline_parameters() {
   using P = PipelineParameters;
   static const auto p =
       Parameters<P>()
@@ -156,9 +156,9 @@ class EqualParts : public StageComputation {
   Work forward_, backward_, input_, weights_, overlapped_;
 };
 
-class Pipeline : public WorkloadKind {
+class PipelineWorkload : public WorkloadKind {
  public:
-  Pipeline(PipelineParameters parameters, const ConfigNode& where)
+  PipelineWorkload(PipelineParameters parameters, const ConfigNode& where)
       : p_(std::move(parameters)),
         shape_{static_cast<std::uint32_t>(p_.stages), static_cast<std::uint32_t>(p_.virtual_stages),
                static_cast<std::uint32_t>(p_.microbatches)},
@@ -268,11 +268,11 @@ class Pipeline : public WorkloadKind {
   std::unique_ptr<const PipelinePlan> plan_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kPipeline{
     "pipeline",
     "a synthetic pipeline of equal stages, one rank each: for exact tests of schedules and bubbles",
-    parameters(), [](const PipelineParameters& p, const ConfigNode& where) {
-      return std::make_unique<Pipeline>(p, where);
+    pipeline_parameters(), [](const PipelineParameters& p, const ConfigNode& where) {
+      return std::make_unique<PipelineWorkload>(p, where);
     }};
 
 }  // namespace

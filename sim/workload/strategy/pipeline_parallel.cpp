@@ -15,9 +15,9 @@ std::string weights_name(const std::string& name) {
   return (at == std::string::npos ? name : name.substr(0, at)) + "_weights";
 }
 
-class Pipeline final : public Strategy {
+class PipelineParallelism final : public Strategy {
  public:
-  explicit Pipeline(PipelineParallel parameters) : p_(std::move(parameters)) {}
+  explicit PipelineParallelism(PipelineParallel parameters) : p_(std::move(parameters)) {}
 
   void apply(TrainingGraph& graph) const override {
     graph.plan = p_.plan;
@@ -210,7 +210,7 @@ std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::
 }
 
 std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters) {
-  return std::make_unique<Pipeline>(std::move(parameters));
+  return std::make_unique<PipelineParallelism>(std::move(parameters));
 }
 
 }  // namespace netsim

@@ -11,7 +11,13 @@ namespace netsim {
 namespace {
 
 // Queues of stream pp: order is kept within each. Receives of further lines come after these.
-enum Queue : std::uint32_t { kReceiveForward = 1, kGatherForward, kReceiveBackward, kGatherBackward, kMore };
+enum PipelineQueue : std::uint32_t {
+  kReceiveForward = 1,
+  kGatherForward,
+  kReceiveBackward,
+  kGatherBackward,
+  kMore
+};
 // All messages of a stage, where they are ordered.
 constexpr std::uint32_t kOrdered = 1U << 19;
 // Of what is resharded, three for each line and stage at the other end.
@@ -86,9 +92,9 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
       one_order_(prove_pipeline(plan).one_order) {}
 
 // Where a stage is in its list: what it has computed, sent and received.
-class PipelineProgram::Course {
+class PipelineProgram::CollectiveConfig {
  public:
-  Course(const PipelineProgram& program, BlockBuilder& main, Rank rank)
+  CollectiveConfig(const PipelineProgram& program, BlockBuilder& main, Rank rank)
       : program_(program),
         main_(main),
         rank_(rank),
@@ -240,7 +246,7 @@ class PipelineProgram::Course {
 
 PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage,
                                              std::uint32_t rank_class) const {
-  return Course(*this, main, {stage, rank_class}).run();
+  return CollectiveConfig(*this, main, {stage, rank_class}).run();
 }
 
 PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank rank,

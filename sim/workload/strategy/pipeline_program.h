@@ -148,7 +148,7 @@ class PipelineProgram {
     std::vector<std::uint32_t> before;  // the end of the step before; empty: the last operation
     auto operator<=>(const Meeting&) const = default;
   };
-  class Course;  // of a stage through its list
+  class CollectiveConfig;  // of a stage through its list
   // One transfer of a step, as this end sees it.
   struct Transfer {
     bool forward = true;

@@ -34,7 +34,7 @@ class BreadthFirst : public PipelineSchedule {
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kBreadthFirst{
     "breadth_first",
     "all microbatches through one chunk before the next: a bubble of (p-1)/(v m), v m activations in memory",
     Parameters<NoParameters>(),

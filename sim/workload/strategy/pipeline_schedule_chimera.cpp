@@ -77,7 +77,7 @@ class Chimera : public PipelineSchedule {
   Eager eager_;
 };
 
-Parameters<ChimeraParameters> parameters() {
+Parameters<ChimeraParameters> chimera_parameters() {
   using P = ChimeraParameters;
   return Parameters<P>().choice(
       "eager_reduction", &P::eager_reduction,
@@ -86,10 +86,11 @@ Parameters<ChimeraParameters> parameters() {
       "at once, by stages that have a bubble behind it, or by all");
 }
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kChimera{
     "chimera",
     "two copies of the model from either end, half of the microbatches through each: half the bubble of 1F1B",
-    parameters(), [](const ChimeraParameters& p, const ConfigNode&) { return std::make_unique<Chimera>(p); }};
+    chimera_parameters(),
+    [](const ChimeraParameters& p, const ConfigNode&) { return std::make_unique<Chimera>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -35,7 +35,7 @@ class DualPipe : public PipelineSchedule {
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kDualPipe{
     "dual_pipe",
     "two copies of the model from either end, forwards and backwards computed in pairs that hide "
     "communication",

@@ -29,7 +29,7 @@ class DualPipeV : public PipelineSchedule {
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kDualPipeV{
     "dual_pipe_v", "DualPipe with one copy of the model, in a V: two chunks per stage",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<DualPipeV>(); }};

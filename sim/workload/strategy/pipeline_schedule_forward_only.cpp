@@ -29,7 +29,7 @@ class ForwardOnly : public PipelineSchedule {
   bool trains() const override { return false; }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kForwardOnly{
     "forward_only", "inference: forwards only, p-1 of them before the last stage begins",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ForwardOnly>(); }};

@@ -24,7 +24,7 @@ class GPipe : public PipelineSchedule {
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kGpipe{
     "gpipe", "all forwards, then all backwards: a bubble of (p-1)/m and m microbatches in memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<GPipe>(); }};

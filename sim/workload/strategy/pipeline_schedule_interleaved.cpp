@@ -20,7 +20,7 @@ struct InterleavedParameters {
   std::optional<std::int64_t> group;
 };
 
-const Parameters<InterleavedParameters>& parameters() {
+const Parameters<InterleavedParameters>& interleaved_parameters() {
   static const auto p = Parameters<InterleavedParameters>().integer(
       "group", &InterleavedParameters::group, {1, 1'000'000}, "stages",
       "microbatches that a chunk takes before the next chunk takes them, from as many as the stages to all "
@@ -98,14 +98,14 @@ class Interleaved : public PipelineSchedule {
 const Registration<PipelineSchedule> kInterleaved{
     "interleaved",
     "interleaved 1F1B: v model chunks per stage, a bubble of (p-1)/(v m) for v times the messages",
-    parameters(),
+    interleaved_parameters(),
     [](const InterleavedParameters& p, const ConfigNode&) { return std::make_unique<Interleaved>(p); }};
 
 // Lamy-Poirier's word for it ("Breadth-First Pipeline Parallelism", MLSys 2023).
 const Registration<PipelineSchedule> kDepthFirst{
     "depth_first",
     "interleaved 1F1B by its other name: groups of microbatches through one chunk after the other",
-    parameters(),
+    interleaved_parameters(),
     [](const InterleavedParameters& p, const ConfigNode&) { return std::make_unique<Interleaved>(p); }};
 
 }  // namespace

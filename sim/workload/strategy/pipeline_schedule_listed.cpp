@@ -113,7 +113,7 @@ class Listed : public PipelineSchedule {
   std::vector<ConfigNode> written_;  // by stage
 };
 
-Parameters<ListedParameters> parameters() {
+Parameters<ListedParameters> listed_parameters() {
   using P = ListedParameters;
   return Parameters<P>()
       .choice(
@@ -130,8 +130,8 @@ Parameters<ListedParameters> parameters() {
       .required();
 }
 
-const Registration<PipelineSchedule> kRegistration{
-    "listed", "the steps of each stage as the user lists them; proved before they run", parameters(),
+const Registration<PipelineSchedule> kListed{
+    "listed", "the steps of each stage as the user lists them; proved before they run", listed_parameters(),
     [](const ListedParameters& p, const ConfigNode&) { return std::make_unique<Listed>(p); }};
 
 }  // namespace

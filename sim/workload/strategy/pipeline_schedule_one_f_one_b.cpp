@@ -31,7 +31,7 @@ class OneForwardOneBackward : public PipelineSchedule {
   }
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kOneFOneB{
     "one_f_one_b",
     "1F1B: one forward, one backward in turn; a bubble of (p-1)/m and at most p microbatches in memory",
     Parameters<NoParameters>(),

@@ -77,7 +77,7 @@ class ZeroBubbleV : public PipelineSchedule {
   };
 };
 
-const Registration<PipelineSchedule> kRegistration{
+const Registration<PipelineSchedule> kZbV{
     "zb_v", "zero bubble V: two chunks per stage in a V, no bubble where F = B = W, in the memory of 1F1B",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubbleV>(); }};

@@ -297,7 +297,7 @@ const Parameters<DispatchParameters>& dispatch_parameters() {
   return p;
 }
 
-const Parameters<PtdpParameters>& parameters() {
+const Parameters<PtdpParameters>& ptdp_parameters() {
   using P = PtdpParameters;
   static const auto p =
       Parameters<P>()
@@ -1243,11 +1243,11 @@ class Ptdp : public WorkloadKind {
   std::vector<std::uint32_t> layers_;  // by part
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kPtdp{
     "ptdp",
     "training of a model under any product of data, tensor, pipeline, context and expert parallelism, as "
     "Megatron-LM's PTD-P",
-    parameters(),
+    ptdp_parameters(),
     [](const PtdpParameters& p, const ConfigNode& where) { return std::make_unique<Ptdp>(p, where); }};
 
 }  // namespace

@@ -7,8 +7,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kScaled = 128, kScaleBytes = 4;  // elements of a scale, and its bytes
-
 class Reduced final : public Strategy {
  public:
   explicit Reduced(const ReducedPrecision& parameters) : p_(parameters) {}
@@ -85,7 +83,7 @@ class Reduced final : public Strategy {
     // As many of either extent; of copies a router says how many there are.
     Tensor scales = tensor;
     Extent& scaled = scales.back().along == Dimension::routed ? scales.front() : scales.back();
-    scaled.size = std::max<std::int64_t>(1, scaled.size / kScaled);
+    scaled.size = std::max<std::int64_t>(1, scaled.size / kScaledElements);
     return memory_bound(name, {{read + written, tensor}, {kScaleBytes * written, scales}});
   }
 

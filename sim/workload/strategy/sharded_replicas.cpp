@@ -7,7 +7,7 @@ namespace {
 
 // Queues of stream dp. PyTorch all-gathers and reduce-scatters in one communicator, which runs one collective
 // at a time, and all-reduces in another.
-enum Queue : std::uint32_t { kShards = 0, kAllReduces, kReduceScatters };
+enum ShardQueue : std::uint32_t { kShards = 0, kAllReduces, kReduceScatters };
 // Gathers have communicator 0 of the same groups.
 constexpr std::uint32_t kReduceScatterCommunicator = 1;
 

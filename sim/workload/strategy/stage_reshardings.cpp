@@ -7,13 +7,6 @@
 namespace netsim {
 namespace {
 
-// A plan, and a colour for each of its steps: messages have colours of their own.
-struct ColoredPlan {
-  ReshardingPlan plan;
-  std::vector<std::uint32_t> colors;
-  std::uint32_t most = 0;  // colours
-};
-
 // Each step gets the least colour that none of its GPUs has had.
 std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
   const std::uint32_t sources = plan.source.gpus();
@@ -46,6 +39,13 @@ std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
 
 // Makes the transfer of a tensor of rows and columns.
 class StageReshardings::Maker {
+  // Holds a plan and the colour of each of its steps. Messages have colours of their own.
+  struct ColoredPlan {
+    ReshardingPlan plan;
+    std::vector<std::uint32_t> colors;
+    std::uint32_t most = 0;  // number of colours
+  };
+
  public:
   Maker(const StageReshardings& all, std::uint32_t from, std::uint32_t to,
         std::vector<std::vector<std::uint32_t>> division, Bytes element)

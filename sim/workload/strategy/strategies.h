@@ -14,6 +14,9 @@ namespace netsim {
 
 // Of a parameter in half precision, and of what Adam keeps of one in fp32: a copy of it, momentum, variance.
 inline constexpr std::int64_t kParameterBytes = 2, kOptimizerBytes = 12;
+// In FP8 each block of this many elements has one scale of this many bytes (DeepSeek-V3, arXiv 2412.19437,
+// section 3.3.2; DeepEP's x_scales).
+inline constexpr std::int64_t kScaledElements = 128, kScaleBytes = 4;
 // Of so many parameters, of which `reduced` are kept in FP8 (reduced_parameters()), as they are gathered.
 constexpr Bytes parameter_bytes(std::int64_t parameters, std::int64_t reduced) {
   return kParameterBytes * (parameters - reduced) + reduced;

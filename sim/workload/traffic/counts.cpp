@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMaxFile = 1ULL << 30;
 
 // Plain numbers are bytes.
-Bytes size_of(const ConfigNode& node) {
+Bytes read_size(const ConfigNode& node) {
   const std::string text = read_text(node);
   const bool plain = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const Bytes size = plain ? read_integer(node) : read_bytes(node);
@@ -33,7 +33,7 @@ std::string expected(const char* what, std::size_t given, std::uint32_t members)
 
 void add_row(const ConfigNode& row, std::uint32_t members, std::vector<Bytes>& rows) {
   if (row.items().size() != members) row.fail(expected("counts", row.items().size(), members));
-  for (const ConfigNode& item : row.items()) rows.push_back(size_of(item));
+  for (const ConfigNode& item : row.items()) rows.push_back(read_size(item));
 }
 
 std::vector<Bytes> listed(const ConfigNode& list, std::uint32_t members) {
@@ -62,7 +62,7 @@ std::vector<Bytes> of_file(const std::string& path, std::uint32_t members) {
     if (reader.cells().size() != members) reader.fail(expected("counts", reader.cells().size(), members));
     for (const Word& cell : reader.cells()) {
       const Place place = reader.reader().place(cell);
-      rows.push_back(as_input([&] { return size_of(ConfigNode::scalar(std::string(cell.text), place)); }));
+      rows.push_back(as_input([&] { return read_size(ConfigNode::scalar(std::string(cell.text), place)); }));
     }
   }
   if (lines < members) throw InputError(Place{path, 0, 0, ""}, expected("rows", lines, members));

@@ -13,7 +13,7 @@ constexpr Range<double> kSizes{0, 1e11};
 constexpr Range<double> kPercents{0, 100};
 
 // Plain numbers are bytes.
-double size_of(const ConfigNode& node) {
+double read_flow_size(const ConfigNode& node) {
   const std::string text = read_text(node);
   const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
   const double size = plain ? read_real(node) : static_cast<double>(read_bytes(node));
@@ -27,7 +27,7 @@ std::vector<SizeDistribution::Point> listed_points(const ConfigNode& list) {
     if (!item.is_sequence() || item.items().size() != 2) item.fail("a pair [bytes, percent] is expected");
     const double percent = read_real(item.items()[1]);
     if (percent < 0 || percent > 100) item.items()[1].fail("a percentage from 0 to 100 is expected");
-    points.push_back({size_of(item.items()[0]), percent, item.place()});
+    points.push_back({read_flow_size(item.items()[0]), percent, item.place()});
   }
   return points;
 }

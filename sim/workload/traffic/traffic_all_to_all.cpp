@@ -14,7 +14,7 @@ namespace netsim {
 
 namespace {
 
-constexpr std::uint64_t kMaxFlows = 1 << 24;
+constexpr std::uint64_t kMaxAllToAllFlows = 1 << 24;
 
 struct AllToAllParameters {
   Bytes bytes = 1 * kMegabyte;
@@ -22,7 +22,7 @@ struct AllToAllParameters {
   Time stagger = 0;
 };
 
-const Parameters<AllToAllParameters>& parameters() {
+const Parameters<AllToAllParameters>& traffic_all_to_all_parameters() {
   using P = AllToAllParameters;
   static const auto p =
       Parameters<P>()
@@ -42,9 +42,10 @@ class AllToAll final : public WorkloadKind {
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
     const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
     const std::uint64_t flows = std::uint64_t{ranks} * (ranks - 1);
-    if (flows > kMaxFlows) {
+    if (flows > kMaxAllToAllFlows) {
       throw InputError(ranks_place_, std::to_string(flows) + " flows between " + std::to_string(ranks) +
-                                         " ranks; at most " + std::to_string(kMaxFlows) + " are allowed");
+                                         " ranks; at most " + std::to_string(kMaxAllToAllFlows) +
+                                         " are allowed");
     }
     auto source = std::make_unique<FlowSource>("all_to_all", ranks);
     source->reserve(flows);
@@ -67,9 +68,9 @@ class AllToAll final : public WorkloadKind {
   Place ranks_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficAllToAll{
     "all_to_all", "every rank sends one message to every other, all at once or staggered: incasts everywhere",
-    parameters(), [](const AllToAllParameters& p, const ConfigNode& where) {
+    traffic_all_to_all_parameters(), [](const AllToAllParameters& p, const ConfigNode& where) {
       return std::make_unique<AllToAll>(p, where);
     }};
 

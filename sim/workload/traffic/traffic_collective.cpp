@@ -71,7 +71,7 @@ const Parameters<SizesParameters>& sizes_parameters() {
   return p;
 }
 
-const Parameters<CollectiveParameters>& parameters() {
+const Parameters<CollectiveParameters>& traffic_collective_parameters() {
   using P = CollectiveParameters;
   static const auto p =
       Parameters<P>()
@@ -216,9 +216,9 @@ class CollectiveBenchmark final : public WorkloadKind {
   Place ranks_place_, root_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficCollective{
     "collective", "every rank runs the same collective several times back to back, as nccl-tests does",
-    parameters(), [](const CollectiveParameters& p, const ConfigNode& where) {
+    traffic_collective_parameters(), [](const CollectiveParameters& p, const ConfigNode& where) {
       return std::make_unique<CollectiveBenchmark>(p, where);
     }};
 

@@ -54,7 +54,7 @@ struct FlowsParameters {
   std::int64_t ranks = 0;
 };
 
-const Parameters<FlowsParameters>& parameters() {
+const Parameters<FlowsParameters>& traffic_flows_parameters() {
   static const auto p =
       Parameters<FlowsParameters>().integer("ranks", &FlowsParameters::ranks, {0, kMaxTrafficRanks},
                                             "how many ranks there are; 0: all GPUs of the cluster");
@@ -118,20 +118,21 @@ std::vector<Entry> read_flows(const ConfigNode& section) {
   return flows;
 }
 
-ParameterTable described_parameters() {
+ParameterTable flows_table() {
   ParameterInfo list;
   list.name = "flows";
   list.type = "list";
   list.doc = "the messages";
   list.children = flow_parameters().table();
-  ParameterTable table = parameters().table();
+  ParameterTable table = traffic_flows_parameters().table();
   table.push_back(list);
   return table;
 }
 
-const Registration<WorkloadKind> kRegistration{
-    "flows", "messages written down one by one", described_parameters(), [](const ConfigNode& node) {
-      const FlowsParameters p = parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "flows"});
+const Registration<WorkloadKind> kTrafficFlows{
+    "flows", "messages written down one by one", flows_table(), [](const ConfigNode& node) {
+      const FlowsParameters p =
+          traffic_flows_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "flows"});
       return std::make_unique<Flows>(p.ranks, place_of(node, "ranks"), read_flows(node));
     }};
 

@@ -21,7 +21,7 @@ struct IncastParameters {
   Time stagger = 0;
 };
 
-const Parameters<IncastParameters>& parameters() {
+const Parameters<IncastParameters>& traffic_incast_parameters() {
   using P = IncastParameters;
   static const auto p =
       Parameters<P>()
@@ -61,9 +61,9 @@ class Incast final : public WorkloadKind {
   Place senders_place_, receiver_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficIncast{
     "incast", "several ranks send one message each to the same receiver: what congestion control is for",
-    parameters(),
+    traffic_incast_parameters(),
     [](const IncastParameters& p, const ConfigNode& where) { return std::make_unique<Incast>(p, where); }};
 
 }  // namespace

@@ -30,7 +30,7 @@ namespace netsim {
 
 namespace {
 
-constexpr double kMaxFlows = 1 << 24;
+constexpr double kMaxIncastFlows = 1 << 24;
 
 struct IncastsParameters {
   std::int64_t hosts = 0;
@@ -44,7 +44,7 @@ struct IncastsParameters {
   std::int64_t seed = 0;
 };
 
-const Parameters<IncastsParameters>& parameters() {
+const Parameters<IncastsParameters>& traffic_incasts_parameters() {
   using P = IncastsParameters;
   static const auto p =
       Parameters<P>()
@@ -98,10 +98,10 @@ class Incasts final : public WorkloadKind {
     }
     const double interval = mean_interval(hosts);
     const double expected = static_cast<double>(p_.duration) / interval * static_cast<double>(p_.senders);
-    if (expected > kMaxFlows) {
+    if (expected > kMaxIncastFlows) {
       throw InputError(duration_place_,
                        "about " + std::to_string(static_cast<std::int64_t>(expected)) + " flows; at most " +
-                           std::to_string(static_cast<std::int64_t>(kMaxFlows)) + " are allowed");
+                           std::to_string(static_cast<std::int64_t>(kMaxIncastFlows)) + " are allowed");
     }
     auto source = std::make_unique<FlowSource>("incasts", hosts);
     source->reserve(static_cast<std::size_t>(expected * 1.1));
@@ -162,11 +162,11 @@ class Incasts final : public WorkloadKind {
   Place hosts_place_, senders_place_, duration_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficIncasts{
     "incasts",
     "again and again several ranks taken by chance send one message each to one taken by chance, at a given "
     "interval or load",
-    parameters(),
+    traffic_incasts_parameters(),
     [](const IncastsParameters& p, const ConfigNode& where) { return std::make_unique<Incasts>(p, where); }};
 
 }  // namespace

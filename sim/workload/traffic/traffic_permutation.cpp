@@ -19,7 +19,7 @@ struct PermutationParameters {
   std::int64_t ranks = 0;
 };
 
-const Parameters<PermutationParameters>& parameters() {
+const Parameters<PermutationParameters>& traffic_permutation_parameters() {
   using P = PermutationParameters;
   static const auto p = Parameters<P>()
                             .bytes("bytes", &P::bytes, kMessageSizes, "size of each message")
@@ -60,10 +60,10 @@ class Permutation final : public WorkloadKind {
   Place ranks_place_, shift_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficPermutation{
     "permutation",
     "rank i sends one message to rank i + shift, all at once: what a fabric does under full load",
-    parameters(), [](const PermutationParameters& p, const ConfigNode& where) {
+    traffic_permutation_parameters(), [](const PermutationParameters& p, const ConfigNode& where) {
       return std::make_unique<Permutation>(p, where);
     }};
 

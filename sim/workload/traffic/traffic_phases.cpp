@@ -85,7 +85,7 @@ struct PhasesParameters {
   std::string name = "phases";
 };
 
-const Parameters<PhasesParameters>& parameters() {
+const Parameters<PhasesParameters>& traffic_phases_parameters() {
   using P = PhasesParameters;
   static const auto p =
       Parameters<P>()
@@ -330,7 +330,7 @@ class Phases final : public WorkloadKind {
   std::vector<Phase> phases_;
 };
 
-ParameterTable described_parameters() {
+ParameterTable phases_table() {
   ParameterInfo list;
   list.name = "phases";
   list.type = "list";
@@ -341,16 +341,16 @@ ParameterTable described_parameters() {
   together.type = "list";
   together.doc = "instead of these: collectives that are one call, and begin together";
   list.children.push_back(together);
-  ParameterTable table = parameters().table();
+  ParameterTable table = traffic_phases_parameters().table();
   table.push_back(list);
   return table;
 }
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficPhases{
     "phases", "collectives, computing and requests for optical circuits, one after the other, several times",
-    described_parameters(), [](const ConfigNode& node) {
+    phases_table(), [](const ConfigNode& node) {
       const ConfigNode own = node.is_scalar() ? ConfigNode() : node;
-      return std::make_unique<Phases>(parameters().parse(own, {"kind", "phases"}), node);
+      return std::make_unique<Phases>(traffic_phases_parameters().parse(own, {"kind", "phases"}), node);
     }};
 
 }  // namespace

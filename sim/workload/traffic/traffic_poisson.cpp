@@ -27,7 +27,7 @@ namespace netsim {
 
 namespace {
 
-constexpr double kMaxFlows = 1 << 24;
+constexpr double kMaxPoissonFlows = 1 << 24;
 
 struct PoissonParameters {
   std::int64_t hosts = 0;
@@ -37,7 +37,7 @@ struct PoissonParameters {
   std::int64_t seed = 0;
 };
 
-const Parameters<PoissonParameters>& parameters() {
+const Parameters<PoissonParameters>& traffic_poisson_parameters() {
   using P = PoissonParameters;
   static const auto p =
       Parameters<P>()
@@ -66,10 +66,10 @@ class Poisson final : public WorkloadKind {
     const std::uint32_t hosts = traffic_ranks(p_.hosts, context.gpus, hosts_place_);
     const double mean_gap = sizes_.mean() * 8e12 / (static_cast<double>(p_.rate) * p_.load);  // ps
     const double expected = static_cast<double>(p_.duration) / mean_gap * hosts;
-    if (expected > kMaxFlows) {
+    if (expected > kMaxPoissonFlows) {
       throw InputError(duration_place_,
                        "about " + std::to_string(static_cast<std::int64_t>(expected)) + " flows; at most " +
-                           std::to_string(static_cast<std::int64_t>(kMaxFlows)) + " are allowed");
+                           std::to_string(static_cast<std::int64_t>(kMaxPoissonFlows)) + " are allowed");
     }
     auto source = std::make_unique<FlowSource>("poisson", hosts);
     source->reserve(static_cast<std::size_t>(expected * 1.1));
@@ -111,23 +111,24 @@ class Poisson final : public WorkloadKind {
 };
 
 // `cdf` is a file or a list.
-ParameterTable described_parameters() {
+ParameterTable poisson_table() {
   ParameterInfo cdf;
   cdf.name = "cdf";
   cdf.type = "list";
   cdf.required = true;
   cdf.doc = "sizes: a file of lines 'bytes percent', or a list [[bytes, percent], ...]; linear in between";
-  ParameterTable table = parameters().table();
+  ParameterTable table = traffic_poisson_parameters().table();
   table.push_back(cdf);
   return table;
 }
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficPoisson{
     "poisson",
     "flows at random times between random hosts, sizes from a distribution, at a given load of the hosts' "
     "links",
-    described_parameters(), [](const ConfigNode& node) {
-      const PoissonParameters p = parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "cdf"});
+    poisson_table(), [](const ConfigNode& node) {
+      const PoissonParameters p =
+          traffic_poisson_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "cdf"});
       const ConfigNode* sizes = node.find("cdf");
       if (sizes == nullptr || sizes->is_null()) {
         node.fail("'cdf' is missing: a file of lines 'bytes percent', or a list [[bytes, percent], ...]");

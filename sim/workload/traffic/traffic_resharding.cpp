@@ -47,7 +47,7 @@ const Parameters<MeshParameters>& mesh_parameters() {
   return p;
 }
 
-const Parameters<ReshardingParameters>& parameters() {
+const Parameters<ReshardingParameters>& traffic_resharding_parameters() {
   using P = ReshardingParameters;
   static const auto p = Parameters<P>()
                             .list("tensor", &P::tensor, "its dimensions, as [1024, 1024, 512]")
@@ -176,11 +176,11 @@ class Resharding final : public WorkloadKind {
   std::uint32_t per_host_ = 1;
 };
 
-const Registration<WorkloadKind> kRegistration{
+const Registration<WorkloadKind> kTrafficResharding{
     "resharding",
     "a tensor that one mesh of GPUs divides is brought to another mesh with another division, as between "
     "pipeline stages",
-    parameters(), [](const ReshardingParameters& p, const ConfigNode& where) {
+    traffic_resharding_parameters(), [](const ReshardingParameters& p, const ConfigNode& where) {
       return std::make_unique<Resharding>(p, where);
     }};
 

@@ -15,7 +15,7 @@ namespace netsim {
 
 namespace {
 
-constexpr std::uint64_t kMaxFlows = 1 << 24;
+constexpr std::uint64_t kMaxRingFlows = 1 << 24;
 
 struct RingParameters {
   Bytes bytes = 1 * kMegabyte;
@@ -23,7 +23,7 @@ struct RingParameters {
   std::int64_t rounds = 1;
 };
 
-const Parameters<RingParameters>& parameters() {
+const Parameters<RingParameters>& traffic_ring_parameters() {
   using P = RingParameters;
   static const auto p = Parameters<P>()
                             .bytes("bytes", &P::bytes, kMessageSizes, "size of each message")
@@ -42,9 +42,9 @@ class Ring final : public WorkloadKind {
     const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
     const auto rounds = static_cast<std::uint32_t>(p_.rounds);
     const std::uint64_t flows = std::uint64_t{ranks} * rounds;
-    if (flows > kMaxFlows) {
+    if (flows > kMaxRingFlows) {
       throw InputError(rounds_place_, std::to_string(flows) + " messages; at most " +
-                                          std::to_string(kMaxFlows) + " are allowed");
+                                          std::to_string(kMaxRingFlows) + " are allowed");
     }
     auto source = std::make_unique<FlowSource>("ring", ranks);
     source->reserve(flows);
@@ -73,8 +73,9 @@ class Ring final : public WorkloadKind {
   Place ranks_place_, rounds_place_;
 };
 
-const Registration<WorkloadKind> kRegistration{
-    "ring", "rank i sends to rank i + 1, round after round: the traffic of a ring collective", parameters(),
+const Registration<WorkloadKind> kTrafficRing{
+    "ring", "rank i sends to rank i + 1, round after round: the traffic of a ring collective",
+    traffic_ring_parameters(),
     [](const RingParameters& p, const ConfigNode& where) { return std::make_unique<Ring>(p, where); }};
 
 }  // namespace

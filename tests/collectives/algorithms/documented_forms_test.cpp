@@ -17,7 +17,7 @@
 #include "tests/collectives/algorithms/plan_run.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::documented_forms_test {
 namespace {
 
 using testing::any;
@@ -446,4 +446,4 @@ TEST(DocumentedForms, MessagesOfPatAreWholeBytes) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::documented_forms_test

@@ -15,7 +15,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/fake_endpoint.h"
 
-namespace netsim {
+namespace netsim::link_bytes_test {
 namespace {
 
 using Kind = CollectiveKind;
@@ -370,4 +370,4 @@ INSTANTIATE_TEST_SUITE_P(Patterns, LinkBytes, ::testing::ValuesIn(patterns()), [
 });
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::link_bytes_test

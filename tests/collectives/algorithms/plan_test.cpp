@@ -12,7 +12,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/algorithms/plan_run.h"
 
-namespace netsim {
+namespace netsim::plan_test {
 namespace {
 
 using testing::algorithm_cases;
@@ -637,4 +637,4 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::plan_test

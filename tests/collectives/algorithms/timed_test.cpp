@@ -22,7 +22,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::timed_test {
 namespace {
 
 using testing::ceil_log2;
@@ -746,4 +746,4 @@ TEST(ChainedTrees, OverlapTheBroadcastWithTheReduction) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::timed_test

@@ -9,7 +9,7 @@
 
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::algorithm_choice_test {
 namespace {
 
 using ::testing::AllOf;
@@ -92,4 +92,4 @@ TEST(Choices, AreRefusedWhereTheyStand) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::algorithm_choice_test

@@ -17,7 +17,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::all_to_all_v_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -254,4 +254,4 @@ TEST(Barrier, NeedsAnAlgorithmThatMakesAllWait) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::all_to_all_v_test

@@ -8,7 +8,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::collnet_chain_test {
 namespace {
 
 using testing::every;
@@ -96,4 +96,4 @@ TEST(CollnetChain, NeedsSwitchesThatAddUp) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::collnet_chain_test

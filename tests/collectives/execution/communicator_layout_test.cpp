@@ -11,7 +11,7 @@
 
 #include "tests/collectives/fake_endpoint.h"
 
-namespace netsim {
+namespace netsim::communicator_layout_test {
 namespace {
 
 // `direct`: of links between any two GPUs of a host.
@@ -192,4 +192,4 @@ TEST(CommunicatorLayout, UsesEachNicOnceInAndOnceOut) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::communicator_layout_test

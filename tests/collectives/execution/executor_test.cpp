@@ -17,7 +17,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::executor_test {
 namespace {
 
 using testing::AllOf;
@@ -760,4 +760,4 @@ TEST(Executor, RefusesAMessageOfAThreadBlockThatAMemberDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::executor_test

@@ -13,7 +13,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::few_nics_test {
 namespace {
 
 using testing::every;
@@ -172,4 +172,4 @@ TEST_F(FewNics, KnowTheirGenerationByTheFile) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::few_nics_test

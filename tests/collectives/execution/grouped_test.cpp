@@ -15,7 +15,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::grouped_test {
 namespace {
 
 using ::testing::Each;
@@ -103,4 +103,4 @@ TEST(GroupedCalls, ShareOutAllChannels) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::grouped_test

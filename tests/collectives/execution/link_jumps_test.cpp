@@ -11,7 +11,7 @@
 #include "sim/topology/linked_gpus.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::link_jumps_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(Topoopt, AnAllReduceOnRingsAlongItsLinksReachesAllOfThem) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::link_jumps_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace netsim {
+namespace netsim::link_orders_test {
 namespace {
 
 using Orders = LinkOrders::Orders;
@@ -224,4 +224,4 @@ TEST(LinkOrders, WaysShareOutTheLinksOfAFullMesh) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::link_orders_test

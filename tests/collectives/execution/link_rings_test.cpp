@@ -7,7 +7,7 @@
 
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::link_rings_test {
 namespace {
 
 using testing::every;
@@ -175,4 +175,4 @@ TEST(RingsAlongLinks, BetweenHostsTheyShareTheLinks) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::link_rings_test

@@ -9,7 +9,7 @@
 #include "tests/support/resident.h"
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::many_ranks_test {
 namespace {
 
 using testing::every;
@@ -64,4 +64,4 @@ TEST(LongManyRanks, HalveAndDouble) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::many_ranks_test

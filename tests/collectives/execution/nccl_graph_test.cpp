@@ -17,7 +17,7 @@
 #include "tests/support/program.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::nccl_graph_test {
 namespace {
 
 using testing::every;
@@ -247,4 +247,4 @@ TEST(NcclGraphs, ThoseOfOthersAreRead) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nccl_graph_test

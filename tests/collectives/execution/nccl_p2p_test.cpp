@@ -14,7 +14,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::nccl_p2p_test {
 namespace {
 
 using testing::make_plan;
@@ -182,4 +182,4 @@ TEST(NcclP2p, RailsOnlyNeedNoCore) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nccl_p2p_test

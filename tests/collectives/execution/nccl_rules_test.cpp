@@ -10,7 +10,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::nccl_rules_test {
 namespace {
 
 using ::testing::AllOf;
@@ -378,4 +378,4 @@ TEST(NcclChoice, FollowsTheFirstRuleThatFits) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nccl_rules_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace netsim {
+namespace netsim::nccl_tuning_test {
 namespace {
 
 Protocol chosen_protocol(const TuningCase& one) {
@@ -451,4 +451,4 @@ TEST(Protocol, PutsFlagsBesideData) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nccl_tuning_test

@@ -17,7 +17,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::nvls_test {
 namespace {
 
 using testing::every;
@@ -446,4 +446,4 @@ TEST(NvlsTree, NeedsSwitchesThatAddUp) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nvls_test

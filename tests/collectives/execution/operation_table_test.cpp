@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace netsim {
+namespace netsim::operation_table_test {
 namespace {
 
 TEST(OperationTable, FindsNothingWhenEmpty) {
@@ -47,4 +47,4 @@ TEST(OperationTable, IsAMap) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::operation_table_test

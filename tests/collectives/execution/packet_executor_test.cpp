@@ -20,7 +20,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::packet_executor_test {
 namespace {
 
 using testing::every;
@@ -470,4 +470,4 @@ TEST(PacketExecutor, RawTransferIsOneFlow) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::packet_executor_test

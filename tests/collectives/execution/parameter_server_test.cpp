@@ -9,7 +9,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::parameter_server_test {
 namespace {
 
 using testing::every;
@@ -80,4 +80,4 @@ TEST(ParameterServer, RefusesGroupsThatItDoesNotSuit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::parameter_server_test

@@ -7,7 +7,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::partitions_test {
 namespace {
 
 using testing::every;
@@ -79,4 +79,4 @@ TEST(Partitions, ChannelsOnOneQueuePairDoNotPauseEachOther) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::partitions_test

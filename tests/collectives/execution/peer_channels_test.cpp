@@ -14,7 +14,7 @@
 #include "sim/collectives/execution/nccl_tuning.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::peer_channels_test {
 namespace {
 
 using testing::every;
@@ -162,4 +162,4 @@ TEST(Pxn, TakesTheNicsTime) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::peer_channels_test

@@ -8,7 +8,7 @@
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/core/config.h"
 
-namespace netsim {
+namespace netsim::plan_cache_test {
 namespace {
 
 class Plans {
@@ -62,4 +62,4 @@ TEST(PlanLookup, FindsWhatTheCacheHas) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::plan_cache_test

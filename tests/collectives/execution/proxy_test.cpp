@@ -11,7 +11,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::proxy_test {
 namespace {
 
 using testing::PacketCollectives;
@@ -74,4 +74,4 @@ TEST(Proxy, IsWhyTwoAndThreeStepsOfAnAllToAllGain) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::proxy_test

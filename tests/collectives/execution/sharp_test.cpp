@@ -15,7 +15,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::sharp_test {
 namespace {
 
 using testing::every;
@@ -693,4 +693,4 @@ TEST(Sharp, IsNoProgramOfMsccl) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::sharp_test

@@ -15,7 +15,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 
-namespace netsim {
+namespace netsim::tokens_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -293,4 +293,4 @@ TEST(Deepep, RefusesCountsOfOtherHosts) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::tokens_test

@@ -18,7 +18,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::chakra_et_test {
 namespace {
 
 using ::testing::AllOf;
@@ -410,4 +410,4 @@ TEST(ChakraEt, WhatIsBrokenIsRefused) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::chakra_et_test

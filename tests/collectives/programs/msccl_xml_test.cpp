@@ -18,7 +18,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::msccl_xml_test {
 namespace {
 
 using ::testing::AllOf;
@@ -264,4 +264,4 @@ TEST(MscclXml, AWrongProgramOfOthersIsRefused) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::msccl_xml_test

@@ -12,7 +12,7 @@
 #include "tests/collectives/programs/plans.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::named_plan_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST(NamedPlan, IsRefusedWithWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::named_plan_test

@@ -19,7 +19,7 @@
 #include "tests/collectives/programs/plans.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::one_peer_blocks_test {
 namespace {
 
 Step step_of(Step::Kind kind, std::uint32_t chunk, std::uint32_t from, std::uint32_t to) {
@@ -202,4 +202,4 @@ TEST(OnePeerBlocks, AnyTreeCanBeWritten) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::one_peer_blocks_test

@@ -15,7 +15,7 @@
 #include "tests/collectives/packet_collectives.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::sccl_dgx1_test {
 namespace {
 
 using testing::every;
@@ -120,4 +120,4 @@ TEST(ScclOnDgx1, TheOneOfTwoStepsLosesToThatOfThreeWhereTheFormsDo) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::sccl_dgx1_test

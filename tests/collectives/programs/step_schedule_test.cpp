@@ -16,7 +16,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 
-namespace netsim {
+namespace netsim::step_schedule_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -409,4 +409,4 @@ TEST(StepSchedules, ThoseOfOthersAreProved) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::step_schedule_test

@@ -13,7 +13,7 @@
 #include "tests/collectives/proof/brute_force.h"
 #include "tests/collectives/table_plan.h"
 
-namespace netsim {
+namespace netsim::all_plans_test {
 namespace {
 
 using Registered = Registry<CollectiveAlgorithm>;
@@ -305,4 +305,4 @@ TEST(AllPlans, AreRefusedOrEquivalentAfterAnySingleChange) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::all_plans_test

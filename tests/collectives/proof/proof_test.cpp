@@ -15,7 +15,7 @@
 #include "tests/collectives/table_plan.h"
 #include "tests/support/sanitizers.h"
 
-namespace netsim {
+namespace netsim::proof_test {
 namespace {
 
 using Kind = Step::Kind;
@@ -603,4 +603,4 @@ TEST(RankSets, PrintRanges) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::proof_test

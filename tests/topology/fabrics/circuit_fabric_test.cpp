@@ -13,7 +13,7 @@
 #include "sim/topology/structure.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::circuit_fabric_test {
 namespace {
 
 // Of an optical switch: the pairs of node names that a configuration joins.
@@ -203,4 +203,4 @@ TEST(OpticalCircuits, SaysWhatIsWrongWithThem) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::circuit_fabric_test

@@ -9,7 +9,7 @@
 #include "tests/topology/build.h"
 #include "tests/topology/ways.h"
 
-namespace netsim {
+namespace netsim::dragonfly_test {
 namespace {
 
 using testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(Dragonfly, RefusesWhatHasNoShape) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::dragonfly_test

@@ -8,7 +8,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::fat_tree_test {
 namespace {
 
 using testing::AllOf;
@@ -169,4 +169,4 @@ TEST(FatTree, RefusesWhatHasNoShape) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::fat_tree_test

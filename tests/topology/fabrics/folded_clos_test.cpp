@@ -13,7 +13,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::folded_clos_test {
 namespace {
 
 using testing::AllOf;
@@ -211,4 +211,4 @@ TEST(RailOptimized, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::folded_clos_test

@@ -8,7 +8,7 @@
 #include "tests/topology/build.h"
 #include "tests/topology/ways.h"
 
-namespace netsim {
+namespace netsim::hyperx_test {
 namespace {
 
 using testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(Hyperx, RefusesWhatHasNoShape) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::hyperx_test

@@ -16,7 +16,7 @@
 #include "tests/support/shared.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::multi_dimensional_test {
 namespace {
 
 using testing::AllOf;
@@ -169,4 +169,4 @@ TEST_F(AstraNetwork, ReadsTheSamples) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::multi_dimensional_test

@@ -14,7 +14,7 @@
 #include "sim/topology/structure.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::switch_graph_test {
 namespace {
 
 using testing::AllOf;
@@ -160,4 +160,4 @@ TEST(SwitchGraphs, RefuseWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::switch_graph_test

@@ -12,7 +12,7 @@
 #include "tests/topology/build.h"
 #include "tests/topology/ways.h"
 
-namespace netsim {
+namespace netsim::torus_test {
 namespace {
 
 using testing::HasSubstr;
@@ -179,4 +179,4 @@ TEST(Torus, RefusesWhatHasNoShape) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::torus_test

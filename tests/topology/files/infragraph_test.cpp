@@ -23,7 +23,7 @@
 #include "tests/support/shared.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::infragraph_test {
 namespace {
 
 using testing::AllOf;
@@ -779,4 +779,4 @@ TEST_F(InfraGraphFiles, TheSampleOfAllIndexFormsCarriesTraffic) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::infragraph_test

@@ -13,7 +13,7 @@
 #include "tests/support/shared.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::link_list_test {
 namespace {
 
 using testing::AllOf;
@@ -348,4 +348,4 @@ TEST_F(FileTopology, HtsimReadsTheSamples) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::link_list_test

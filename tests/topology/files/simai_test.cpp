@@ -15,7 +15,7 @@
 #include "tests/support/shared.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::simai_test {
 namespace {
 
 using testing::AllOf;
@@ -174,4 +174,4 @@ TEST_F(SimaiProgram, TakesTheFileAsAConfiguration) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::simai_test

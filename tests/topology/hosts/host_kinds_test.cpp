@@ -9,7 +9,7 @@
 
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::host_kinds_test {
 namespace {
 
 constexpr BitRate kGBps = 8 * kGbps;
@@ -157,4 +157,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CubeMeshes,
                          ::testing::Values(Cube{"dgx_1", 4, 18 * kGBps}, Cube{"dgx_1v", 6, 20 * kGBps}));
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::host_kinds_test

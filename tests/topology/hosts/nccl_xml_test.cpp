@@ -15,7 +15,7 @@
 #include "tests/support/shared.h"
 #include "tests/topology/build.h"
 
-namespace netsim {
+namespace netsim::nccl_xml_test {
 namespace {
 
 using testing::AllOf;
@@ -216,4 +216,4 @@ TEST_F(NcclXml, ReadsTheSamples) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::nccl_xml_test

@@ -21,7 +21,7 @@
 #include "tests/support/congestion_driver.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::congestion_reference_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -493,4 +493,4 @@ TEST(CongestionReference, IbCct) { compare("ib_cct", ib_cct); }
 TEST(CongestionReference, PowerTcp) { compare("powertcp", powertcp); }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::congestion_reference_test

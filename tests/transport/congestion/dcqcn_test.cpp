@@ -7,7 +7,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::dcqcn_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -134,4 +134,4 @@ TEST(Dcqcn, WrongParametersAreRefusedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::dcqcn_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::dctcp_test {
 namespace {
 
 TEST(Dctcp, WindowIsCutOncePerWindowOfData) {
@@ -73,4 +73,4 @@ TEST(Dctcp, WantsMarksInAcks) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::dctcp_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::hpcc_test {
 namespace {
 
 class Hpcc {
@@ -147,4 +147,4 @@ TEST(Hpcc, NeverBelowTheFloor) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::hpcc_test

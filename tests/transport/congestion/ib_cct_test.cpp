@@ -6,7 +6,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::ib_cct_test {
 namespace {
 
 TEST(IbCct, ABecnWalksUpTheTableAndTheTimerDown) {
@@ -69,4 +69,4 @@ TEST(IbCct, ABecnForEveryFecn) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::ib_cct_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::powertcp_test {
 namespace {
 
 class PowerTcp {
@@ -205,4 +205,4 @@ TEST(PowerTcp, NeedsTelemetryOrTimestampsAndFewBytes) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::powertcp_test

@@ -9,7 +9,7 @@
 #include "tests/support/congestion_driver.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim {
+namespace netsim::swift_test {
 namespace {
 
 using testing::PacketFixture;
@@ -166,4 +166,4 @@ TEST(Swift, Needs) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::swift_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/congestion_driver.h"
 
-namespace netsim {
+namespace netsim::timely_test {
 namespace {
 
 class Timely {
@@ -87,4 +87,4 @@ TEST(Timely, Needs) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::timely_test

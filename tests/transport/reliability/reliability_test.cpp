@@ -13,7 +13,7 @@
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"
 
-namespace netsim {
+namespace netsim::reliability_test {
 namespace {
 
 using testing::PacketFixture;
@@ -412,4 +412,4 @@ TEST(Reliability, TheCapIsOfTheBaseRoundTrip) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::reliability_test

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-namespace netsim {
+namespace netsim::send_queues_test {
 namespace {
 
 constexpr Bytes kMtu = 1000;
@@ -258,4 +258,4 @@ TEST(SendQueues, ServesByPriorityAndOrderAndKnowsWhosePacketsAre) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::send_queues_test

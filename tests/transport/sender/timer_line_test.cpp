@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace netsim {
+namespace netsim::timer_line_test {
 namespace {
 
 // The loop's part: what has been made an event, by (time, key).
@@ -80,4 +80,4 @@ TEST(TimerLine, KeepsTheOrderOfTimesAndKeys) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::timer_line_test

@@ -20,7 +20,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::checkpoint_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -256,4 +256,4 @@ TEST(Checkpoints, TravelOverTheNetwork) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::checkpoint_test

@@ -10,7 +10,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 
-namespace netsim {
+namespace netsim::compute_devices_test {
 namespace {
 
 using ::testing::AllOf;
@@ -109,4 +109,4 @@ TEST(DroppedTasks, LeaveTheGpuToTheOthers) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::compute_devices_test

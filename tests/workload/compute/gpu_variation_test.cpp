@@ -8,7 +8,7 @@
 #include "sim/core/errors.h"
 #include "sim/workload/compute/gpu_variation.h"
 
-namespace netsim {
+namespace netsim::gpu_variation_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(GpuVariation, JitterIsDrawnBySeedJobRankAndTask) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::gpu_variation_test

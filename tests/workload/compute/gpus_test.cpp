@@ -7,7 +7,7 @@
 #include "sim/core/registry.h"
 #include "sim/workload/compute/compute_model.h"
 
-namespace netsim {
+namespace netsim::gpus_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -230,4 +230,4 @@ TEST(GpuMemorySize, IsThatOfItsDataSheet) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::gpus_test

@@ -9,7 +9,7 @@
 #include "sim/workload/compute/compute_model.h"
 #include "tests/report/fixtures.h"
 
-namespace netsim {
+namespace netsim::measured_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST_F(MeasuredKernels, RefuseWhatIsWrongAtItsPlace) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::measured_test

@@ -5,7 +5,7 @@
 #include "sim/core/registry.h"
 #include "sim/workload/compute/compute_model.h"
 
-namespace netsim {
+namespace netsim::roofline_test {
 namespace {
 
 std::unique_ptr<ComputeModel> model(const std::string& yaml) {
@@ -186,4 +186,4 @@ TEST(Roofline, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::roofline_test

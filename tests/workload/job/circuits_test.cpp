@@ -1,5 +1,5 @@
 // Do tasks that ask for optical circuits meet, wait until the circuits are lit and no longer, whoever runs
-// them in how many sets; and do the books and critical paths say what they waited for?
+// them in how many sets; and do the statistics and critical paths say what they waited for?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -20,7 +20,7 @@
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
 
-namespace netsim {
+namespace netsim::circuits_test {
 namespace {
 
 using netsim::testing::ScriptedSource;
@@ -35,7 +35,7 @@ constexpr Time kLatency = 10;    // of a request
 constexpr Time kSwitching = 50;  // of the switches, for one configuration after the other
 
 // A message is delivered kMessage after it is sent and acknowledged as much later. What goes to another set
-// is mail.
+// is remote event.
 class EngineEndpoint final : public Endpoint {
  public:
   EngineEndpoint(Engine& engine, std::vector<std::uint32_t> set_of_gpu)
@@ -61,9 +61,9 @@ class EngineEndpoint final : public Endpoint {
       event.argument = keep(from, request);
       loop.insert(event);
     } else {
-      Mail& mail = engine_.set(from).post(to, event.time);
-      mail.event = event;
-      mail.event.argument = engine_.set(from).attach(to, request);
+      RemoteEvent& remote_event = engine_.set(from).post(to, event.time);
+      remote_event.event = event;
+      remote_event.event.argument = engine_.set(from).attach(to, request);
     }
     loop.schedule(loop.now() + 2 * kMessage, origin, EventKind::control, request.source, keep(from, request));
     return {request.source, 0, 0};
@@ -90,11 +90,11 @@ class EngineEndpoint final : public Endpoint {
   }
   void deliver(const Event& event) { listener_->message_delivered(message(event)); }
   void acknowledge(const Event& event) { listener_->message_sent(message(event)); }
-  static void take(void* context, const Mail& mail, const std::byte* attached) {
+  static void take(void* context, const RemoteEvent& remote_event, const std::byte* attached) {
     const Place& place = *static_cast<Place*>(context);
     SendRequest request;
-    std::memcpy(&request, attached + mail.event.argument, sizeof(request));
-    Event event = mail.event;
+    std::memcpy(&request, attached + remote_event.event.argument, sizeof(request));
+    Event event = remote_event.event;
     event.argument = place.endpoint->keep(place.set, request);
     place.endpoint->engine_.loop(place.set).insert(event);
   }
@@ -379,4 +379,4 @@ TEST(CircuitTasks, AStallSaysWhoDidNotAsk) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::circuits_test

@@ -13,11 +13,11 @@
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/random.h"
 #include "sim/transport/ideal_endpoint.h"
-#include "sim/workload/job/job_books.h"
+#include "sim/workload/job/job_statistics.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
 
-namespace netsim {
+namespace netsim::critical_path_test {
 namespace {
 
 using netsim::testing::ScriptedSource;
@@ -247,4 +247,4 @@ TEST(CriticalPath, TakesExactlyAsLongAsItsIteration) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::critical_path_test

@@ -10,7 +10,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/support/single_job.h"
 
-namespace netsim {
+namespace netsim::grouped_call_test {
 namespace {
 
 using netsim::testing::SingleJob;
@@ -148,4 +148,4 @@ TEST(GroupedCall, RunsSendsAndReceivesThatNeedEachOther) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::grouped_call_test

@@ -1,4 +1,4 @@
-// Does a job start and end every task when it should, do the books of a rank say what was computed, in
+// Does a job start and end every task when it should, do the statistics of a rank say what was computed, in
 // flight, exposed and idle to the picosecond, and are tasks that cannot be played refused?
 #include "sim/workload/job/job.h"
 
@@ -17,13 +17,13 @@
 #include "sim/core/random.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/job/communication_id.h"
-#include "sim/workload/job/job_books.h"
 #include "sim/workload/job/job_set.h"
+#include "sim/workload/job/job_statistics.h"
 #include "sim/workload/job/rank_ledger.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
 
-namespace netsim {
+namespace netsim::job_test {
 namespace {
 
 using netsim::testing::ScriptedSource;
@@ -36,7 +36,7 @@ using ::testing::IsEmpty;
 constexpr int kTp = static_cast<int>(Stream::tp), kPp = static_cast<int>(Stream::pp);
 constexpr int kDp = static_cast<int>(Stream::dp);
 
-// ---- The books
+// ---- The statistics
 
 struct Interval {
   int kind;  // Stream of a communication; kCompute: a computation
@@ -825,19 +825,19 @@ class MailEndpoint final : public Endpoint {
   Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
   void exchange() {
-    for (std::vector<Mail>& box : outgoing_) {
-      for (Mail& mail : box) {
-        const std::uint32_t set = set_of_gpu_[mail.event.target];
-        mail.event.argument = messages_[set].size();
-        messages_[set].push_back(mail.request);
-        loops_[set]->insert(mail.event);
+    for (std::vector<RemoteEvent>& box : outgoing_) {
+      for (RemoteEvent& remote_event : box) {
+        const std::uint32_t set = set_of_gpu_[remote_event.event.target];
+        remote_event.event.argument = messages_[set].size();
+        messages_[set].push_back(remote_event.request);
+        loops_[set]->insert(remote_event.event);
       }
       box.clear();
     }
   }
 
  private:
-  struct Mail {
+  struct RemoteEvent {
     Event event;
     SendRequest request;
   };
@@ -849,12 +849,12 @@ class MailEndpoint final : public Endpoint {
   Time delay_;
   std::vector<Origin> origins_;
   MessageListener* listener_ = nullptr;
-  std::vector<std::vector<Mail>> outgoing_;         // by set
+  std::vector<std::vector<RemoteEvent>> outgoing_;  // by set
   std::vector<std::vector<SendRequest>> messages_;  // by set
 };
 
 // A job whose rank r runs in set r mod `sets`, one thread each, in windows as long as the delay of messages.
-// The books are told at the end of each window.
+// The statistics are told at the end of each window.
 struct RunInSets {
   RunInSets(ScriptedSource source_, std::uint32_t sets, Time delay)
       : source(std::move(source_)),
@@ -1067,4 +1067,4 @@ TEST(JobBadInput, WorkThatDoesNotExist) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::job_test

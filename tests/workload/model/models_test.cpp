@@ -15,7 +15,7 @@
 #include "tests/support/paths.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::models_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -250,4 +250,4 @@ TEST(Models, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::models_test

@@ -16,7 +16,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::other_models_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -374,4 +374,4 @@ TEST(OtherModels, AreRefusedWhatDoesNotFitTogether) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::other_models_test

@@ -9,7 +9,7 @@
 #include "sim/workload/program/workload.pb.h"
 #include "tests/workload/program/small_programs.h"
 
-namespace netsim {
+namespace netsim::program_file_test {
 namespace {
 
 using netsim::testing::two_ranks;
@@ -354,4 +354,4 @@ TEST(ProgramFile, RefusesWrongFieldsWithTheirPath) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::program_file_test

@@ -14,7 +14,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::role_program_source_test {
 namespace {
 
 using netsim::testing::compute_op;
@@ -487,4 +487,4 @@ TEST(RoleProgramSource, EveryProgramEndsInEveryOrderAndKeepsItsOrder) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::role_program_source_test

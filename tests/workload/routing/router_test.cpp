@@ -16,7 +16,7 @@
 #include "sim/workload/routing/router.h"
 #include "sim/workload/routing/token_section.h"
 
-namespace netsim {
+namespace netsim::router_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(TokenSection, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::router_test

@@ -12,7 +12,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::context_parallel_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -334,4 +334,4 @@ TEST(ContextParallel, RefusesWhatCannotBeDivided) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::context_parallel_test

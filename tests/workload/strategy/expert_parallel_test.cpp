@@ -24,7 +24,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::expert_parallel_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -253,7 +253,7 @@ TEST(Routers, ZipfIsItsLaw) {
     EXPECT_NEAR(static_cast<double>(of_expert), 8000, 400);
 }
 
-// The closer two iterations, the more alike; the seed makes it another course.
+// The closer two iterations, the more alike; the seed makes it another configuration.
 TEST(Routers, PopularityDrifts) {
   const RoutingShape shape = shape_of(16, 1000, 16, 2);
   const auto drift = router("{kind: drift, spread: 1, memory: 0.95}");
@@ -815,4 +815,4 @@ TEST(ExpertParallel, RefusesWhatDoesNotDivide) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::expert_parallel_test

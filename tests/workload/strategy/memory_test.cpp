@@ -14,7 +14,7 @@
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 
-namespace netsim {
+namespace netsim::memory_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -300,4 +300,4 @@ TEST(MemoryUse, IsWritten) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::memory_test

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace netsim {
+namespace netsim::mesh_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST(Mesh, GroupsOfProgramsAreItsGroups) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::mesh_test

@@ -19,7 +19,7 @@
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 
-namespace netsim {
+namespace netsim::offload_test {
 namespace {
 
 using netsim::testing::fixed_work;
@@ -440,4 +440,4 @@ TEST(Offload, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::offload_test

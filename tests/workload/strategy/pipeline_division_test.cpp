@@ -13,7 +13,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::pipeline_division_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -139,4 +139,4 @@ TEST(PipelineDivision, IsNeededWhereLayersDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::pipeline_division_test

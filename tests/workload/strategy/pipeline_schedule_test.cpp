@@ -13,7 +13,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::pipeline_schedule_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -490,4 +490,4 @@ TEST(PipelineSchedule, RefusesNoneOfItsOwnDurations) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::pipeline_schedule_test

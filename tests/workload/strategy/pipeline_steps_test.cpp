@@ -11,7 +11,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::pipeline_steps_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -231,4 +231,4 @@ TEST(PipelineSteps, ReductionsExcludeOtherWaysToReduceEarly) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::pipeline_steps_test

@@ -28,7 +28,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/single_job.h"
 
-namespace netsim {
+namespace netsim::pipeline_test {
 namespace {
 
 // forward, backward: of one microbatch in one of the v chunks of a stage.
@@ -62,7 +62,7 @@ struct Outcome {
   bool done = false;
   Time end = 0;
   std::vector<Time> iteration_ends;
-  std::vector<RankTimes> books;
+  std::vector<RankTimes> statistics;
 };
 
 Time total_duration(const Work& work) {
@@ -97,7 +97,7 @@ void expect_bubble(const Shape& shape, Time bubble) {
   const Outcome outcome = run(shape);
   ASSERT_TRUE(outcome.done);
   EXPECT_EQ(outcome.end, shape.ideal() + bubble);
-  for (const RankTimes& times : outcome.books) {
+  for (const RankTimes& times : outcome.statistics) {
     EXPECT_EQ(times.compute, shape.ideal());
     EXPECT_EQ(times.idle, bubble);
     EXPECT_EQ(times.exposed, 0);
@@ -215,7 +215,7 @@ std::vector<Shape> random_shapes(std::size_t count) {
 }
 
 void expect_books_add_up(const Shape& shape, const Outcome& outcome) {
-  for (const RankTimes& times : outcome.books) {
+  for (const RankTimes& times : outcome.statistics) {
     EXPECT_EQ(times.compute, shape.ideal());
     EXPECT_EQ(times.compute + times.exposed + times.idle, outcome.end);
     EXPECT_EQ(times.exposed_by[static_cast<std::size_t>(Stream::pp)], times.exposed);
@@ -569,8 +569,8 @@ TEST(PipelineWithLinkDelay, GradientsAreReducedAtTheirStepOrAtTheEnd) {
   EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").end, 620);   // one of them beside B0
   EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1! B0").end, 640);  // before it
   EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0 G.1! G").end, 620);
-  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").books[0].communication, 40);
-  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").books[0].exposed, 20);
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").statistics[0].communication, 40);
+  EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").statistics[0].exposed, 20);
 }
 
 // Whether the workload ends on so many hosts whose receivers have room for four messages of 1 MiB.
@@ -625,4 +625,4 @@ TEST(PipelineOnPackets, StagesThatWaitForLargeSendsGoOn) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::pipeline_test

@@ -18,7 +18,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::ptdp_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -421,4 +421,4 @@ TEST(Ptdp, RefusesWrongDescriptions) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::ptdp_test

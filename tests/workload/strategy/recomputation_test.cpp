@@ -13,7 +13,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::recomputation_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -288,4 +288,4 @@ TEST(Pairs, OfTheShippedJobsAreThere) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::recomputation_test

@@ -12,7 +12,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::replicas_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -232,4 +232,4 @@ TEST(Replicas, AreRefusedWhatDoesNotCombine) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::replicas_test

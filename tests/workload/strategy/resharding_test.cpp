@@ -16,7 +16,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/workload/program/small_programs.h"
 
-namespace netsim {
+namespace netsim::resharding_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -310,4 +310,4 @@ TEST(Resharding, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::resharding_test

@@ -16,7 +16,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::sharding_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -702,4 +702,4 @@ TEST(ReducedParameters, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::sharding_test

@@ -23,7 +23,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::stage_meshes_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -708,4 +708,4 @@ TEST(StageMeshes, AnErrorIsAtTheStage) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::stage_meshes_test

@@ -11,7 +11,7 @@
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
-namespace netsim {
+namespace netsim::tensor_overlap_test {
 namespace {
 
 using netsim::testing::parse_workload;
@@ -166,4 +166,4 @@ TEST(TensorOverlap, RefusesWhatCannotBeCut) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::tensor_overlap_test

@@ -18,7 +18,7 @@
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
 
-namespace netsim {
+namespace netsim::flow_list_test {
 namespace {
 
 using testing::AllOf;
@@ -423,4 +423,4 @@ TEST(FlowSource, HandsOutATimeAtATime) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::flow_list_test

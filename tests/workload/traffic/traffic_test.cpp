@@ -17,7 +17,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/tasks_of.h"
 
-namespace netsim {
+namespace netsim::traffic_test {
 namespace {
 
 using testing::AllOf;
@@ -802,4 +802,4 @@ TEST(SimpleSource, GivesTheSameNameTheSameIndex) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::traffic_test

@@ -1,4 +1,4 @@
-#include "sim/collectives/execution/executor_part.h"
+#include "sim/collectives/execution/executor_shard.h"
 
 #include <algorithm>
 #include <span>
@@ -44,9 +44,9 @@ bool leaves_room(const SendRequest& message) {
 
 }  // namespace
 
-ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
-                           std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
-                           const TransferTrace& trace)
+ExecutorShard::ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
+                             std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
+                             const TransferTrace& trace)
     : library_(library),
       lookup_(library),
       fans_(library.fans),
@@ -56,10 +56,10 @@ ExecutorPart::ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrar
       operations_(gpus),
       outgoing_(endpoint, library.latency, events_, gpus),
       runner_(outgoing_, trace_) {
-  loop.set_handler<&ExecutorPart::handle>(EventKind::executor, *this);
+  loop.set_handler<&ExecutorShard::handle>(EventKind::executor, *this);
 }
 
-void ExecutorPart::handle(const Event& event) {
+void ExecutorShard::handle(const Event& event) {
   const std::uint32_t slot = ExecutorEvents::slot(event);
   switch (ExecutorEvents::what(event)) {
     case ExecutorEvent::begin:
@@ -75,7 +75,7 @@ void ExecutorPart::handle(const Event& event) {
   }
 }
 
-std::uint32_t ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest& request) {
+std::uint32_t ExecutorShard::start(std::uint32_t gpu, const CommunicationRequest& request) {
   check(gpu, request);
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
@@ -87,7 +87,7 @@ std::uint32_t ExecutorPart::start(std::uint32_t gpu, const CommunicationRequest&
 }
 
 // What the GPU has just entered.
-void ExecutorPart::launch(std::uint32_t slot) {
+void ExecutorShard::launch(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (is_copy(operation.request)) {
     operation.phase = Phase::running;
@@ -105,7 +105,7 @@ void ExecutorPart::launch(std::uint32_t slot) {
 }
 
 // Returns the channels that its kernel has.
-std::uint32_t ExecutorPart::enter(Operation& operation, const CommunicationRequest& request) {
+std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequest& request) {
   operation.phase = Phase::entered;
   operation.request = request;
   operation.started = events_.now();
@@ -119,36 +119,36 @@ std::uint32_t ExecutorPart::enter(Operation& operation, const CommunicationReque
   operation.filled.clear();
   operation.serial.clear();
   if (request.members->size() == 1) return 0;
-  const Course course = lookup_.course(request);
-  operation.plan = course.plan;
-  operation.chunking = course.chunking;
-  operation.orders = course.orders;
-  operation.family = course.family;
+  const CollectiveConfig collective_config = lookup_.collective_config(request);
+  operation.plan = collective_config.plan;
+  operation.chunking = collective_config.chunking;
+  operation.orders = collective_config.orders;
+  operation.family = collective_config.family;
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
-  operation.base_latency =
-      library_.latency.base(request, course.chunking.protocol, operation.family, course.farthest);
-  operation.passed_by = course.passed_by;
+  operation.base_latency = library_.latency.base(request, collective_config.chunking.protocol,
+                                                 operation.family, collective_config.farthest);
+  operation.passed_by = collective_config.passed_by;
   operation.fans = {};
   operation.kernels.reset();
   if (operation.plan->fans() > 0)
-    operation.fans = fans_.get(*operation.plan, *request.members, course.fan_share).fans;
-  if (course.kernels && course.farthest != Reach::ideal) {
-    operation.base_latency = library_.parameters.launch_latency + course.kernels->base_latency;
-    operation.kernels = course.kernels;
+    operation.fans = fans_.get(*operation.plan, *request.members, collective_config.fan_share).fans;
+  if (collective_config.kernels && collective_config.farthest != Reach::ideal) {
+    operation.base_latency = library_.parameters.launch_latency + collective_config.kernels->base_latency;
+    operation.kernels = collective_config.kernels;
   }
-  if (operation.plan->serial_sends() && course.farthest != Reach::ideal)
+  if (operation.plan->serial_sends() && collective_config.farthest != Reach::ideal)
     operation.serial.resize(operation.chunking.channels);
   StepRunner::reset(operation);
-  return course.channels;
+  return collective_config.channels;
 }
 
-void ExecutorPart::begin(Operation& operation) {
+void ExecutorShard::begin(Operation& operation) {
   operation.phase = Phase::running;
   if (operation.plan != nullptr) runner_.run(operation);
 }
 
-void ExecutorPart::run(std::uint32_t slot, const SendRequest& message) {
+void ExecutorShard::run(std::uint32_t slot, const SendRequest& message) {
   Operation& operation = operations_[slot];
   if (operation.phase != Phase::running) return;
   const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
@@ -158,7 +158,7 @@ void ExecutorPart::run(std::uint32_t slot, const SendRequest& message) {
 }
 
 // All steps are executed, and its thread blocks have copied what they had to.
-void ExecutorPart::finish_if_through(std::uint32_t slot) {
+void ExecutorShard::finish_if_through(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (!operation.is_finished()) return;
   if (operation.busy_until <= events_.now()) return finish(slot);
@@ -166,7 +166,7 @@ void ExecutorPart::finish_if_through(std::uint32_t slot) {
   events_.schedule(operation.busy_until, operation.gpu, ExecutorEvent::finish, slot);
 }
 
-void ExecutorPart::finish(std::uint32_t slot) {
+void ExecutorShard::finish(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (operation.arrived.total() > 0) disagree(operation);
   const CommunicationRequest request = operation.request;
@@ -179,7 +179,7 @@ void ExecutorPart::finish(std::uint32_t slot) {
   listener_->communication_done(gpu, request, started);
 }
 
-void ExecutorPart::message_delivered(const SendRequest& message) {
+void ExecutorShard::message_delivered(const SendRequest& message) {
   if (PassedOn::is(message.tag)) {
     ++passed_on_;
     return outgoing_.pass_on(message);
@@ -195,27 +195,27 @@ void ExecutorPart::message_delivered(const SendRequest& message) {
 }
 
 // It ends when it is told that the message was sent, which is the same moment.
-void ExecutorPart::copy_delivered(const SendRequest& message) {
+void ExecutorShard::copy_delivered(const SendRequest& message) {
   if (!trace_.on()) return;
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   trace_.copied(operations_[slot], message);
 }
 
 // The operation may have ended: nobody waits for the slot then.
-void ExecutorPart::credit_delivered(const SendRequest& message) {
+void ExecutorShard::credit_delivered(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.destination, message.traits.job, message.communication);
   if (slot == kNoIndex) return;
   operations_[slot].filled.take(PeerAndThreadBlock::unpack(message.tag));
   run(slot, message);
 }
 
-void ExecutorPart::message_left(const SendRequest& message) {
+void ExecutorShard::message_left(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   NETSIM_CHECK(slot != kNoIndex, "a message of gpu " + std::to_string(message.source) + " left too late");
   outgoing_.left(operations_[slot], message);
 }
 
-void ExecutorPart::message_sent(const SendRequest& message) {
+void ExecutorShard::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   if (slot == kNoIndex && passed_on_ > 0) {  // it was another GPU's, whose operation does not wait for it
     --passed_on_;

@@ -1,4 +1,4 @@
-// ExecutorPart: the executor of the GPUs of one set. Holds their operations and takes each through its
+// ExecutorShard: the executor of the GPUs of one set. Holds their operations and takes each through its
 // phases: announced or entered, running, finished, recycled. Everything here happens in the set's event loop.
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace netsim {
 
-class alignas(64) ExecutorPart {
+class alignas(64) ExecutorShard {
  public:
   // `gpus`: of all sets; a part uses those of its own GPUs. `listener`: whom to tell; it
   // may be set after the parts are made, as may `trace`. Handles EventKind::executor of `loop`.
-  ExecutorPart(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
-               std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
-               const TransferTrace& trace);
-  ExecutorPart(const ExecutorPart&) = delete;
-  ExecutorPart& operator=(const ExecutorPart&) = delete;
+  ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
+                std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
+                const TransferTrace& trace);
+  ExecutorShard(const ExecutorShard&) = delete;
+  ExecutorShard& operator=(const ExecutorShard&) = delete;
 
   // As of Executor and MessageListener.
   std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request);

@@ -1,4 +1,4 @@
-#include "sim/workload/job/job_books.h"
+#include "sim/workload/job/job_statistics.h"
 
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ MessageKey message_of(const JobRecord& record) {
 
 }  // namespace
 
-JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer,
-                   const std::vector<std::uint32_t>& gpus)
+JobStatistics::JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
+                             const std::vector<std::uint32_t>& gpus)
     : source_(source),
       job_(job),
       observer_(std::move(observer)),
@@ -37,7 +37,7 @@ JobBooks::JobBooks(const TaskSource& source, std::uint32_t job, JobObserver obse
   if (const MemoryPlan* memory = source.memory(); memory != nullptr) memory_.emplace(*memory, source.ranks());
 }
 
-void JobBooks::open(Time begin) {
+void JobStatistics::open(Time begin) {
   opened_ = true;
   begin_ = end_ = begin;
   for (RankLedger& ledger : ledgers_) ledger.open(begin);
@@ -59,12 +59,12 @@ void JobBooks::open(Time begin) {
   }
 }
 
-void JobBooks::halt(std::uint32_t rank, Time now) {
+void JobStatistics::halt(std::uint32_t rank, Time now) {
   ledgers_[rank].halt(now);
   note_storage(rank, false, now);
 }
 
-void JobBooks::stop(Time now, bool complete) {
+void JobStatistics::stop(Time now, bool complete) {
   for (std::uint32_t rank = 0; rank < ledgers_.size(); ++rank) halt(rank, now);
   ranks_left_ = 0;
   end_ = std::max(end_, now);
@@ -74,7 +74,7 @@ void JobBooks::stop(Time now, bool complete) {
   while (iteration_ends_.size() < all) close_iteration(now);
 }
 
-void JobBooks::count_memory(const JobRecord& record) {
+void JobStatistics::count_memory(const JobRecord& record) {
   const bool begins =
       record.kind == JobRecord::Kind::compute_begins || record.kind == JobRecord::Kind::communication_begins;
   if (!memory_->apply(record.rank, record.task, begins, record.time)) return;
@@ -82,7 +82,7 @@ void JobBooks::count_memory(const JobRecord& record) {
     observer_.memory({job_, record.rank, record.time, memory_->of(record.rank).now});
 }
 
-void JobBooks::apply(const JobRecord& record) {
+void JobStatistics::apply(const JobRecord& record) {
   if (memory_) count_memory(record);
   switch (record.kind) {
     case JobRecord::Kind::compute_begins:
@@ -103,9 +103,9 @@ void JobBooks::apply(const JobRecord& record) {
 }
 
 // A collective is in flight at a rank from the rank's own start, and circuits count as one; a point-to-point
-// operation at both ends from the sender's, and the receiver's books have the sender's kind; tables its name.
-// What concerns a rank and its host is nobody else's.
-void JobBooks::begin_communication(const JobRecord& record) {
+// operation at both ends from the sender's, and the receiver's statistics have the sender's kind; tables its
+// name. What concerns a rank and its host is nobody else's.
+void JobStatistics::begin_communication(const JobRecord& record) {
   if (is_of_host(record.task)) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
     if (path_) path_->begins(record);
@@ -125,7 +125,7 @@ void JobBooks::begin_communication(const JobRecord& record) {
 }
 
 // The operation of the record, opened by its first member.
-JobBooks::Operation& JobBooks::join(const JobRecord& record) {
+JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
   const auto [it, first] = live_.try_emplace(record.communication, 0);
   if (first && free_operations_.empty()) {
     free_operations_.push_back(static_cast<std::uint32_t>(operations_.size()));
@@ -148,7 +148,7 @@ JobBooks::Operation& JobBooks::join(const JobRecord& record) {
   return operation;
 }
 
-JobBooks::Operation JobBooks::describe(const JobRecord& record) const {
+JobStatistics::Operation JobStatistics::describe(const JobRecord& record) const {
   const Task& task = record.task;
   Operation operation;
   operation.id = record.communication;
@@ -171,7 +171,7 @@ JobBooks::Operation JobBooks::describe(const JobRecord& record) const {
 }
 
 // What the first member said must be what the others say: else the executor would wait for ever, or worse.
-void JobBooks::require_agreement(const Operation& operation, const JobRecord& record) const {
+void JobStatistics::require_agreement(const Operation& operation, const JobRecord& record) const {
   const Task &first = operation.task, &task = record.task;
   const auto refuse = [&](const std::string& here, const std::string& there) {
     refuse_task(source_, record.rank, task,
@@ -199,7 +199,7 @@ void JobBooks::require_agreement(const Operation& operation, const JobRecord& re
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
-void JobBooks::end_communication(const JobRecord& record) {
+void JobStatistics::end_communication(const JobRecord& record) {
   if (is_of_host(record.task)) {
     ledgers_[record.rank].communication_ends(record.task.stream, record.time);
     end_task(record, record.time);
@@ -229,14 +229,14 @@ void JobBooks::end_communication(const JobRecord& record) {
 
 // The first end to report knows best: a receiver that waited is told at the delivery, a sender a little
 // later.
-void JobBooks::deliver(Operation& operation, Time now) {
+void JobStatistics::deliver(Operation& operation, Time now) {
   if (operation.delivered != kNever) return;
   operation.delivered = now;
   ledgers_[operation.message.sender].communication_ends(operation.stream, now);
   ledgers_[operation.message.receiver].communication_ends(operation.stream, now);
 }
 
-void JobBooks::report(const Operation& operation, Time end) const {
+void JobStatistics::report(const Operation& operation, Time end) const {
   if (!observer_.communication || !is_communication(operation.task)) return;
   CommunicationRecord record;
   record.job = job_;
@@ -259,7 +259,7 @@ void JobBooks::report(const Operation& operation, Time end) const {
   observer_.communication(record);
 }
 
-void JobBooks::end_task(const JobRecord& record, Time end) {
+void JobStatistics::end_task(const JobRecord& record, Time end) {
   ++tasks_done_;
   if (path_) path_->ends(record, end);
   end_ = std::max(end_, end);
@@ -268,7 +268,7 @@ void JobBooks::end_task(const JobRecord& record, Time end) {
   note_iteration(record, end);
 }
 
-void JobBooks::note_iteration(const JobRecord& record, Time end) {
+void JobStatistics::note_iteration(const JobRecord& record, Time end) {
   const std::size_t iteration = record.task.iteration;
   if (last_ends_.size() <= iteration) last_ends_.resize(iteration + 1, 0);
   last_ends_[iteration] = std::max(last_ends_[iteration], end);
@@ -290,7 +290,7 @@ void JobBooks::note_iteration(const JobRecord& record, Time end) {
   close_iterations(record.time);
 }
 
-void JobBooks::note_passed(const JobRecord& record) {
+void JobStatistics::note_passed(const JobRecord& record) {
   std::uint32_t& passed = passed_by_[record.rank];
   if (record.passed_iterations <= passed) return;
   const Time wait = storage_waits_[record.rank].until(record.time);
@@ -303,7 +303,7 @@ void JobBooks::note_passed(const JobRecord& record) {
   }
 }
 
-void JobBooks::note_storage(std::uint32_t rank, bool waits, Time now) {
+void JobStatistics::note_storage(std::uint32_t rank, bool waits, Time now) {
   StorageWait& wait = storage_waits_[rank];
   if (waits == (wait.since != kNever)) return;
   wait.waited = wait.until(now);
@@ -311,14 +311,14 @@ void JobBooks::note_storage(std::uint32_t rank, bool waits, Time now) {
 }
 
 // Returns what the rank that has waited longest for storage has waited until then.
-Time JobBooks::storage_wait(Time until) const {
+Time JobStatistics::storage_wait(Time until) const {
   Time longest = 0;
   for (const StorageWait& wait : storage_waits_) longest = std::max(longest, wait.until(until));
   return longest;
 }
 
 // Closes the iterations that no rank is in any more, nor in one before.
-void JobBooks::close_iterations(Time now) {
+void JobStatistics::close_iterations(Time now) {
   while (iteration_ends_.size() < last_ends_.size()) {
     const std::size_t iteration = iteration_ends_.size();
     if (iteration < ranks_in_.size() && ranks_in_[iteration] > 0) return;
@@ -327,7 +327,7 @@ void JobBooks::close_iterations(Time now) {
 }
 
 // Closes the next iteration.
-void JobBooks::close_iteration(Time now) {
+void JobStatistics::close_iteration(Time now) {
   const std::size_t iteration = iteration_ends_.size();
   const Time before = iteration > 0 ? iteration_ends_.back() : begin_;
   iteration_ends_.push_back(std::max(before, last_ends_[iteration]));
@@ -341,14 +341,14 @@ void JobBooks::close_iteration(Time now) {
     observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
 }
 
-std::vector<RankTimes> JobBooks::rank_times(Time until) const {
+std::vector<RankTimes> JobStatistics::rank_times(Time until) const {
   std::vector<RankTimes> times;
   times.reserve(ledgers_.size());
   for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(std::max(until, ledger.told())));
   return times;
 }
 
-bool JobBooks::sender_began(std::uint64_t communication) const {
+bool JobStatistics::sender_began(std::uint64_t communication) const {
   const auto it = live_.find(communication);
   return it != live_.end() && operations_[it->second].sender_start != kNever;
 }

@@ -1,10 +1,10 @@
-// TransportPart: the transport of one set of atoms, made of a receiver and a sender. The sender's half of a
+// TransportShard: the transport of one set of atoms, made of a receiver and a sender. The sender's half of a
 // queue pair belongs to its source's set, the receiver's to its destination's; they know of each other by
 // packets and notices only. Private to the packet network.
 #pragma once
 
-#include "sim/core/atom_set.h"
-#include "sim/network/fabric_part.h"
+#include "sim/core/logical_process.h"
+#include "sim/network/fabric_shard.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
 #include "sim/transport/connections/fan_lanes.h"
@@ -13,12 +13,12 @@
 
 namespace netsim {
 
-class TransportPart {
+class TransportShard {
  public:
-  TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state, Connections& connections,
-                const Fabric& whole_fabric);
-  TransportPart(const TransportPart&) = delete;
-  TransportPart& operator=(const TransportPart&) = delete;
+  TransportShard(LogicalProcess& set, FabricShard& fabric, TransportState& state, Connections& connections,
+                 const Fabric& whole_fabric);
+  TransportShard(const TransportShard&) = delete;
+  TransportShard& operator=(const TransportShard&) = delete;
 
   Sender& sender() { return sender_; }
   const Sender& sender() const { return sender_; }

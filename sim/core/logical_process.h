@@ -1,7 +1,7 @@
-// AtomSet: a logical process of the parallel simulation. It holds some of the topology's atoms (law 3), which
-// share a clock, an event queue and arenas. Sets send each other events with their payload by value (`Mail`),
-// so a cut can lie between threads or between processes. Records that concern several sets, such as a job's
-// statistics, go into a journal. The engine reads it in the order of all events.
+// LogicalProcess: a logical process of the parallel simulation. It holds some of the topology's atoms (law
+// 3), which share a clock, an event queue and arenas. Sets send each other events with their payload by value
+// (`RemoteEvent`), so a cut can lie between threads or between processes. Records that concern several sets,
+// such as a job's statistics, go into a journal. The engine reads it in the order of all events.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +21,15 @@
 
 namespace netsim {
 
-// An event for another set with 32 bytes of payload. More payload may be attached (`AtomSet::attach`).
-struct alignas(64) Mail {
+// An event for another set with 32 bytes of payload. More payload may be attached (`LogicalProcess::attach`).
+struct alignas(64) RemoteEvent {
   Event event;
   std::array<std::byte, 32> data;
 };
-static_assert(sizeof(Mail) == 64);
+static_assert(sizeof(RemoteEvent) == 64);
 
-// The time of a `Mail` without an event. The receiving set reads it in the order of sending, together with
-// the next event from the same sender. It is never read where no event follows.
+// The time of a `RemoteEvent` without an event. The receiving set reads it in the order of sending, together
+// with the next event from the same sender. It is never read where no event follows.
 inline constexpr Time kNoEvent = kNever - 1;
 
 // JournalReader: reads the records of one kind of writer from all sets. The order is the one in which a
@@ -78,34 +78,37 @@ class JournalInParts final : public JournalReader {
   std::vector<Part> parts_;
 };
 
-class alignas(64) AtomSet {
+class alignas(64) LogicalProcess {
  public:
-  // Accepts mail: copies its payload into the set's arenas and schedules its event in the set's loop.
+  // Accepts remote events: copies its payload into the set's arenas and schedules its event in the set's loop.
   // `attached` points to the attached payload, or is null where there is none.
-  using MailHandler = void (*)(void* context, const Mail& mail, const std::byte* attached);
+  using RemoteEventHandler = void (*)(void* context, const RemoteEvent& remote_event,
+                                      const std::byte* attached);
 
-  explicit AtomSet(std::uint32_t id) : id_(id) {}
-  AtomSet(const AtomSet&) = delete;
-  AtomSet& operator=(const AtomSet&) = delete;
+  explicit LogicalProcess(std::uint32_t id) : id_(id) {}
+  LogicalProcess(const LogicalProcess&) = delete;
+  LogicalProcess& operator=(const LogicalProcess&) = delete;
 
   std::uint32_t id() const { return id_; }
   EventLoop& loop() { return loop_; }
   const EventLoop& loop() const { return loop_; }
 
-  // Registers the handler for mail of `kind`. Mail of a kind without a handler is an event without payload.
-  void set_mail_handler(EventKind kind, MailHandler handler, void* context) {
+  // Registers the handler for remote events of `kind`. RemoteEvent of a kind without a handler is an event
+  // without payload.
+  void set_mail_handler(EventKind kind, RemoteEventHandler handler, void* context) {
     mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
   // Returns a new entry of the outbox to set `to`, which the caller fills in at once. `time` is the time of
   // its event: at least now plus the lookahead between the two sets, or kNoEvent.
-  Mail& post(std::uint32_t to, Time time) {
+  RemoteEvent& post(std::uint32_t to, Time time) {
     Outbox::Box& box = out_->boxes[to];
     if (time < box.first) box.first = time;
-    if (box.count == box.mails.size()) [[unlikely]]
-      box.mails.resize(std::max<std::size_t>(64, 2 * box.count));
-    return box.mails[box.count++];
+    if (box.count == box.remote_events.size()) [[unlikely]]
+      box.remote_events.resize(std::max<std::size_t>(64, 2 * box.count));
+    return box.remote_events[box.count++];
   }
-  // Attaches payload to the mail for set `to`. Returns its offset, which goes into the event's argument.
+  // Attaches payload to the remote events for set `to`. Returns its offset, which goes into the event's
+  // argument.
   template <class T>
   std::uint64_t attach(std::uint32_t to, const T& attachment) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -147,16 +150,16 @@ class alignas(64) AtomSet {
  private:
   friend class Engine;
   struct HandlerSlot {
-    MailHandler call = nullptr;
+    RemoteEventHandler call = nullptr;
     void* context = nullptr;
   };
-  // The mail that all sets of one thread send in one window, grouped by receiving set.
+  // The remote events that all sets of one thread send in one window, grouped by receiving set.
   struct Outbox {
     struct alignas(64) Box {
-      std::vector<Mail> mails;  // only the first `count` are valid
+      std::vector<RemoteEvent> remote_events;  // only the first `count` are valid
       std::size_t count = 0;
       std::vector<std::byte> attached;
-      Time first = kNever;  // time of the earliest event in `mails`
+      Time first = kNever;  // time of the earliest event in `remote events`
     };
     explicit Outbox(std::uint32_t sets) : boxes(sets) {}
     std::vector<Box> boxes;  // by receiving set

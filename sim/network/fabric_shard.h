@@ -1,30 +1,30 @@
-// FabricPart: the ports, links and switches of one set of atoms (see fabric.h for what they do), put together
-// from the objects that do it, and as hosts see them.
+// FabricShard: the ports, links and switches of one set of atoms (see fabric.h for what they do), put
+// together from the objects that do it, and as hosts see them.
 //
 //   PortArbiter       queues, departures, transmissions; the packets
 //     PacketForwarding  where a packet goes next
 //     SwitchBuffers     who may wait in a switch
 //     LinkState         how long a link takes, and what it loses
 //   BackPressure      pauses and credits, as said over the links
-//   PacketMail        to and from other sets
+//   RemotePacketEvents        to and from other sets
 #pragma once
 
 #include <cstdint>
 
-#include "sim/core/atom_set.h"
+#include "sim/core/logical_process.h"
 #include "sim/network/back_pressure.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/packet.h"
-#include "sim/network/packet_mail.h"
 #include "sim/network/port_arbiter.h"
+#include "sim/network/remote_packet_events.h"
 
 namespace netsim {
 
-class FabricPart {
+class FabricShard {
  public:
-  FabricPart(AtomSet& set, FabricState& state);
-  FabricPart(const FabricPart&) = delete;
-  FabricPart& operator=(const FabricPart&) = delete;
+  FabricShard(LogicalProcess& set, FabricState& state);
+  FabricShard(const FabricShard&) = delete;
+  FabricShard& operator=(const FabricShard&) = delete;
 
   // As of PortArbiter.
   void set_source(PacketSource* source) { ports_.set_source(source); }
@@ -82,7 +82,7 @@ class FabricPart {
 
   FabricState& state_;
   PortArbiter ports_;
-  PacketMail mail_;
+  RemotePacketEvents remote_event_;
   BackPressure back_pressure_;
 };
 

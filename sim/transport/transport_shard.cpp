@@ -1,11 +1,11 @@
-#include "sim/transport/transport_part.h"
+#include "sim/transport/transport_shard.h"
 
 #include <cstring>
 
 namespace netsim {
 
-TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& state,
-                             Connections& connections, const Fabric& whole_fabric)
+TransportShard::TransportShard(LogicalProcess& set, FabricShard& fabric, TransportState& state,
+                               Connections& connections, const Fabric& whole_fabric)
     : state_(state),
       ideal_times_(state, whole_fabric),
       delays_(ideal_times_),
@@ -18,17 +18,17 @@ TransportPart::TransportPart(AtomSet& set, FabricPart& fabric, TransportState& s
   EventLoop& loop = set.loop();
   fabric.set_source(&sender_);
   loop.set_handler<&Receiver::on_receive>(EventKind::receive, receiver_);
-  loop.set_handler<&TransportPart::on_deliver>(EventKind::deliver, *this);
+  loop.set_handler<&TransportShard::on_deliver>(EventKind::deliver, *this);
   loop.set_handler<&Sender::on_control>(EventKind::control, sender_);
   loop.set_handler<&Sender::on_pace>(EventKind::pace, sender_);
   loop.set_handler<&Sender::on_congestion_timer>(EventKind::congestion_timer, sender_);
   loop.set_handler<&Sender::on_retransmission_timer>(EventKind::retransmission, sender_);
   set.set_mail_handler(
       EventKind::notice,
-      [](void* self, const Mail& mail, const std::byte* attached) {
+      [](void* self, const RemoteEvent& remote_event, const std::byte* attached) {
         Incoming incoming;
-        std::memcpy(&incoming, attached + mail.event.argument, sizeof(Incoming));
-        static_cast<Receiver*>(self)->expect(mail.event.target, incoming);
+        std::memcpy(&incoming, attached + remote_event.event.argument, sizeof(Incoming));
+        static_cast<Receiver*>(self)->expect(remote_event.event.target, incoming);
       },
       &receiver_);
   const void* const* packets = fabric.packets().base();

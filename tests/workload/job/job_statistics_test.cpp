@@ -1,6 +1,6 @@
-// Do the books make of records in order what happened at every rank and of every operation, whoever of its
-// members is told first, and do they refuse members that disagree?
-#include "sim/workload/job/job_books.h"
+// Do the statistics make of records in order what happened at every rank and of every operation, whoever of
+// its members is told first, and do they refuse members that disagree?
+#include "sim/workload/job/job_statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "sim/core/errors.h"
 #include "tests/support/scripted_source.h"
 
-namespace netsim {
+namespace netsim::job_statistics_test {
 namespace {
 
 using netsim::testing::ScriptedSource;
@@ -25,15 +25,15 @@ constexpr std::uint64_t kId = 42;  // of the only operation
 
 // Books of a source, and what they told their observers.
 struct Books {
-  explicit Books(const ScriptedSource& source_) : source(source_), books(source, 0, observer()) {
-    books.open(0);
+  explicit Books(const ScriptedSource& source_) : source(source_), statistics(source, 0, observer()) {
+    statistics.open(0);
   }
   Books(const Books&) = delete;
 
   void begins(std::uint32_t rank, std::uint32_t id, Time time) {
     JobRecord record = of(rank, id, time);
     record.kind = record.task.kind == TaskKind::compute ? Kind::compute_begins : Kind::communication_begins;
-    books.apply(record);
+    statistics.apply(record);
   }
   void ends(std::uint32_t rank, std::uint32_t id, Time time, Time posted, Time start) {
     JobRecord record = of(rank, id, time);
@@ -43,7 +43,7 @@ struct Books {
     std::vector<Task> ready;
     source.complete(rank, id, ready);
     record.open_iteration = source.open_iteration(rank);
-    books.apply(record);
+    statistics.apply(record);
   }
   JobRecord of(std::uint32_t rank, std::uint32_t id, Time time) const {
     JobRecord record;
@@ -63,7 +63,7 @@ struct Books {
   ScriptedSource source;
   std::vector<TaskRecord> tasks;
   std::vector<CommunicationRecord> communications;
-  JobBooks books;
+  JobStatistics statistics;
 };
 
 ScriptedSource with_message() {
@@ -73,7 +73,7 @@ ScriptedSource with_message() {
   return source;
 }
 
-TEST(JobBooks, ACollectiveIsInFlightAtEachRankFromItsOwnStartToItsOwnEnd) {
+TEST(JobStatistics, ACollectiveIsInFlightAtEachRankFromItsOwnStartToItsOwnEnd) {
   ScriptedSource source(2);
   const std::uint32_t group = source.add_group({1, 0});
   source.compute(0, 5);
@@ -85,11 +85,11 @@ TEST(JobBooks, ACollectiveIsInFlightAtEachRankFromItsOwnStartToItsOwnEnd) {
   run.begins(0, 1, 3);
   run.ends(0, 0, 5, 0, 0);
   run.ends(1, 0, 9, 1, 2);
-  EXPECT_FALSE(run.books.done());
+  EXPECT_FALSE(run.statistics.done());
   EXPECT_TRUE(run.communications.empty()) << "a member is not done";
   run.ends(0, 1, 12, 3, 3);
-  EXPECT_TRUE(run.books.done());
-  EXPECT_EQ(run.books.end_time(), 12);
+  EXPECT_TRUE(run.statistics.done());
+  EXPECT_EQ(run.statistics.end_time(), 12);
   ASSERT_EQ(run.communications.size(), 1U);
   const CommunicationRecord& record = run.communications[0];
   EXPECT_EQ(record.id, kId);
@@ -104,7 +104,7 @@ TEST(JobBooks, ACollectiveIsInFlightAtEachRankFromItsOwnStartToItsOwnEnd) {
   EXPECT_EQ(run.tasks[1].posted, 1);
   EXPECT_EQ(run.tasks[1].start, 2);
   EXPECT_EQ(run.tasks[1].end, 9);
-  const std::vector<RankTimes> times = run.books.rank_times(12);
+  const std::vector<RankTimes> times = run.statistics.rank_times(12);
   EXPECT_EQ(times[0].compute, 5);
   EXPECT_EQ(times[0].communication, 9);
   EXPECT_EQ(times[0].exposed_by[kTp], 7);
@@ -113,13 +113,13 @@ TEST(JobBooks, ACollectiveIsInFlightAtEachRankFromItsOwnStartToItsOwnEnd) {
   EXPECT_EQ(times[1].idle, 5);
 }
 
-TEST(JobBooks, AMessageEndsForBothWhenTheReceiverIsToldAndTheAcknowledgementIsNotPartOfIt) {
+TEST(JobStatistics, AMessageEndsForBothWhenTheReceiverIsToldAndTheAcknowledgementIsNotPartOfIt) {
   const ScriptedSource source = with_message();
   Books run(source);
   run.begins(1, 0, 1);
-  EXPECT_FALSE(run.books.sender_began(kId));
+  EXPECT_FALSE(run.statistics.sender_began(kId));
   run.begins(0, 0, 4);
-  EXPECT_TRUE(run.books.sender_began(kId));
+  EXPECT_TRUE(run.statistics.sender_began(kId));
   run.ends(1, 0, 10, 1, 4);
   run.ends(0, 0, 13, 4, 4);
   ASSERT_EQ(run.tasks.size(), 2U);
@@ -127,20 +127,20 @@ TEST(JobBooks, AMessageEndsForBothWhenTheReceiverIsToldAndTheAcknowledgementIsNo
     EXPECT_EQ(task.start, 4);
     EXPECT_EQ(task.end, 10);
   }
-  EXPECT_EQ(run.books.end_time(), 10);
+  EXPECT_EQ(run.statistics.end_time(), 10);
   ASSERT_EQ(run.communications.size(), 1U);
   EXPECT_EQ(run.communications[0].kind, CollectiveKind::point_to_point);
   EXPECT_EQ(run.communications[0].first_rank, 0U);
   EXPECT_EQ(run.communications[0].last_start, 4);
   EXPECT_EQ(run.communications[0].end, 10);
-  for (const RankTimes& times : run.books.rank_times(13)) {
+  for (const RankTimes& times : run.statistics.rank_times(13)) {
     EXPECT_EQ(times.exposed_by[kPp], 6) << "at both ends, from the sender's start";
     EXPECT_EQ(times.idle, 7);
   }
-  EXPECT_FALSE(run.books.sender_began(kId)) << "the operation is over";
+  EXPECT_FALSE(run.statistics.sender_began(kId)) << "the operation is over";
 }
 
-TEST(JobBooks, AMessageEndsForBothWhenTheSenderIsToldWhereTheReceiverComesLater) {
+TEST(JobStatistics, AMessageEndsForBothWhenTheSenderIsToldWhereTheReceiverComesLater) {
   const ScriptedSource source = with_message();
   Books run(source);
   run.begins(0, 0, 4);
@@ -157,11 +157,11 @@ TEST(JobBooks, AMessageEndsForBothWhenTheSenderIsToldWhereTheReceiverComesLater)
   ASSERT_EQ(run.communications.size(), 1U);
   EXPECT_EQ(run.communications[0].last_start, 20);
   EXPECT_EQ(run.communications[0].end, 13);
-  EXPECT_EQ(run.books.rank_times(20)[1].communication, 9);
-  EXPECT_TRUE(run.books.done());
+  EXPECT_EQ(run.statistics.rank_times(20)[1].communication, 9);
+  EXPECT_TRUE(run.statistics.done());
 }
 
-TEST(JobBooks, AMessageTakesTheKindOfItsSender) {
+TEST(JobStatistics, AMessageTakesTheKindOfItsSender) {
   ScriptedSource source(2);
   source.message(0, TaskKind::send, 1, 7);
   Task receive = source.task(0, 0);
@@ -173,11 +173,11 @@ TEST(JobBooks, AMessageTakesTheKindOfItsSender) {
   run.begins(1, 0, 0);
   run.begins(0, 0, 0);
   run.ends(1, 0, 8, 0, 0);
-  EXPECT_EQ(run.books.rank_times(8)[1].exposed_by[kPp], 8);
-  EXPECT_EQ(run.books.rank_times(8)[1].exposed_by[kTp], 0);
+  EXPECT_EQ(run.statistics.rank_times(8)[1].exposed_by[kPp], 8);
+  EXPECT_EQ(run.statistics.rank_times(8)[1].exposed_by[kTp], 0);
 }
 
-TEST(JobBooks, CountIterationsByTheirLastTask) {
+TEST(JobStatistics, CountIterationsByTheirLastTask) {
   ScriptedSource source(1);
   for (std::uint32_t iteration = 0; iteration < 2; ++iteration) {
     Task task;
@@ -185,13 +185,13 @@ TEST(JobBooks, CountIterationsByTheirLastTask) {
     source.add(0, task);
   }
   Books run(source);
-  run.books.open(3);
+  run.statistics.open(3);
   run.begins(0, 0, 3);
   run.ends(0, 0, 5, 3, 3);
-  EXPECT_THAT(run.books.iteration_ends(), ElementsAre(5));
-  EXPECT_EQ(run.books.tasks_done(), 1U);
-  EXPECT_FALSE(run.books.done());
-  EXPECT_EQ(run.books.begin_time(), 3);
+  EXPECT_THAT(run.statistics.iteration_ends(), ElementsAre(5));
+  EXPECT_EQ(run.statistics.tasks_done(), 1U);
+  EXPECT_FALSE(run.statistics.done());
+  EXPECT_EQ(run.statistics.begin_time(), 3);
 }
 
 // The refusal of the second member's task, changed by `change`.
@@ -202,14 +202,14 @@ std::string refusal(ScriptedSource source, void (*change)(Task&)) {
   record.kind = Kind::communication_begins;
   change(record.task);
   try {
-    run.books.apply(record);
+    run.statistics.apply(record);
   } catch (const InputError& error) {
     return error.what();
   }
   return "not refused";
 }
 
-TEST(JobBooks, RefuseMembersThatDisagree) {
+TEST(JobStatistics, RefuseMembersThatDisagree) {
   EXPECT_EQ(refusal(with_message(), [](Task& task) { task.bytes = 9; }),
             "scripted: rank 1, stream pp: receive 'step' (task 0): 9 bytes, but 8 at rank 0, stream pp: send "
             "'step' (task 0)");
@@ -228,4 +228,4 @@ TEST(JobBooks, RefuseMembersThatDisagree) {
 }
 
 }  // namespace
-}  // namespace netsim
+}  // namespace netsim::job_statistics_test

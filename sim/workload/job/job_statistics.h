@@ -1,10 +1,10 @@
-// JobBooks: all that looks at more than one rank of a job: what was computed, in flight and exposed at every
-// rank, the operations that ranks share, the ends of iterations and of the job, and who is told of what
+// JobStatistics: all that looks at more than one rank of a job: what was computed, in flight and exposed at
+// every rank, the operations that ranks share, the ends of iterations and of the job, and who is told of what
 // ended.
 //
-// The books know nothing of the run but the records they are given, in order of what happened (time, then the
-// order of the events), and the run never asks them anything: so ranks may run ahead of the books, each with
-// a journal of its own, which are put in order later.
+// The statistics know nothing of the run but the records they are given, in order of what happened (time,
+// then the order of the events), and the run never asks them anything: so ranks may run ahead of the
+// statistics, each with a journal of its own, which are put in order later.
 #pragma once
 
 #include <cstddef>
@@ -64,13 +64,13 @@ inline MessageKey message_of(std::uint32_t rank, const Task& task) {
   return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, task.sequence};
 }
 
-class JobBooks {
+class JobStatistics {
  public:
   // `source` is asked for groups and names, and at the beginning which ranks have anything to do. `job`: its
   // number in the run, for records.
   // `gpus`: by rank, for critical paths.
-  JobBooks(const TaskSource& source, std::uint32_t job, JobObserver observer,
-           const std::vector<std::uint32_t>& gpus = {});
+  JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
+                const std::vector<std::uint32_t>& gpus = {});
 
   // The time of all ranks starts here.
   void open(Time begin);
@@ -103,7 +103,7 @@ class JobBooks {
   const MemoryLedger* memory() const { return memory_ ? &*memory_ : nullptr; }
   // By iteration, where JobObserver::path asks for it; else empty.
   const std::vector<PathSummary>& paths() const { return paths_; }
-  // Point-to-point: false for one that waits for its sender, or that the books do not have.
+  // Point-to-point: false for one that waits for its sender, or that the statistics do not have.
   bool sender_began(std::uint64_t communication) const;
 
  private:
